@@ -1,0 +1,88 @@
+//! [`Span`]: a duration as it stands in a file.
+
+use core::fmt;
+use core::time::Duration;
+use std::format;
+use std::string::ToString as _;
+
+use serde::de::{Error, MapAccess, Visitor};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::duration;
+
+/// A duration in a file: a humantime string such as `"30s"`, or `{ secs, nanos }`.
+///
+/// For other crates' own settings, so that durations look the same everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl From<Span> for Duration {
+    fn from(span: Span) -> Self {
+        span.0
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = duration::format(self.0).to_string();
+        if duration::parse(&text) == Ok(self.0) {
+            return serializer.serialize_str(&text);
+        }
+        // Millions of years, which are not read from a text: see `may_overflow`.
+        let mut parts = serializer.serialize_struct("Span", 2)?;
+        parts.serialize_field("secs", &self.0.as_secs())?;
+        parts.serialize_field("nanos", &self.0.subsec_nanos())?;
+        parts.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SpanVisitor;
+
+        impl<'de> Visitor<'de> for SpanVisitor {
+            type Value = Span;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration such as \"30s\", or a map of `secs` and `nanos`")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
+                duration::parse(text)
+                    .map(Span)
+                    .map_err(|error| E::custom(format!("\"{text}\": {error}")))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Span, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Span, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Span, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Span, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(deny_unknown_fields)]
+                struct Parts {
+                    secs: u64,
+                    #[serde(default)]
+                    nanos: u32,
+                }
+
+                let parts = Parts::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                if parts.nanos >= 1_000_000_000 {
+                    return Err(A::Error::custom("`nanos` is below 1000000000, a whole second"));
+                }
+                Ok(Span(Duration::new(parts.secs, parts.nanos)))
+            }
+        }
+
+        deserializer.deserialize_any(SpanVisitor)
+    }
+}

@@ -1,0 +1,49 @@
+//! What a retry policy *is*: data, rules and arithmetic.
+//!
+//! Pure and `const`, without the standard library and without dependencies by
+//! default. It knows nobody: the macro checks literals with it while a program
+//! is compiled, the runtime obeys it, and files are read into it (feature
+//! `serde`).
+//!
+//! Users depend on `retry-runtime`, which re-exports all of this.
+//!
+//! ```
+//! use core::time::Duration;
+//! use retry_policy::{Backoff, Jitter, Policy};
+//!
+//! const HTTP: Policy = Policy::new()
+//!     .attempts(5)
+//!     .backoff(Backoff::Exponential { base: 2.0 })
+//!     .jitter(Jitter::Proportional(0.3))
+//!     .budget(Duration::from_secs(300));
+//!
+//! assert!(HTTP.validate().is_ok());
+//! assert_eq!(HTTP.wait(3), Duration::from_secs(4));
+//! ```
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "humantime")]
+extern crate std;
+
+mod arithmetic;
+mod backoff;
+mod breaker;
+#[cfg(feature = "humantime")]
+pub mod duration;
+mod error;
+#[cfg(feature = "serde")]
+pub mod file;
+mod jitter;
+mod policy;
+mod quota;
+mod shown;
+mod validate;
+
+pub use backoff::Backoff;
+pub use breaker::{BreakerConfig, SlowCalls, Window};
+pub use error::Invalid;
+pub use jitter::Jitter;
+pub use policy::{Attempts, Policy};
+pub use quota::QuotaConfig;
+pub use validate::{Field, Fields, Rule, Rules, Settings};

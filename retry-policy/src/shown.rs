@@ -1,0 +1,18 @@
+//! A duration as people are shown it: `5m` where humantime is at hand, `300s` else.
+
+use core::fmt;
+use core::time::Duration;
+
+pub(crate) struct Shown(pub(crate) Duration);
+
+impl fmt::Display for Shown {
+    #[cfg(feature = "humantime")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        humantime::format_duration(self.0).fmt(f)
+    }
+
+    #[cfg(not(feature = "humantime"))]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}

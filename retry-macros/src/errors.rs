@@ -1,0 +1,44 @@
+//! Mistakes are collected, so that one compile reports them all.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+
+/// The mistakes found so far. Whoever collects them has to look at them.
+pub(crate) struct Errors {
+    errors: Vec<syn::Error>,
+    looked_at: bool,
+}
+
+impl Errors {
+    pub(crate) fn new() -> Self {
+        Self { errors: Vec::new(), looked_at: false }
+    }
+
+    /// A mistake, with the caret under `tokens`.
+    pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl core::fmt::Display) {
+        self.push(syn::Error::new_spanned(tokens, message));
+    }
+
+    pub(crate) fn push(&mut self, error: syn::Error) {
+        self.errors.push(error);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// One `compile_error!` for each mistake.
+    pub(crate) fn into_tokens(mut self) -> TokenStream {
+        self.looked_at = true;
+        self.errors.iter().map(syn::Error::to_compile_error).collect()
+    }
+}
+
+impl Drop for Errors {
+    fn drop(&mut self) {
+        // Never while a panic unwinds already: that would abort and hide it.
+        if !self.looked_at && !std::thread::panicking() {
+            debug_assert!(self.errors.is_empty(), "mistakes were found and not reported");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The expansion: a loop, in place, around a session object.
+//!
+//! ```text
+//! // Input:
+//! #[retry(attempts = 5)]
+//! async fn fetch(id: u64) -> Result<User, Error> { body }
+//!
+//! // Output:
+//! async fn fetch(mut id: u64) -> Result<User, Error> {
+//!     const POLICY: Policy = Policy::new().attempts(5);
+//!     const SITE: Site = Site { name: concat!(module_path!(), "::fetch") };
+//!     let mut session = Session::new();
+//!     loop {
+//!         {
+//!             let outcome: Result<User, Error> = async { /* type edge */ { body } }.await;
+//!             match Outcome::failure(&outcome) {
+//!                 Ok(_) => { session.succeeded(…); return outcome; }
+//!                 Err(error) => match session.failed(…, Verdict { … }) {
+//!                     Next::Wait => {}
+//!                     Next::GiveUp(_) => return outcome,
+//!                 },
+//!             }
+//!         }
+//!         session.wait().await;
+//!     }
+//! }
+//! ```
+//!
+//! No closure is made around an async body, so it may borrow its arguments
+//! mutably and stays `Send`. The outcome is dropped before the wait, so an
+//! error need not be `Send` for the future to be.
+//!
+//! Generated names are hygienic (mixed-site spans), but items are not: those
+//! begin with `__RETRY_`.
+
+mod attempt;
+mod ending;
+mod items;
+mod retry_loop;
+mod verdict;
+
+use proc_macro2::TokenStream;
+
+use quote::ToTokens;
+
+use syn::{Ident, ReturnType, Type};
+
+use crate::args::{Args, Door, PolicyArgs};
+use crate::check::{self, Checked};
+use crate::docs;
+use crate::errors::Errors;
+use crate::hygiene::{Place, quote};
+use crate::item::{self, Boxed, Form, Function};
+use crate::matcher::Matcher;
+use crate::policy;
+use crate::signature;
+use crate::value::mentions;
+
+pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
+    let mut errors = Errors::new();
+    let args = Args::parse(args, Door::Attribute, &mut errors);
+    let mut checked = check::check(&args, &mut errors);
+    let function = match item::parse(item) {
+        Ok(function) => function,
+        Err(error) => {
+            errors.push(error);
+            let errors = errors.into_tokens();
+            return quote!(#errors #item);
+        }
+    };
+    signature::check_constants(&args, &function, &mut checked, &mut errors);
+    match function.form() {
+        Ok(form) => expand(&args, &checked, function, form, errors),
+        Err(error) => {
+            errors.push(error);
+            with_errors(function, errors)
+        }
+    }
+}
+
+/// The function as it was, and what is wrong.
+fn with_errors(function: Function, errors: Errors) -> TokenStream {
+    let errors = errors.into_tokens();
+    let Function { attrs, vis, sig, body } = function;
+    let body = body.stream();
+    quote!(#(#attrs)* #vis #sig { #errors #body })
+}
+
+fn expand(
+    args: &Args,
+    checked: &Checked,
+    mut function: Function,
+    form: Form,
+    mut errors: Errors,
+) -> TokenStream {
+    signature::check(args, &function, &form, &mut errors);
+    let declared = match (&form, &function.sig.output) {
+        (Form::Boxed(boxed), _) => boxed.output.clone(),
+        (_, ReturnType::Type(_, ty)) => (**ty).clone(),
+        (_, ReturnType::Default) if args.has_ok() => syn::parse_quote!(()),
+        // The check has said so; there is no type to build a loop on.
+        (_, ReturnType::Default) => return with_errors(function, errors),
+    };
+    if args.docs != Some(false) && docs::has_place(&function) {
+        function.attrs.extend(docs::section(args, checked));
+    }
+    let expansion = Expansion::new(args, checked, &function, &form, declared);
+    let Function { attrs, vis, mut sig, body } = function;
+    let (attempt, around) = match form {
+        Form::Async => {
+            let mutable = expansion.prepare_clones(&mut sig);
+            let captures = expansion.prepare_arguments(&mut sig, &body);
+            (expansion.async_attempt(&captures, &mutable, &body), None)
+        }
+        Form::Sync => {
+            let mutable = expansion.prepare_clones(&mut sig);
+            (expansion.sync_attempt(&mutable, &body), None)
+        }
+        Form::Boxed(boxed) => {
+            let rebound = Expansion::rebind_arguments(&mut sig, &boxed);
+            let attempt =
+                expansion.async_attempt(&rebound.captures, &rebound.mutable, &boxed.attempt);
+            (attempt, Some((boxed, rebound.statements)))
+        }
+    };
+    let items = expansion.items();
+    let retry_loop = expansion.retry_loop(&attempt);
+    let errors = errors.into_tokens();
+    let code = quote!(#errors #items #retry_loop);
+    let code = match around {
+        None => code,
+        Some((boxed, once)) => {
+            let Boxed { before, keywords, .. } = *boxed;
+            quote!(#before (#keywords { #once #code }))
+        }
+    };
+    quote!(#(#attrs)* #vis #sig { #code })
+}
+
+impl Args {
+    pub(crate) fn matchers(&self) -> impl Iterator<Item = &Matcher> {
+        self.retry_on.iter().chain(&self.abort_on).flatten()
+    }
+
+    /// Whether `retry_on` judges values too.
+    pub(crate) fn has_ok(&self) -> bool {
+        self.matchers().any(|matcher| matches!(matcher, Matcher::Ok(_)))
+    }
+}
+
+/// How a call of this function may be cut off.
+enum Cut {
+    Never,
+    /// A function that is not async: its deadline is checked between attempts.
+    BetweenAttempts,
+    Always,
+    /// Only the shared policy knows.
+    ByPolicy,
+}
+
+/// Whether the last failure is kept over a wait, for a call that may end before
+/// another attempt fails.
+enum Kept {
+    Never,
+    Always,
+    /// Only the shared policy knows.
+    ByPolicy,
+}
+
+/// All that the parts of one expansion share.
+struct Expansion<'a> {
+    args: &'a Args,
+    checked: &'a Checked,
+    /// The module of the runtime that is called into.
+    private: TokenStream,
+    name: Ident,
+    /// What an attempt returns; `_` for each `impl Trait` in it.
+    declared: Type,
+    /// What the body returns: the same, but for `RetryError<E>`.
+    body_type: Option<Type>,
+    /// The arguments that each attempt gets a clone of; no other names.
+    clones: Vec<Ident>,
+    /// Where the compiler's complaints about the return type belong.
+    return_place: Place,
+    /// The same for those about the error in it.
+    error_place: Place,
+    is_async: bool,
+    cut: Cut,
+    kept: Kept,
+    /// Whether an option's expression speaks of `Self` or a generic parameter,
+    /// which an inner item cannot see.
+    generic: bool,
+}
+
+impl<'a> Expansion<'a> {
+    fn new(
+        args: &'a Args,
+        checked: &'a Checked,
+        function: &Function,
+        form: &Form,
+        declared: Type,
+    ) -> Self {
+        let mut erased = declared;
+        let return_place = Place::of(&erased);
+        let error_place = item::error_of(&erased).map_or(return_place, Place::of);
+        item::erase_impl_trait(&mut erased);
+        let is_async = !matches!(form, Form::Sync);
+        let PolicyArgs { base, timeout, deadline, .. } = &args.policy;
+        let (shared, timed) = (base.is_some(), timeout.is_some() || deadline.is_some());
+        let cut = match (is_async, timed, shared) {
+            (true, true, _) => Cut::Always,
+            (true, false, true) => Cut::ByPolicy,
+            (false, ..) if deadline.is_some() || shared => Cut::BetweenAttempts,
+            _ => Cut::Never,
+        };
+        let kept = match (args.breaker.is_some() || is_async && deadline.is_some(), shared) {
+            (true, _) => Kept::Always,
+            (false, true) if is_async => Kept::ByPolicy,
+            _ => Kept::Never,
+        };
+        let mut generics: Vec<String> = vec!["Self".to_owned()];
+        generics.extend(function.sig.generics.type_params().map(|param| param.ident.to_string()));
+        generics.extend(function.sig.generics.const_params().map(|param| param.ident.to_string()));
+        let is_method = function.sig.receiver().is_some()
+            || mentions(function.sig.to_token_stream(), &|word| word == "Self");
+        let private = policy::private(args);
+        let expression = policy::expression(&args.policy, checked.wrong, &private);
+        Self {
+            args,
+            checked,
+            name: function.sig.ident.clone(),
+            body_type: item::inside_retry_error(&erased),
+            declared: erased,
+            clones: signature::clones(args, function),
+            return_place,
+            error_place,
+            is_async,
+            kept,
+            cut,
+            generic: mentions(expression, &|word| {
+                // A parameter of the impl around a method cannot be seen from
+                // here; they are named by one letter.
+                generics.iter().any(|name| name == word) || is_method && word.len() == 1
+            }),
+            private,
+        }
+    }
+
+    /// A call into the runtime whose complaint belongs on the return type.
+    fn on_return_type(&self, path: &TokenStream, arguments: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        self.return_place.call(quote!(#private::#path), arguments)
+    }
+}

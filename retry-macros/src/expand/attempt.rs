@@ -1,0 +1,220 @@
+//! One attempt: the body in a block of its own, and how it gets the arguments.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{FnArg, Ident, Pat, ReceiverKind, Signature, Token};
+
+use super::{Cut, Expansion};
+use crate::hygiene::{Place, quote};
+use crate::item::{self, Boxed};
+use crate::value::mentions;
+
+/// Arguments that the attempt captures by mutable reference.
+///
+/// A shared reference held across an `.await` asks `Sync` of the argument, where
+/// the bare function asks only `Send`. A mutable one asks `Send` as well.
+#[derive(Default)]
+pub(super) struct Captures(Vec<TokenStream>);
+
+pub(super) struct Rebound {
+    pub(super) captures: Captures,
+    /// The arguments that were `mut`.
+    pub(super) mutable: Vec<Ident>,
+    pub(super) statements: TokenStream,
+}
+
+impl Expansion<'_> {
+    /// Makes `mut` what the attempt captures mutably.
+    pub(super) fn prepare_arguments(&self, sig: &mut Signature, body: &Group) -> Captures {
+        let mut captures = Captures::default();
+        for input in &mut sig.inputs {
+            let uses_self = || mentions(body.stream(), &|word| word == "self");
+            match input {
+                // A breaker or a quota borrowed from `self` leaves the body only the other fields.
+                FnArg::Receiver(_) if self.borrows_self() => {}
+                FnArg::Receiver(receiver) => match receiver.kind {
+                    ReceiverKind::Reference(_, _, Some(_)) if uses_self() => {
+                        let this = &receiver.self_token;
+                        captures.0.push(quote!(*#this));
+                    }
+                    ReceiverKind::Value | ReceiverKind::Typed(..) if uses_self() => {
+                        let here = receiver.self_token.span;
+                        receiver.mutability.get_or_insert(Token![mut](here));
+                        captures.0.push(receiver.self_token.to_token_stream());
+                    }
+                    _ => {}
+                },
+                FnArg::Typed(argument) => {
+                    // A shared reference is captured as well as it can be; an argument
+                    // under `#[cfg]` may not be there; and in a pattern `mut` may
+                    // change what a name binds, for what it takes apart may be a reference.
+                    let plain =
+                        argument.attrs.is_empty() && !item::is_shared_reference(&argument.ty);
+                    let Pat::Ident(pat) = &mut *argument.pat else { continue };
+                    if plain
+                        && pat.by_ref.is_none()
+                        && mentions(body.stream(), &|word| pat.ident == word)
+                    {
+                        // The compiler names the argument where all of its pattern is the user's.
+                        pat.mutability.get_or_insert(Token![mut](pat.ident.span()));
+                        captures.0.push(pat.ident.to_token_stream());
+                    }
+                }
+            }
+        }
+        captures
+    }
+
+    /// Takes `mut` from the arguments that each attempt gets a clone of, and
+    /// tells which had it: the clone will.
+    pub(super) fn prepare_clones(&self, sig: &mut Signature) -> Vec<Ident> {
+        let mut mutable = Vec::new();
+        for input in &mut sig.inputs {
+            let FnArg::Typed(argument) = input else { continue };
+            let mut names = Vec::new();
+            item::bindings(&mut argument.pat, &mut names);
+            for (name, mutability) in names {
+                if self.args.clone.contains(name) && mutability.take().is_some() {
+                    mutable.push(name.clone());
+                }
+            }
+        }
+        mutable
+    }
+
+    /// The same for a boxed body, whose own statements have moved the arguments
+    /// into the future: they are bound anew behind these.
+    pub(super) fn rebind_arguments(sig: &mut Signature, boxed: &Boxed) -> Rebound {
+        let mut rebound = Rebound {
+            captures: Captures::default(),
+            mutable: Vec::new(),
+            statements: boxed.once.clone(),
+        };
+        if boxed.once.is_empty() {
+            return rebound;
+        }
+        for input in &mut sig.inputs {
+            if item::is_mut_self(input)
+                && mentions(boxed.attempt.stream(), &|word| word == "__self")
+            {
+                let this = Ident::new("__self", boxed.attempt.span());
+                let this = mentioned(boxed.attempt.stream(), &this.to_string()).unwrap_or(this);
+                rebound.captures.0.push(quote!(*#this));
+            }
+            let FnArg::Typed(argument) = input else { continue };
+            if item::is_shared_reference(&argument.ty) {
+                continue;
+            }
+            if let Pat::Ident(pat) = &*argument.pat {
+                if let Some(name) = mentioned(boxed.attempt.stream(), &pat.ident.to_string()) {
+                    let (once, was_mutable) = without_mut(rebound.statements, &name);
+                    // Bound where the argument is, in the compiler's words about it.
+                    let mut bound = name.clone();
+                    bound.set_span(pat.ident.span().resolved_at(name.span()));
+                    let mutability = Token![mut](bound.span());
+                    rebound.statements = quote!(#once let #mutability #bound = #name;);
+                    if was_mutable {
+                        rebound.mutable.push(name.clone());
+                    }
+                    rebound.captures.0.push(name.to_token_stream());
+                }
+            }
+        }
+        rebound
+    }
+
+    /// Each attempt gets its own clone of what its body consumes.
+    pub(super) fn clones(&self, mutable: &[Ident]) -> TokenStream {
+        self.clones
+            .iter()
+            .map(|name| {
+                let mutability = mutable.contains(name).then(|| quote!(mut));
+                let place = Place::of(name);
+                let argument = place.locate(quote!(&#name));
+                let clone = place.call(quote!(::core::clone::Clone::clone), argument);
+                quote!(let #mutability #name = #clone;)
+            })
+            .collect()
+    }
+
+    pub(super) fn async_attempt(
+        &self,
+        captures: &Captures,
+        mutable: &[Ident],
+        body: &Group,
+    ) -> TokenStream {
+        let private = &self.private;
+        let clones = self.clones(mutable);
+        let touched = &captures.0;
+        let body_type = self.body_type.as_ref().unwrap_or(&self.declared);
+        // The edge is never taken: it tells the compiler the type that `?` and
+        // `return` lead to, and how to capture the arguments.
+        let block = in_block_of(
+            body,
+            quote! {
+                if false {
+                    #(#private::touch(&mut #touched);)*
+                    return #private::edge::<#body_type>();
+                }
+                #clones
+            },
+        );
+        // A value that the attempt consumes is moved where the body begins.
+        let asyncness = Token![async](body.span_open());
+        let attempt = quote!(#asyncness #block);
+        let attempt = if self.body_type.is_some() {
+            quote!(#private::Tracked::new(#attempt))
+        } else {
+            attempt
+        };
+        match self.cut {
+            Cut::Never | Cut::BetweenAttempts => quote!(#attempt.await),
+            Cut::Always | Cut::ByPolicy => {
+                let policy = self.policy();
+                let cut = self.return_place.locate(quote!(&mut cut));
+                let arguments = quote!(#cut, #policy, #attempt);
+                let cutting = self.on_return_type(&quote!(Cutting::attempt), &arguments);
+                quote!(#cutting.await)
+            }
+        }
+    }
+
+    pub(super) fn sync_attempt(&self, mutable: &[Ident], body: &Group) -> TokenStream {
+        let private = &self.private;
+        let clones = self.clones(mutable);
+        let body_type = self.body_type.as_ref().unwrap_or(&self.declared);
+        let block = in_block_of(body, clones);
+        let bars = Token![||](body.span_open());
+        let attempt = quote!((#bars -> #body_type #block)());
+        if self.body_type.is_some() { quote!(#private::tracked(#attempt)) } else { attempt }
+    }
+}
+
+/// The block of a body, with `first` before its statements.
+fn in_block_of(body: &Group, first: TokenStream) -> Group {
+    let mut statements = first;
+    statements.extend(body.stream());
+    let mut block = Group::new(Delimiter::Brace, statements);
+    block.set_span(body.span());
+    block
+}
+
+/// The identifier `name` as it stands in `tokens`, with the hygiene it has there.
+fn mentioned(tokens: TokenStream, name: &str) -> Option<Ident> {
+    tokens.into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) if ident == name => Some(ident),
+        TokenTree::Group(group) => mentioned(group.stream(), name),
+        _ => None,
+    })
+}
+
+/// Statements without the `mut` of `let mut name`, and whether it was there: the
+/// `mut` is on the binding behind these, and here it would be an unused one.
+fn without_mut(statements: TokenStream, name: &Ident) -> (TokenStream, bool) {
+    let tokens: Vec<TokenTree> = statements.into_iter().collect();
+    let is = |at: usize, word: &Ident| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
+    let mutability = Ident::new("mut", name.span());
+    let found = (0..tokens.len()).find(|&at| is(at, &mutability) && is(at + 1, name));
+    let kept = tokens.iter().enumerate().filter(|(at, _)| Some(*at) != found);
+    (kept.map(|(_, token)| token.clone()).collect(), found.is_some())
+}

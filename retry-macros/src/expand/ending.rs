@@ -1,0 +1,58 @@
+//! How a call ends: what the function returns of a success, and of a failure
+//! that is not tried again.
+
+use proc_macro2::TokenStream;
+
+use super::Expansion;
+use crate::args::OnFailure;
+use crate::hygiene::{Place, quote};
+
+impl Expansion<'_> {
+    /// What the function returns, of an outcome.
+    pub(super) fn returned(&self, outcome: TokenStream) -> TokenStream {
+        let private = &self.private;
+        if self.args.has_ok() {
+            quote!(#private::shape::Returned::__returned(#outcome))
+        } else {
+            outcome
+        }
+    }
+
+    /// How the call leaves the loop when it gives up, with an `outcome` and how it `ended`.
+    pub(super) fn finish(&self) -> TokenStream {
+        let private = &self.private;
+        match &self.args.on_failure {
+            OnFailure::Stop if self.body_type.is_some() => {
+                quote!(return #private::ended(outcome, ended);)
+            }
+            OnFailure::Stop => {
+                let returned = self.returned(quote!(outcome));
+                quote!(let _ = ended; return #returned;)
+            }
+            OnFailure::Continue => {
+                let outcome = self.return_place.locate(quote!(&outcome));
+                let returned = self.returned(self.on_return_type(&quote!(go_on), &outcome));
+                quote!(let _ = ended; return #returned;)
+            }
+            OnFailure::Fallback(_) if self.body_type.is_some() => {
+                quote!(break #private::inner_error(outcome, ended);)
+            }
+            OnFailure::Fallback(_) => quote!(break #private::GaveUp::gave_up(outcome, ended);),
+        }
+    }
+
+    /// The fallback, behind the loop: where it is awaited nothing of an attempt lives any more.
+    pub(super) fn fall_back(&self, fallback: &syn::Expr, retry_loop: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let declared = &self.declared;
+        let place = Place::of(fallback);
+        let call = place.call(quote!(#private::call_fallback), quote!(error, #fallback));
+        let resolved = if self.is_async {
+            let resolved = place.call(quote!(#private::resolve::<#declared, _, _>), call);
+            quote!(#resolved.await)
+        } else {
+            place.call(quote!(#private::resolve_now::<#declared, _, _>), call)
+        };
+        quote!(let error = #retry_loop; #resolved)
+    }
+}

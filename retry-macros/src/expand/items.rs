@@ -1,0 +1,165 @@
+//! What an expansion declares: the policy, the site, the function's own breaker,
+//! and what const evaluation has to check of them.
+
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
+use syn::ext::IdentExt as _;
+use syn::{Expr, Ident};
+
+use super::{Cut, Expansion};
+use crate::args::Breaker;
+use crate::hygiene::{Place, quote};
+use crate::policy;
+use crate::value::mentions;
+
+impl Expansion<'_> {
+    /// The items of the function: its policy, its name, its own breaker, and
+    /// what const evaluation has to check.
+    pub(super) fn items(&self) -> TokenStream {
+        let private = &self.private;
+        let expression = policy::expression(&self.args.policy, self.checked.wrong, private);
+        let name = match &self.args.name {
+            Some(name) => name.to_token_stream(),
+            None => {
+                let name = self.name.unraw().to_string();
+                quote!(::core::concat!(::core::module_path!(), "::", #name))
+            }
+        };
+        let written = policy::written(self.checked.written, private);
+        let mut items =
+            quote!(const __RETRY_SITE: #private::Site = #private::Site { name: #name };);
+        if self.generic {
+            items.extend(
+                quote!(let __retry_policy: &'static #private::Policy = const { &(#expression) };),
+            );
+        } else {
+            items.extend(quote!(const __RETRY_POLICY: #private::Policy = #expression;));
+        }
+        // A `let` cannot be seen from the inline const that checks it.
+        let checked = if self.generic { quote!(&(#expression)) } else { self.policy() };
+        items.extend(policy::assertions(
+            &self.checked.unchecked,
+            private,
+            self.generic,
+            |rules| quote!(#private::complaint_about_policy(#checked, #written, #rules)),
+        ));
+        if let (false, Some(base)) = (self.is_async, &self.args.policy.base) {
+            let complaint = quote!(#private::complaint_about_timeout(#checked));
+            items.extend(policy::assertion(base, self.generic, private, &complaint));
+        }
+        if let Some(Breaker::InPlace(breaker)) = &self.args.breaker {
+            let config = breaker.config(private);
+            let written = policy::written(breaker.written(), private);
+            items.extend(quote! {
+                const __RETRY_BREAKER_CONFIG: #private::BreakerConfig = #config;
+                static __RETRY_BREAKER: #private::CircuitBreaker =
+                    #private::breaker_in_place(__RETRY_SITE.name, __RETRY_BREAKER_CONFIG);
+            });
+            items.extend(policy::assertions(&breaker.unchecked(), private, false, |rules| {
+                quote!(#private::complaint_about_breaker(&__RETRY_BREAKER_CONFIG, #written, #rules))
+            }));
+        }
+        items
+    }
+
+    /// The policy, as the runtime takes it.
+    pub(super) fn policy(&self) -> TokenStream {
+        if self.generic { quote!(__retry_policy) } else { quote!(&__RETRY_POLICY) }
+    }
+
+    /// What the call is bound to, as the runtime takes it.
+    pub(super) fn plan(&self) -> TokenStream {
+        let private = &self.private;
+        let policy = self.policy();
+        let some = |protection: Option<Protection>, name| match protection {
+            Some(protection) => {
+                let protection = protection.named(name);
+                quote!(::core::option::Option::Some(#protection))
+            }
+            None => quote!(::core::option::Option::None),
+        };
+        let breaker = some(self.breaker(), "breaker");
+        let quota = some(self.quota(), "quota");
+        let timing = match self.cut {
+            Cut::Never => quote!(#private::Timing::NONE),
+            Cut::BetweenAttempts => quote!(timing),
+            Cut::Always | Cut::ByPolicy => quote!(#private::CutTiming::timing(&cut)),
+        };
+        quote!(#private::Plan {
+            site: __RETRY_SITE, policy: #policy, breaker: #breaker, quota: #quota, timing: #timing,
+        })
+    }
+
+    /// Whether the breaker or the quota is borrowed from `self` for the whole call.
+    pub(super) fn borrows_self(&self) -> bool {
+        let breaker = match &self.args.breaker {
+            Some(Breaker::Shared(breaker)) => Some(breaker),
+            _ => None,
+        };
+        breaker
+            .into_iter()
+            .chain(&self.args.quota)
+            .any(|lender| mentions(lender.to_token_stream(), &|word| word == "self"))
+    }
+
+    /// The breaker that admits the attempts.
+    pub(super) fn breaker(&self) -> Option<Protection> {
+        let private = &self.private;
+        self.args.breaker.as_ref().map(|breaker| match breaker {
+            Breaker::Shared(breaker) => Protection::of(breaker, quote!(#private::breaker)),
+            Breaker::InPlace(_) => Protection::Path(quote!((&__RETRY_BREAKER))),
+        })
+    }
+
+    /// The quota that pays for the retries.
+    pub(super) fn quota(&self) -> Option<Protection> {
+        let private = &self.private;
+        self.args.quota.as_ref().map(|quota| Protection::of(quota, quote!(#private::quota)))
+    }
+}
+
+/// How the expansion speaks of a breaker or a quota.
+pub(super) enum Protection {
+    /// It is a path: a `static` is named wherever it is needed, so that the future holds nothing.
+    Path(TokenStream),
+    /// It is evaluated once, before the first attempt.
+    Once {
+        /// A reference to what was written.
+        borrowed: TokenStream,
+        /// The function that makes a breaker or a quota of it.
+        borrow: TokenStream,
+        place: Place,
+    },
+}
+
+impl Protection {
+    /// A call of `borrow` on a reference to what was written.
+    fn of(written: &Expr, borrow: TokenStream) -> Self {
+        let place = Place::of(written);
+        let borrowed = place.call(quote!(&), written);
+        match written {
+            Expr::Path(_) => Self::Path(place.call(borrow, borrowed)),
+            _ => Self::Once { borrowed, borrow, place },
+        }
+    }
+
+    /// The expression, or the name of the variable that holds it.
+    pub(super) fn named(&self, name: &str) -> TokenStream {
+        match self {
+            Self::Path(expression) => expression.clone(),
+            Self::Once { .. } => Ident::new(name, Span::mixed_site()).to_token_stream(),
+        }
+    }
+
+    /// Binds the variable, if there is to be one.
+    pub(super) fn bound_to(&self, name: &str) -> TokenStream {
+        let Self::Once { borrowed, borrow, place } = self else { return TokenStream::new() };
+        let name = Ident::new(name, Span::mixed_site());
+        let lent = place.call(borrow.clone(), quote!(lender));
+        // Two statements: what a call returns lives on behind a `let` of its reference.
+        quote! {
+            let lender = #borrowed;
+            let #name = #lent;
+        }
+    }
+}

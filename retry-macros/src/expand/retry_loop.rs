@@ -1,0 +1,245 @@
+//! The loop: admit, attempt, judge, wait.
+
+use proc_macro2::TokenStream;
+
+use super::{Cut, Expansion, Kept};
+use crate::args::OnFailure;
+use crate::hygiene::quote;
+
+/// What takes `&self` or `&mut self` is called by its path: a trait of the user's
+/// with a blanket implementation may have a method of the same name.
+impl Expansion<'_> {
+    pub(super) fn retry_loop(&self, attempt: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let before = self.before();
+        let plan = self.plan();
+        let context = self.context();
+        let admit = self.admit();
+        let outcome = self.outcome(attempt);
+        let outcome_place = self.return_place.locate(quote!(&outcome));
+        let failure = self.on_return_type(&quote!(Outcome::failure), &outcome_place);
+        let on_value = self.on_value();
+        let verdict = self.verdict_on_error();
+        let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
+        let on_retry = self.on_retry();
+        let keep = self.keeps().then(|| quote!(#private::Session::keep(&mut session, outcome);));
+        let close = self.close();
+        let finish = self.finish();
+        let wait = if self.is_async {
+            match self.quota() {
+                Some(quota) => {
+                    let quota = quota.named("quota");
+                    quote!(#private::Session::wait_on_credit(&mut session, #quota).await;)
+                }
+                None => quote!(#private::Session::wait(&mut session).await;),
+            }
+        } else {
+            quote!(#private::Session::wait_here(&session, __RETRY_SITE);)
+        };
+        let retry_loop = quote! {
+            loop {
+                #context
+                #admit
+                {
+                    #outcome
+                    // A scope of its own: what describes the error must not live on to an await.
+                    let next = {
+                        let described;
+                        let verdict = match #failure {
+                            #on_value
+                            ::core::result::Result::Err(error) => #verdict,
+                        };
+                        #private::Session::failed(&mut session, &#plan, #permit, verdict)
+                    };
+                    match next {
+                        #private::Next::Wait => {
+                            #on_retry
+                            #keep
+                        }
+                        #private::Next::GiveUp(ended) => {
+                            #close
+                            #finish
+                        }
+                    }
+                }
+                #wait
+            }
+        };
+        let end = match &self.args.on_failure {
+            OnFailure::Fallback(fallback) => self.fall_back(fallback, &retry_loop),
+            OnFailure::Stop | OnFailure::Continue => retry_loop,
+        };
+        quote!(#before #end)
+    }
+
+    /// What the whole call shares.
+    fn before(&self) -> TokenStream {
+        let private = &self.private;
+        let policy = self.policy();
+        let mut before = match self.kept {
+            Kept::Never => quote!(let mut session = #private::Session::<()>::new();),
+            Kept::Always => {
+                quote!(let mut session = #private::Session::<#private::Kept<_>>::new();)
+            }
+            Kept::ByPolicy => {
+                let has_deadline = self.ask_policy(&quote!(has_deadline));
+                quote! {
+                    let mut session = #private::Session::<
+                        <#private::Is<{ #has_deadline }> as #private::PickKept>::Kept<_>,
+                    >::new();
+                }
+            }
+        };
+        for (name, protection) in [("breaker", self.breaker()), ("quota", self.quota())] {
+            before.extend(protection.map(|protection| protection.bound_to(name)));
+        }
+        before.extend(match self.cut {
+            Cut::Never => quote!(),
+            Cut::BetweenAttempts => quote!(let timing = #private::Timing::start(#policy);),
+            Cut::Always => quote!(let mut cut = #private::Cut::start(#policy);),
+            Cut::ByPolicy => {
+                let is_timed = self.ask_policy(&quote!(is_timed));
+                quote!(let mut cut = <#private::Is<{ #is_timed }> as #private::PickCut>::Cut::start(#policy);)
+            }
+        });
+        before
+    }
+
+    /// A question to the shared policy, in the place of a const generic argument.
+    fn ask_policy(&self, question: &TokenStream) -> TokenStream {
+        match &self.args.policy.base {
+            // An inner item does not exist where the policy speaks of `Self`.
+            Some(base) if self.generic => quote!((#base).#question()),
+            _ => quote!(__RETRY_POLICY.#question()),
+        }
+    }
+
+    fn context(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        let policy = self.policy();
+        self.args
+            .context
+            .as_ref()
+            .map(|context| quote!(let #context = #private::Session::context(&session, #policy);))
+    }
+
+    /// The breaker's permit for the attempt, or the end of the call.
+    fn admit(&self) -> Option<TokenStream> {
+        self.args.breaker.as_ref()?;
+        let private = &self.private;
+        let plan = self.plan();
+        let interrupted =
+            self.on_return_type(&quote!(Interruptible::interrupted), &quote!(rejected));
+        let finish = self.finish();
+        let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
+        Some(quote! {
+            let permit = match #breaker.try_acquire() {
+                ::core::result::Result::Ok(permit) => permit,
+                ::core::result::Result::Err(rejected) => {
+                    let rejected = #private::Interrupted::from(rejected);
+                    let ended = #private::Session::rejected(&session, &#plan, &rejected);
+                    let kept = session.close();
+                    let outcome = kept.last_or_else(|| #interrupted);
+                    #finish
+                }
+            };
+        })
+    }
+
+    fn outcome(&self, attempt: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let declared = &self.declared;
+        let mut outcome = quote!(let outcome: #declared = #attempt;);
+        if self.args.has_ok() {
+            // Input: any type. Output: a type that is an `Outcome`.
+            outcome.extend(quote! {
+                let outcome = {
+                    #[allow(unused_imports)]
+                    use #private::shape::*;
+                    (&#private::shape::Shape::of(&outcome)).__shape().__wrap(outcome)
+                };
+            });
+        }
+        outcome
+    }
+
+    /// The arm of a success, which is a failure where `ok(…)` says so.
+    fn on_value(&self) -> TokenStream {
+        let private = &self.private;
+        let plan = self.plan();
+        let permit = self.args.breaker.as_ref().map(|_| quote!(permit.success();));
+        let reward = self.quota().map(|quota| {
+            let quota = quota.named("quota");
+            quote!(#private::Session::reward(&session, #quota);)
+        });
+        let returned = self.returned(quote!(outcome));
+        let succeed = quote! {
+            #permit
+            #reward
+            session.succeeded(|| #plan);
+            return #returned;
+        };
+        let Some(is_retried) = self.ok_condition() else {
+            return quote!(::core::result::Result::Ok(_) => { #succeed });
+        };
+        quote! {
+            ::core::result::Result::Ok(value) => {
+                if !(#is_retried) { #succeed }
+                described = #private::VALUE;
+                #private::Verdict {
+                    retry: true,
+                    hint: ::core::option::Option::None,
+                    timeout: false,
+                    error: &described,
+                }
+            }
+        }
+    }
+
+    fn on_retry(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        let policy = self.policy();
+        let error = if self.body_type.is_some() {
+            quote!(#private::inner_failure(&outcome))
+        } else {
+            quote!(#private::failure(&outcome))
+        };
+        let event = quote!(&#private::Session::event(&session, __RETRY_SITE, #policy, #error));
+        self.args
+            .on_retry
+            .as_ref()
+            .map(|on_retry| quote!(#private::call_on_retry(#event, #on_retry);))
+    }
+
+    /// The end of the session. Where the deadline has cut an attempt off, the
+    /// error of the one before it says more.
+    fn close(&self) -> TokenStream {
+        let private = &self.private;
+        if !self.keeps() {
+            return quote!(session.close(););
+        }
+        match self.cut {
+            Cut::Never | Cut::BetweenAttempts => quote!(let _ = session.close();),
+            Cut::Always | Cut::ByPolicy => quote! {
+                let kept = session.close();
+                let outcome = if #private::CutTiming::timing(&cut).is_cut() {
+                    kept.last_or_else(|| outcome)
+                } else {
+                    outcome
+                };
+            },
+        }
+    }
+
+    fn keeps(&self) -> bool {
+        !matches!(self.kept, Kept::Never)
+    }
+}
+
+/// `Some(…)` or `None`, as the expansion writes it.
+fn option(value: Option<TokenStream>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}

@@ -1,0 +1,142 @@
+//! The verdict on a failure: whether the matchers let it be retried, what the
+//! server asked for, and what describes it.
+
+use proc_macro2::{Span, TokenStream};
+use quote::format_ident;
+use syn::Ident;
+
+use super::Expansion;
+use crate::hygiene::quote;
+use crate::matcher::Matcher;
+
+impl Expansion<'_> {
+    /// Whether `value` is one that `ok(…)` retries.
+    pub(super) fn ok_condition(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        let conditions: Vec<TokenStream> = self
+            .args
+            .matchers()
+            .filter_map(|matcher| match matcher {
+                Matcher::Ok(predicate) => Some(quote!(#private::is(value, #predicate))),
+                _ => None,
+            })
+            .collect();
+        (!conditions.is_empty()).then(|| quote!(#(#conditions)||*))
+    }
+
+    /// The verdict on `error`, the failure of an attempt.
+    pub(super) fn verdict_on_error(&self) -> TokenStream {
+        let typed = self.verdict(true);
+        if self.body_type.is_none() {
+            return typed;
+        }
+        // `error` is a `RetryError<E>`: an `E`, or what cut the attempt off.
+        let interrupted = self.verdict(false);
+        let private = &self.private;
+        quote! {
+            match #private::cause(error) {
+                ::core::result::Result::Ok(error) => #typed,
+                ::core::result::Result::Err(error) => #interrupted,
+            }
+        }
+    }
+
+    /// The verdict by the matchers; where `typed` is false, `error` is an
+    /// `Interrupted` and not the user's type, and typed matchers say no.
+    pub(super) fn verdict(&self, typed: bool) -> TokenStream {
+        let private = &self.private;
+        let asks_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
+        let asks_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
+        let mut lets = TokenStream::new();
+        // What has a text has a kind as well: one complaint about what has neither.
+        let needs_kind = self.args.matchers().any(asks_class);
+        let needs_text = self.args.matchers().any(asks_text);
+        let how = if needs_kind && !needs_text { "strict" } else { "lenient" };
+        let judge = self.probe(how, "__judge", typed);
+        lets.extend(quote!(let judge = #judge;));
+        if needs_text {
+            let told = self.probe("strict", "__told", typed);
+            lets.extend(quote!(let told = #told;));
+        }
+        let describe = self.probe("lenient", "__describe", typed);
+        lets.extend(quote!(described = #describe;));
+
+        let retry = match &self.args.retry_on {
+            Some(matchers) => self.any_of(matchers, typed),
+            None => quote!(true),
+        };
+        let retry = match &self.args.abort_on {
+            Some(matchers) => {
+                let abort = self.any_of(matchers, typed);
+                quote!(!(#abort) && (#retry))
+            }
+            None => retry,
+        };
+        let hint = match &self.args.retry_after {
+            Some(retry_after) if typed => {
+                quote!(#private::hint(error, #retry_after).or_else(|| judge.retry_after()))
+            }
+            _ => quote!(judge.retry_after()),
+        };
+        let timeout = match &self.args.quota {
+            Some(_) => quote!(judge.class().contains(#private::Class::TIMEOUT)),
+            None => quote!(false),
+        };
+        quote!({
+            #lets
+            #private::Verdict { retry: #retry, hint: #hint, timeout: #timeout, error: &described }
+        })
+    }
+
+    /// Asks `error` what its type can tell: see `retry_runtime`'s probe.
+    pub(super) fn probe(&self, how: &str, what: &str, typed: bool) -> TokenStream {
+        let private = &self.private;
+        let how = format_ident!("{how}");
+        // A type that cannot tell what was asked for is told so on the return type.
+        let span = if typed { self.error_place.start() } else { Span::mixed_site() };
+        let what = Ident::new(what, span);
+        quote!({
+            #[allow(unused_imports)]
+            use #private::probe::ladder::*;
+            (&&&&&&&&#private::probe::Probe::#how(error)).#what()
+        })
+    }
+
+    pub(super) fn any_of(&self, matchers: &[Matcher], typed: bool) -> TokenStream {
+        let private = &self.private;
+        let classes: Vec<TokenStream> = matchers
+            .iter()
+            .filter_map(|matcher| match matcher {
+                Matcher::Class(name) => {
+                    let class = Ident::new(&name.to_string().to_uppercase(), Span::mixed_site());
+                    Some(quote!(#private::Class::#class))
+                }
+                _ => None,
+            })
+            .collect();
+        let mut conditions = Vec::new();
+        if let Some((first, rest)) = classes.split_first() {
+            conditions.push(quote!(judge.class().contains(#first #(.union(#rest))*)));
+        }
+        for matcher in matchers {
+            match matcher {
+                Matcher::Pattern(text) => conditions.push(quote!({
+                    static __RETRY_PATTERN: #private::Pattern = #private::Pattern::new(#text);
+                    told.any_text(|text| #private::Pattern::is_match(&__RETRY_PATTERN, text))
+                })),
+                Matcher::Matches { pattern, guard } if typed => {
+                    let guard = guard.as_ref().map(|guard| quote!(if #guard));
+                    conditions.push(quote!(#[allow(unreachable_patterns)] match error {
+                        #pattern #guard => true,
+                        _ => false,
+                    }));
+                }
+                Matcher::When(predicate) if typed => {
+                    conditions.push(quote!(#private::is(error, #predicate)));
+                }
+                _ => {}
+            }
+        }
+        if conditions.is_empty() { quote!(false) } else { quote!(#({ #conditions })||*) }
+    }
+}

@@ -1,0 +1,366 @@
+//! The function under the attribute. Its body stays tokens: expansion is flat in
+//! the body's size, and half-typed code still expands.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::parse::{ParseStream, Parser as _};
+use syn::{
+    AttrStyle, Attribute, FnArg, GenericArgument, Ident, Pat, Path, PathArguments, ReceiverKind,
+    ReturnType, Signature, Token, Type, TypeParamBound, Visibility,
+};
+
+/// A function with a body.
+pub(crate) struct Function {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    pub(crate) body: Group,
+}
+
+/// Reads the function, or says why there is none.
+pub(crate) fn parse(item: &TokenStream) -> syn::Result<Function> {
+    parse_function.parse2(item.clone()).map_err(|error| explain(item.clone(), error))
+}
+
+fn parse_function(input: ParseStream) -> syn::Result<Function> {
+    let mut attrs = input.call(Attribute::parse_outer)?;
+    let vis = input.parse()?;
+    let sig: Signature = input.parse()?;
+    if input.peek(Token![;]) {
+        input.parse::<Token![;]>()?;
+        return Err(syn::Error::new_spanned(
+            &sig.ident,
+            "this method has no body to try again: put `#[retry]` on its implementations",
+        ));
+    }
+    match peel(input.parse()?) {
+        TokenTree::Group(body) if body.delimiter() == Delimiter::Brace && input.is_empty() => {
+            let body = without_inner_attributes(&body, &mut attrs)?;
+            Ok(Function { attrs, vis, sig, body })
+        }
+        other => Err(syn::Error::new_spanned(other, "expected the body of the function")),
+    }
+}
+
+/// A token behind the invisible brackets that a macro's `$body:block` puts around it.
+fn peel(token: TokenTree) -> TokenTree {
+    if let TokenTree::Group(group) = &token {
+        let mut inside = group.stream().into_iter();
+        if let (Delimiter::None, Some(only), None) =
+            (group.delimiter(), inside.next(), inside.next())
+        {
+            return peel(only);
+        }
+    }
+    token
+}
+
+/// The attributes inside a body, `#![…]`, are the function's, and the body is about
+/// to become a block of another.
+fn without_inner_attributes(body: &Group, attrs: &mut Vec<Attribute>) -> syn::Result<Group> {
+    let split = |input: ParseStream| {
+        let inner = input.call(Attribute::parse_inner)?;
+        Ok((inner, input.parse::<TokenStream>()?))
+    };
+    let (inner, statements) = split.parse2(body.stream())?;
+    if inner.is_empty() {
+        return Ok(body.clone());
+    }
+    attrs.extend(inner.into_iter().map(|attr| Attribute { style: AttrStyle::Outer, ..attr }));
+    let mut outer = Group::new(Delimiter::Brace, statements);
+    outer.set_span(body.span());
+    Ok(outer)
+}
+
+/// What stands under the attribute instead of a function, in a reader's words.
+fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
+    let mut tokens = item.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match &token {
+            // An attribute in front of the item.
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                tokens.next();
+            }
+            // The visibility, of an item that a macro wrote.
+            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {}
+            TokenTree::Ident(ident) => {
+                let advice = match ident.to_string().as_str() {
+                    "pub" => {
+                        tokens.next_if(|next| matches!(next, TokenTree::Group(_)));
+                        continue;
+                    }
+                    "unsafe" | "async" | "const" | "extern" | "fn" => return error,
+                    "impl" => "put it on the methods of this impl that should be retried",
+                    "trait" => {
+                        "put it on the methods of the implementations, or on those with a default body"
+                    }
+                    "struct" | "enum" | "union" => "put it on the functions that should be retried",
+                    "mod" => "put it on the functions of this module that should be retried",
+                    _ => "put it on an `async fn` or a `fn` with a body",
+                };
+                return syn::Error::new(
+                    ident.span(),
+                    format!("`#[retry]` goes on a function: {advice}"),
+                );
+            }
+            other => {
+                return syn::Error::new_spanned(
+                    other,
+                    "`#[retry]` goes on a function: put it on an `async fn` or a `fn` with a body",
+                );
+            }
+        }
+    }
+    syn::Error::new(
+        error.span(),
+        "`#[retry]` goes on a function: put it on an `async fn` or a `fn` with a body",
+    )
+}
+
+impl ToTokens for Function {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self { attrs, vis, sig, body } = self;
+        tokens.extend(quote!(#(#attrs)* #vis #sig #body));
+    }
+}
+
+/// How the function runs.
+pub(crate) enum Form {
+    Async,
+    Sync,
+    /// `fn … -> Pin<Box<dyn Future<Output = R>>> { Box::pin(async move { … }) }`,
+    /// what `#[async_trait]` makes of a method.
+    Boxed(Box<Boxed>),
+}
+
+/// The parts of a boxed body.
+pub(crate) struct Boxed {
+    /// What the future resolves to.
+    pub(crate) output: Type,
+    /// `Box::pin` and what stands before it.
+    pub(crate) before: TokenStream,
+    /// `async move`.
+    pub(crate) keywords: TokenStream,
+    /// Statements that are run once, before the first attempt.
+    pub(crate) once: TokenStream,
+    /// What is tried.
+    pub(crate) attempt: Group,
+}
+
+impl Function {
+    /// How the function runs, or why it cannot be retried.
+    pub(crate) fn form(&self) -> syn::Result<Form> {
+        let sig = &self.sig;
+        if let Some(constness) = &sig.constness {
+            return Err(syn::Error::new_spanned(
+                constness,
+                "a `const fn` cannot wait: remove `const`, or `#[retry]`",
+            ));
+        }
+        if sig.asyncness.is_some() {
+            return Ok(Form::Async);
+        }
+        let ReturnType::Type(_, declared) = &sig.output else { return Ok(Form::Sync) };
+        let future = match &**declared {
+            Type::ImplTrait(imp) => future_output(&imp.bounds),
+            _ => None,
+        };
+        if future.is_some() {
+            return Err(syn::Error::new_spanned(
+                declared,
+                "this function returns a future, and making one never fails: write `async fn`, \
+                 with what the future resolves to as the return type",
+            ));
+        }
+        match boxed_output(declared) {
+            Some(output) => match unbox(&self.body, output) {
+                Some(boxed) => Ok(Form::Boxed(Box::new(boxed))),
+                None => Err(syn::Error::new_spanned(
+                    declared,
+                    "this function returns a boxed future, and making one never fails: write `async fn`, \
+                     or let the body be one `Box::pin(async move { … })`",
+                )),
+            },
+            None => Ok(Form::Sync),
+        }
+    }
+}
+
+type Bounds = syn::punctuated::Punctuated<TypeParamBound, Token![+]>;
+
+/// `X` of `Future<Output = X>` among bounds.
+fn future_output(bounds: &Bounds) -> Option<Type> {
+    bounds.iter().find_map(|bound| {
+        let TypeParamBound::Trait(bound) = bound else { return None };
+        let segment = bound.path.segments.last().filter(|segment| segment.ident == "Future")?;
+        let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+        arguments.args.iter().find_map(|argument| match argument {
+            GenericArgument::AssocType(output) if output.ident == "Output" => {
+                Some(output.ty.clone())
+            }
+            _ => None,
+        })
+    })
+}
+
+/// `X` of `Pin<Box<dyn Future<Output = X>>>`.
+fn boxed_output(ty: &Type) -> Option<Type> {
+    match peel_type(only_argument(only_argument(ty, "Pin")?, "Box")?) {
+        Type::TraitObject(object) => future_output(&object.bounds),
+        _ => None,
+    }
+}
+
+fn only_argument<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+    let Type::Path(path) = peel_type(ty) else { return None };
+    let segment = path.path.segments.last().filter(|segment| segment.ident == name)?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(ty)) => Some(ty),
+        _ => None,
+    }
+}
+
+/// Takes `Box::pin(async move { once; let __ret: R = { attempt }; __ret })` apart.
+fn unbox(body: &Group, output: Type) -> Option<Boxed> {
+    let mut tokens: Vec<TokenTree> = body.stream().into_iter().collect();
+    let TokenTree::Group(arguments) = tokens.pop()? else { return None };
+    let pinned = matches!(tokens.last(), Some(TokenTree::Ident(ident)) if ident == "pin");
+    if !pinned || arguments.delimiter() != Delimiter::Parenthesis {
+        return None;
+    }
+    let mut inside: Vec<TokenTree> = arguments.stream().into_iter().collect();
+    let TokenTree::Group(block) = inside.pop()? else { return None };
+    let is_async = matches!(inside.first(), Some(TokenTree::Ident(ident)) if ident == "async");
+    if !is_async || block.delimiter() != Delimiter::Brace {
+        return None;
+    }
+    let (once, attempt) = split_block(&block);
+    Some(Boxed {
+        output,
+        before: tokens.into_iter().collect(),
+        keywords: inside.into_iter().collect(),
+        once,
+        attempt,
+    })
+}
+
+/// `#[async_trait]` moves the arguments into the future by statements before
+/// `let __ret: R = { … };`: these run once, and only that block is tried again.
+/// Any other block is tried as a whole.
+fn split_block(block: &Group) -> (TokenStream, Group) {
+    let tokens: Vec<TokenTree> = block.stream().into_iter().collect();
+    let is = |at: usize, word: &str| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
+    let start = (0..tokens.len()).rev().find(|&at| is(at, "let") && is(at + 1, "__ret"));
+    let Some(start) = start else { return (TokenStream::new(), block.clone()) };
+    let attempt = tokens[start..].iter().find_map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group.clone()),
+        _ => None,
+    });
+    match attempt {
+        Some(attempt) => (tokens[..start].iter().cloned().collect(), attempt),
+        None => (TokenStream::new(), block.clone()),
+    }
+}
+
+/// `E` of a declared `Result<T, E>`.
+pub(crate) fn error_of(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = peel_type(ty) else { return None };
+    let segment = path.path.segments.last().filter(|segment| segment.ident == "Result")?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    types.skip(1).last()
+}
+
+/// `Result<T, E>` of a declared `Result<T, RetryError<E>>`: what the body is checked as.
+pub(crate) fn inside_retry_error(ty: &Type) -> Option<Type> {
+    let Type::Path(path) = peel_type(ty) else { return None };
+    let mut path = path.clone();
+    let segment = path.path.segments.last_mut().filter(|segment| segment.ident == "Result")?;
+    let PathArguments::AngleBracketed(arguments) = &mut segment.arguments else { return None };
+    let mut types = arguments.args.iter_mut().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    let (_, error) = (types.next()?, types.next()?);
+    *error = only_argument(error, "RetryError")?.clone();
+    Some(Type::Path(path))
+}
+
+/// A type behind the brackets, invisible or not, that stand around it.
+pub(crate) fn peel_type(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => peel_type(&group.elem),
+        Type::Paren(paren) => peel_type(&paren.elem),
+        other => other,
+    }
+}
+
+/// The type with `_` for each `impl Trait` in it: what a `let` inside the function can say.
+pub(crate) fn erase_impl_trait(ty: &mut Type) {
+    match ty {
+        Type::ImplTrait(_) => *ty = Type::Verbatim(quote!(_)),
+        Type::Group(group) => erase_impl_trait(&mut group.elem),
+        Type::Paren(paren) => erase_impl_trait(&mut paren.elem),
+        Type::Reference(reference) => erase_impl_trait(&mut reference.elem),
+        Type::Array(array) => erase_impl_trait(&mut array.elem),
+        Type::Slice(slice) => erase_impl_trait(&mut slice.elem),
+        Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(erase_impl_trait),
+        Type::Path(path) => erase_in_path(&mut path.path),
+        _ => {}
+    }
+}
+
+fn erase_in_path(path: &mut Path) {
+    for segment in &mut path.segments {
+        if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+            for argument in &mut arguments.args {
+                if let GenericArgument::Type(ty) = argument {
+                    erase_impl_trait(ty);
+                }
+            }
+        }
+    }
+}
+
+/// The names that an argument binds by value, each with its `mut` for the caller to set.
+pub(crate) fn bindings<'a>(
+    pat: &'a mut Pat,
+    found: &mut Vec<(&'a Ident, &'a mut Option<Token![mut]>)>,
+) {
+    match pat {
+        Pat::Ident(ident) => {
+            if ident.by_ref.is_none() {
+                found.push((&ident.ident, &mut ident.mutability));
+            }
+            if let Some((_, sub)) = &mut ident.subpat {
+                bindings(sub, found);
+            }
+        }
+        Pat::Paren(paren) => bindings(&mut paren.pat, found),
+        Pat::Reference(reference) => bindings(&mut reference.pat, found),
+        Pat::Tuple(tuple) => tuple.elems.iter_mut().for_each(|pat| bindings(pat, found)),
+        Pat::TupleStruct(tuple) => tuple.elems.iter_mut().for_each(|pat| bindings(pat, found)),
+        Pat::Slice(slice) => slice.elems.iter_mut().for_each(|pat| bindings(pat, found)),
+        Pat::Struct(pat) => pat.fields.iter_mut().for_each(|field| bindings(&mut field.pat, found)),
+        _ => {}
+    }
+}
+
+/// Whether the argument is a `&mut self`, the only receiver that is captured by a reborrow.
+pub(crate) fn is_mut_self(arg: &FnArg) -> bool {
+    matches!(arg, FnArg::Receiver(receiver) if matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))))
+}
+
+/// Whether the type is a `&T`, as far as its tokens tell.
+pub(crate) fn is_shared_reference(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(reference) => reference.mutability.is_none(),
+        Type::Group(group) => is_shared_reference(&group.elem),
+        Type::Paren(paren) => is_shared_reference(&paren.elem),
+        _ => false,
+    }
+}

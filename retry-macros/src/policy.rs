@@ -1,0 +1,180 @@
+//! The policy as a `const` expression, and `policy!( … )`.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+
+use retry_policy::{Attempts, Field, Fields, Jitter, Rule};
+use syn::spanned::Spanned as _;
+
+use crate::args::{Args, Door, PolicyArgs};
+use crate::check;
+use crate::curve::{Curve, Spread};
+use crate::errors::Errors;
+use crate::hygiene::{Place, quote};
+use crate::value::Tokens;
+
+/// `policy!(attempts = 5, …)`: an expression that may stand in a `const`.
+pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
+    let mut errors = Errors::new();
+    let args = Args::parse(tokens, Door::Policy, &mut errors);
+    let checked = check::check(&args, &mut errors);
+    let private = private(&args);
+    let policy = expression(&args.policy, checked.wrong, &private);
+    let assertions = assertions(&checked.unchecked, &private, false, |rules| {
+        let written = written(checked.written, &private);
+        quote!(#private::complaint_about_policy(&POLICY, #written, #rules))
+    });
+    let errors = errors.into_tokens();
+    // Input:  attempts = N, jitter
+    // Output: { const POLICY: Policy = Policy::new().attempts(N).jitter(…);
+    //           const _: () = /* the rules that read N */; POLICY }
+    quote!({
+        #errors
+        const POLICY: #private::Policy = #policy;
+        #assertions
+        POLICY
+    })
+}
+
+/// The module of the runtime that expansions call into.
+pub(crate) fn private(args: &Args) -> TokenStream {
+    match &args.krate {
+        Some(path) => quote!(#path::__private),
+        None => quote!(::retry_runtime::__private),
+    }
+}
+
+/// The policy as a chain of builder calls. Fields that are `wrong` are left out.
+pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream) -> TokenStream {
+    let mut policy = match &args.base {
+        // Typed here, so that a mistake in it is told on its own tokens.
+        Some(base) => Place::of(base).call(quote!(#private::shared), base),
+        None => quote!(#private::Policy::new()),
+    };
+    let mut add = |field: Field, call: TokenStream| {
+        if !wrong.contains(field) {
+            policy.extend(call);
+        }
+    };
+    if let Some(attempts) = &args.attempts {
+        add(
+            Field::Attempts,
+            match attempts.known {
+                Some(Attempts::Limited(attempts)) => quote!(.attempts(#attempts)),
+                Some(Attempts::Unlimited) => quote!(.unlimited()),
+                None => quote!(.attempts(#attempts)),
+            },
+        );
+    }
+    if let Some(backoff) = &args.backoff {
+        let curve = match &backoff.curve {
+            Curve::Fixed => quote!(Fixed),
+            Curve::Linear(increment) => {
+                let increment = Tokens(increment);
+                quote!(Linear { increment: #increment })
+            }
+            Curve::Exponential(None) => quote!(DEFAULT),
+            Curve::Exponential(Some(base)) => {
+                let base = Tokens(base);
+                quote!(Exponential { base: #base })
+            }
+            Curve::Fibonacci => quote!(Fibonacci),
+            Curve::Custom(delays) => {
+                let delays = delays.iter().map(Tokens);
+                quote!(Custom(&[#(#delays),*]))
+            }
+        };
+        let parts = [Field::Base, Field::Increment, Field::Delays];
+        if !parts.iter().any(|part| wrong.contains(*part)) {
+            add(Field::Backoff, quote!(.backoff(#private::Backoff::#curve)));
+        }
+    }
+    if let Some(jitter) = &args.jitter {
+        let spread = match &jitter.spread {
+            Spread::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
+            Spread::Named(Jitter::Full) => quote!(Full),
+            Spread::Named(Jitter::Equal) => quote!(Equal),
+            Spread::Named(Jitter::Decorrelated) => quote!(Decorrelated),
+            Spread::Named(_) => quote!(None),
+            Spread::Factor(factor) => {
+                let factor = Tokens(factor);
+                quote!(Proportional(#factor))
+            }
+        };
+        if !wrong.contains(Field::JitterFactor) {
+            add(Field::Jitter, quote!(.jitter(#private::Jitter::#spread)));
+        }
+    }
+    for (field, name, value) in [
+        (Field::InitialDelay, quote!(initial_delay), &args.initial_delay),
+        (Field::MaxDelay, quote!(max_delay), &args.max_delay),
+        (Field::Budget, quote!(budget), &args.budget),
+        (Field::Deadline, quote!(deadline), &args.deadline),
+        (Field::Timeout, quote!(timeout), &args.timeout),
+    ] {
+        if let Some(value) = value {
+            let value = Tokens(value);
+            add(field, quote!(.#name(#value)));
+        }
+    }
+    policy
+}
+
+/// A set of fields, as the expansion writes it.
+pub(crate) fn written(fields: Fields, private: &TokenStream) -> TokenStream {
+    let bits = fields.bits();
+    quote!(#private::Fields::from_bits(#bits))
+}
+
+/// Fails the build with its caret at `blamed` where `complaint` yields one.
+pub(crate) fn assertion(
+    blamed: &impl ToTokens,
+    generic: bool,
+    private: &TokenStream,
+    complaint: &TokenStream,
+) -> TokenStream {
+    let place = Place::of(blamed);
+    // By a name of its own: all of the call has to have the same hygiene for its
+    // caret to reach to the end, and `$crate` has another.
+    let fail = place.call(quote!(__retry_fail), quote!(message));
+    let assertion = quote! {
+        use #private::const_panic as __retry_fail;
+        if let ::core::option::Option::Some(message) = #complaint { #fail }
+    };
+    // An item cannot see the generic parameters around it, a block can.
+    if generic {
+        let block = place.block(quote!(const), assertion);
+        quote!(#block;)
+    } else {
+        quote!(const _: () = { #assertion };)
+    }
+}
+
+/// One assertion for each expression that const evaluation has to judge, with
+/// the caret on it. `complaint` makes of the list of rules an expression that
+/// yields what is wrong, if something is.
+pub(crate) fn assertions(
+    unchecked: &[(Rule, TokenStream)],
+    private: &TokenStream,
+    generic: bool,
+    complaint: impl Fn(TokenStream) -> TokenStream,
+) -> TokenStream {
+    let mut blamed: Vec<(String, &TokenStream, Vec<TokenStream>)> = Vec::new();
+    for (rule, tokens) in unchecked {
+        let name = quote::format_ident!("{rule:?}");
+        let path = quote!(#private::Rule::#name);
+        // The same tokens may stand at two places; where they stand tells them apart.
+        let place = format!("{:?} {tokens}", tokens.span());
+        match blamed.iter_mut().find(|(other, ..)| *other == place) {
+            Some((.., rules)) => rules.push(path),
+            None => blamed.push((place, tokens, vec![path])),
+        }
+    }
+    blamed
+        .into_iter()
+        .map(|(_, tokens, rules)| {
+            let complaint = complaint(quote!(&[#(#rules),*]));
+            assertion(tokens, generic, private, &complaint)
+        })
+        .collect()
+}

@@ -1,0 +1,157 @@
+//! What of the options does not fit the function.
+
+use quote::ToTokens as _;
+use syn::{FnArg, Ident, Pat, PathArguments, ReturnType, Type};
+
+use crate::args::Args;
+use crate::check::Checked;
+use crate::errors::Errors;
+use crate::item::{self, Form, Function};
+use crate::matcher::Matcher;
+use crate::value::mentions;
+
+/// Checks the options against the function.
+pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
+    let sig = &function.sig;
+    if let (Form::Sync, Some(timeout)) = (form, args.written("timeout")) {
+        errors.at(
+            timeout,
+            "`timeout` cuts an attempt off, and a function that is not `async` cannot be cut off: \
+             make it an `async fn`, or bound the whole call by `deadline`, which is checked between attempts",
+        );
+    }
+    if matches!(sig.output, ReturnType::Default) && !args.has_ok() {
+        errors.at(
+            &sig.ident,
+            "this function returns nothing, so no attempt can fail: return a `Result` or an `Option`",
+        );
+    }
+    if let ReturnType::Type(_, ty) = &sig.output {
+        if is_option(ty) {
+            matchers_of_none(args, errors);
+        }
+    }
+    for attr in &function.attrs {
+        if attr.path().segments.last().is_some_and(|segment| segment.ident == "retry") {
+            errors.at(attr, "`#[retry]` stands on this function twice, and would retry the retries: keep one of them");
+        }
+    }
+    for input in &sig.inputs {
+        let FnArg::Typed(argument) = input else { continue };
+        let Pat::Ident(pat) = &*argument.pat else { continue };
+        if let (true, Some(clone)) = (
+            item::is_shared_reference(&argument.ty),
+            args.clone.iter().find(|clone| **clone == pat.ident),
+        ) {
+            errors.at(
+                clone,
+                format_args!(
+                    "`{clone}` is a reference, and nothing consumes one: remove it from `clone(…)`"
+                ),
+            );
+        }
+    }
+    classes_twice(args, errors);
+    let names = arguments(function);
+    if let Some(context) = args.context.as_ref().filter(|context| names.contains(context)) {
+        errors.at(
+            context,
+            format_args!(
+                "`{context}` is an argument already, which this would hide: choose another name"
+            ),
+        );
+    }
+    for clone in &args.clone {
+        if !names.contains(clone) {
+            let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let which = if clone == "self" {
+                "`self` cannot be cloned here: take `&self`, and clone what the body consumes"
+                    .to_owned()
+            } else if listed.is_empty() {
+                format!("`{clone}` is no argument: this function has none")
+            } else {
+                format!("`{clone}` is no argument of this function; it has {}", listed.join(", "))
+            };
+            errors.at(clone, which);
+        }
+    }
+}
+
+/// Options that speak of `self` or an argument, where only constants can stand.
+/// They count as wrong from here on.
+pub(crate) fn check_constants(
+    args: &Args,
+    function: &Function,
+    checked: &mut Checked,
+    errors: &mut Errors,
+) {
+    let names = arguments(function);
+    for (field, tokens) in args.policy.written_tokens() {
+        let runtime = mentions(tokens.clone(), &|word| {
+            word == "self" || names.iter().any(|name| name == word)
+        });
+        if runtime && !checked.wrong.contains(field) {
+            errors.at(
+                tokens,
+                "a policy is checked while it is compiled, so its options are constants: \
+                 for one that is known when the program runs use `retry_runtime::Retrier`",
+            );
+            checked.leave_out(field);
+        }
+    }
+}
+
+/// The names that the arguments bind by value.
+fn arguments(function: &Function) -> Vec<Ident> {
+    let mut inputs = function.sig.inputs.clone();
+    let mut names = Vec::new();
+    for input in &mut inputs {
+        if let FnArg::Typed(argument) = input {
+            item::bindings(&mut argument.pat, &mut names);
+        }
+    }
+    names.into_iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// The arguments that each attempt gets a clone of; what is none is reported by [`check`].
+pub(crate) fn clones(args: &Args, function: &Function) -> Vec<Ident> {
+    let names = arguments(function);
+    args.clone.iter().filter(|name| names.contains(name)).cloned().collect()
+}
+
+fn is_option(ty: &Type) -> bool {
+    let Type::Path(path) = item::peel_type(ty) else { return false };
+    path.path.segments.last().is_some_and(|segment| {
+        segment.ident == "Option" && matches!(segment.arguments, PathArguments::AngleBracketed(_))
+    })
+}
+
+/// A class that is aborted at is never retried, and one that is named twice is a slip.
+fn classes_twice(args: &Args, errors: &mut Errors) {
+    let mut seen: Vec<&Ident> = Vec::new();
+    for matcher in args.matchers() {
+        let Matcher::Class(class) = matcher else { continue };
+        if let Some(first) = seen.iter().find(|first| **first == class) {
+            errors.at(quote::quote!(#first #class), format_args!("`{class}` is named twice, and `abort_on` wins over `retry_on`: keep one of them"));
+        }
+        seen.push(class);
+    }
+}
+
+/// A missing value has neither a kind nor a text: these matchers never match it.
+fn matchers_of_none(args: &Args, errors: &mut Errors) {
+    for matcher in args.matchers() {
+        let (blamed, what) = match matcher {
+            Matcher::Class(class) => (class.to_token_stream(), "kind"),
+            Matcher::Pattern(text) => (text.to_token_stream(), "text"),
+            Matcher::Matches { .. } | Matcher::When(_) | Matcher::Ok(_) => continue,
+        };
+        errors.at(
+            blamed,
+            format_args!(
+                "this never matches: the failure of an `Option` is `None`, which has no {what}; \
+                 remove it, for every `None` is retried unless told otherwise, or return a `Result`"
+            ),
+        );
+    }
+}

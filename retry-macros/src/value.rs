@@ -1,0 +1,224 @@
+//! What stands behind an option: a literal, which is known now, or a `const`
+//! expression, which only the compiler can evaluate.
+
+use core::fmt::Display;
+use core::time::Duration;
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use retry_policy::{Attempts, duration};
+use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
+
+use crate::hygiene::quote;
+
+/// A value that was written, and its tokens.
+#[derive(Clone)]
+pub(crate) struct Value<T> {
+    pub(crate) expr: Expr,
+    pub(crate) known: Option<T>,
+}
+
+impl<T> Value<T> {
+    fn known(expr: Expr, value: T) -> Self {
+        Self { expr, known: Some(value) }
+    }
+
+    fn constant(expr: Expr) -> Self {
+        Self { expr, known: None }
+    }
+}
+
+impl<T> ToTokens for Value<T> {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        self.expr.to_tokens(tokens);
+    }
+}
+
+/// A literal behind the invisible and visible brackets that macros and people put around it.
+fn peel(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Group(group) => peel(&group.expr),
+        Expr::Paren(paren) => peel(&paren.expr),
+        other => other,
+    }
+}
+
+/// A literal number, and whether it stands behind a minus.
+fn number(expr: &Expr) -> Option<(bool, &Lit)> {
+    match peel(expr) {
+        Expr::Lit(ExprLit { lit: lit @ (Lit::Int(_) | Lit::Float(_)), .. }) => Some((false, lit)),
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => {
+            number(expr).map(|(negative, lit)| (!negative, lit))
+        }
+        _ => None,
+    }
+}
+
+/// Whether this is a literal, which is right or wrong now and here.
+fn is_literal(expr: &Expr) -> bool {
+    matches!(peel(expr), Expr::Lit(_)) || number(expr).is_some()
+}
+
+/// `5`, `unlimited`, or a const expression.
+pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
+    if word(&expr).is_some_and(|word| word == "unlimited") {
+        return Ok(Value::known(expr, Attempts::Unlimited));
+    }
+    match number(&expr) {
+        // `attempts` counts, so the rule about 0 is the one that a negative number breaks as well.
+        Some((true, _)) => Ok(Value::known(expr, Attempts::Limited(0))),
+        Some((false, Lit::Int(int))) => match int.base10_parse::<u32>() {
+            Ok(attempts) => Ok(Value::known(expr, Attempts::Limited(attempts))),
+            Err(_) => Err(wrong(
+                &expr,
+                "this is more than `attempts` can count: write a number up to 4294967295, or `unlimited`",
+            )),
+        },
+        _ if is_literal(&expr) => Err(wrong(
+            &expr,
+            "`attempts` is a whole number, such as `attempts = 5`, or `unlimited`",
+        )),
+        _ => Ok(Value::constant(expr)),
+    }
+}
+
+/// A whole number, or a const expression.
+pub(crate) fn count(expr: Expr, option: &str, example: u32) -> syn::Result<Value<u32>> {
+    match number(&expr) {
+        Some((false, Lit::Int(int))) => match int.base10_parse() {
+            Ok(count) => Ok(Value::known(expr, count)),
+            Err(error) => Err(wrong(&expr, format_args!("`{option}`: {error}"))),
+        },
+        Some((true, _)) => Ok(Value::known(expr, 0)),
+        _ if is_literal(&expr) => Err(wrong(
+            &expr,
+            format_args!("`{option}` is a whole number, such as `{option} = {example}`"),
+        )),
+        _ => Ok(Value::constant(expr)),
+    }
+}
+
+/// A number, or a const expression.
+pub(crate) fn float(expr: Expr, option: &str, example: &str) -> syn::Result<Value<f64>> {
+    let parsed = match number(&expr) {
+        Some((negative, lit)) => {
+            let parsed = match lit {
+                Lit::Int(int) => int.base10_parse::<f64>(),
+                Lit::Float(float) => float.base10_parse(),
+                _ => Ok(0.0),
+            };
+            let parsed =
+                parsed.map_err(|error| wrong(&expr, format_args!("`{option}`: {error}")))?;
+            Some(if negative { -parsed } else { parsed })
+        }
+        None if is_literal(&expr) => {
+            return Err(wrong(&expr, format_args!("`{option}` is a number, such as `{example}`")));
+        }
+        None => None,
+    };
+    Ok(Value { expr, known: parsed })
+}
+
+/// `"30s"`, or a const expression of type `Duration`.
+pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
+    if let Some((negative, lit)) = number(&expr) {
+        let digits = match lit {
+            Lit::Int(int) => int.base10_digits(),
+            Lit::Float(float) => float.base10_digits(),
+            _ => "5",
+        };
+        return Err(if negative {
+            wrong(&expr, "a duration is not negative: write one such as `\"5s\"`")
+        } else {
+            wrong(&expr, duration::without_unit(digits))
+        });
+    }
+    match peel(&expr) {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => match duration::parse(&text.value()) {
+            Ok(duration) => Ok(Value::known(expr, duration)),
+            Err(error) => Err(wrong(&expr, error)),
+        },
+        Expr::Lit(_) => Err(wrong(
+            &expr,
+            "a duration is a string such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`",
+        )),
+        _ => Ok(Value::constant(expr)),
+    }
+}
+
+/// The single lower-case word that an expression is, if it is one: a keyword of
+/// the grammar rather than a constant.
+pub(crate) fn word(expr: &Expr) -> Option<String> {
+    let Expr::Path(path) = peel(expr) else { return None };
+    let word = path.path.get_ident()?.to_string();
+    word.chars().all(|c| c.is_ascii_lowercase() || c == '_').then_some(word)
+}
+
+fn wrong(tokens: impl ToTokens, message: impl Display) -> syn::Error {
+    syn::Error::new_spanned(tokens, message)
+}
+
+impl ToTokens for Tokens<'_, Duration> {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self.0.known {
+            Some(duration) => {
+                let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
+                tokens.extend(quote!(::core::time::Duration::new(#secs, #nanos)));
+            }
+            None => self.0.expr.to_tokens(tokens),
+        }
+    }
+}
+
+impl ToTokens for Tokens<'_, f64> {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self.0.known {
+            // A whole number is welcome where a float is meant: `base = 2`.
+            Some(number) if number >= 0.0 => quote!(#number).to_tokens(tokens),
+            Some(number) => {
+                let number = -number;
+                quote!(-#number).to_tokens(tokens);
+            }
+            None => self.0.expr.to_tokens(tokens),
+        }
+    }
+}
+
+impl ToTokens for Tokens<'_, u32> {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self.0.known {
+            Some(number) => quote!(#number).to_tokens(tokens),
+            None => self.0.expr.to_tokens(tokens),
+        }
+    }
+}
+
+/// A value as the expansion writes it: of the right type, whatever way it was written.
+pub(crate) struct Tokens<'a, T>(pub(crate) &'a Value<T>);
+
+/// Whether an identifier that `is_wanted` stands anywhere in `tokens`, or in a
+/// text as `{identifier}`, where a formatting macro would find it.
+pub(crate) fn mentions(tokens: TokenStream, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => is_wanted(&ident.to_string()),
+        TokenTree::Group(group) => mentions(group.stream(), is_wanted),
+        TokenTree::Literal(literal) => {
+            let text = literal.to_string();
+            text.split('{').skip(1).any(|rest| {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+                is_wanted(&rest[..end.unwrap_or(rest.len())])
+            })
+        }
+        TokenTree::Punct(_) => false,
+    })
+}
+
+/// Tokens as a person writes them: without the blanks that tokens are joined with.
+pub(crate) fn plain(tokens: &impl ToTokens) -> String {
+    tokens
+        .to_token_stream()
+        .to_string()
+        .replace(" :: ", "::")
+        .replace(" . ", ".")
+        .replace("& ", "&")
+}

@@ -1,0 +1,30 @@
+//! The one clock as a number, for what must fit into an atomic.
+
+use core::time::Duration;
+
+use crate::clock::{self, Instant};
+use crate::sync::OnceLock;
+
+/// Where the count begins; 146 years from either end, for a test's paused clock
+/// may stand before the moment at which another test's began.
+const BEGIN: u64 = 1 << 62;
+
+/// Nanoseconds since an arbitrary moment.
+pub(super) fn nanos() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let now = clock::now();
+    let start = *START.get_or_init(|| now);
+    BEGIN
+        .saturating_add(nanos_of(now.saturating_duration_since(start)))
+        .saturating_sub(nanos_of(start.saturating_duration_since(now)))
+}
+
+/// Microseconds since an arbitrary moment.
+pub(super) fn micros() -> u64 {
+    nanos() / 1_000
+}
+
+/// A duration in nanoseconds, cut at 584 years.
+pub(super) fn nanos_of(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,154 @@
+//! The one word that says what a breaker does now, and the tag by which a
+//! permit remembers what it was admitted under.
+
+use super::stamp;
+
+/// What a breaker does with a call, and with what becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Closed; consecutive failures count. Zero, for it is the one to be found fast.
+    Closed = 0,
+    /// Closed; every outcome goes into the window.
+    Measured = 1,
+    /// As `Measured`, and how long a call took counts too.
+    Timed = 2,
+    /// Closed by force; nothing counts.
+    Forced = 3,
+    /// Open.
+    Open = 4,
+    /// Half-open: the permit is a probe's.
+    HalfOpen = 5,
+}
+
+const KIND_BITS: u32 = 3;
+const KIND: u64 = (1 << KIND_BITS) - 1;
+
+const fn kind(bits: u64) -> Kind {
+    match bits & KIND {
+        0 => Kind::Closed,
+        1 => Kind::Measured,
+        2 => Kind::Timed,
+        3 => Kind::Forced,
+        4 => Kind::Open,
+        _ => Kind::HalfOpen,
+    }
+}
+
+/// `generation << 3 | kind`. The generation rises with every change, so two
+/// equal words are the same stretch of the breaker's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Word(pub(super) u64);
+
+impl Word {
+    pub(super) const fn first(kind: Kind) -> Self {
+        Self(FIRST_GENERATION << KIND_BITS | kind as u64)
+    }
+
+    pub(super) const fn next(self, kind: Kind) -> Self {
+        let mut generation = self.generation() + 1;
+        // A window knows its generation by the low 30 bits, of which zero is
+        // an empty slot.
+        if generation & GENERATION_IN_WINDOW == 0 {
+            generation += 1;
+        }
+        Self(generation << KIND_BITS | kind as u64)
+    }
+
+    pub(super) const fn generation(self) -> u64 {
+        self.0 >> KIND_BITS
+    }
+
+    pub(super) const fn kind(self) -> Kind {
+        kind(self.0)
+    }
+
+    #[inline]
+    pub(super) const fn is_closed(self) -> bool {
+        self.0 & KIND == Kind::Closed as u64
+    }
+}
+
+pub(super) const FIRST_GENERATION: u64 = 1;
+/// What of a generation fits into a slot of a window.
+pub(super) const GENERATION_IN_WINDOW: u64 = (1 << 30) - 1;
+
+/// In a timed tag: three bits of kind, 24 of generation, and 37 of the
+/// microseconds at which the call began. They wrap after 38 hours and 16
+/// million changes of state, both within one call.
+const TIMED_BITS: u32 = 27;
+const TIMED: u64 = (1 << TIMED_BITS) - 1;
+
+/// What a permit remembers, in one word, so that it is small in a future.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag(u64);
+
+impl Tag {
+    #[inline]
+    pub(super) const fn of(word: Word) -> Self {
+        Self(word.0)
+    }
+
+    pub(super) fn timed(word: Word) -> Self {
+        Self(word.0 & TIMED | stamp::micros() << TIMED_BITS)
+    }
+
+    pub(super) const fn probe(id: u64) -> Self {
+        Self(id << KIND_BITS | Kind::HalfOpen as u64)
+    }
+
+    pub(super) const fn kind(self) -> Kind {
+        kind(self.0)
+    }
+
+    #[inline]
+    pub(super) const fn is_closed(self) -> bool {
+        self.0 & KIND == Kind::Closed as u64
+    }
+
+    /// The generation of a tag that is neither timed nor a probe's.
+    pub(super) const fn generation(self) -> u64 {
+        self.0 >> KIND_BITS
+    }
+
+    /// The id of a probe's tag.
+    pub(super) const fn probe_id(self) -> u64 {
+        self.0 >> KIND_BITS
+    }
+
+    /// Whether the permit (no probe's) was admitted under this very word.
+    pub(super) const fn is_of(self, word: Word) -> bool {
+        match self.kind() {
+            Kind::Timed => (self.0 ^ word.0) & TIMED == 0,
+            _ => self.0 == word.0,
+        }
+    }
+
+    /// The microseconds since a timed permit was admitted.
+    pub(super) fn elapsed_micros(self) -> u64 {
+        let wrap = u64::MAX >> TIMED_BITS;
+        stamp::micros().wrapping_sub(self.0 >> TIMED_BITS) & wrap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_generation_looks_like_an_empty_slot() {
+        let last = Word(GENERATION_IN_WINDOW << KIND_BITS);
+        let next = last.next(Kind::Measured);
+        assert_ne!(next.generation() & GENERATION_IN_WINDOW, 0);
+        assert!(next.generation() > last.generation());
+    }
+
+    #[test]
+    fn a_timed_tag_knows_its_generation() {
+        let word = Word::first(Kind::Timed);
+        let tag = Tag::timed(word);
+        assert_eq!(tag.kind(), Kind::Timed);
+        assert!(tag.is_of(word));
+        assert!(!tag.is_of(word.next(Kind::Timed)));
+        assert!(tag.elapsed_micros() < 10_000_000);
+    }
+}

@@ -1,0 +1,316 @@
+//! How a call ends without success: [`RetryError`] and its [`Reason`], and
+//! [`Interrupted`], the error of an attempt that had none of its own.
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+/// Why a call is not tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// All attempts that the policy allows were made.
+    Attempts,
+    /// The failure is none that `retry_on` and `abort_on` let be retried.
+    NotRetryable,
+    /// The next wait would take the sum of the waits above the budget.
+    Budget,
+    /// The deadline has passed, or falls inside the next wait.
+    Deadline,
+    /// The shared retry quota has no tokens left.
+    Quota,
+    /// The circuit breaker admits no calls now.
+    CircuitOpen,
+}
+
+impl Reason {
+    /// The reason in one word, as it stands in events and counters.
+    ///
+    /// ```
+    /// # use retry_runtime::Reason;
+    /// assert_eq!(Reason::CircuitOpen.as_str(), "circuit_open");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attempts => "attempts",
+            Self::NotRetryable => "not_retryable",
+            Self::Budget => "budget",
+            Self::Deadline => "deadline",
+            Self::Quota => "quota",
+            Self::CircuitOpen => "circuit_open",
+        }
+    }
+
+    /// The reason as a clause that follows "gave up: ".
+    const fn clause(self) -> &'static str {
+        match self {
+            Self::Attempts => "all attempts were used",
+            Self::NotRetryable => "the failure is not retryable",
+            Self::Budget => "the next wait would exceed the budget",
+            Self::Deadline => "the deadline leaves no time for another attempt",
+            Self::Quota => "the retry quota is used up",
+            Self::CircuitOpen => "the circuit breaker is open",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.clause())
+    }
+}
+
+/// An attempt ended, or never began, without an error of its own.
+///
+/// A function whose policy has a `timeout`, a `deadline` or a `breaker` can end
+/// in this way, so its error must be able to hold one: `E: From<Interrupted>`.
+/// `anyhow::Error`, `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and
+/// [`RetryError`] can already.
+///
+/// ```
+/// use retry_runtime::Interrupted;
+///
+/// #[derive(Debug)]
+/// enum ApiError {
+///     Http(u16),
+///     Interrupted(Interrupted),
+/// }
+///
+/// impl From<Interrupted> for ApiError {
+///     fn from(interrupted: Interrupted) -> Self {
+///         Self::Interrupted(interrupted)
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Interrupted {
+    /// The attempt took longer than `timeout` allows.
+    #[non_exhaustive]
+    Timeout {
+        /// What the policy allows one attempt.
+        limit: Duration,
+    },
+    /// The deadline of the whole call passed while an attempt was running.
+    #[non_exhaustive]
+    Deadline {
+        /// What the policy allows the call.
+        limit: Duration,
+    },
+    /// The circuit breaker did not admit the attempt.
+    #[non_exhaustive]
+    CircuitOpen {
+        /// The breaker's name.
+        breaker: &'static str,
+        /// How long the breaker stays open; zero while it probes (half-open).
+        remaining: Duration,
+    },
+}
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout { limit } => write!(f, "the attempt timed out after {limit:?}"),
+            Self::Deadline { limit } => write!(f, "the deadline of {limit:?} has passed"),
+            Self::CircuitOpen { breaker, remaining } if remaining.is_zero() => {
+                write!(f, "circuit breaker `{breaker}` is half-open and its probes are taken")
+            }
+            Self::CircuitOpen { breaker, remaining: Duration::MAX } => {
+                write!(f, "circuit breaker `{breaker}` is open until it is reset")
+            }
+            Self::CircuitOpen { breaker, remaining } => {
+                write!(f, "circuit breaker `{breaker}` is open for another {}", Rounded(*remaining))
+            }
+        }
+    }
+}
+
+impl Error for Interrupted {}
+
+impl From<Interrupted> for std::io::Error {
+    fn from(interrupted: Interrupted) -> Self {
+        let kind = match interrupted {
+            Interrupted::Timeout { .. } | Interrupted::Deadline { .. } => {
+                std::io::ErrorKind::TimedOut
+            }
+            Interrupted::CircuitOpen { .. } => std::io::ErrorKind::Other,
+        };
+        Self::new(kind, interrupted)
+    }
+}
+
+/// How a call ended: why, after how many attempts, and how long it had waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct Ended {
+    pub reason: Reason,
+    pub attempts: u32,
+    pub waited: Duration,
+}
+
+/// A call that was given up: why, after how many attempts, how long it had
+/// waited between them, and the last error.
+///
+/// An annotated function gets it by returning `Result<T, RetryError<E>>`; its
+/// body is still checked as `Result<T, E>`.
+///
+/// ```
+/// use retry_runtime::{Policy, Reason, Retrier};
+///
+/// let error = Retrier::new(Policy::new().attempts(1))
+///     .run_sync(|| "no number".parse::<u32>())
+///     .unwrap_err();
+/// assert_eq!(error.reason(), Reason::Attempts);
+/// assert_eq!(error.attempts(), 1);
+/// assert!(error.last().is_some());
+/// assert_eq!(
+///     error.to_string(),
+///     "gave up after 1 attempt (all attempts were used): invalid digit found in string",
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryError<E> {
+    last: Last<E>,
+    ended: Ended,
+}
+
+/// What the last attempt left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Last<E> {
+    Error(E),
+    Interrupted(Interrupted),
+    /// A value that `ok(…)` calls a failure stays with the caller, not here.
+    Value,
+}
+
+impl<E> RetryError<E> {
+    /// Why the call was given up.
+    pub fn reason(&self) -> Reason {
+        self.ended.reason
+    }
+
+    /// How many attempts were made. 0 where a breaker rejected the first.
+    pub fn attempts(&self) -> u32 {
+        self.ended.attempts
+    }
+
+    /// The sum of the waits between the attempts.
+    pub fn waited(&self) -> Duration {
+        self.ended.waited
+    }
+
+    /// The last error. `None` where there was none: the attempt was interrupted
+    /// (see [`interrupted`](Self::interrupted)), or what failed was a value.
+    pub fn last(&self) -> Option<&E> {
+        match &self.last {
+            Last::Error(error) => Some(error),
+            Last::Interrupted(_) | Last::Value => None,
+        }
+    }
+
+    /// The last error, by value.
+    pub fn into_last(self) -> Option<E> {
+        match self.last {
+            Last::Error(error) => Some(error),
+            Last::Interrupted(_) | Last::Value => None,
+        }
+    }
+
+    /// What cut the last attempt off, where it ended without an error of its own.
+    pub fn interrupted(&self) -> Option<Interrupted> {
+        match self.last {
+            Last::Interrupted(interrupted) => Some(interrupted),
+            Last::Error(_) | Last::Value => None,
+        }
+    }
+
+    /// An attempt's error, while the call goes on.
+    pub(crate) const fn of_attempt(error: E) -> Self {
+        let ended = Ended { reason: Reason::Attempts, attempts: 0, waited: Duration::ZERO };
+        Self { last: Last::Error(error), ended }
+    }
+
+    /// The end of a call whose last attempt returned a value.
+    pub(crate) const fn of_value(ended: Ended) -> Self {
+        Self { last: Last::Value, ended }
+    }
+
+    pub(crate) fn ended(self, ended: Ended) -> Self {
+        Self { ended, ..self }
+    }
+
+    /// The error itself, or what stands for it.
+    pub(crate) fn cause(&self) -> Result<&E, &Interrupted> {
+        match &self.last {
+            Last::Error(error) => Ok(error),
+            Last::Interrupted(interrupted) => Err(interrupted),
+            Last::Value => {
+                unreachable!("only the end of a call holds a value, and nobody retries an end")
+            }
+        }
+    }
+}
+
+impl<E> From<Interrupted> for RetryError<E> {
+    fn from(interrupted: Interrupted) -> Self {
+        let reason = match interrupted {
+            Interrupted::Timeout { .. } => Reason::Attempts,
+            Interrupted::Deadline { .. } => Reason::Deadline,
+            Interrupted::CircuitOpen { .. } => Reason::CircuitOpen,
+        };
+        let ended = Ended { reason, attempts: 0, waited: Duration::ZERO };
+        Self { last: Last::Interrupted(interrupted), ended }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for RetryError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ended { reason, attempts, waited } = self.ended;
+        match (attempts, &self.last) {
+            // Made of an `Interrupted` by hand: nobody has counted.
+            (0, Last::Interrupted(interrupted)) if reason != Reason::CircuitOpen => {
+                return interrupted.fmt(f);
+            }
+            _ => {}
+        }
+        match attempts {
+            0 => f.write_str("gave up before the first attempt")?,
+            1 => f.write_str("gave up after 1 attempt")?,
+            _ => write!(f, "gave up after {attempts} attempts")?,
+        }
+        if !waited.is_zero() {
+            write!(f, " and {} of waiting", Rounded(waited))?;
+        }
+        write!(f, " ({reason})")?;
+        match &self.last {
+            Last::Error(error) => write!(f, ": {error}"),
+            Last::Interrupted(interrupted) => write!(f, ": {interrupted}"),
+            Last::Value => Ok(()),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for RetryError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.last {
+            Last::Error(error) => Some(error),
+            Last::Interrupted(interrupted) => Some(interrupted),
+            Last::Value => None,
+        }
+    }
+}
+
+/// A duration for people: `1.5s`, not `1.503287914s`.
+pub(crate) struct Rounded(pub(crate) Duration);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.0 {
+            long if long >= Duration::from_secs(1) => 10_000_000,
+            short if short >= Duration::from_millis(1) => 10_000,
+            _ => 1,
+        };
+        let nanos = self.0.subsec_nanos() / unit * unit;
+        write!(f, "{:?}", Duration::new(self.0.as_secs(), nanos))
+    }
+}

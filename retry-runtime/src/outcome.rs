@@ -1,0 +1,302 @@
+//! What an attempt may return, and what becomes of it at the end of a call.
+//!
+//! Each question that an expansion asks of a return type is one small trait, so
+//! that a type which cannot answer is told so on the user's own tokens.
+
+use core::future::{Future, Ready, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use crate::error::Ended;
+use crate::{Interrupted, RetryError};
+
+/// A return type that says whether it is a failure.
+#[diagnostic::on_unimplemented(
+    message = "`#[retry]` cannot tell success from failure in `{Self}`",
+    label = "not a `Result` or an `Option`",
+    note = "return a `Result` or an `Option`, \
+            or say which values are retried: `retry_on = [ok(|value| …)]`"
+)]
+pub trait Outcome {
+    /// What a failure is.
+    type Error;
+    /// What a success is.
+    type Value;
+
+    /// The failure, or the value that no error came with.
+    ///
+    /// # Errors
+    /// The failure.
+    fn failure(&self) -> Result<&Self::Value, &Self::Error>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, E> Outcome for Result<T, E> {
+    type Error = E;
+    type Value = T;
+
+    #[inline(always)]
+    fn failure(&self) -> Result<&T, &E> {
+        self.as_ref()
+    }
+}
+
+/// The failure of an `Option`: there is no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing;
+
+impl core::fmt::Display for Missing {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("there is no value")
+    }
+}
+
+impl core::error::Error for Missing {}
+
+#[diagnostic::do_not_recommend]
+impl<T> Outcome for Option<T> {
+    type Error = Missing;
+    type Value = T;
+
+    #[inline(always)]
+    fn failure(&self) -> Result<&T, &Missing> {
+        self.as_ref().ok_or(&Missing)
+    }
+}
+
+/// Any other type, with `ok(…)`: never a failure by itself.
+#[derive(Debug)]
+pub struct Plain<T>(pub T);
+
+#[diagnostic::do_not_recommend]
+impl<T> Outcome for Plain<T> {
+    type Error = Missing;
+    type Value = T;
+
+    #[inline(always)]
+    fn failure(&self) -> Result<&T, &Missing> {
+        Ok(&self.0)
+    }
+}
+
+/// A return type that can say that an attempt was cut off.
+#[diagnostic::on_unimplemented(
+    message = "`timeout`, `deadline` and `breaker` can end a call without an error of its own, and `{Self}` cannot say so",
+    label = "this return type cannot hold `Interrupted`",
+    note = "one way out: `impl From<retry_runtime::Interrupted> for` your error type",
+    note = "another: return `Result<T, retry_runtime::RetryError<E>>`, which also tells the reason and the attempts",
+    note = "a third: an error type that can already: `anyhow::Error`, `Box<dyn Error + Send + Sync>` or `std::io::Error`"
+)]
+pub trait Interruptible {
+    /// The outcome of an attempt that was cut off.
+    fn interrupted(interrupted: Interrupted) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, E: From<Interrupted>> Interruptible for Result<T, E> {
+    fn interrupted(interrupted: Interrupted) -> Self {
+        Err(E::from(interrupted))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> Interruptible for Option<T> {
+    fn interrupted(_: Interrupted) -> Self {
+        None
+    }
+}
+
+/// A return type with a value to go on with: `on_failure = continue`.
+#[diagnostic::on_unimplemented(
+    message = "`on_failure = continue` goes on with a default value, and `{Self}` has none",
+    label = "the success type has no `Default`",
+    note = "implement `Default` for it, or write `on_failure = fallback(|error| …)`"
+)]
+pub trait Continue {
+    /// The success that the caller goes on with.
+    fn go_on() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default, E> Continue for Result<T, E> {
+    fn go_on() -> Self {
+        Ok(T::default())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> Continue for Option<T> {
+    fn go_on() -> Self {
+        Some(T::default())
+    }
+}
+
+impl<T: Default> Continue for Plain<T> {
+    fn go_on() -> Self {
+        Self(T::default())
+    }
+}
+
+/// The end of a failed call as a [`RetryError`]: what a fallback is called with,
+/// and what `Result<T, RetryError<E>>` returns.
+pub trait GaveUp: Outcome {
+    /// The error inside.
+    type Last;
+
+    /// This outcome's error, with how the call ended.
+    fn gave_up(self, ended: Ended) -> RetryError<Self::Last>;
+}
+
+impl<T, E> GaveUp for Result<T, E> {
+    type Last = E;
+
+    fn gave_up(self, ended: Ended) -> RetryError<E> {
+        match self {
+            Ok(_) => RetryError::of_value(ended),
+            Err(error) => RetryError::of_attempt(error).ended(ended),
+        }
+    }
+}
+
+impl<T> GaveUp for Option<T> {
+    type Last = Missing;
+
+    fn gave_up(self, ended: Ended) -> RetryError<Missing> {
+        match self {
+            Some(_) => RetryError::of_value(ended),
+            None => RetryError::of_attempt(Missing).ended(ended),
+        }
+    }
+}
+
+impl<T> GaveUp for Plain<T> {
+    type Last = Missing;
+
+    fn gave_up(self, ended: Ended) -> RetryError<Missing> {
+        RetryError::of_value(ended)
+    }
+}
+
+/// What a fallback returns, made into what the function returns: `R` itself, or
+/// the success inside `R`; at once, or as a future. `Kind` is inferred, for
+/// exactly one fits.
+#[diagnostic::on_unimplemented(
+    message = "a fallback returns what the function returns, or the success inside it, and not `{Self}`",
+    label = "the function returns `{R}`"
+)]
+pub trait Fallback<R, Kind> {
+    /// Resolves to what the function returns.
+    type Future: Future<Output = R>;
+
+    /// The future of it.
+    fn resolve(self) -> Self::Future;
+}
+
+/// The same for a function that is not async: the fallback cannot be either.
+#[diagnostic::on_unimplemented(
+    message = "a fallback returns what the function returns, or the success inside it, and not `{Self}`",
+    label = "the function returns `{R}`",
+    note = "the fallback of a function that is not `async` cannot be async"
+)]
+pub trait FallbackNow<R, Kind> {
+    /// What the function returns.
+    fn resolve_now(self) -> R;
+}
+
+/// The kinds of what a fallback returns.
+pub mod kind {
+    /// What the function returns.
+    #[derive(Debug)]
+    pub enum Whole {}
+    /// The success inside it.
+    #[derive(Debug)]
+    pub enum Success {}
+    /// A future of one of these.
+    #[derive(Debug)]
+    pub struct Later<Kind>(core::marker::PhantomData<Kind>);
+}
+
+impl<R> FallbackNow<R, kind::Whole> for R {
+    fn resolve_now(self) -> R {
+        self
+    }
+}
+
+impl<T, E> FallbackNow<Result<T, E>, kind::Success> for T {
+    fn resolve_now(self) -> Result<T, E> {
+        Ok(self)
+    }
+}
+
+impl<T> FallbackNow<Option<T>, kind::Success> for T {
+    fn resolve_now(self) -> Option<T> {
+        Some(self)
+    }
+}
+
+impl<R> Fallback<R, kind::Whole> for R {
+    type Future = Ready<R>;
+
+    fn resolve(self) -> Ready<R> {
+        ready(self)
+    }
+}
+
+impl<T, E> Fallback<Result<T, E>, kind::Success> for T {
+    type Future = Ready<Result<T, E>>;
+
+    fn resolve(self) -> Self::Future {
+        ready(Ok(self))
+    }
+}
+
+impl<T> Fallback<Option<T>, kind::Success> for T {
+    type Future = Ready<Option<T>>;
+
+    fn resolve(self) -> Self::Future {
+        ready(Some(self))
+    }
+}
+
+impl<R, F: Future<Output = R>> Fallback<R, kind::Later<kind::Whole>> for F {
+    type Future = F;
+
+    fn resolve(self) -> F {
+        self
+    }
+}
+
+impl<T, E, F: Future<Output = T>> Fallback<Result<T, E>, kind::Later<kind::Success>> for F {
+    type Future = Wrapped<F, Result<T, E>>;
+
+    fn resolve(self) -> Self::Future {
+        Wrapped { future: self, wrap: Ok }
+    }
+}
+
+impl<T, F: Future<Output = T>> Fallback<Option<T>, kind::Later<kind::Success>> for F {
+    type Future = Wrapped<F, Option<T>>;
+
+    fn resolve(self) -> Self::Future {
+        Wrapped { future: self, wrap: Some }
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// A future of a success, as a future of what the function returns.
+    #[derive(Debug)]
+    pub struct Wrapped<F: Future, R> {
+        #[pin]
+        future: F,
+        wrap: fn(F::Output) -> R,
+    }
+}
+
+impl<F: Future, R> Future for Wrapped<F, R> {
+    type Output = R;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        let this = self.project();
+        this.future.poll(cx).map(*this.wrap)
+    }
+}

@@ -1,0 +1,659 @@
+//! What can be learnt about an error of a type that is only known where a
+//! macro expands: its class, its text, a line that describes it.
+//!
+//! [`Probe`] serves the attribute's expansion, which sees tokens and no types.
+//! It asks for the best that the type offers by method resolution: each level
+//! below is a trait on one reference more than the level under it, so that the
+//! highest level whose bound holds is found first ("autoref specialisation").
+//! It works on whatever bounds are in scope, in generic functions as well.
+//!
+//! [`Fault`] serves the closure API, where the type is a parameter and a bound
+//! has to be named. Both end in a [`Judge`], so that nothing behind them
+//! depends on the error's type.
+
+use core::any::type_name;
+use core::error::Error;
+use core::fmt::{self, Debug, Display, Write as _};
+use core::time::Duration;
+use std::borrow::Cow;
+
+use crate::classify::{self, Class, Classify, Known};
+
+/// What an error has to say about itself, whatever its type.
+#[derive(Clone, Copy)]
+pub enum Judge<'a> {
+    /// It classifies itself.
+    Own(&'a dyn Classify),
+    /// It is judged from outside.
+    Told(Told<'a>),
+}
+
+impl Judge<'_> {
+    /// What kind of failure the error is.
+    #[cold]
+    pub fn class(self) -> Class {
+        match self {
+            Self::Own(error) => error.class(),
+            Self::Told(told) => told.class(),
+        }
+    }
+
+    /// How long the server asked to be left alone, if the error knows.
+    #[cold]
+    pub fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::Own(error) => error.retry_after(),
+            Self::Told(_) => None,
+        }
+    }
+}
+
+impl Debug for Judge<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(_) => f.write_str("Own"),
+            Self::Told(told) => Debug::fmt(told, f),
+        }
+    }
+}
+
+/// What can be read from an error from outside: types and texts.
+#[derive(Clone, Copy)]
+pub enum Told<'a> {
+    /// An error whose type can be looked at.
+    Typed(&'a (dyn Error + 'static)),
+    /// An error of which only the text and the source can be looked at: it may
+    /// borrow, or its type is none that is known.
+    Borrowed(&'a (dyn Error + 'a)),
+    /// A text.
+    Text(&'a dyn Display),
+    /// Nothing at all.
+    Nothing,
+}
+
+impl Told<'_> {
+    /// What kind of failure the error is.
+    #[cold]
+    pub fn class(self) -> Class {
+        match self {
+            Self::Typed(error) => classify::error(error),
+            Self::Borrowed(error) => classify::borrowed(error),
+            Self::Text(text) => classify::display(text),
+            Self::Nothing => Class::NONE,
+        }
+    }
+
+    /// Whether the text of the error, or of anything that it wraps, is one that
+    /// `is_wanted`.
+    #[cold]
+    pub fn any_text(self, mut is_wanted: impl FnMut(&str) -> bool) -> bool {
+        let mut buffer = String::new();
+        let mut ask = |text: &dyn Display| {
+            buffer.clear();
+            // An error whose `Display` fails has said what it could.
+            let _ = write!(buffer, "{text}");
+            is_wanted(&buffer)
+        };
+        match self {
+            Self::Typed(error) => classify::links(error).any(|link| ask(&link)),
+            Self::Borrowed(error) => {
+                ask(&error)
+                    || error
+                        .source()
+                        .is_some_and(|source| classify::links(source).any(|link| ask(&link)))
+            }
+            Self::Text(text) => ask(text),
+            Self::Nothing => false,
+        }
+    }
+}
+
+impl Debug for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Typed(error) => f.debug_tuple("Typed").field(error).finish(),
+            Self::Borrowed(error) => f.debug_tuple("Borrowed").field(error).finish(),
+            Self::Text(text) => f.debug_tuple("Text").field(&format_args!("{text}")).finish(),
+            Self::Nothing => f.write_str("Nothing"),
+        }
+    }
+}
+
+/// An error as an event shows it: its `Display`, else its `Debug`, else the
+/// name of its type.
+#[derive(Clone, Copy)]
+pub enum Described<'a> {
+    /// By its `Display`; `{:#}` is passed on.
+    Display(&'a dyn Display),
+    /// By its `Debug`.
+    Debug(&'a dyn Debug),
+    /// By the name of its type.
+    Type(&'static str),
+}
+
+impl Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Display(error) => Display::fmt(error, f),
+            Self::Debug(error) => Debug::fmt(error, f),
+            Self::Type(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Debug for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+/// The foot of the ladder: an error of any type.
+///
+/// `STRICT`: what the type cannot answer is a compile error; otherwise it is
+/// answered with "nothing".
+#[derive(Debug)]
+pub struct Probe<'a, E, const STRICT: bool>(&'a E);
+
+impl<'a, E> Probe<'a, E, true> {
+    /// A matcher needs the answer.
+    pub const fn strict(error: &'a E) -> Self {
+        Self(error)
+    }
+
+    /// The last level: no type passes it.
+    pub fn __judge(&self) -> Judge<'a>
+    where
+        E: Classifiable,
+    {
+        Judge::Told(Told::Nothing)
+    }
+
+    /// The last level: no type passes it.
+    pub fn __told(&self) -> Told<'a>
+    where
+        E: Readable,
+    {
+        Told::Nothing
+    }
+}
+
+impl<'a, E> Probe<'a, E, false> {
+    /// The answer is welcome.
+    pub const fn lenient(error: &'a E) -> Self {
+        Self(error)
+    }
+
+    /// The last level: nothing is known.
+    pub fn __judge(&self) -> Judge<'a> {
+        Judge::Told(Told::Nothing)
+    }
+
+    /// The last level: nothing is known.
+    pub fn __told(&self) -> Told<'a> {
+        Told::Nothing
+    }
+}
+
+impl<'a, E, const STRICT: bool> Probe<'a, E, STRICT> {
+    /// The last level: the name of the type.
+    pub fn __describe(&self) -> Described<'a> {
+        Described::Type(type_name::<E>())
+    }
+}
+
+/// Stands for all the bounds of the levels; nothing implements it, so that it
+/// is the bound that a compile error names.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be matched by `network`, `timeout`, `server_error` or `rate_limit`",
+    label = "this error says nothing about its kind",
+    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that it can be read",
+    note = "or implement `retry_runtime::Classify` for it, so that it says itself what it is",
+    note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
+)]
+pub trait Classifiable {}
+
+/// [`Classifiable`] for patterns, which need a text.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be matched by `pattern`",
+    label = "this error has no text",
+    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that it can be read",
+    note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
+)]
+pub trait Readable {}
+
+/// The levels, as one `use`: `use …::probe::ladder::*;`.
+pub mod ladder {
+    pub use super::{
+        ByClassify as _, ByDebug as _, ByDisplay as _, ByDyn as _, ByDynSend as _,
+        ByDynSendSync as _, ByError as _, ByKnown as _, ByText as _,
+    };
+}
+
+/// A level that judges from outside answers `__judge` by what it is `__told`.
+macro_rules! level {
+    ($(#[$doc:meta])* $Level:ident for $Ref:ty where E: $bound:path, $error:ident => $told:expr) => {
+        $(#[$doc])*
+        pub trait $Level<'a> {
+            /// What can be read from the error.
+            fn __told(&self) -> Told<'a>;
+            /// What the error has to say.
+            fn __judge(&self) -> Judge<'a> {
+                Judge::Told(self.__told())
+            }
+        }
+
+        impl<'a, E: $bound, const STRICT: bool> $Level<'a> for $Ref {
+            fn __told(&self) -> Told<'a> {
+                let $error: &'a E = self.0;
+                $told
+            }
+        }
+    };
+}
+
+/// The highest level: the error classifies itself.
+pub trait ByClassify<'a> {
+    /// What the error has to say.
+    fn __judge(&self) -> Judge<'a>;
+}
+
+impl<'a, E: Classify, const STRICT: bool> ByClassify<'a> for &&&&&&&Probe<'a, E, STRICT> {
+    fn __judge(&self) -> Judge<'a> {
+        Judge::Own(self.0)
+    }
+}
+
+level!(
+    /// The error gives away a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`.
+    ByDynSendSync for &&&&&&Probe<'a, E, STRICT>
+    where E: AsRef<dyn Error + Send + Sync>, error => Told::Typed(error.as_ref())
+);
+
+level!(
+    /// The error gives away a `dyn Error + Send`.
+    ByDynSend for &&&&&Probe<'a, E, STRICT>
+    where E: AsRef<dyn Error + Send>, error => Told::Typed(error.as_ref())
+);
+
+level!(
+    /// The error gives away a `dyn Error`: `Box<dyn Error>`.
+    ByDyn for &&&&Probe<'a, E, STRICT>
+    where E: AsRef<dyn Error>, error => Told::Typed(error.as_ref())
+);
+
+level!(
+    /// The error's own type is one that is known.
+    ByKnown for &&&Probe<'a, E, STRICT>
+    where E: Known, error => Told::Typed(error)
+);
+
+level!(
+    /// Any other error. There is no level for `'static` ones: method
+    /// resolution does not see lifetimes, and a bound of `'static` would refuse
+    /// errors that borrow. The types that are worth looking at have a level of
+    /// their own; only where the error is a type parameter, its own type stays
+    /// unseen and it is read instead. What it wraps is looked into either way.
+    ByError for &&Probe<'a, E, STRICT>
+    where E: Error, error => Told::Borrowed(error)
+);
+
+level!(
+    /// The error is a text.
+    ByText for &Probe<'a, E, STRICT>
+    where E: Display, error => Told::Text(error)
+);
+
+/// The error describes itself for users.
+pub trait ByDisplay<'a> {
+    /// The error as an event shows it.
+    fn __describe(&self) -> Described<'a>;
+}
+
+impl<'a, E: Display, const STRICT: bool> ByDisplay<'a> for &&Probe<'a, E, STRICT> {
+    fn __describe(&self) -> Described<'a> {
+        Described::Display(self.0)
+    }
+}
+
+/// The error describes itself for developers.
+pub trait ByDebug<'a> {
+    /// The error as an event shows it.
+    fn __describe(&self) -> Described<'a>;
+}
+
+impl<'a, E: Debug, const STRICT: bool> ByDebug<'a> for &Probe<'a, E, STRICT> {
+    fn __describe(&self) -> Described<'a> {
+        Described::Debug(self.0)
+    }
+}
+
+/// An error that the closure API can tell the kind of.
+///
+/// `Kind` is never named: exactly one holds for each error type, and the
+/// compiler finds it. An error that implements [`Classify`] as well is not asked
+/// by this trait, as two kinds for one type would leave the compiler no choice;
+/// [`Judge::Own`] is the way for it.
+///
+/// It is implemented for every [`Error`], for `anyhow::Error` and all else that
+/// gives away a `dyn Error + Send + Sync`, for boxed errors, and for texts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what kind of failure it is",
+    label = "this error can neither be read nor looked into",
+    note = "implement `std::error::Error` for `{Self}`, so that it can be read",
+    note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the call"
+)]
+pub trait Fault<Kind> {
+    /// What the error has to say.
+    fn judge(&self) -> Judge<'_>;
+}
+
+/// [`Fault`] of an [`Error`].
+#[derive(Debug)]
+pub enum SourceChain {}
+
+/// [`Fault`] of a type that gives away a `dyn Error + Send + Sync`.
+#[derive(Debug)]
+pub enum DynError {}
+
+/// [`Fault`] of a box whose error cannot be shared between threads.
+#[derive(Debug)]
+pub enum LocalDynError {}
+
+/// [`Fault`] of a text.
+#[derive(Debug)]
+pub enum Text {}
+
+impl<E: Error + 'static> Fault<SourceChain> for E {
+    fn judge(&self) -> Judge<'_> {
+        Judge::Told(Told::Typed(self))
+    }
+}
+
+impl<E: AsRef<dyn Error + Send + Sync>> Fault<DynError> for E {
+    fn judge(&self) -> Judge<'_> {
+        Judge::Told(Told::Typed(self.as_ref()))
+    }
+}
+
+impl Fault<LocalDynError> for Box<dyn Error> {
+    fn judge(&self) -> Judge<'_> {
+        Judge::Told(Told::Typed(&**self))
+    }
+}
+
+impl Fault<LocalDynError> for Box<dyn Error + Send> {
+    fn judge(&self) -> Judge<'_> {
+        Judge::Told(Told::Typed(&**self))
+    }
+}
+
+impl Fault<Text> for String {
+    fn judge(&self) -> Judge<'_> {
+        Judge::Told(Told::Text(self))
+    }
+}
+
+impl Fault<Text> for &str {
+    fn judge(&self) -> Judge<'_> {
+        Judge::Told(Told::Text(self))
+    }
+}
+
+impl Fault<Text> for Cow<'_, str> {
+    fn judge(&self) -> Judge<'_> {
+        Judge::Told(Told::Text(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// What the attribute's expansion writes.
+    macro_rules! probe {
+        ($door:ident $method:ident $error:expr) => {
+            match $error {
+                error => {
+                    #[allow(unused_imports)]
+                    use super::ladder::*;
+                    (&&&&&&&&Probe::$door(error)).$method()
+                }
+            }
+        };
+    }
+
+    macro_rules! class {
+        // `match` keeps temporaries in `$error` alive.
+        ($error:expr) => {
+            match $error {
+                error => {
+                    let class = probe!(lenient __judge error).class();
+                    assert_eq!(class, probe!(strict __judge error).class());
+                    class
+                }
+            }
+        };
+    }
+
+    fn refused() -> io::Error {
+        io::Error::from(io::ErrorKind::ConnectionRefused)
+    }
+
+    #[derive(Debug)]
+    struct Wrapper<S>(&'static str, S);
+
+    impl<S> Display for Wrapper<S> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl<S: Error + 'static> Error for Wrapper<S> {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.1)
+        }
+    }
+
+    #[derive(Debug)]
+    struct Borrowing<'a>(&'a str);
+
+    impl Display for Borrowing<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Borrowing<'_> {}
+
+    /// Its text and its type say otherwise than it does itself.
+    #[derive(Debug)]
+    struct Everything;
+
+    impl Display for Everything {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("HTTP 500")
+        }
+    }
+
+    impl Error for Everything {}
+
+    impl Classify for Everything {
+        fn class(&self) -> Class {
+            Class::RATE_LIMIT
+        }
+
+        fn retry_after(&self) -> Option<Duration> {
+            Some(Duration::from_secs(7))
+        }
+    }
+
+    struct OnlyClassify<'a>(&'a Class);
+
+    impl Classify for OnlyClassify<'_> {
+        fn class(&self) -> Class {
+            *self.0
+        }
+    }
+
+    struct OnlyText;
+
+    impl Display for OnlyText {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("request timeout")
+        }
+    }
+
+    #[derive(Debug)]
+    struct OnlyDebug;
+
+    struct Mute;
+
+    type Alias = Box<dyn Error + Send + Sync>;
+
+    #[test]
+    fn an_error_that_classifies_itself_has_the_last_word() {
+        assert_eq!(class!(&Everything), Class::RATE_LIMIT);
+        let judge = probe!(lenient __judge &Everything);
+        assert_eq!(judge.retry_after(), Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn an_error_that_classifies_itself_needs_nothing_else() {
+        let class = Class::NETWORK;
+        assert_eq!(class!(&OnlyClassify(&class)), Class::NETWORK);
+    }
+
+    #[test]
+    fn an_error_that_does_not_classify_itself_knows_no_wait() {
+        assert_eq!(probe!(lenient __judge &refused()).retry_after(), None);
+    }
+
+    #[test]
+    fn erased_errors_are_looked_into() {
+        let error = || Wrapper("wrapped", refused());
+        assert_eq!(class!(&anyhow::Error::from(error()).context("more")), Class::NETWORK);
+        assert_eq!(class!(&Alias::from(error())), Class::NETWORK);
+        let send: Box<dyn Error + Send> = Box::new(error());
+        assert_eq!(class!(&send), Class::NETWORK);
+        let local: Box<dyn Error> = Box::new(error());
+        assert_eq!(class!(&local), Class::NETWORK);
+        let shared: Arc<dyn Error + Send + Sync> = Arc::new(error());
+        assert_eq!(class!(&shared), Class::NETWORK);
+        assert_eq!(class!(&anyhow::anyhow!("HTTP 500")), Class::SERVER_ERROR);
+    }
+
+    #[test]
+    fn known_types_are_known_without_a_wrapper() {
+        assert_eq!(class!(&refused()), Class::NETWORK);
+        assert_eq!(class!(&Box::new(refused())), Class::NETWORK);
+        assert_eq!(class!(&Arc::new(refused())), Class::NETWORK);
+        let invalid = io::Error::new(io::ErrorKind::InvalidData, "timed out");
+        assert_eq!(class!(&invalid), Class::NONE);
+    }
+
+    #[test]
+    fn other_errors_are_read_and_looked_into() {
+        assert_eq!(class!(&Wrapper("HTTP 500", refused())), Class::NETWORK);
+        assert_eq!(class!(&Wrapper("HTTP 500", Everything)), Class::SERVER_ERROR);
+        let text = String::from("broken pipe");
+        assert_eq!(class!(&Borrowing(&text)), Class::NETWORK);
+    }
+
+    #[test]
+    fn texts_are_read() {
+        assert_eq!(class!(&OnlyText), Class::TIMEOUT);
+        assert_eq!(class!(&"HTTP 429"), Class::RATE_LIMIT);
+        assert_eq!(class!(&String::from("HTTP 500")), Class::SERVER_ERROR);
+    }
+
+    #[test]
+    fn what_says_nothing_is_nothing_if_nobody_insists() {
+        assert_eq!(probe!(lenient __judge &Mute).class(), Class::NONE);
+        assert!(!probe!(lenient __told &Mute).any_text(|_| true));
+        assert_eq!(probe!(lenient __judge &()).class(), Class::NONE);
+    }
+
+    #[test]
+    fn generic_functions_use_the_bounds_in_scope() {
+        fn by_display<E: Display>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_error<E: Error>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_static_error<E: Error + Send + Sync + 'static>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_classify<E: Classify>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_as_ref<E: AsRef<dyn Error + Send + Sync>>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_nothing<E>(error: &E) -> Class {
+            probe!(lenient __judge error).class()
+        }
+        fn inside<S: Error + 'static>(error: &Wrapper<S>) -> Class {
+            class!(error)
+        }
+        assert_eq!(by_display(&Everything), Class::SERVER_ERROR);
+        assert_eq!(by_error(&Borrowing("HTTP 500")), Class::SERVER_ERROR);
+        assert_eq!(by_error(&Wrapper("", refused())), Class::NETWORK);
+        assert_eq!(by_static_error(&Everything), Class::SERVER_ERROR);
+        assert_eq!(by_classify(&Everything), Class::RATE_LIMIT);
+        assert_eq!(by_as_ref(&anyhow::Error::from(refused())), Class::NETWORK);
+        assert_eq!(by_nothing(&Everything), Class::NONE);
+        assert_eq!(inside(&Wrapper("", refused())), Class::NETWORK);
+    }
+
+    #[test]
+    fn a_pattern_sees_every_text_of_the_chain() {
+        let error = anyhow::Error::from(Wrapper("outer", Everything)).context("outermost");
+        for wanted in ["outermost", "outer", "HTTP 500"] {
+            assert!(probe!(strict __told &error).any_text(|text| text == wanted), "{wanted}");
+        }
+        assert!(!probe!(strict __told &error).any_text(|text| text.contains("other")));
+        assert!(probe!(strict __told &Everything).any_text(|text| text == "HTTP 500"));
+        assert!(probe!(strict __told &OnlyText).any_text(|text| text == "request timeout"));
+        let wrapper = Wrapper("outer", Everything);
+        assert!(probe!(strict __told &wrapper).any_text(|text| text == "HTTP 500"));
+        let hidden = io::Error::other(Wrapper("outer", Everything));
+        assert!(probe!(strict __told &hidden).any_text(|text| text == "HTTP 500"));
+    }
+
+    #[test]
+    fn descriptions_take_the_best_that_there_is() {
+        assert_eq!(probe!(lenient __describe &Everything).to_string(), "HTTP 500");
+        assert_eq!(probe!(lenient __describe &OnlyDebug).to_string(), "OnlyDebug");
+        assert!(probe!(lenient __describe &Mute).to_string().ends_with("::Mute"));
+        let chain = anyhow::anyhow!("inner").context("outer");
+        assert_eq!(format!("{:#}", probe!(lenient __describe &chain)), "outer: inner");
+    }
+
+    #[test]
+    fn the_closure_api_finds_the_kind_of_fault() {
+        fn class<E: Fault<K>, K>(error: &E) -> Class {
+            error.judge().class()
+        }
+        fn generic<E: Error + Send + Sync + 'static>(error: &E) -> Class {
+            class(error)
+        }
+        fn own<E: Classify>(error: &E) -> Class {
+            Judge::Own(error).class()
+        }
+        assert_eq!(class(&refused()), Class::NETWORK);
+        assert_eq!(generic(&refused()), Class::NETWORK);
+        assert_eq!(class(&anyhow::Error::from(refused())), Class::NETWORK);
+        assert_eq!(class(&Alias::from(refused())), Class::NETWORK);
+        assert_eq!(class(&(Box::new(refused()) as Box<dyn Error>)), Class::NETWORK);
+        assert_eq!(class(&(Box::new(refused()) as Box<dyn Error + Send>)), Class::NETWORK);
+        assert_eq!(class(&"HTTP 500"), Class::SERVER_ERROR);
+        assert_eq!(class(&String::from("HTTP 500")), Class::SERVER_ERROR);
+        assert_eq!(class(&Cow::Borrowed("HTTP 500")), Class::SERVER_ERROR);
+        assert_eq!(class(&Everything), Class::SERVER_ERROR);
+        assert_eq!(own(&Everything), Class::RATE_LIMIT);
+    }
+}

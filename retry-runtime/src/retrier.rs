@@ -1,0 +1,572 @@
+//! [`Retrier`]: the same sessions without a macro, for closures.
+
+use core::fmt::{self, Display};
+use core::future::Future;
+use core::time::Duration;
+use std::sync::Arc;
+
+use retry_policy::Policy;
+
+use crate::breaker::{CircuitBreaker, Permit};
+use crate::classify::{Class, Classify};
+use crate::cut::{Cut, CutTiming, Cutting};
+use crate::error::{Interrupted, RetryError};
+use crate::events::RetryEvent;
+use crate::kept::Kept;
+use crate::matchers::Matcher;
+use crate::outcome::Interruptible as _;
+use crate::plan::{Plan, Timing};
+use crate::probe::{Fault, Judge, Told};
+use crate::quota::RetryQuota;
+use crate::session::{Next, Session, Verdict};
+use crate::site::Site;
+
+/// Retries a closure by a policy that is known when the program runs.
+///
+/// Same sessions, same decisions, same events as the attribute. It always tells
+/// how a call ended: its error is a [`RetryError`].
+///
+/// ```
+/// use retry_runtime::matchers::{network, timeout};
+/// use retry_runtime::{Backoff, Policy, Retrier};
+/// use std::io::{Error, ErrorKind};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let mut calls = 0;
+/// let result = Retrier::new(Policy::new().attempts(5))
+///     .retry_on([network, timeout])
+///     .run(|| {
+///         calls += 1;
+///         let outcome = if calls < 3 { Err(Error::from(ErrorKind::ConnectionRefused)) } else { Ok(calls) };
+///         async move { outcome }
+///     })
+///     .await;
+/// assert_eq!(result.unwrap(), 3);
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use = "a retrier does nothing until it runs something"]
+pub struct Retrier<M = Everything> {
+    policy: Policy,
+    matchers: M,
+    site: Site,
+    breaker: Option<Shared<CircuitBreaker>>,
+    quota: Option<Shared<RetryQuota>>,
+}
+
+/// A breaker or a quota that calls share: a `static`, or an [`Arc`].
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Retrier};
+/// use std::sync::Arc;
+///
+/// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+///
+/// let by_static = Retrier::new(Policy::new()).breaker(&DB);
+/// let own = Arc::new(CircuitBreaker::new("mine", BreakerConfig::new()));
+/// let by_arc = Retrier::new(Policy::new()).breaker(own);
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Shared<T: 'static> {
+    /// Shared by the whole program.
+    Static(&'static T),
+    /// Shared by those who hold it.
+    Counted(Arc<T>),
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Static(shared) => Self::Static(shared),
+            Self::Counted(shared) => Self::Counted(Arc::clone(shared)),
+        }
+    }
+}
+
+impl<T> From<&'static T> for Shared<T> {
+    fn from(shared: &'static T) -> Self {
+        Self::Static(shared)
+    }
+}
+
+impl<T> From<Arc<T>> for Shared<T> {
+    fn from(shared: Arc<T>) -> Self {
+        Self::Counted(shared)
+    }
+}
+
+impl<T> AsRef<T> for Shared<T> {
+    fn as_ref(&self) -> &T {
+        match self {
+            Self::Static(shared) => shared,
+            Self::Counted(shared) => shared,
+        }
+    }
+}
+
+/// What a retrier's matchers say of a failure.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    retry: bool,
+    hint: Option<Duration>,
+    timeout: bool,
+}
+
+/// Matchers that can judge errors of type `E`. `Kind` is inferred.
+pub trait Judges<E, Kind> {
+    /// What they say of this error.
+    fn judge(&self, error: &E) -> Judged;
+
+    /// What they say of an attempt that the policy itself cut off.
+    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged;
+
+    /// Hears of a failure that will be retried.
+    fn on_retry(&self, _: &RetryEvent<'_, E>) {}
+}
+
+/// Every failure is retried: a retrier without matchers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Everything;
+
+impl<E> Judges<E, ()> for Everything {
+    fn judge(&self, _: &E) -> Judged {
+        Judged { retry: true, hint: None, timeout: false }
+    }
+
+    fn judge_interrupted(&self, _: Interrupted) -> Judged {
+        Judged { retry: true, hint: None, timeout: true }
+    }
+}
+
+/// The failures that a list names are retried, and those that another names are not.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    retry_on: Option<Vec<Matcher>>,
+    abort_on: Vec<Matcher>,
+}
+
+impl Listed {
+    fn judged(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
+        let any =
+            |matchers: &[Matcher]| matchers.iter().any(|matcher| matcher.matches(judge, told));
+        let wanted = self.retry_on.as_deref().is_none_or(any);
+        Judged {
+            retry: wanted && !any(&self.abort_on),
+            hint: judge.retry_after(),
+            timeout: judge.class().contains(Class::TIMEOUT),
+        }
+    }
+
+    fn judged_interrupted(&self, interrupted: Interrupted) -> Judged {
+        let told = Told::Typed(&interrupted);
+        self.judged(Judge::Told(told), told)
+    }
+}
+
+impl<E: Fault<Kind>, Kind> Judges<E, Kind> for Listed {
+    fn judge(&self, error: &E) -> Judged {
+        let judge = error.judge();
+        let told = match judge {
+            Judge::Told(told) => told,
+            Judge::Own(_) => Told::Nothing,
+        };
+        self.judged(judge, told)
+    }
+
+    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
+        self.judged_interrupted(interrupted)
+    }
+}
+
+/// The same for errors that classify themselves: [`Retrier::classified`].
+#[derive(Clone, Debug, Default)]
+pub struct Classified(Listed);
+
+impl<E: Classify + Display> Judges<E, ()> for Classified {
+    fn judge(&self, error: &E) -> Judged {
+        self.0.judged(Judge::Own(error), Told::Text(error))
+    }
+
+    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
+        self.0.judged_interrupted(interrupted)
+    }
+}
+
+/// The failures that a predicate picks are retried: [`Retrier::when`].
+#[derive(Clone)]
+pub struct When<F>(F);
+
+impl<F> fmt::Debug for When<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("When")
+    }
+}
+
+impl<E, F: Fn(&E) -> bool> Judges<E, ()> for When<F> {
+    fn judge(&self, error: &E) -> Judged {
+        Judged { retry: (self.0)(error), hint: None, timeout: false }
+    }
+
+    /// Not retried, as in the attribute: the predicate did not pick it.
+    fn judge_interrupted(&self, _: Interrupted) -> Judged {
+        Judged { retry: false, hint: None, timeout: true }
+    }
+}
+
+/// Matchers, and a closure that knows the wait a server asked for:
+/// [`Retrier::retry_after`].
+#[derive(Clone)]
+pub struct RetryAfter<M, F> {
+    matchers: M,
+    hint: F,
+}
+
+impl<M: fmt::Debug, F> fmt::Debug for RetryAfter<M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RetryAfter").field(&self.matchers).finish()
+    }
+}
+
+impl<E, Kind, M, F> Judges<E, Kind> for RetryAfter<M, F>
+where
+    M: Judges<E, Kind>,
+    F: Fn(&E) -> Option<Duration>,
+{
+    fn judge(&self, error: &E) -> Judged {
+        let judged = self.matchers.judge(error);
+        Judged { hint: (self.hint)(error).or(judged.hint), ..judged }
+    }
+
+    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
+        self.matchers.judge_interrupted(interrupted)
+    }
+
+    fn on_retry(&self, event: &RetryEvent<'_, E>) {
+        self.matchers.on_retry(event);
+    }
+}
+
+/// Matchers, and a closure that hears of each retry: [`Retrier::on_retry`].
+#[derive(Clone)]
+pub struct OnRetry<M, F> {
+    matchers: M,
+    listener: F,
+}
+
+impl<M: fmt::Debug, F> fmt::Debug for OnRetry<M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnRetry").field(&self.matchers).finish()
+    }
+}
+
+impl<E, Kind, M, F> Judges<E, Kind> for OnRetry<M, F>
+where
+    M: Judges<E, Kind>,
+    F: Fn(&RetryEvent<'_, E>),
+{
+    fn judge(&self, error: &E) -> Judged {
+        self.matchers.judge(error)
+    }
+
+    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
+        self.matchers.judge_interrupted(interrupted)
+    }
+
+    fn on_retry(&self, event: &RetryEvent<'_, E>) {
+        self.matchers.on_retry(event);
+        (self.listener)(event);
+    }
+}
+
+impl Retrier {
+    /// Retries every failure by `policy`, which is taken as it is: check one
+    /// that is built at run time by [`Policy::validate`].
+    pub const fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            matchers: Everything,
+            site: Site { name: "retrier" },
+            breaker: None,
+            quota: None,
+        }
+    }
+
+    /// Retries only failures that one of these matchers matches.
+    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Retrier<Listed> {
+        let retry_on = Some(matchers.into_iter().collect());
+        self.with(|Everything| Listed { retry_on, abort_on: Vec::new() })
+    }
+
+    /// Retries all failures but those that one of these matchers matches.
+    pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Retrier<Listed> {
+        let abort_on = matchers.into_iter().collect();
+        self.with(|Everything| Listed { retry_on: None, abort_on })
+    }
+
+    /// Retries only failures for which `predicate` holds. An attempt that the
+    /// policy's own `timeout` cuts off has no error to ask, and is not retried.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new()).when(|code: &u16| *code >= 500);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Retrier<When<F>> {
+        self.with(|Everything| When(predicate))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl Retrier {
+    /// By a list that a file may have or not.
+    pub(crate) fn listed(self, retry_on: Option<Vec<Matcher>>) -> Retrier<Listed> {
+        self.with(|Everything| Listed { retry_on, abort_on: Vec::new() })
+    }
+}
+
+impl Retrier<Listed> {
+    /// Failures that one of these matchers matches are not retried, whatever
+    /// `retry_on` says.
+    pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        let abort_on = matchers.into_iter().collect();
+        self.with(|listed| Listed { abort_on, ..listed })
+    }
+
+    /// Asks the error itself what it is, by its [`Classify`], where a matcher
+    /// is about a class. (The attribute finds that out without being told.)
+    ///
+    /// ```
+    /// use retry_runtime::matchers::server_error;
+    /// use retry_runtime::{Class, Classify, Policy, Retrier, classify};
+    ///
+    /// #[derive(Debug)]
+    /// struct Http(u16);
+    ///
+    /// impl std::fmt::Display for Http {
+    ///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    ///         write!(f, "HTTP {}", self.0)
+    ///     }
+    /// }
+    ///
+    /// impl Classify for Http {
+    ///     fn class(&self) -> Class {
+    ///         classify::status(self.0)
+    ///     }
+    /// }
+    ///
+    /// let retrier = Retrier::new(Policy::new()).retry_on([server_error]).classified();
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>(Http(404))).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn classified(self) -> Retrier<Classified> {
+        self.with(Classified)
+    }
+}
+
+impl<M> Retrier<M> {
+    fn with<N>(self, matchers: impl FnOnce(M) -> N) -> Retrier<N> {
+        let Self { policy, matchers: old, site, breaker, quota } = self;
+        Retrier { policy, matchers: matchers(old), site, breaker, quota }
+    }
+
+    /// The name in events. Default: `retrier`.
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.site = Site { name };
+        self
+    }
+
+    /// Asks this breaker for a permit before each attempt.
+    pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
+        self.breaker = Some(breaker.into());
+        self
+    }
+
+    /// Pays for retries from this quota.
+    pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
+        self.quota = Some(quota.into());
+        self
+    }
+
+    /// Asks this closure for the wait that the server asked for. It is not cut to
+    /// `max_delay`, and only ever jittered upwards.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # use std::time::Duration;
+    /// struct Busy(Duration);
+    /// # impl std::fmt::Display for Busy {
+    /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("busy") }
+    /// # }
+    ///
+    /// let retrier = Retrier::new(Policy::new()).retry_after(|busy: &Busy| Some(busy.0));
+    /// let error = retrier.run_sync(|| Err::<(), _>(Busy(Duration::ZERO))).unwrap_err();
+    /// assert_eq!(error.waited(), Duration::ZERO);
+    /// ```
+    pub fn retry_after<E, F: Fn(&E) -> Option<Duration>>(
+        self,
+        hint: F,
+    ) -> Retrier<RetryAfter<M, F>> {
+        self.with(|matchers| RetryAfter { matchers, hint })
+    }
+
+    /// Calls this closure with each failure that will be retried, before the wait.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, RetryEvent};
+    /// let retrier = Retrier::new(Policy::new())
+    ///     .on_retry(|event: &RetryEvent<'_, std::io::Error>| eprintln!("{event}"));
+    /// ```
+    pub fn on_retry<E, F: Fn(&RetryEvent<'_, E>)>(self, listener: F) -> Retrier<OnRetry<M, F>> {
+        self.with(|matchers| OnRetry { matchers, listener })
+    }
+
+    /// The policy that is obeyed.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Calls `operation` until it succeeds or the policy ends the call.
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub async fn run<T, E, Kind, Op, Fut>(&self, mut operation: Op) -> Result<T, RetryError<E>>
+    where
+        M: Judges<E, Kind>,
+        E: Display,
+        Op: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        let mut cut = Cut::start(&self.policy);
+        let mut call = Call::new(self);
+        loop {
+            let permit = call.admit(cut.timing())?;
+            let attempt = crate::private::Tracked::new(operation());
+            let outcome = cut.attempt(&self.policy, attempt).await;
+            if let Some(end) = call.after(cut.timing(), permit, outcome) {
+                return end;
+            }
+            match &self.quota {
+                Some(quota) => call.session.wait_on_credit(quota.as_ref()).await,
+                None => call.session.wait().await,
+            }
+        }
+    }
+
+    /// The same for a closure that is not async; the thread sleeps. The
+    /// policy's `timeout` cannot cut it off and is not obeyed.
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn run_sync<T, E, Kind>(
+        &self,
+        mut operation: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, RetryError<E>>
+    where
+        M: Judges<E, Kind>,
+        E: Display,
+    {
+        let timing = Timing::start(&self.policy);
+        let mut call = Call::new(self);
+        loop {
+            let permit = call.admit(timing)?;
+            let outcome = crate::private::tracked(operation());
+            if let Some(end) = call.after(timing, permit, outcome) {
+                return end;
+            }
+            call.session.wait_here(self.site);
+        }
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Retrier<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retrier")
+            .field("name", &self.site.name)
+            .field("policy", &self.policy)
+            .field("matchers", &self.matchers)
+            .field("breaker", &self.breaker.as_ref().map(|breaker| breaker.as_ref().name()))
+            .field("quota", &self.quota.as_ref().map(|quota| quota.as_ref().name()))
+            .finish()
+    }
+}
+
+/// One call of a retrier: what the expansion of the attribute writes in place.
+struct Call<'a, M, T, E> {
+    retrier: &'a Retrier<M>,
+    session: Session<Kept<Result<T, RetryError<E>>>>,
+}
+
+impl<'a, M, T, E> Call<'a, M, T, E> {
+    fn new(retrier: &'a Retrier<M>) -> Self {
+        Self { retrier, session: Session::new() }
+    }
+
+    fn close(&mut self) -> Kept<Result<T, RetryError<E>>> {
+        core::mem::take(&mut self.session).close()
+    }
+
+    fn plan(&self, timing: Timing) -> Plan<'a> {
+        Plan {
+            site: self.retrier.site,
+            policy: &self.retrier.policy,
+            breaker: self.retrier.breaker.as_ref().map(AsRef::as_ref),
+            quota: self.retrier.quota.as_ref().map(AsRef::as_ref),
+            timing,
+        }
+    }
+
+    fn admit(&mut self, timing: Timing) -> Result<Option<Permit<'a>>, RetryError<E>> {
+        let Some(breaker) = &self.retrier.breaker else { return Ok(None) };
+        breaker.as_ref().try_acquire().map(Some).map_err(|rejected| {
+            let rejected = Interrupted::from(rejected);
+            let ended = self.session.rejected(&self.plan(timing), &rejected);
+            let last = self.close().last_or_else(|| Result::interrupted(rejected));
+            crate::private::inner_error(last, ended)
+        })
+    }
+
+    /// The end of the call, or `None` after a failure that is to be waited upon.
+    fn after<Kind>(
+        &mut self,
+        timing: Timing,
+        permit: Option<Permit<'a>>,
+        outcome: Result<T, RetryError<E>>,
+    ) -> Option<Result<T, RetryError<E>>>
+    where
+        M: Judges<E, Kind>,
+        E: Display,
+    {
+        let Err(error) = &outcome else {
+            if let Some(permit) = permit {
+                permit.success();
+            }
+            if let Some(quota) = &self.retrier.quota {
+                self.session.reward(quota.as_ref());
+            }
+            core::mem::take(&mut self.session).succeeded(|| self.plan(timing));
+            return Some(outcome);
+        };
+        let matchers = &self.retrier.matchers;
+        let (judged, shown): (_, &dyn Display) = match error.cause() {
+            Ok(error) => (matchers.judge(error), error),
+            Err(interrupted) => (matchers.judge_interrupted(*interrupted), interrupted),
+        };
+        let Judged { retry, hint, timeout } = judged;
+        let verdict = Verdict { retry, hint, timeout, error: shown };
+        match self.session.failed(&self.plan(timing), permit, verdict) {
+            Next::Wait => {
+                let Retrier { site, policy, .. } = self.retrier;
+                let failure = crate::private::inner_failure(&outcome);
+                matchers.on_retry(&self.session.event(*site, policy, failure));
+                self.session.keep(outcome);
+                None
+            }
+            Next::GiveUp(ended) => {
+                let kept = self.close();
+                let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
+                Some(crate::private::ended(last, ended))
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What threads share: the standard library's, or, under `--cfg retry_loom`,
+//! loom's, which tries every order in which threads can meet.
+//!
+//! The flag is not loom's own `--cfg loom`, for that would change tokio too.
+
+use std::sync::PoisonError;
+
+#[cfg(retry_loom)]
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU32, AtomicU64},
+};
+#[cfg(not(retry_loom))]
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU32, AtomicU64},
+};
+
+// Not modelled: nothing depends on the order in which these are touched.
+pub(crate) use std::sync::{Arc, OnceLock, atomic::Ordering};
+
+/// Locks even if a thread panicked while it held the lock: what is guarded here
+/// is consistent between any two statements.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A `const fn`; a plain one under loom, whose types cannot be made in constants.
+macro_rules! const_fn {
+    ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
+        #[cfg(not(retry_loom))]
+        $(#[$meta])*
+        $vis const fn $($rest)*
+
+        #[cfg(retry_loom)]
+        $(#[$meta])*
+        $vis fn $($rest)*
+    };
+}
+pub(crate) use const_fn;

@@ -1,0 +1,132 @@
+//! The states of a breaker, and what is said when one follows another.
+
+use core::fmt;
+
+/// What a circuit breaker does with calls.
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker, State};
+///
+/// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+/// assert_eq!(DB.state(), State::Closed);
+/// assert_eq!(DB.state().as_str(), "closed");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Calls go through, and their failures are counted.
+    Closed,
+    /// Calls are refused.
+    Open,
+    /// A few calls go through, as probes; the others are refused.
+    HalfOpen,
+}
+
+impl State {
+    /// The state in one word, as it stands in events.
+    ///
+    /// ```
+    /// assert_eq!(retry_runtime::State::HalfOpen.as_str(), "half_open");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Why a circuit breaker went from one state to another.
+///
+/// ```
+/// use retry_runtime::Cause;
+///
+/// assert_eq!(Cause::ProbeFailed.as_str(), "probe_failed");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// `failure_threshold` calls failed, one after another.
+    Failures,
+    /// The share of failures in the window reached `failure_rate`.
+    FailureRate,
+    /// The share of slow calls in the window reached its rate.
+    SlowRate,
+    /// The open time is up, and a call came to probe.
+    TimeUp,
+    /// A probe failed.
+    ProbeFailed,
+    /// A probe succeeded, but slowly.
+    ProbeSlow,
+    /// `success_threshold` probes succeeded.
+    Recovered,
+    /// `force_open` or `force_closed` was called.
+    Forced,
+    /// `reset` was called.
+    Reset,
+}
+
+impl Cause {
+    /// The cause as it stands in events.
+    ///
+    /// ```
+    /// assert_eq!(retry_runtime::Cause::FailureRate.as_str(), "failure_rate");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Failures => "failures",
+            Self::FailureRate => "failure_rate",
+            Self::SlowRate => "slow_rate",
+            Self::TimeUp => "time_up",
+            Self::ProbeFailed => "probe_failed",
+            Self::ProbeSlow => "probe_slow",
+            Self::Recovered => "recovered",
+            Self::Forced => "forced",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A circuit breaker went from one state to another; what
+/// [`on_transition`](crate::CircuitBreaker::on_transition) hears.
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+///
+/// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+/// breaker.on_transition(|transition| {
+///     assert_eq!(transition.to_string(), "circuit breaker `db`: closed -> open (forced)");
+/// });
+/// breaker.force_open();
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Transition {
+    /// The breaker's name.
+    pub breaker: &'static str,
+    /// The state until now.
+    pub from: State,
+    /// The state from now on; never that of `from`.
+    pub to: State,
+    /// Why.
+    pub cause: Cause,
+}
+
+impl fmt::Display for Transition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { breaker, from, to, cause } = self;
+        write!(f, "circuit breaker `{breaker}`: {from} -> {to} ({cause})")
+    }
+}

@@ -1,0 +1,45 @@
+//! Arguments by value. The body runs once for each attempt, so that an argument
+//! which it only borrows needs nothing, and one that it consumes is named in
+//! `clone(…)`: each attempt gets a copy. Without that it does not compile.
+
+use std::time::Duration;
+
+use retry_runtime::retry;
+
+/// The outside world: a queue that takes a message at the third try.
+#[derive(Default)]
+struct Queue {
+    tries: u32,
+    messages: Vec<Vec<u8>>,
+}
+
+impl Queue {
+    async fn push(&mut self, message: Vec<u8>) -> Result<usize, String> {
+        tokio::time::sleep(Duration::from_millis(1)).await; // the way there
+        self.tries += 1;
+        if self.tries < 3 {
+            return Err(format!("queue is full (try {})", self.tries));
+        }
+        self.messages.push(message);
+        Ok(self.messages.len())
+    }
+}
+
+/// `queue` is borrowed mutably, `body` is consumed, `topic` is only looked at.
+#[retry(
+    initial_delay = "10ms",
+    clone(body),
+    on_retry = |event| println!("{topic}: {}", event.error().unwrap()),
+)]
+async fn publish(queue: &mut Queue, topic: String, body: Vec<u8>) -> Result<usize, String> {
+    queue.push(body).await
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), String> {
+    let mut queue = Queue::default();
+    let position = publish(&mut queue, "news".to_owned(), b"it works".to_vec()).await?;
+    println!("published at position {position} after {} tries", queue.tries);
+    println!("the message arrived whole: {}", String::from_utf8_lossy(&queue.messages[0]));
+    Ok(())
+}

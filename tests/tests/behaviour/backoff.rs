@@ -1,0 +1,96 @@
+//! `backoff`, `initial_delay` and `max_delay`: the waits between calls.
+
+use std::time::Duration;
+
+use retry_runtime::{Backoff, Policy, Retrier, retry};
+
+use crate::support::{Calls, Failure, millis, secs};
+
+fn seconds<const N: usize>(waits: [u64; N]) -> Vec<Duration> {
+    waits.map(secs).to_vec()
+}
+
+/// The gaps between the calls of a function with these options.
+macro_rules! gaps {
+    ($($options:tt)*) => {{
+        #[retry($($options)*)]
+        async fn fetch(calls: &Calls) -> Result<(), Failure> {
+            Err(Failure::Busy(calls.make()))
+        }
+        let calls = Calls::new();
+        fetch(&calls).await.unwrap_err();
+        calls.gaps()
+    }};
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_curve_is_walked() {
+    assert_eq!(gaps!(attempts = 4, backoff = fixed, initial_delay = "2s"), seconds([2, 2, 2]));
+    assert_eq!(gaps!(attempts = 4, backoff = linear(increment = "2s")), seconds([1, 3, 5]));
+    assert_eq!(gaps!(attempts = 4, backoff = exponential), seconds([1, 2, 4]));
+    assert_eq!(gaps!(attempts = 4, backoff = exponential(base = 3.0)), seconds([1, 3, 9]));
+    assert_eq!(gaps!(attempts = 6, backoff = fibonacci), seconds([1, 1, 2, 3, 5]));
+    assert_eq!(gaps!(attempts = 4, backoff = custom("7s", "1s")), seconds([7, 1, 30]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_wait_is_longer_than_max_delay() {
+    assert_eq!(gaps!(attempts = 5, max_delay = "3s"), seconds([1, 2, 3, 3]));
+    assert_eq!(
+        gaps!(attempts = 7, backoff = fibonacci, max_delay = "4s"),
+        seconds([1, 1, 2, 3, 4, 4])
+    );
+    assert_eq!(
+        gaps!(attempts = 4, backoff = linear(increment = "10m"), max_delay = "1m"),
+        seconds([1, 60, 60])
+    );
+    assert_eq!(gaps!(attempts = 3, backoff = custom("2s"), max_delay = "5s"), seconds([2, 5]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_wait_is_cut_too() {
+    let policy = Policy::new().initial_delay(secs(9)).max_delay(secs(2));
+    let calls = Calls::new();
+    let _ = Retrier::new(policy)
+        .run(|| {
+            calls.make();
+            async { Err::<(), _>("down") }
+        })
+        .await;
+    assert_eq!(calls.gaps(), seconds([2, 2]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_attempts_neither_overflow_nor_grow_beyond_the_cap() {
+    for backoff in [
+        Backoff::Exponential { base: 1e300 },
+        Backoff::Linear { increment: Duration::MAX },
+        Backoff::Fibonacci,
+    ] {
+        let policy = Policy::new().attempts(200).backoff(backoff).max_delay(millis(1_500));
+        let calls = Calls::new();
+        let _ = Retrier::new(policy)
+            .run(|| {
+                calls.make();
+                async { Err::<(), _>("down") }
+            })
+            .await;
+        let gaps = calls.gaps();
+        assert_eq!(gaps.len(), 199, "{backoff:?}");
+        assert!(gaps[3..].iter().all(|gap| *gap == millis(1_500)), "{backoff:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duration_may_be_a_constant() {
+    const FIRST: Duration = Duration::from_millis(250);
+    assert_eq!(
+        gaps!(attempts = 3, initial_delay = FIRST, max_delay = FIRST.saturating_mul(2)),
+        [millis(250), millis(500)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn zero_waits_are_no_waits() {
+    assert_eq!(gaps!(attempts = 4, backoff = fixed, initial_delay = "0s"), seconds([0, 0, 0]));
+}

@@ -1,0 +1,210 @@
+//! `breaker`: asked before each attempt, told of each outcome. What it does by
+//! itself is in the tests of the breaker.
+
+use std::panic::AssertUnwindSafe;
+
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Interrupted, Policy, Reason, Retrier, RetryError, State, retry,
+};
+use tokio::time::{Instant, advance, sleep};
+
+use crate::support::{Calls, Failure, secs};
+
+const FRAGILE: BreakerConfig = BreakerConfig::new().failure_threshold(2);
+
+#[tokio::test(start_paused = true)]
+async fn an_open_breaker_ends_the_call_at_once_with_the_last_error() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(attempts = 9, breaker = DB)]
+    async fn query(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        Err(Failure::Busy(calls.make()))
+    }
+    let (calls, start) = (Calls::new(), Instant::now());
+    let error = query(&calls).await.unwrap_err();
+    assert_eq!((calls.made(), start.elapsed()), (2, secs(1)), "without the second wait");
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 2));
+    assert_eq!(error.last(), Some(&Failure::Busy(2)), "the last error is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_it_is_open_no_call_is_made() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(breaker = DB)]
+    async fn plain(calls: &Calls) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    #[retry(breaker = DB)]
+    async fn with_reason(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        Err(Failure::Busy(calls.make()))
+    }
+    DB.force_open();
+    let calls = Calls::new();
+    let error = plain(&calls).await.unwrap_err();
+    assert!(
+        matches!(error, Failure::Interrupted(Interrupted::CircuitOpen { breaker: "db", .. })),
+        "{error:?}"
+    );
+    let error = with_reason(&calls).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 0));
+    assert!(error.interrupted().is_some());
+    let error = Retrier::new(Policy::new())
+        .breaker(&DB)
+        .run(|| {
+            calls.make();
+            async { Err::<(), _>("down") }
+        })
+        .await
+        .unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 0));
+    assert_eq!(calls.made(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejection_after_the_wait_keeps_the_last_real_error() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+    #[retry(attempts = 9, breaker = DB)]
+    async fn plain(calls: &Calls) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    #[retry(attempts = 9, breaker = DB)]
+    async fn with_reason(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        Err(Failure::Busy(calls.make()))
+    }
+    /// Somebody else's failures open it while the call waits.
+    async fn open_soon() {
+        sleep(secs(2)).await;
+        DB.force_open();
+    }
+    let calls = Calls::new();
+    let (error, ()) = tokio::join!(plain(&calls), open_soon());
+    assert_eq!(error, Err(Failure::Busy(2)));
+
+    DB.reset();
+    let calls = Calls::new();
+    let (error, ()) = tokio::join!(with_reason(&calls), open_soon());
+    let error = error.unwrap_err();
+    assert_eq!(error.last(), Some(&Failure::Busy(2)));
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 2));
+
+    DB.reset();
+    let calls = Calls::new();
+    let retrier = Retrier::new(Policy::new().attempts(9)).breaker(&DB);
+    let run = retrier.run(|| {
+        let call = calls.make();
+        async move { Err::<(), _>(Failure::Busy(call)) }
+    });
+    let (error, ()) = tokio::join!(run, open_soon());
+    let error = error.unwrap_err();
+    assert_eq!(error.last(), Some(&Failure::Busy(2)));
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_no_retry_would_mend_does_not_trip_it() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(attempts = 1, breaker = DB, abort_on = [matches(Failure::Corrupt)])]
+    async fn query(error: Failure) -> Result<(), Failure> {
+        Err(error.clone())
+    }
+    for _ in 0..9 {
+        query(Failure::Corrupt).await.unwrap_err();
+    }
+    assert_eq!(DB.state(), State::Closed);
+    assert_eq!(DB.snapshot().consecutive_failures, 0);
+    for _ in 0..2 {
+        query(Failure::Busy(0)).await.unwrap_err();
+    }
+    assert_eq!(DB.state(), State::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn successes_are_heard_of() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(breaker = DB)]
+    async fn query(calls: &Calls) -> Result<(), Failure> {
+        match calls.make() {
+            1 => Err(Failure::Busy(1)),
+            _ => Ok(()),
+        }
+    }
+    for _ in 0..9 {
+        query(&Calls::new()).await.unwrap();
+    }
+    assert_eq!(DB.snapshot().consecutive_failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_trips_it() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(attempts = 2, timeout = "1s", breaker = DB)]
+    async fn query() -> Result<(), Failure> {
+        sleep(secs(60)).await;
+        Ok(())
+    }
+    query().await.unwrap_err();
+    assert_eq!(DB.state(), State::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_that_are_retried_trip_it() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(attempts = 2, breaker = DB, retry_on = [ok(|ready: &bool| !ready)])]
+    async fn is_ready() -> Result<bool, Failure> {
+        Ok(false)
+    }
+    assert_eq!(is_ready().await, Ok(false));
+    assert_eq!(DB.state(), State::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_panics_counts_as_a_failure() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(breaker = DB)]
+    async fn query() -> Result<(), Failure> {
+        panic!("a bug in the body");
+    }
+    #[retry(breaker = DB)]
+    fn query_now() -> Result<(), Failure> {
+        panic!("a bug in the body");
+    }
+    assert!(tokio::spawn(query()).await.unwrap_err().is_panic());
+    assert_eq!(DB.snapshot().consecutive_failures, 1);
+    assert!(std::panic::catch_unwind(AssertUnwindSafe(query_now)).is_err());
+    assert_eq!(DB.state(), State::Open);
+    advance(secs(30)).await;
+    assert!(tokio::spawn(query()).await.unwrap_err().is_panic());
+    assert_eq!((DB.state(), DB.snapshot().probes), (State::Open, 0), "the probe's place is free");
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_place_it_is_shared_by_the_calls_of_the_function() {
+    #[retry(attempts = 1, breaker(failure_threshold = 2, timeout = "10s", success_threshold = 1))]
+    async fn query(calls: &Calls, works: bool) -> Result<(), RetryError<Failure>> {
+        let call = calls.make();
+        if works { Ok(()) } else { Err(Failure::Busy(call)) }
+    }
+    let calls = Calls::new();
+    for _ in 0..2 {
+        assert_eq!(query(&calls, false).await.unwrap_err().reason(), Reason::Attempts);
+    }
+    let error = query(&calls, true).await.unwrap_err();
+    assert_eq!((error.reason(), calls.made()), (Reason::CircuitOpen, 2));
+    let named = "circuit breaker `behaviour::breaker::query` is open for another 10s";
+    assert!(error.to_string().ends_with(named), "it has the function's name: {error}");
+    advance(secs(10)).await;
+    query(&calls, true).await.unwrap();
+    query(&calls, true).await.unwrap();
+}
+
+#[test]
+fn a_function_that_is_not_async_asks_it_too() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(attempts = 9, backoff = fixed, initial_delay = "1ms", breaker = DB)]
+    fn query(calls: &Calls) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    let calls = Calls::new();
+    assert_eq!(query(&calls), Err(Failure::Busy(2)));
+    assert!(matches!(query(&calls), Err(Failure::Interrupted(_))));
+    assert_eq!(calls.made(), 2);
+}

@@ -1,0 +1,132 @@
+//! `RetryError`, `Reason` and `Interrupted` as a reader meets them.
+
+use std::error::Error;
+use std::io;
+
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Interrupted, Missing, Policy, Reason, Retrier, RetryError, retry,
+};
+use tokio::time::sleep;
+
+use crate::support::{Failure, millis, secs};
+
+async fn end_of(policy: Policy) -> RetryError<Failure> {
+    Retrier::new(policy).run(|| async { Err::<(), _>(Failure::Corrupt) }).await.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_a_sentence() {
+    assert_eq!(
+        end_of(Policy::new()).await.to_string(),
+        "gave up after 3 attempts and 3s of waiting (all attempts were used): corrupt"
+    );
+    assert_eq!(
+        end_of(Policy::new().attempts(1)).await.to_string(),
+        "gave up after 1 attempt (all attempts were used): corrupt"
+    );
+    assert_eq!(
+        end_of(Policy::new().initial_delay(millis(1_234)).attempts(2)).await.to_string(),
+        "gave up after 2 attempts and 1.23s of waiting (all attempts were used): corrupt"
+    );
+    assert_eq!(
+        end_of(Policy::new().budget(secs(2))).await.to_string(),
+        "gave up after 2 attempts and 1s of waiting (the next wait would exceed the budget): corrupt"
+    );
+    assert_eq!(
+        end_of(Policy::new().deadline(secs(2))).await.to_string(),
+        "gave up after 2 attempts and 1s of waiting (the deadline leaves no time for another attempt): corrupt"
+    );
+    let when = Retrier::new(Policy::new()).when(Failure::is_busy);
+    let error = when.run(|| async { Err::<(), _>(Failure::Corrupt) }).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "gave up after 1 attempt (the failure is not retryable): corrupt"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_says_what_interrupted_the_call() {
+    let hang = || async {
+        sleep(secs(60)).await;
+        Ok::<(), Failure>(())
+    };
+    let timed = Retrier::new(Policy::new().attempts(1).timeout(secs(2))).run(hang).await;
+    assert_eq!(
+        timed.unwrap_err().to_string(),
+        "gave up after 1 attempt (all attempts were used): the attempt timed out after 2s"
+    );
+    let late = Retrier::new(Policy::new().deadline(secs(2))).run(hang).await.unwrap_err();
+    assert_eq!(
+        late.to_string(),
+        "gave up after 1 attempt (the deadline leaves no time for another attempt): the deadline of 2s has passed"
+    );
+    assert!(late.source().unwrap().downcast_ref::<Interrupted>().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_says_what_the_breaker_does() {
+    static DB: CircuitBreaker =
+        CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1).half_open_requests(1));
+    let rejected = || async {
+        let retrier = Retrier::new(Policy::new()).breaker(&DB);
+        retrier.run(|| async { Ok::<(), Failure>(()) }).await.unwrap_err().to_string()
+    };
+    DB.try_acquire().unwrap().failure();
+    assert_eq!(
+        rejected().await,
+        "gave up before the first attempt (the circuit breaker is open): \
+         circuit breaker `db` is open for another 30s"
+    );
+    sleep(secs(30)).await;
+    let probe = DB.try_acquire().unwrap();
+    assert_eq!(
+        rejected().await,
+        "gave up before the first attempt (the circuit breaker is open): \
+         circuit breaker `db` is half-open and its probes are taken"
+    );
+    drop(probe);
+    DB.force_open();
+    assert_eq!(
+        rejected().await,
+        "gave up before the first attempt (the circuit breaker is open): \
+         circuit breaker `db` is open until it is reset"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn its_source_is_the_last_error() {
+    let error = Retrier::new(Policy::new())
+        .run(|| async { Err::<(), _>(io::Error::from(io::ErrorKind::BrokenPipe)) })
+        .await
+        .unwrap_err();
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>()).unwrap();
+    assert_eq!(source.kind(), io::ErrorKind::BrokenPipe);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_value_is_an_error_that_reads_well() {
+    #[retry(attempts = 1, on_failure = fallback(|error: RetryError<Missing>| error.to_string()))]
+    async fn find() -> Option<String> {
+        None
+    }
+    assert_eq!(
+        find().await.unwrap(),
+        "gave up after 1 attempt (all attempts were used): there is no value"
+    );
+}
+
+#[test]
+fn reasons_are_words_for_machines_and_clauses_for_people() {
+    let reasons = [
+        (Reason::Attempts, "attempts"),
+        (Reason::NotRetryable, "not_retryable"),
+        (Reason::Budget, "budget"),
+        (Reason::Deadline, "deadline"),
+        (Reason::Quota, "quota"),
+        (Reason::CircuitOpen, "circuit_open"),
+    ];
+    for (reason, word) in reasons {
+        assert_eq!(reason.as_str(), word);
+        assert!(reason.to_string().contains(' '), "{reason}");
+    }
+}

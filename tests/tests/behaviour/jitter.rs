@@ -1,0 +1,118 @@
+//! `jitter`: waits are spread, within the cap, anew each time.
+//!
+//! The timer sleeps in whole milliseconds, so waits are read from the events,
+//! which tell them as they were drawn.
+
+use std::time::Duration;
+
+use retry_runtime::retry;
+
+use crate::support::{Calls, Failure, millis, secs};
+
+/// The waits of a function with these options.
+macro_rules! waits {
+    ($($options:tt)*) => {{
+        #[retry($($options)*, on_retry = |event| waits.push(event.wait()))]
+        async fn fetch(waits: &mut Vec<Duration>) -> Result<(), Failure> {
+            Err(Failure::Corrupt)
+        }
+        let mut waits = Vec::new();
+        fetch(&mut waits).await.unwrap_err();
+        waits
+    }};
+}
+
+fn all_within(waits: &[Duration], shortest: Duration, longest: Duration) {
+    for wait in waits {
+        assert!((shortest..=longest).contains(wait), "{wait:?} not in {shortest:?}..={longest:?}");
+    }
+}
+
+/// Whether the waits fill the interval: with 200 of them, each tenth of it is
+/// missed with a probability below one in a billion.
+fn all_over(waits: &[Duration], shortest: Duration, longest: Duration) {
+    assert!(waits.len() >= 199);
+    let tenth = longest.saturating_sub(shortest) / 10;
+    for i in 0..10 {
+        let (from, to) = (shortest + tenth * i, shortest + tenth * (i + 1));
+        assert!(waits.iter().any(|wait| (from..=to).contains(wait)), "none in {from:?}..={to:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bare_jitter_is_thirty_percent_either_way() {
+    let waits = waits!(attempts = 200, backoff = fixed, initial_delay = "10s", jitter);
+    all_within(&waits, secs(7), secs(13));
+    all_over(&waits, secs(7), secs(13));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_factor_is_a_share_either_way() {
+    let waits = waits!(attempts = 200, backoff = fixed, initial_delay = "10s", jitter = 0.1);
+    all_within(&waits, secs(9), secs(11));
+    all_over(&waits, secs(9), secs(11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_cap_the_interval_is_cut_and_not_the_draw() {
+    let waits = waits!(attempts = 200, backoff = fixed, initial_delay = "30s", jitter);
+    all_within(&waits, secs(21), secs(30));
+    all_over(&waits, secs(21), secs(30));
+    let at_the_cap = waits.iter().filter(|wait| **wait == secs(30)).count();
+    assert!(at_the_cap < 3, "{at_the_cap} of 199 pile up at the cap");
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_jitter_is_anything_up_to_the_wait() {
+    let waits = waits!(attempts = 200, backoff = fixed, initial_delay = "10s", jitter = full);
+    all_within(&waits, secs(0), secs(10));
+    all_over(&waits, secs(0), secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_jitter_keeps_half_of_the_wait() {
+    let waits = waits!(attempts = 200, backoff = fixed, initial_delay = "10s", jitter = equal);
+    all_within(&waits, secs(5), secs(10));
+    all_over(&waits, secs(5), secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn decorrelated_jitter_grows_from_the_wait_before() {
+    let waits =
+        waits!(attempts = 300, initial_delay = "100ms", max_delay = "20s", jitter = decorrelated);
+    all_within(&waits, millis(100), secs(20));
+    all_within(&waits[..1], millis(100), millis(300));
+    for two in waits.windows(2) {
+        assert!(two[1] <= two[0] * 3, "{two:?}");
+    }
+    assert!(waits.iter().any(|wait| *wait > secs(5)), "it grows");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_wait_is_drawn_anew() {
+    let mut waits = waits!(attempts = 200, backoff = fixed, initial_delay = "10s", jitter);
+    waits.sort_unstable();
+    waits.dedup();
+    assert!(waits.len() > 190, "only {} different waits", waits.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_jitter_waits_are_exact() {
+    let waits = waits!(attempts = 4, jitter = none);
+    assert_eq!(waits, [secs(1), secs(2), secs(4)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_really_waits_what_was_drawn() {
+    let mut waits = Vec::new();
+    #[retry(attempts = 50, backoff = fixed, jitter, on_retry = |event| waits.push(event.wait()))]
+    async fn fetch(calls: &Calls, waits: &mut Vec<Duration>) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    let calls = Calls::new();
+    fetch(&calls, &mut waits).await.unwrap_err();
+    assert_eq!(waits.len(), 49);
+    for (gap, wait) in calls.gaps().into_iter().zip(waits) {
+        assert!(wait <= gap && gap <= wait + millis(1), "{gap:?} for {wait:?}");
+    }
+}

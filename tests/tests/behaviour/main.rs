@@ -1,0 +1,30 @@
+//! What an annotated function does, option by option, on virtual time.
+//!
+//! One program, so that linking is paid for once.
+
+mod abort_on;
+mod attempts;
+mod backoff;
+mod breaker;
+mod budget;
+mod cancellation;
+mod clone;
+mod config;
+mod context;
+mod deadline;
+mod error;
+mod events;
+mod fairness;
+mod jitter;
+mod name;
+mod on_failure;
+mod on_retry;
+mod policy;
+mod quota;
+mod retrier;
+mod retry_after;
+mod retry_on;
+mod returns;
+mod support;
+mod sync;
+mod timeout;

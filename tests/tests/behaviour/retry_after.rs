@@ -1,0 +1,115 @@
+//! `retry_after`: the wait that the server asked for.
+
+use std::time::Duration;
+
+use retry_runtime::matchers::rate_limit;
+use retry_runtime::{Class, Jitter, Policy, Reason, Retrier, RetryError, retry};
+use tokio::time::Instant;
+
+use crate::support::{Calls, Classified, Failure, secs};
+
+#[tokio::test(start_paused = true)]
+async fn it_replaces_the_curve_where_it_gives_a_wait() {
+    #[retry(attempts = 4, retry_after = |error: &Failure| error.wait())]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        match calls.make() {
+            2 => Err(Failure::SlowDown(secs(9))),
+            call => Err(Failure::Busy(call)),
+        }
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), [secs(1), secs(9), secs(4)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_not_cut_to_max_delay() {
+    #[retry(attempts = 2, max_delay = "5s", retry_after = Failure::wait)]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        calls.make();
+        Err(Failure::SlowDown(secs(60)))
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), [secs(60)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_bypasses_neither_attempts_nor_budget_nor_deadline() {
+    #[retry(attempts = 3, retry_after = Failure::wait)]
+    async fn attempts(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        calls.make();
+        Err(Failure::SlowDown(Duration::ZERO))
+    }
+    #[retry(attempts = 9, budget = "10s", retry_after = Failure::wait)]
+    async fn budget(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        calls.make();
+        Err(Failure::SlowDown(secs(4)))
+    }
+    #[retry(attempts = 9, deadline = "10s", retry_after = Failure::wait)]
+    async fn deadline(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        calls.make();
+        Err(Failure::SlowDown(secs(4)))
+    }
+    let calls = Calls::new();
+    assert_eq!(attempts(&calls).await.unwrap_err().reason(), Reason::Attempts);
+    assert_eq!(calls.made(), 3);
+    let calls = Calls::new();
+    assert_eq!(budget(&calls).await.unwrap_err().reason(), Reason::Budget);
+    assert_eq!(calls.made(), 3);
+    let (calls, start) = (Calls::new(), Instant::now());
+    assert_eq!(deadline(&calls).await.unwrap_err().reason(), Reason::Deadline);
+    assert_eq!((calls.made(), start.elapsed()), (3, secs(8)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_jittered_upwards_only() {
+    for jitter in [Jitter::Proportional(0.3), Jitter::Full, Jitter::Equal, Jitter::Decorrelated] {
+        let policy = Policy::new().attempts(100).jitter(jitter);
+        let asked = secs(40);
+        let retrier = Retrier::new(policy).retry_on([rate_limit]).classified();
+        let calls = Calls::new();
+        let error = retrier
+            .run(|| {
+                calls.make();
+                async { Err::<(), _>(Classified(Class::RATE_LIMIT, Some(asked))) }
+            })
+            .await
+            .unwrap_err();
+        assert_eq!(error.attempts(), 100);
+        let gaps = calls.gaps();
+        assert!(gaps.iter().all(|gap| *gap >= asked), "{jitter:?}: earlier than was asked for");
+        assert!(gaps.iter().any(|gap| *gap > asked), "{jitter:?}: not spread at all");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_knows_it_itself_is_asked() {
+    #[retry(attempts = 2)]
+    async fn fetch(calls: &Calls) -> Result<(), Classified> {
+        calls.make();
+        Err(Classified(Class::NONE, Some(secs(44))))
+    }
+    #[retry(attempts = 2, retry_after = |_| hint)]
+    async fn overridden(calls: &Calls, hint: Option<Duration>) -> Result<(), Classified> {
+        calls.make();
+        Err(Classified(Class::NONE, Some(secs(44))))
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.gaps(), [secs(44)]);
+    for (hint, gap) in [(Some(secs(5)), secs(5)), (None, secs(44))] {
+        let calls = Calls::new();
+        overridden(&calls, hint).await.unwrap_err();
+        assert_eq!(calls.gaps(), [gap]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_hint_neither_panics_nor_ends_before_the_budget() {
+    #[retry(attempts = 3, jitter, budget = "1h", retry_after = |_| Some(Duration::MAX))]
+    async fn fetch() -> Result<(), RetryError<Failure>> {
+        Err(Failure::Corrupt)
+    }
+    assert_eq!(fetch().await.unwrap_err().reason(), Reason::Budget);
+}

@@ -1,0 +1,179 @@
+//! `retry_on`: which outcomes are retried.
+
+use std::io;
+
+use retry_runtime::{Class, Missing, Reason, RetryError, retry};
+
+use crate::support::{Calls, Classified, Failure};
+
+#[tokio::test(start_paused = true)]
+async fn without_it_every_failure_is_retried() {
+    #[retry(attempts = 2)]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        calls.make();
+        Err(Failure::Corrupt)
+    }
+    let calls = Calls::new();
+    fetch(&calls).await.unwrap_err();
+    assert_eq!(calls.made(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_does_not_name_ends_the_call() {
+    #[retry(retry_on = [matches(Failure::Busy(_))])]
+    async fn fetch(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        match calls.make() {
+            1 => Err(Failure::Busy(1)),
+            _ => Err(Failure::Corrupt),
+        }
+    }
+    let calls = Calls::new();
+    let error = fetch(&calls).await.unwrap_err();
+    assert_eq!((calls.made(), error.reason(), error.attempts()), (2, Reason::NotRetryable, 2));
+    assert_eq!(error.last(), Some(&Failure::Corrupt));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_last_attempt_that_is_not_retryable_says_so() {
+    #[retry(attempts = 2, retry_on = [when(Failure::is_busy)])]
+    async fn fetch(calls: &Calls) -> Result<(), RetryError<Failure>> {
+        match calls.make() {
+            1 => Err(Failure::Busy(1)),
+            _ => Err(Failure::Corrupt),
+        }
+    }
+    let error = fetch(&Calls::new()).await.unwrap_err();
+    assert_eq!((error.attempts(), error.reason()), (2, Reason::NotRetryable));
+}
+
+#[tokio::test(start_paused = true)]
+async fn classes_are_found_by_type_and_by_text() {
+    #[retry(attempts = 2, retry_on = [network, server_error])]
+    async fn io(calls: &Calls, kind: io::ErrorKind) -> io::Result<()> {
+        calls.make();
+        Err(kind.into())
+    }
+    #[retry(attempts = 2, retry_on = [network, server_error])]
+    async fn text(calls: &Calls, text: &str) -> Result<(), String> {
+        calls.make();
+        Err(text.to_owned())
+    }
+    #[retry(attempts = 2, retry_on = [rate_limit, timeout])]
+    async fn own(calls: &Calls, class: Class) -> Result<(), Classified> {
+        calls.make();
+        Err(Classified(class, None))
+    }
+    let calls = Calls::new();
+    io(&calls, io::ErrorKind::ConnectionRefused).await.unwrap_err();
+    assert_eq!(calls.made(), 2);
+    let calls = Calls::new();
+    io(&calls, io::ErrorKind::PermissionDenied).await.unwrap_err();
+    assert_eq!(calls.made(), 1);
+    for (message, made) in [("HTTP 503", 2), ("took 1500ms", 1), ("connection refused", 2)] {
+        let calls = Calls::new();
+        text(&calls, message).await.unwrap_err();
+        assert_eq!(calls.made(), made, "{message}");
+    }
+    for (class, made) in [(Class::RATE_LIMIT, 2), (Class::TIMEOUT, 2), (Class::NETWORK, 1)] {
+        let calls = Calls::new();
+        own(&calls, class).await.unwrap_err();
+        assert_eq!(calls.made(), made, "{class:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pattern_reads_the_error_and_what_it_wraps() {
+    #[retry(attempts = 2, retry_on = [pattern("(?i)database is locked")])]
+    async fn query(calls: &Calls, text: &str) -> anyhow::Result<()> {
+        calls.make();
+        Err(anyhow::anyhow!(text.to_owned()).context("saving the order"))
+    }
+    for (text, made) in [("the Database is LOCKED", 2), ("no such table", 1)] {
+        let calls = Calls::new();
+        query(&calls, text).await.unwrap_err();
+        assert_eq!(calls.made(), made, "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn patterns_of_the_language_may_have_guards_and_alternatives() {
+    #[retry(
+        attempts = 9,
+        retry_on = [matches(Failure::Busy(call) if *call < 3), matches(Failure::Corrupt | Failure::Busy(7))]
+    )]
+    async fn fetch(calls: &Calls) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    let calls = Calls::new();
+    assert_eq!(fetch(&calls).await, Err(Failure::Busy(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_predicate_may_be_a_function_or_a_closure_over_the_arguments() {
+    #[retry(attempts = 9, retry_on = [when(Failure::is_busy)])]
+    async fn by_function(calls: &Calls) -> Result<(), Failure> {
+        match calls.make() {
+            4 => Err(Failure::Corrupt),
+            call => Err(Failure::Busy(call)),
+        }
+    }
+    #[retry(attempts = 9, retry_on = [when(|error| *error != Failure::Busy(last))])]
+    async fn by_closure(calls: &Calls, last: u32) -> Result<(), Failure> {
+        Err(Failure::Busy(calls.make()))
+    }
+    let calls = Calls::new();
+    assert_eq!(by_function(&calls).await, Err(Failure::Corrupt));
+    assert_eq!(calls.made(), 4);
+    assert_eq!(by_closure(&Calls::new(), 5).await, Err(Failure::Busy(5)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ok_retries_values_of_a_result_and_gives_the_last_one() {
+    #[retry(attempts = 4, retry_on = [ok(|page: &u32| *page < limit)])]
+    async fn page(calls: &Calls, limit: u32) -> Result<u32, Failure> {
+        Ok(calls.make())
+    }
+    assert_eq!(page(&Calls::new(), 3).await, Ok(3));
+    assert_eq!(page(&Calls::new(), 99).await, Ok(4), "the last value at the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_ok_alone_an_error_is_not_retried() {
+    #[retry(attempts = 4, retry_on = [ok(|page: &u32| *page < 3)])]
+    async fn page(calls: &Calls) -> Result<u32, RetryError<Failure>> {
+        match calls.make() {
+            2 => Err(Failure::Corrupt),
+            call => Ok(call),
+        }
+    }
+    let error = page(&Calls::new()).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ok_retries_values_of_an_option() {
+    #[retry(attempts = 4, retry_on = [ok(|job: &u32| *job < 3), when(|_: &Missing| true)])]
+    async fn job(calls: &Calls, limit: u32) -> Option<u32> {
+        match calls.make() {
+            1 => None,
+            call if call < limit => Some(call.min(2)),
+            call => Some(call),
+        }
+    }
+    assert_eq!(job(&Calls::new(), 3).await, Some(3));
+    assert_eq!(job(&Calls::new(), 99).await, Some(2), "the last value at the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ok_retries_any_type() {
+    #[derive(Debug, PartialEq)]
+    struct State(u32);
+    #[retry(attempts = 4, retry_on = [ok(|state: &State| state.0 < limit)])]
+    async fn poll(calls: &Calls, limit: u32) -> State {
+        State(calls.make())
+    }
+    assert_eq!(poll(&Calls::new(), 3).await, State(3));
+    let calls = Calls::new();
+    assert_eq!(poll(&calls, 99).await, State(4), "the last value at the end");
+    assert_eq!(calls.made(), 4);
+}

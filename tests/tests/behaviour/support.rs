@@ -1,0 +1,193 @@
+//! What the tests share: a log of calls, an error of every kind, and a
+//! subscriber that hears what the library reports.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::{Mutex, Once};
+use std::time::Duration;
+
+use retry_runtime::{Class, Classify, Interrupted};
+use tokio::time::Instant;
+use tracing::field::{Field, Visit};
+use tracing::span;
+use tracing::{Event, Level, Metadata, Subscriber};
+
+pub(crate) const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub(crate) const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The calls that were made, and when.
+#[derive(Debug, Default)]
+pub(crate) struct Calls(Mutex<Vec<Instant>>);
+
+impl Calls {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// A call is made; its number, from 1.
+    pub(crate) fn make(&self) -> u32 {
+        let mut calls = self.0.lock().unwrap();
+        calls.push(Instant::now());
+        u32::try_from(calls.len()).unwrap()
+    }
+
+    pub(crate) fn made(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    /// The time from each call to the next.
+    pub(crate) fn gaps(&self) -> Vec<Duration> {
+        self.0.lock().unwrap().windows(2).map(|two| two[1] - two[0]).collect()
+    }
+}
+
+/// An error of a user's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// At which call it was.
+    Busy(u32),
+    Corrupt,
+    /// The server says when to come back.
+    SlowDown(Duration),
+    Interrupted(Interrupted),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy(call) => write!(f, "busy at call {call}"),
+            Self::Corrupt => f.write_str("corrupt"),
+            Self::SlowDown(wait) => write!(f, "slow down for {wait:?}"),
+            Self::Interrupted(interrupted) => interrupted.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Interrupted> for Failure {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
+}
+
+impl Failure {
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::SlowDown(wait) => Some(*wait),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Busy(_))
+    }
+}
+
+/// An error that says itself what it is and when to come back.
+#[derive(Debug)]
+pub(crate) struct Classified(pub(crate) Class, pub(crate) Option<Duration>);
+
+impl fmt::Display for Classified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it speaks for itself")
+    }
+}
+
+impl std::error::Error for Classified {}
+
+impl Classify for Classified {
+    fn class(&self) -> Class {
+        self.0
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        self.1
+    }
+}
+
+/// One event of the target `retry`, as a line: level, message, fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) level: Level,
+    pub(crate) message: String,
+    pub(crate) fields: Vec<(&'static str, String)>,
+}
+
+impl Heard {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(field, _)| *field == name).map(|(_, value)| value.as_str())
+    }
+}
+
+thread_local! {
+    static HEARD: RefCell<Vec<Heard>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What the library has reported on this thread since the last time, once
+/// listening has begun.
+pub(crate) fn heard() -> Vec<Heard> {
+    HEARD.take()
+}
+
+/// From here on, what is reported is heard.
+pub(crate) fn listen() {
+    static ONCE: Once = Once::new();
+    // One for the whole program: a subscriber of one thread would have to share
+    // the cached interest of each call site with the tests on other threads.
+    ONCE.call_once(|| tracing::subscriber::set_global_default(Ear).expect("nobody else listens"));
+    HEARD.take();
+}
+
+struct Ear;
+
+impl Subscriber for Ear {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "retry"
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        let Line { message, fields } = line;
+        let level = *event.metadata().level();
+        HEARD.with_borrow_mut(|heard| heard.push(Heard { level, message, fields }));
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[derive(Default)]
+struct Line {
+    message: String,
+    fields: Vec<(&'static str, String)>,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.message = format!("{value:?}");
+        } else {
+            self.fields.push((field.name(), format!("{value:?}")));
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.fields.push((field.name(), value.to_owned()));
+    }
+}

@@ -1,0 +1,112 @@
+//! What a call costs, as far as it can be counted exactly: allocations and the
+//! size of a future. Instructions and times belong in benchmarks.
+
+use std::future::Future;
+use std::io::{Error, ErrorKind};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use allocation_counter::measure;
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, RetryError, RetryQuota, policy, retry,
+};
+
+static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+const HTTP: Policy = policy!(attempts = 5, jitter, budget = "5m");
+
+async fn reply(id: u64) -> Result<u64, Error> {
+    std::future::ready(Ok(id)).await
+}
+
+async fn bare(id: u64) -> Result<u64, Error> {
+    reply(id).await
+}
+
+#[retry]
+async fn plain(id: u64) -> Result<u64, Error> {
+    reply(id).await
+}
+
+#[retry(policy = HTTP)]
+async fn shared(id: u64) -> Result<u64, Error> {
+    reply(id).await
+}
+
+#[retry(retry_on = [network, pattern("(?i)locked")], jitter, on_retry = |_| {})]
+async fn matched(id: u64) -> Result<u64, Error> {
+    reply(id).await
+}
+
+#[retry]
+async fn telling(id: u64) -> Result<u64, RetryError<Error>> {
+    reply(id).await
+}
+
+#[retry(breaker = DB, quota = OUTBOUND)]
+async fn protected(id: u64) -> Result<u64, Error> {
+    reply(id).await
+}
+
+/// Drives a future that is ready at once, without a runtime.
+fn now<F: Future>(future: F) -> F::Output {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("the reply is ready at once"),
+    }
+}
+
+#[test]
+fn a_call_that_succeeds_allocates_nothing() {
+    let counted = measure(|| {
+        assert!(now(plain(1)).is_ok());
+        assert!(now(shared(1)).is_ok());
+        assert!(now(matched(1)).is_ok());
+        assert!(now(telling(1)).is_ok());
+        assert!(now(protected(1)).is_ok());
+    });
+    assert_eq!(counted.count_total, 0);
+}
+
+#[test]
+fn the_future_of_one_argument_is_at_most_32_bytes_larger_than_the_bare_one() {
+    let bare = size_of_val(&bare(1));
+    for (name, size) in [
+        ("plain", size_of_val(&plain(1))),
+        ("shared policy", size_of_val(&shared(1))),
+        ("with matchers", size_of_val(&matched(1))),
+    ] {
+        assert!(size <= bare + 32, "{name}: {size} bytes, bare {bare}");
+    }
+}
+
+#[retry(attempts = 6, initial_delay = "1ms")]
+async fn failing(calls: &mut u32) -> Result<u64, ErrorKind> {
+    *calls += 1;
+    Err(ErrorKind::Other)
+}
+
+#[test]
+fn a_wait_costs_at_most_one_allocation() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        // Once before, for what threads and the runtime make at their first use.
+        for _ in 0..2 {
+            let mut calls = 0;
+            let mut call = pin!(failing(&mut calls));
+            let mut allocations = 0;
+            std::future::poll_fn(|cx| {
+                let mut polled = Poll::Pending;
+                allocations += measure(|| polled = call.as_mut().poll(cx).map(|_| ())).count_total;
+                polled
+            })
+            .await;
+            // The bar is one for each wait; the sleep is armed again and again in the same one.
+            assert_eq!(allocations, 1, "allocations for 5 waits");
+        }
+    });
+}

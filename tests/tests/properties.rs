@@ -1,0 +1,355 @@
+//! What holds for any policy, also for one that no door would let in.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use retry_runtime::file::{TaskStyle, WorkflowStyle};
+use retry_runtime::{Attempts, Backoff, Jitter, Policy, Reason, Retrier, RetryError};
+use serde_json::json;
+use tokio::time::Instant;
+
+const DEFAULT: Policy = Policy::new();
+
+/// What custom delays are taken from: a policy keeps them for ever.
+const DELAYS: [Duration; 7] = [
+    Duration::ZERO,
+    Duration::from_nanos(1),
+    Duration::from_millis(5),
+    Duration::from_secs(1),
+    Duration::from_secs(30),
+    Duration::from_secs(31),
+    Duration::MAX,
+];
+
+fn config(cases: u32) -> ProptestConfig {
+    let kept = FileFailurePersistence::Direct("proptest-regressions/properties.txt");
+    ProptestConfig { cases, failure_persistence: Some(Box::new(kept)), ..ProptestConfig::default() }
+}
+
+fn any_duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        4 => (0..120_000_u64).prop_map(Duration::from_millis),
+        2 => any::<u64>().prop_map(Duration::from_nanos),
+        2 => (any::<u64>(), 0..1_000_000_000_u32).prop_map(|(secs, nanos)| Duration::new(secs, nanos)),
+        1 => Just(Duration::ZERO),
+        1 => Just(Duration::MAX),
+    ]
+}
+
+fn any_number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => 0.0..10.0,
+        2 => proptest::num::f64::ANY,
+        1 => prop::sample::select(vec![
+            f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -2.0, -0.0, 1.0, f64::MIN_POSITIVE, f64::MAX,
+        ]),
+    ]
+}
+
+fn any_attempts() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0..20_u32, 1 => any::<u32>(), 1 => Just(u32::MAX)]
+}
+
+fn any_backoff() -> impl Strategy<Value = Backoff> {
+    prop_oneof![
+        Just(Backoff::Fixed),
+        any_duration().prop_map(|increment| Backoff::Linear { increment }),
+        any_number().prop_map(|base| Backoff::Exponential { base }),
+        Just(Backoff::Fibonacci),
+        (0..7_usize).prop_map(|from| Backoff::Custom(&DELAYS[from..])),
+    ]
+}
+
+fn any_jitter() -> impl Strategy<Value = Jitter> {
+    prop_oneof![
+        Just(Jitter::None),
+        any_number().prop_map(Jitter::Proportional),
+        Just(Jitter::Full),
+        Just(Jitter::Equal),
+        Just(Jitter::Decorrelated),
+    ]
+}
+
+prop_compose! {
+    fn any_policy()(
+        attempts in prop::option::weighted(0.9, any_attempts()),
+        backoff in any_backoff(),
+        initial in any_duration(),
+        max in any_duration(),
+        jitter in any_jitter(),
+        budget in prop::option::of(any_duration()),
+        deadline in prop::option::of(any_duration()),
+        timeout in prop::option::of(any_duration()),
+    ) -> Policy {
+        let policy = DEFAULT.backoff(backoff).initial_delay(initial).max_delay(max).jitter(jitter);
+        let policy = attempts.map_or(policy.unlimited(), |attempts| policy.attempts(attempts));
+        let policy = budget.map_or(policy, |budget| policy.budget(budget));
+        let policy = deadline.map_or(policy, |deadline| policy.deadline(deadline));
+        timeout.map_or(policy, |timeout| policy.timeout(timeout))
+    }
+}
+
+/// Policies that keep the rules, and that an hour of virtual time is enough for.
+fn valid_policy() -> impl Strategy<Value = Policy> {
+    let delay = || (1..5_000_u64).prop_map(Duration::from_millis);
+    let curve = prop_oneof![
+        Just(Backoff::Fixed),
+        delay().prop_map(|increment| Backoff::Linear { increment }),
+        // Numbers that every reader and writer of decimals agrees on.
+        (11..1_000_u32).prop_map(|tenths| Backoff::Exponential { base: f64::from(tenths) / 10.0 }),
+        Just(Backoff::Fibonacci),
+        (0..3_usize).prop_map(|from| Backoff::Custom(&DELAYS[from..4])),
+    ];
+    let jitter = prop_oneof![
+        Just(Jitter::None),
+        (0..=100_u32).prop_map(|percent| Jitter::Proportional(f64::from(percent) / 100.0)),
+        Just(Jitter::Full),
+        Just(Jitter::Equal),
+        Just(Jitter::Decorrelated),
+    ];
+    let bound = || prop::option::of(any_duration());
+    (
+        prop::option::weighted(0.9, 1..30_u32),
+        curve,
+        delay(),
+        delay(),
+        jitter,
+        bound(),
+        bound(),
+        bound(),
+    )
+        .prop_map(|(attempts, curve, initial, more, jitter, budget, deadline, timeout)| {
+            let policy = DEFAULT.backoff(curve).initial_delay(initial).max_delay(initial + more);
+            let policy = policy.jitter(jitter);
+            let policy = attempts.map_or(policy.unlimited(), |attempts| policy.attempts(attempts));
+            let policy = budget.map_or(policy, |budget| policy.budget(budget));
+            let policy = deadline.map_or(policy, |deadline| policy.deadline(deadline));
+            timeout.map_or(policy, |timeout| policy.timeout(timeout))
+        })
+        .prop_filter("it keeps the rules", |policy| policy.validate().is_ok())
+}
+
+/// How a call ends by this policy if everything fails, and when its attempts were.
+fn drive(policy: Policy) -> (RetryError<&'static str>, Vec<Instant>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let mut calls = Vec::new();
+    let error = runtime
+        .block_on(Retrier::new(policy).run(|| {
+            calls.push(Instant::now());
+            async { Err::<(), _>("down") }
+        }))
+        .unwrap_err();
+    (error, calls)
+}
+
+fn gaps(calls: &[Instant]) -> Vec<Duration> {
+    calls.windows(2).map(|two| two[1] - two[0]).collect()
+}
+
+proptest! {
+    #![proptest_config(config(2_000))]
+
+    #[test]
+    fn nothing_panics_and_no_wait_is_above_max_delay(
+        policy in any_policy(),
+        n in any_attempts(),
+        previous in prop::option::of(any_duration()),
+        hint in any_duration(),
+    ) {
+        let max = policy.get_max_delay();
+        prop_assert!(policy.wait(n) <= max);
+        let (shortest, longest) = policy.wait_interval(n, previous);
+        prop_assert!(shortest <= longest && longest <= max, "{:?}", (shortest, longest));
+        let (shortest, longest) = policy.hint_interval(n, hint, previous);
+        prop_assert!(shortest == hint && longest >= hint, "{:?}", (shortest, longest));
+        prop_assert!(!policy.to_string().is_empty());
+        let total = policy.longest_total_wait();
+        for bound in [policy.get_budget(), policy.get_deadline()].into_iter().flatten() {
+            prop_assert!(total.is_some_and(|total| total <= bound));
+        }
+        if let Err(invalid) = policy.validate() {
+            prop_assert!(!invalid.to_string().is_empty());
+            for rule in invalid.broken().iter() {
+                prop_assert!(!rule.explain(&policy).to_string().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn waits_of_a_growing_curve_never_become_shorter(policy in valid_policy(), n in 1..200_u32) {
+        if !matches!(policy.get_backoff(), Backoff::Custom(_)) {
+            prop_assert!(policy.wait(n) <= policy.wait(n + 1));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn a_driven_session_stays_within_its_policy(
+        policy in valid_policy(),
+        budget in prop::option::of((1..60_000_u64).prop_map(Duration::from_millis)),
+    ) {
+        // Rules are for those who write; a session obeys whatever it is given.
+        let policy = budget.map_or(policy, |budget| policy.budget(budget));
+        let limited = matches!(policy.get_attempts(), Attempts::Limited(_));
+        let policy = if limited { policy } else { policy.attempts(50) };
+        let (error, calls) = drive(policy);
+
+        prop_assert!(!policy.allows_after(u32::try_from(calls.len()).unwrap()) || error.reason() != Reason::Attempts);
+        prop_assert!(policy.allows_after(u32::try_from(calls.len()).unwrap() - 1), "a call too many");
+        prop_assert_eq!(usize::try_from(error.attempts()).unwrap(), calls.len());
+        match error.reason() {
+            Reason::Attempts => prop_assert!(!policy.allows_after(error.attempts())),
+            Reason::Budget => prop_assert!(policy.get_budget().is_some()),
+            Reason::Deadline => prop_assert!(policy.get_deadline().is_some()),
+            other => prop_assert!(false, "{}", other),
+        }
+        if let Some(budget) = policy.get_budget() {
+            prop_assert!(error.waited() <= budget);
+        }
+        if let Some(longest) = policy.longest_total_wait() {
+            prop_assert!(error.waited() <= longest);
+        }
+        // The timer sleeps in whole milliseconds, and never too little.
+        let tick = Duration::from_millis(1);
+        let mut previous = None;
+        for (n, gap) in (1..).zip(gaps(&calls)) {
+            let (shortest, longest) = policy.wait_interval(n, previous);
+            prop_assert!(shortest <= gap && gap <= longest + tick, "wait {}: {:?}", n, gap);
+            previous = Some(gap);
+        }
+        let slept: Duration = gaps(&calls).iter().sum();
+        prop_assert!(error.waited() <= slept);
+        prop_assert!(slept <= error.waited() + tick * error.attempts());
+    }
+}
+
+/// What of a policy is written to a file: nothing that plays no part.
+fn that_matters(policy: Policy) -> Policy {
+    if policy.get_attempts() == Attempts::Limited(1) {
+        let only = DEFAULT.attempts(1);
+        let only = policy.get_deadline().map_or(only, |deadline| only.deadline(deadline));
+        return policy.get_timeout().map_or(only, |timeout| only.timeout(timeout));
+    }
+    match (policy.get_jitter(), policy.get_backoff()) {
+        (Jitter::Decorrelated, _) => policy.backoff(DEFAULT.get_backoff()),
+        (_, Backoff::Custom(_)) => policy.initial_delay(DEFAULT.get_initial_delay()),
+        _ => policy,
+    }
+}
+
+proptest! {
+    #![proptest_config(config(1_000))]
+
+    #[test]
+    fn a_valid_policy_survives_a_file(policy in valid_policy()) {
+        let json = serde_json::to_string(&policy).unwrap();
+        let from_json: Policy = serde_json::from_str(&json)
+            .map_err(|error| TestCaseError::fail(format!("{json}: {error}")))?;
+        prop_assert_eq!(from_json, that_matters(policy), "{}", json);
+
+        let yaml = serde_saphyr::to_string(&policy).unwrap();
+        let from_yaml: Policy = serde_saphyr::from_str(&yaml)
+            .map_err(|error| TestCaseError::fail(format!("{yaml}: {error}")))?;
+        prop_assert_eq!(from_yaml, that_matters(policy), "{}", yaml);
+    }
+
+    #[test]
+    fn the_task_style_reads_the_same_numbers(
+        retries in any::<u32>(),
+        delay in 1..300_000_u64,
+        more in 0..300_000_u64,
+    ) {
+        let millis = Duration::from_millis;
+        #[expect(clippy::cast_precision_loss, reason = "they are small")]
+        let seconds = |millis: u64| millis as f64 / 1_000.0;
+        let style: TaskStyle = serde_json::from_value(json!({
+            "max_retries": retries,
+            "retry_delay": seconds(delay),
+            "max_retry_delay": seconds(delay + more),
+        })).unwrap();
+        let policy = DEFAULT.initial_delay(millis(delay)).max_delay(millis(delay + more));
+        prop_assert_eq!(Policy::from(style), policy.attempts(retries.saturating_add(1)));
+    }
+
+    #[test]
+    fn the_workflow_style_reads_the_same_numbers(
+        attempts in 2..u32::MAX,
+        initial in 1..30_000_u64,
+        increment in 1..30_000_u64,
+        tenths in 11..100_u32,
+        curve in 0..4,
+    ) {
+        let millis = Duration::from_millis;
+        let text = format!("{initial}ms");
+        let base = f64::from(tenths) / 10.0;
+        let (backoff, json) = match curve {
+            0 => (Backoff::Fixed, json!({ "fixed": { "delay": text } })),
+            1 => (
+                Backoff::Linear { increment: millis(increment) },
+                json!({ "linear": { "initial": text, "increment": format!("{increment}ms") } }),
+            ),
+            2 => (
+                Backoff::Exponential { base },
+                json!({ "exponential": { "initial": text, "multiplier": base } }),
+            ),
+            _ => (Backoff::Fibonacci, json!({ "fibonacci": { "initial": text } })),
+        };
+        let style: WorkflowStyle =
+            serde_json::from_value(json!({ "max_attempts": attempts, "backoff": json })).unwrap();
+        let policy = DEFAULT.attempts(attempts).backoff(backoff).initial_delay(millis(initial));
+        prop_assert_eq!(Policy::from(style), policy);
+    }
+}
+
+/// 1,000 waits by a jitter at a cap of 30 s.
+fn at_the_cap(jitter: Jitter) -> Vec<Duration> {
+    let policy = DEFAULT.attempts(1_001).initial_delay(Duration::from_secs(30)).jitter(jitter);
+    gaps(&drive(policy).1)
+}
+
+/// Bounds are at six standard deviations or more: a false alarm once in a
+/// hundred million runs.
+#[test]
+fn jitter_is_uniform_and_does_not_pile_up_at_the_cap() {
+    for (jitter, shortest) in [
+        (Jitter::Proportional(0.3), 21.0),
+        (Jitter::Proportional(1.0), 0.0),
+        (Jitter::Full, 0.0),
+        (Jitter::Equal, 15.0),
+    ] {
+        let waits = at_the_cap(jitter);
+        assert_eq!(waits.len(), 1_000);
+        let width = 30.0 - shortest;
+        let mean = waits.iter().map(Duration::as_secs_f64).sum::<f64>() / 1_000.0;
+        // The deviation of a uniform draw is width / √12; of the mean of 1,000, width / 109.5.
+        let off = (mean - f64::midpoint(shortest, 30.0)).abs();
+        assert!(off < width / 109.5 * 6.0, "{jitter:?}: mean {mean}");
+        for tenth in 0..10_u32 {
+            let from = shortest + width / 10.0 * f64::from(tenth);
+            let here = |wait: &&Duration| (from..from + width / 10.0).contains(&wait.as_secs_f64());
+            let count = waits.iter().filter(here).count();
+            // 100 are expected, with a deviation of 9.5.
+            assert!((40..=160).contains(&count), "{jitter:?}: {count} in tenth {tenth}");
+        }
+        let at_cap = waits.iter().filter(|wait| **wait == Duration::from_secs(30)).count();
+        assert!(at_cap < 10, "{jitter:?}: {at_cap} of 1000 at the cap");
+    }
+}
+
+#[test]
+fn each_wait_is_a_fresh_sample() {
+    let mut waits = at_the_cap(Jitter::Full);
+    waits.sort_unstable();
+    waits.dedup();
+    // In 30,000 ticks about 16 of 1,000 meet by chance.
+    assert!(waits.len() > 930, "only {} different waits", waits.len());
+    assert_ne!(at_the_cap(Jitter::Full), at_the_cap(Jitter::Full), "nor is a call like another");
+}

@@ -1,0 +1,11 @@
+use retry_runtime::retry;
+
+#[retry(attempts = 5)]
+async fn fetch() -> Result<u32, String> {
+    if true {
+        return Ok("seven");
+    }
+    Ok(7)
+}
+
+fn main() {}

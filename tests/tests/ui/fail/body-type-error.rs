@@ -1,0 +1,8 @@
+use retry_runtime::retry;
+
+#[retry(attempts = 5)]
+async fn fetch() -> Result<u32, String> {
+    Ok("seven")
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use retry_runtime::retry;
+
+#[derive(Debug)]
+enum DbError {
+    Busy,
+}
+
+#[retry(deadline = "30s")]
+async fn fetch() -> Result<u32, DbError> {
+    Err(DbError::Busy)
+}
+
+fn main() {}

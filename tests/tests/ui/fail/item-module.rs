@@ -1,0 +1,6 @@
+use retry_runtime::retry;
+
+#[retry]
+mod client {}
+
+fn main() {}

@@ -1,0 +1,12 @@
+use retry_runtime::retry;
+
+#[retry(attempts = 0)]
+async fn fetch() -> Result<u32, String> {
+    Ok(7)
+}
+
+fn uses() -> impl Future<Output = Result<u32, String>> {
+    fetch()
+}
+
+fn main() {}

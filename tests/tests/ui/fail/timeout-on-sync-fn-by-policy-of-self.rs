@@ -1,0 +1,14 @@
+use retry_runtime::{Policy, policy, retry};
+
+struct Client;
+
+impl Client {
+    const HTTP: Policy = policy!(timeout = "2s");
+
+    #[retry(policy = Self::HTTP)]
+    fn fetch(&self) -> Result<u32, std::io::Error> {
+        Ok(7)
+    }
+}
+
+fn main() {}

@@ -9,19 +9,35 @@ use crate::check::Checked;
 use crate::item::Function;
 use crate::value::plain;
 
-/// Whether a section may be added: to what is documented, and to private free
-/// functions. Elsewhere it would stand in the place of documentation that is
-/// missing and wanted, or that a method inherits from its trait.
-pub(crate) fn has_place(function: &Function) -> bool {
+/// Where the section can be shown without taking something away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Everywhere,
+    /// In rustdoc, but not where `missing_docs` looks: the section says nothing
+    /// of what the function is for.
+    Rustdoc,
+    /// Nowhere: a method without documentation may inherit its trait's.
+    Nowhere,
+}
+
+fn place(function: &Function) -> Place {
     let documented = function.attrs.iter().any(|attr| attr.path().is_ident("doc"));
-    let private = matches!(function.vis, Visibility::Inherited);
-    documented || private && function.sig.receiver().is_none()
+    let public = !matches!(function.vis, Visibility::Inherited);
+    match (documented, public, function.sig.receiver().is_some()) {
+        (true, ..) | (false, false, false) => Place::Everywhere,
+        (false, true, _) => Place::Rustdoc,
+        (false, false, true) => Place::Nowhere,
+    }
 }
 
 /// Waits that the table shows at most; more of them tell nothing new.
 const SHOWN: u32 = 10;
 
-pub(crate) fn section(args: &Args, checked: &Checked) -> Vec<Attribute> {
+pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Vec<Attribute> {
+    let place = place(function);
+    if args.docs == Some(false) || place == Place::Nowhere {
+        return Vec::new();
+    }
     let mut lines = vec![String::new(), "# Retries".to_owned(), String::new()];
     match &checked.known {
         Some(policy) => {
@@ -30,7 +46,13 @@ pub(crate) fn section(args: &Args, checked: &Checked) -> Vec<Attribute> {
         }
         None => lines.push(format!("{}{}.", as_written(args), others(args))),
     }
-    lines.iter().map(|line| parse_quote!(#[doc = #line])).collect()
+    lines
+        .iter()
+        .map(|line| match place {
+            Place::Rustdoc => parse_quote!(#[cfg_attr(doc, doc = #line)]),
+            _ => parse_quote!(#[doc = #line]),
+        })
+        .collect()
 }
 
 /// The options that are no part of the policy, in a few words each.
@@ -123,4 +145,85 @@ fn table(policy: &Policy) -> Vec<String> {
         lines.push(format!("It waits {} in all at the longest.", duration::format(total)));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::TokenStream;
+    use syn::{Expr, Lit, Meta};
+
+    use super::*;
+    use crate::args::Door;
+    use crate::check;
+    use crate::errors::Errors;
+    use crate::item;
+
+    /// The lines of the section, and whether they are for rustdoc only.
+    fn section_of(options: &str, function: &str) -> (Vec<String>, bool) {
+        let parse = |text: &str| text.parse::<TokenStream>().expect("tokens");
+        let mut errors = Errors::new();
+        let args = Args::parse(parse(options), Door::Attribute, &mut errors);
+        let checked = check::check(&args, &mut errors);
+        assert!(errors.into_tokens().is_empty());
+        let function = item::parse(&parse(function)).expect("a function");
+        let attrs = section(&args, &checked, &function);
+        let rustdoc_only = attrs.iter().any(|attr| attr.path().is_ident("cfg_attr"));
+        let lines = attrs.iter().filter_map(|attr| match &attr.meta {
+            Meta::NameValue(meta) => match &meta.value {
+                Expr::Lit(literal) => match &literal.lit {
+                    Lit::Str(line) => Some(line.value()),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        });
+        (lines.collect(), rustdoc_only)
+    }
+
+    #[test]
+    fn the_section_tells_the_policy_the_waits_and_the_longest_total() {
+        let (lines, _) = section_of(
+            r#"attempts = 4, jitter = 0.5, budget = "5m""#,
+            "/// Fetches.\npub async fn fetch() -> Option<u32> { None }",
+        );
+        let text = lines.join("\n");
+        assert!(text.contains("# Retries"), "{text}");
+        assert!(
+            text.contains(
+                "4 attempts, exponential (base 2) from 1s to 30s, jitter ±50 %, budget 5m."
+            ),
+            "{text}"
+        );
+        assert!(text.contains("| 3 | 2s to 6s |"), "{text}");
+        assert!(text.contains("It waits 10s 500ms in all at the longest."), "{text}");
+    }
+
+    #[test]
+    fn a_policy_that_only_const_evaluation_knows_is_shown_as_it_was_written() {
+        let (lines, _) = section_of(
+            "policy = config::HTTP, attempts = MANY, breaker = DB",
+            "async fn fetch() -> Option<u32> { None }",
+        );
+        let text = lines.join("\n");
+        assert!(
+            text.contains("policy `config::HTTP`, `attempts = MANY`; circuit breaker `DB`."),
+            "{text}"
+        );
+        assert!(!text.contains("| wait |"), "{text}");
+    }
+
+    #[test]
+    fn docs_false_leaves_it_out() {
+        let (lines, _) = section_of("docs = false", "async fn fetch() -> Option<u32> { None }");
+        assert!(lines.is_empty());
+    }
+
+    #[test]
+    fn missing_documentation_stays_missing() {
+        let public = "pub async fn fetch() -> Option<u32> { None }";
+        assert!(section_of("", public).1, "a public function");
+        let inherited = "async fn fetch(&self) -> Option<u32> { None }";
+        assert!(section_of("", inherited).0.is_empty(), "a method of a trait");
+    }
 }

@@ -101,9 +101,8 @@ fn expand(
         // The check has said so; there is no type to build a loop on.
         (_, ReturnType::Default) => return with_errors(function, errors),
     };
-    if args.docs != Some(false) && docs::has_place(&function) {
-        function.attrs.extend(docs::section(args, checked));
-    }
+    let section = docs::section(args, checked, &function);
+    function.attrs.extend(section);
     let expansion = Expansion::new(args, checked, &function, &form, declared);
     let Function { attrs, vis, mut sig, body } = function;
     let (attempt, around) = match form {

@@ -232,7 +232,8 @@ impl Policy {
 
     /// The longest that a call can wait in all, or `None` where nothing bounds it.
     ///
-    /// An upper bound: curves that are still growing after a thousand waits
+    /// An upper bound, but for what a server asks for: its hints are not counted.
+    /// Curves that are still growing after a thousand waits
     /// count as grown from there on.
     ///
     /// ```

@@ -135,3 +135,8 @@ fn config_file() {
         ],
     );
 }
+
+#[test]
+fn cost() {
+    assert_in_order(&output_of("cost"), &["bare", "by-hand", "retry", "breaker", "timeout"]);
+}

@@ -18,7 +18,7 @@
 use core::fmt;
 
 use crate::classify::Class;
-use crate::probe::{Judge, Told};
+use crate::probe::Told;
 
 /// One entry of `retry_on`.
 #[derive(Clone, Debug)]
@@ -76,9 +76,9 @@ impl Matcher {
         not(feature = "pattern"),
         expect(unused_variables, reason = "only a pattern reads the text")
     )]
-    pub(crate) fn matches(&self, judge: Judge<'_>, told: Told<'_>) -> bool {
+    pub(crate) fn matches(&self, class: Class, told: Told<'_>) -> bool {
         match &self.0 {
-            Kind::Class(class) => judge.class().contains(*class),
+            Kind::Class(wanted) => class.contains(*wanted),
             #[cfg(feature = "pattern")]
             Kind::Pattern(regex) => told.any_text(|text| regex.is_match(text)),
         }

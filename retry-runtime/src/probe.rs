@@ -332,7 +332,7 @@ impl<'a, E: Debug, const STRICT: bool> ByDebug<'a> for &Probe<'a, E, STRICT> {
 /// `Kind` is never named: exactly one holds for each error type, and the
 /// compiler finds it. An error that implements [`Classify`] as well is not asked
 /// by this trait, as two kinds for one type would leave the compiler no choice;
-/// [`Judge::Own`] is the way for it.
+/// `Retrier::classified` is the way for it.
 ///
 /// It is implemented for every [`Error`], for `anyhow::Error` and all else that
 /// gives away a `dyn Error + Send + Sync`, for boxed errors, and for texts.
@@ -344,7 +344,7 @@ impl<'a, E: Debug, const STRICT: bool> ByDebug<'a> for &Probe<'a, E, STRICT> {
 )]
 pub trait Fault<Kind> {
     /// What the error has to say.
-    fn judge(&self) -> Judge<'_>;
+    fn told(&self) -> Told<'_>;
 }
 
 /// [`Fault`] of an [`Error`].
@@ -364,44 +364,44 @@ pub enum LocalDynError {}
 pub enum Text {}
 
 impl<E: Error + 'static> Fault<SourceChain> for E {
-    fn judge(&self) -> Judge<'_> {
-        Judge::Told(Told::Typed(self))
+    fn told(&self) -> Told<'_> {
+        Told::Typed(self)
     }
 }
 
 impl<E: AsRef<dyn Error + Send + Sync>> Fault<DynError> for E {
-    fn judge(&self) -> Judge<'_> {
-        Judge::Told(Told::Typed(self.as_ref()))
+    fn told(&self) -> Told<'_> {
+        Told::Typed(self.as_ref())
     }
 }
 
 impl Fault<LocalDynError> for Box<dyn Error> {
-    fn judge(&self) -> Judge<'_> {
-        Judge::Told(Told::Typed(&**self))
+    fn told(&self) -> Told<'_> {
+        Told::Typed(&**self)
     }
 }
 
 impl Fault<LocalDynError> for Box<dyn Error + Send> {
-    fn judge(&self) -> Judge<'_> {
-        Judge::Told(Told::Typed(&**self))
+    fn told(&self) -> Told<'_> {
+        Told::Typed(&**self)
     }
 }
 
 impl Fault<Text> for String {
-    fn judge(&self) -> Judge<'_> {
-        Judge::Told(Told::Text(self))
+    fn told(&self) -> Told<'_> {
+        Told::Text(self)
     }
 }
 
 impl Fault<Text> for &str {
-    fn judge(&self) -> Judge<'_> {
-        Judge::Told(Told::Text(self))
+    fn told(&self) -> Told<'_> {
+        Told::Text(self)
     }
 }
 
 impl Fault<Text> for Cow<'_, str> {
-    fn judge(&self) -> Judge<'_> {
-        Judge::Told(Told::Text(self))
+    fn told(&self) -> Told<'_> {
+        Told::Text(self)
     }
 }
 
@@ -636,7 +636,7 @@ mod tests {
     #[test]
     fn the_closure_api_finds_the_kind_of_fault() {
         fn class<E: Fault<K>, K>(error: &E) -> Class {
-            error.judge().class()
+            error.told().class()
         }
         fn generic<E: Error + Send + Sync + 'static>(error: &E) -> Class {
             class(error)

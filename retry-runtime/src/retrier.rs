@@ -149,13 +149,14 @@ pub struct Listed {
 
 impl Listed {
     fn judged(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
+        let class = judge.class();
         let any =
-            |matchers: &[Matcher]| matchers.iter().any(|matcher| matcher.matches(judge, told));
+            |matchers: &[Matcher]| matchers.iter().any(|matcher| matcher.matches(class, told));
         let wanted = self.retry_on.as_deref().is_none_or(any);
         Judged {
             retry: wanted && !any(&self.abort_on),
             hint: judge.retry_after(),
-            timeout: judge.class().contains(Class::TIMEOUT),
+            timeout: class.contains(Class::TIMEOUT),
         }
     }
 
@@ -167,12 +168,8 @@ impl Listed {
 
 impl<E: Fault<Kind>, Kind> Judges<E, Kind> for Listed {
     fn judge(&self, error: &E) -> Judged {
-        let judge = error.judge();
-        let told = match judge {
-            Judge::Told(told) => told,
-            Judge::Own(_) => Told::Nothing,
-        };
-        self.judged(judge, told)
+        let told = error.told();
+        self.judged(Judge::Told(told), told)
     }
 
     fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {

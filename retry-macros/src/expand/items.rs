@@ -71,15 +71,8 @@ impl Expansion<'_> {
     pub(super) fn plan(&self) -> TokenStream {
         let private = &self.private;
         let policy = self.policy();
-        let some = |protection: Option<Protection>, name| match protection {
-            Some(protection) => {
-                let protection = protection.named(name);
-                quote!(::core::option::Option::Some(#protection))
-            }
-            None => quote!(::core::option::Option::None),
-        };
-        let breaker = some(self.breaker(), "breaker");
-        let quota = some(self.quota(), "quota");
+        let breaker = option(self.breaker().map(|breaker| breaker.named("breaker")));
+        let quota = option(self.quota().map(|quota| quota.named("quota")));
         let timing = match self.cut {
             Cut::Never => quote!(#private::Timing::NONE),
             Cut::BetweenAttempts => quote!(timing),
@@ -161,5 +154,13 @@ impl Protection {
             let lender = #borrowed;
             let #name = #lent;
         }
+    }
+}
+
+/// `Some(…)` or `None`, as the expansion writes it.
+pub(super) fn option(value: Option<TokenStream>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
     }
 }

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 
+use super::items::option;
 use super::{Cut, Expansion, Kept};
 use crate::args::OnFailure;
 use crate::hygiene::quote;
@@ -233,13 +234,5 @@ impl Expansion<'_> {
 
     fn keeps(&self) -> bool {
         !matches!(self.kept, Kept::Never)
-    }
-}
-
-/// `Some(…)` or `None`, as the expansion writes it.
-fn option(value: Option<TokenStream>) -> TokenStream {
-    match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
-        None => quote!(::core::option::Option::None),
     }
 }

@@ -30,9 +30,6 @@ pub struct Rejected {
 
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.remaining == Duration::MAX {
-            return write!(f, "circuit breaker `{}` is open until it is reset", self.breaker);
-        }
         Interrupted::from(*self).fmt(f)
     }
 }

@@ -1,0 +1,133 @@
+//! What a call costs that succeeds at once: the numbers of the README's table.
+//!
+//! Alone it prints the sizes of the futures. With a name and a number it makes so
+//! many calls, for a tool that counts instructions; a second run with twice the
+//! number takes the start of the program out of the count:
+//!
+//! ```sh
+//! cargo build --release --example cost
+//! valgrind --tool=callgrind target/release/examples/cost retry 100000
+//! valgrind --tool=callgrind target/release/examples/cost retry 200000
+//! ```
+
+use std::future::{Future, Ready, ready};
+use std::hint::black_box;
+use std::io::{Error, ErrorKind};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota, retry};
+
+static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+
+#[inline(never)]
+fn answer(id: u64) -> Ready<Result<u64, Error>> {
+    ready(if black_box(id) == u64::MAX { Err(ErrorKind::Other.into()) } else { Ok(id) })
+}
+
+#[inline(never)]
+async fn bare(id: u64) -> Result<u64, Error> {
+    answer(id).await
+}
+
+#[inline(never)]
+async fn by_hand(id: u64) -> Result<u64, Error> {
+    let (mut attempt, mut delay) = (0, Duration::from_secs(1));
+    loop {
+        attempt += 1;
+        match answer(id).await {
+            Ok(value) => return Ok(value),
+            Err(error) if attempt == 3 => return Err(error),
+            Err(_) => {}
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(Duration::from_secs(30));
+    }
+}
+
+#[inline(never)]
+async fn by_hand_with_timeout(id: u64) -> Result<u64, Error> {
+    let (mut attempt, mut delay) = (0, Duration::from_secs(1));
+    loop {
+        attempt += 1;
+        match tokio::time::timeout(Duration::from_secs(2), answer(id)).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) if attempt == 3 => return Err(error),
+            Err(elapsed) if attempt == 3 => return Err(elapsed.into()),
+            _ => {}
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(Duration::from_secs(30));
+    }
+}
+
+#[retry]
+#[inline(never)]
+async fn retried(id: u64) -> Result<u64, Error> {
+    answer(id).await
+}
+
+#[retry(breaker = DB)]
+#[inline(never)]
+async fn with_breaker(id: u64) -> Result<u64, Error> {
+    answer(id).await
+}
+
+#[retry(quota = OUTBOUND)]
+#[inline(never)]
+async fn with_quota(id: u64) -> Result<u64, Error> {
+    answer(id).await
+}
+
+#[retry(timeout = "2s")]
+#[inline(never)]
+async fn with_timeout(id: u64) -> Result<u64, Error> {
+    answer(id).await
+}
+
+/// Polls a future that is ready at once.
+#[inline(never)]
+fn drive(future: impl Future<Output = Result<u64, Error>>) -> u64 {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(value)) => value,
+        _ => 0,
+    }
+}
+
+/// Makes `calls` calls, or prints the size of one.
+fn measure<F>(name: &str, calls: Option<u64>, call: impl Fn(u64) -> F)
+where
+    F: Future<Output = Result<u64, Error>>,
+{
+    match calls {
+        Some(calls) => {
+            black_box((0..calls).map(|id| drive(call(id))).fold(0, u64::wrapping_add));
+        }
+        None => println!("{name:<22} {:>4} bytes", size_of_val(&call(1))),
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let wanted = arguments.next();
+    let calls = arguments.next().map(|calls| calls.parse().expect("a number of calls"));
+    let is_wanted = |name| wanted.as_deref().is_none_or(|wanted| wanted == name);
+
+    macro_rules! measure_each {
+        ($($name:literal => $function:path),* $(,)?) => {
+            $(if is_wanted($name) { measure($name, calls, $function); })*
+        };
+    }
+    measure_each! {
+        "bare" => bare,
+        "by-hand" => by_hand,
+        "retry" => retried,
+        "breaker" => with_breaker,
+        "quota" => with_quota,
+        "timeout" => with_timeout,
+        "by-hand-with-timeout" => by_hand_with_timeout,
+    }
+}

@@ -31,6 +31,8 @@ pub(crate) struct Args {
     pub(crate) name: Option<Expr>,
     pub(crate) clone: Vec<Ident>,
     pub(crate) context: Option<Ident>,
+    /// `nested = once`: what is called makes one attempt each while this is retried.
+    pub(crate) nested_once: bool,
     pub(crate) docs: Option<bool>,
     pub(crate) krate: Option<Path>,
     /// The options that were written, right or wrong, with their names' tokens.
@@ -81,7 +83,7 @@ const POLICY_OPTIONS: [&str; 10] = [
     "crate",
 ];
 
-const OPTIONS: [&str; 21] = [
+pub(crate) const OPTIONS: [&str; 22] = [
     "attempts",
     "backoff",
     "initial_delay",
@@ -101,6 +103,7 @@ const OPTIONS: [&str; 21] = [
     "name",
     "clone",
     "context",
+    "nested",
     "docs",
     "crate",
 ];
@@ -285,6 +288,15 @@ impl Args {
                     at_next(input, "`context` takes the name to bind: write `context = cx`")
                 })?);
             }
+            "nested" => {
+                equals(name, input, "once")?;
+                let value = input.fork();
+                let word = Ident::parse_any(input).map_err(|_| nested(&value))?;
+                if word != "once" {
+                    return Err(nested(&value));
+                }
+                self.nested_once = true;
+            }
             "docs" => {
                 equals(name, input, "false")?;
                 let value = input.fork();
@@ -395,6 +407,14 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
             Err(wrong(name.span(), format!(" `{word}`{hint}")))
         }
     }
+}
+
+fn nested(value: ParseStream) -> syn::Error {
+    at_next(
+        value,
+        "`nested` is `once`, for one attempt of each annotated function that is called while this one is retried: \
+         write `nested = once`, or leave it out",
+    )
 }
 
 fn clone(name: &Ident, input: ParseStream) -> syn::Result<Vec<Ident>> {

@@ -39,7 +39,7 @@ pub(crate) struct BreakerArgs {
     poisoned: Fields,
 }
 
-const SETTINGS: [&str; 11] = [
+pub(crate) const SETTINGS: [&str; 11] = [
     "failure_threshold",
     "failure_rate",
     "window_calls",

@@ -28,7 +28,7 @@ pub(crate) enum Curve {
     Custom(Vec<Value<Duration>>),
 }
 
-const CURVES: [&str; 5] = ["fixed", "linear", "exponential", "fibonacci", "custom"];
+pub(crate) const CURVES: [&str; 5] = ["fixed", "linear", "exponential", "fibonacci", "custom"];
 
 pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<BackoffArg> {
     let start = input.fork();

@@ -6,6 +6,7 @@ use syn::{Attribute, Visibility, parse_quote};
 
 use crate::args::{Args, Breaker, OnFailure};
 use crate::check::Checked;
+use crate::ide;
 use crate::item::Function;
 use crate::value::plain;
 
@@ -46,7 +47,7 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Ve
         }
         None => lines.push(format!("{}{}.", as_written(args), others(args))),
     }
-    lines
+    ide::steady(lines)
         .iter()
         .map(|line| match place {
             Place::Rustdoc => parse_quote!(#[cfg_attr(doc, doc = #line)]),

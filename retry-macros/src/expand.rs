@@ -7,18 +7,20 @@
 //!
 //! // Output:
 //! async fn fetch(mut id: u64) -> Result<User, Error> {
-//!     const POLICY: Policy = Policy::new().attempts(5);
-//!     const SITE: Site = Site { name: concat!(module_path!(), "::fetch") };
+//!     use ::retry_runtime::__private as __retry;
+//!     static SITE: Site = Site::new(concat!(module_path!(), "::fetch"), Some(Policy::new().attempts(5)));
+//!     inventory::submit! { Registered(&SITE) }
 //!     let mut session = Session::new();
 //!     loop {
 //!         {
 //!             let outcome: Result<User, Error> = async { /* type edge */ { body } }.await;
-//!             match Outcome::failure(&outcome) {
-//!                 Ok(_) => { session.succeeded(…); return outcome; }
-//!                 Err(error) => match session.failed(…, Verdict { … }) {
-//!                     Next::Wait => {}
-//!                     Next::GiveUp(_) => return outcome,
-//!                 },
+//!             let verdict = match Outcome::failure(&outcome) {
+//!                 Ok(_) => { session.succeeded(&SITE); return outcome; }
+//!                 Err(error) => Verdict { … },
+//!             };
+//!             match session.failed(&Plan::of(&SITE), None, verdict) {
+//!                 Next::Wait => {}
+//!                 Next::GiveUp(_) => return outcome,
 //!             }
 //!         }
 //!         session.wait().await;
@@ -177,6 +179,8 @@ struct Expansion<'a> {
     declared: Type,
     /// What the body returns: the same, but for `RetryError<E>`.
     body_type: Option<Type>,
+    /// The names that the arguments bind by value.
+    arguments: Vec<Ident>,
     /// The arguments that each attempt gets a clone of; no other names.
     clones: Vec<Ident>,
     /// Where the compiler's complaints about the return type belong.
@@ -186,6 +190,9 @@ struct Expansion<'a> {
     is_async: bool,
     cut: Cut,
     kept: Kept,
+    /// Whether the error is a type that can be named from outside and lives for
+    /// `'static`, as far as its tokens tell.
+    error_is_known: bool,
     /// Whether an option's expression speaks of `Self` or a generic parameter,
     /// which an inner item cannot see.
     generic: bool,
@@ -222,25 +229,33 @@ impl<'a> Expansion<'a> {
         generics.extend(function.sig.generics.const_params().map(|param| param.ident.to_string()));
         let is_method = function.sig.receiver().is_some()
             || mentions(function.sig.to_token_stream(), &|word| word == "Self");
-        let private = policy::private(args);
+        let is_parameter = |word: &str| {
+            // A parameter of the impl around a method cannot be seen from
+            // here; they are named by one letter.
+            generics.iter().any(|name| name == word) || is_method && word.len() == 1
+        };
+        let body_type = item::inside_retry_error(&erased);
+        let error = item::error_tokens(body_type.as_ref().unwrap_or(&erased));
+        let error_is_unknown = item::borrows(error.clone())
+            || is_method && item::may_name_parameter(error.clone())
+            || mentions(error, &|word| word == "_" || is_parameter(word));
+        let private = quote!(__retry);
         let expression = policy::expression(&args.policy, checked.wrong, &private);
         Self {
             args,
             checked,
             name: function.sig.ident.clone(),
-            body_type: item::inside_retry_error(&erased),
+            body_type,
             declared: erased,
+            arguments: signature::arguments(function),
             clones: signature::clones(args, function),
             return_place,
             error_place,
             is_async,
             kept,
             cut,
-            generic: mentions(expression, &|word| {
-                // A parameter of the impl around a method cannot be seen from
-                // here; they are named by one letter.
-                generics.iter().any(|name| name == word) || is_method && word.len() == 1
-            }),
+            error_is_known: !error_is_unknown,
+            generic: mentions(expression, &is_parameter),
             private,
         }
     }

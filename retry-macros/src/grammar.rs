@@ -4,6 +4,8 @@
 use core::time::Duration;
 
 use proc_macro2::TokenTree;
+use retry_policy::suggest;
+pub(crate) use retry_policy::suggest::or_else;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
@@ -61,15 +63,6 @@ pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> String {
     or_else(nearest(word, known))
 }
 
-pub(crate) fn or_else(meant: Option<&str>) -> String {
-    meant.map_or_else(|| "; ".to_owned(), |meant| format!(": did you mean `{meant}`? "))
-}
-
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    known
-        .iter()
-        .map(|known| (strsim::jaro_winkler(word, known), *known))
-        .filter(|(likeness, _)| *likeness > 0.82)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, known)| known)
+    suggest::nearest(word, known.iter().copied())
 }

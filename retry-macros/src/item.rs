@@ -275,6 +275,61 @@ pub(crate) fn error_of(ty: &Type) -> Option<&Type> {
     types.skip(1).last()
 }
 
+/// The tokens that name the error of this return type: all of a type that is no
+/// `Result`, and nothing of an `Option`.
+pub(crate) fn error_tokens(ty: &Type) -> TokenStream {
+    if let Some(error) = error_of(ty) {
+        return error.to_token_stream();
+    }
+    let segment = match peel_type(ty) {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    };
+    let Some(segment) =
+        segment.filter(|segment| segment.ident == "Result" || segment.ident == "Option")
+    else {
+        return ty.to_token_stream();
+    };
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+        return TokenStream::new();
+    };
+    // An alias: `io::Result<T>`. What `T` borrows is not the error's.
+    let lifetimes =
+        arguments.args.iter().filter(|argument| matches!(argument, GenericArgument::Lifetime(_)));
+    lifetimes.map(ToTokens::to_token_stream).collect()
+}
+
+/// Whether a type borrows, as far as its tokens tell: a lifetime but `'static`, or a
+/// reference without one.
+pub(crate) fn borrows(ty: TokenStream) -> bool {
+    let tokens: Vec<TokenTree> = ty.into_iter().collect();
+    let is_quote = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == '\'');
+    let is_static =
+        |at: usize| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == "static");
+    (0..tokens.len()).any(|at| match &tokens[at] {
+        TokenTree::Punct(punct) if punct.as_char() == '&' => !is_quote(at + 1),
+        TokenTree::Punct(_) => is_quote(at) && !is_static(at + 1),
+        TokenTree::Group(group) => borrows(group.stream()),
+        _ => false,
+    })
+}
+
+/// Whether a type in a method may name a parameter of the impl, as far as its tokens
+/// tell: `Box<Failure>`, `Service::Error`. A `Box<dyn …>` and an `io::Error` do not.
+pub(crate) fn may_name_parameter(ty: TokenStream) -> bool {
+    let tokens: Vec<TokenTree> = ty.into_iter().collect();
+    let is_punct = |at: usize, char: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == char);
+    let is_dyn =
+        |at: usize| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == "dyn");
+    (0..tokens.len()).any(|at| match &tokens[at] {
+        TokenTree::Punct(punct) if punct.as_char() == '<' => !is_dyn(at + 1),
+        TokenTree::Ident(ident) if is_punct(at + 1, ':') && is_punct(at + 2, ':') => {
+            ident.to_string().starts_with(char::is_uppercase)
+        }
+        _ => false,
+    })
+}
+
 /// `Result<T, E>` of a declared `Result<T, RetryError<E>>`: what the body is checked as.
 pub(crate) fn inside_retry_error(ty: &Type) -> Option<Type> {
     let Type::Path(path) = peel_type(ty) else { return None };

@@ -9,7 +9,8 @@
 //! - **check**: `check` (the one rule list of `retry-policy`, on literals),
 //!   `signature` (whether the options fit the function);
 //! - **expand**: `expand` (the loop), `policy` (the policy and what of it
-//!   only const evaluation can check), `docs` (the section "Retries").
+//!   only const evaluation can check), `docs` (the section "Retries"), `ide`
+//!   (what an editor completes and explains).
 
 mod args;
 mod breaker;
@@ -20,6 +21,7 @@ mod errors;
 mod expand;
 mod grammar;
 mod hygiene;
+mod ide;
 mod item;
 mod matcher;
 mod policy;
@@ -31,11 +33,11 @@ use proc_macro::TokenStream;
 /// See `retry_runtime::retry`.
 #[proc_macro_attribute]
 pub fn retry(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand::retry(args.into(), &item.into()).into()
+    ide::with_hints(args.into(), |args| expand::retry(args, &item.into())).into()
 }
 
 /// See `retry_runtime::policy`.
 #[proc_macro]
 pub fn policy(args: TokenStream) -> TokenStream {
-    policy::policy(args.into()).into()
+    ide::with_hints(args.into(), policy::policy).into()
 }

@@ -25,7 +25,7 @@ pub(crate) enum Matcher {
 }
 
 const CLASSES: [&str; 4] = ["network", "timeout", "server_error", "rate_limit"];
-const NAMES: [&str; 8] =
+pub(crate) const NAMES: [&str; 8] =
     ["network", "timeout", "server_error", "rate_limit", "pattern", "matches", "when", "ok"];
 
 /// Reads the list behind `retry_on =` or `abort_on =`; the entries that are wrong are left out.

@@ -102,7 +102,7 @@ pub(crate) fn check_constants(
 }
 
 /// The names that the arguments bind by value.
-fn arguments(function: &Function) -> Vec<Ident> {
+pub(crate) fn arguments(function: &Function) -> Vec<Ident> {
     let mut inputs = function.sig.inputs.clone();
     let mut names = Vec::new();
     for input in &mut inputs {

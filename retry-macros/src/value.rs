@@ -173,6 +173,9 @@ impl ToTokens for Tokens<'_, Duration> {
 impl ToTokens for Tokens<'_, f64> {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self.0.known {
+            // More than any number, such as `1e400`: there is no token of it. A rule has
+            // been broken, or the compiler will complain.
+            Some(number) if !number.is_finite() => self.0.expr.to_tokens(tokens),
             // A whole number is welcome where a float is meant: `base = 2`.
             Some(number) if number >= 0.0 => quote!(#number).to_tokens(tokens),
             Some(number) => {

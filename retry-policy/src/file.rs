@@ -26,4 +26,4 @@ pub use style::{TaskStyle, WorkflowStyle};
 #[doc(hidden)]
 pub use map_only::from_map;
 #[doc(hidden)]
-pub use style::CommandStyle;
+pub use style::{CommandStyle, Draft, KEYS};

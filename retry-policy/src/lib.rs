@@ -23,7 +23,7 @@
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "humantime")]
+#[cfg(any(feature = "humantime", feature = "suggest"))]
 extern crate std;
 
 mod arithmetic;
@@ -38,6 +38,9 @@ mod jitter;
 mod policy;
 mod quota;
 mod shown;
+#[cfg(feature = "suggest")]
+#[doc(hidden)]
+pub mod suggest;
 mod validate;
 
 pub use backoff::Backoff;

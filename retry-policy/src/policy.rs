@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::arithmetic::{min, times};
+use crate::arithmetic::{less, min, times};
 use crate::shown::Shown;
 use crate::{Backoff, Fields, Invalid, Jitter, Rules};
 
@@ -213,7 +213,8 @@ impl Policy {
     }
 
     /// The same where a server asked for the wait `hint`: at least that, not cut
-    /// to `max_delay`, and jittered upwards only.
+    /// to `max_delay`, and jittered upwards only. Where attempts are unlimited, it is
+    /// no shorter than the curve's.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -227,7 +228,13 @@ impl Policy {
         hint: Duration,
         previous: Option<Duration>,
     ) -> (Duration, Duration) {
-        self.jitter.hint_interval(hint, self.wait_interval(n, previous))
+        let curve = self.wait_interval(n, previous);
+        let hint = match self.attempts {
+            // Hints of 0s would never use a budget up, and the call would never end.
+            Attempts::Unlimited if less(hint, curve.0) => curve.0,
+            _ => hint,
+        };
+        self.jitter.hint_interval(hint, curve)
     }
 
     /// The longest that a call can wait in all, or `None` where nothing bounds it.

@@ -8,7 +8,6 @@
 //! The pattern is Michael Nygard's (*Release It!*, 2007); the window of calls or
 //! of time is resilience4j's.
 
-mod listeners;
 mod permit;
 mod probes;
 mod rejected;
@@ -24,12 +23,12 @@ use std::collections::VecDeque;
 
 use retry_policy::{BreakerConfig, Invalid};
 
-use self::listeners::{Listeners, undisturbed};
 use self::probes::{Probes, Reporter};
 use self::streak::Streak;
 use self::window::{Outcome, Tally, Window};
 use self::word::{FIRST_GENERATION, Kind, Tag, Word};
-use crate::clock::{self, Instant};
+use crate::clock;
+use crate::listeners::{Listeners, undisturbed};
 use crate::random;
 use crate::refuse::refuse;
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, const_fn, lock};
@@ -76,19 +75,25 @@ pub use self::snapshot::Snapshot;
 pub struct CircuitBreaker {
     /// A [`Word`]; written only under the lock of `inner`.
     word: AtomicU64,
+    /// Until when it is open, as a [`stamp`]; [`FOR_EVER`]: until somebody resets it. Written
+    /// before the `word` that opens it, so that a call is refused without the lock.
+    open_until: AtomicU64,
     streak: Streak,
     config: BreakerConfig,
     name: &'static str,
     /// Made by the first call that is measured.
     window: OnceLock<Window>,
     inner: Mutex<Inner>,
-    listeners: Listeners,
+    listeners: Listeners<Listener>,
 }
+
+type Listener = dyn Fn(&Transition) + Send + Sync;
+
+/// No time ends it.
+const FOR_EVER: u64 = u64::MAX;
 
 /// What only an open or half-open breaker needs.
 struct Inner {
-    /// `None`: for ever, or until somebody resets it.
-    open_until: Option<Instant>,
     forced: bool,
     probes: Probes,
     /// Transitions that nobody has announced yet, in their order.
@@ -141,12 +146,12 @@ impl CircuitBreaker {
         }
         Self {
             word: AtomicU64::new(Word::first(closed_kind(&config)).0),
+            open_until: AtomicU64::new(FOR_EVER),
             streak: Streak::new(FIRST_GENERATION),
             config,
             name,
             window: OnceLock::new(),
             inner: Mutex::new(Inner {
-                open_until: None,
                 forced: false,
                 probes: Probes::new(),
                 unannounced: VecDeque::new(),
@@ -234,8 +239,10 @@ impl CircuitBreaker {
         if self.word().kind() != Kind::Open {
             return Duration::ZERO;
         }
-        let inner = lock(&self.inner);
-        self.remaining_of(&inner)
+        match self.open_until.load(Ordering::Relaxed) {
+            FOR_EVER => Duration::MAX,
+            until => Duration::from_nanos(until.saturating_sub(stamp::nanos())),
+        }
     }
 
     /// What the breaker knows, for people and dashboards.
@@ -259,7 +266,7 @@ impl CircuitBreaker {
             slow_calls: slow,
             probes: inner.probes.count(),
             probe_successes: inner.probes.successes(),
-            remaining: self.remaining_of(&inner),
+            remaining: self.remaining(),
         }
     }
 
@@ -351,7 +358,7 @@ impl CircuitBreaker {
     #[cfg(retry_loom)]
     #[doc(hidden)]
     pub fn end_open_time(&self) {
-        lock(&self.inner).open_until = Some(clock::now());
+        self.open_until.store(stamp::nanos(), Ordering::Relaxed);
     }
 
     #[inline]
@@ -367,7 +374,15 @@ impl CircuitBreaker {
         match word.kind() {
             Kind::Closed | Kind::Measured | Kind::Forced => Ok(Permit::new(self, Tag::of(word))),
             Kind::Timed => Ok(Permit::new(self, Tag::timed(word))),
-            Kind::Open | Kind::HalfOpen => self.probe(),
+            Kind::Open => {
+                let remaining = self.remaining();
+                if remaining.is_zero() {
+                    self.probe()
+                } else {
+                    Err(Rejected { breaker: self.name, remaining })
+                }
+            }
+            Kind::HalfOpen => self.probe(),
         }
     }
 
@@ -378,7 +393,7 @@ impl CircuitBreaker {
         match word.kind() {
             Kind::HalfOpen => {}
             Kind::Open => {
-                let remaining = self.remaining_of(&inner);
+                let remaining = self.remaining();
                 if !remaining.is_zero() {
                     return Err(Rejected { breaker: self.name, remaining });
                 }
@@ -518,14 +533,18 @@ impl CircuitBreaker {
         let next = from.next(to);
         inner.forced = cause == Cause::Forced;
         inner.probes.restart();
-        inner.open_until = None;
         match to {
-            Kind::Open if !inner.forced => {
-                inner.open_until = clock::after(clock::now(), self.open_time());
+            Kind::Open => {
+                let until = if inner.forced {
+                    FOR_EVER
+                } else {
+                    stamp::nanos().saturating_add(stamp::nanos_of(self.open_time()))
+                };
+                self.open_until.store(until, Ordering::Relaxed);
             }
             Kind::Closed => self.streak.restart(next.generation()),
             Kind::Measured | Kind::Timed => self.window().restart(next.generation()),
-            Kind::Open | Kind::HalfOpen | Kind::Forced => {}
+            Kind::HalfOpen | Kind::Forced => {}
         }
         self.word.store(next.0, Ordering::Release);
 
@@ -546,14 +565,6 @@ impl CircuitBreaker {
         random::between(timeout, timeout.saturating_add(more.unwrap_or(Duration::MAX)))
     }
 
-    fn remaining_of(&self, inner: &Inner) -> Duration {
-        match inner.open_until {
-            _ if self.word().kind() != Kind::Open => Duration::ZERO,
-            Some(until) => until.saturating_duration_since(clock::now()),
-            None => Duration::MAX,
-        }
-    }
-
     /// Gives up the lock, and announces what happened under it.
     fn announce_all<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
         if inner.announcing {
@@ -570,7 +581,7 @@ impl CircuitBreaker {
 
     fn announce(&self, transition: Transition) {
         crate::events::breaker_moved(&transition);
-        self.listeners.tell(&transition);
+        self.listeners.tell(|listener| listener(&transition));
     }
 }
 

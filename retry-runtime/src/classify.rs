@@ -231,6 +231,7 @@ pub trait Classify {
 /// | [`tokio::time::error::Elapsed`] | timeout |
 /// | [`Interrupted`](crate::Interrupted) by a timeout or deadline | timeout |
 /// | `Interrupted` by an open circuit | none |
+/// | `retry_runtime::http::StatusError` (feature `http`) | its status, as by [`status`] |
 /// | `reqwest::Error` (feature `reqwest`) | its status, as by [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
 /// | `hyper::Error` (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
 /// | `tonic::Status` (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Internal`, and `Unknown` without a source → server error; `Unknown` with one: its source decides; any other code → none |
@@ -251,6 +252,12 @@ pub trait Classify {
 /// ```
 pub fn error(error: &(dyn Error + 'static)) -> Class {
     chain(error).unwrap_or_else(|| texts(error))
+}
+
+/// How long the server asked to be left alone, by the first error in the chain
+/// that is known to know.
+pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
+    links(error).find_map(known::hint)
 }
 
 /// [`error`] for an error that need not be `'static`: of itself only the text

@@ -17,3 +17,10 @@ pub(crate) fn now() -> Instant {
 pub(crate) fn after(start: Instant, span: Duration) -> Option<Instant> {
     start.checked_add(span)
 }
+
+/// What the system takes the date to be, for the dates that servers send; they
+/// know nothing of tokio's clock.
+#[cfg(feature = "http")]
+pub(crate) fn wall() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}

@@ -6,14 +6,14 @@
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 
-use retry_policy::Policy;
 use tokio::time::Sleep;
 
-use crate::Interrupted;
 use crate::clock::{self, Instant};
+use crate::error::Interrupted;
 use crate::outcome::Interruptible;
-use crate::plan::{CutBy, Timing};
+use crate::plan::{CutBy, Plan, Timing};
 
 /// How the attempts of a call with outcomes `R` are cut off.
 pub trait Cutting<R> {
@@ -23,11 +23,7 @@ pub trait Cutting<R> {
         Self: 'a;
 
     /// Bounds one attempt.
-    fn attempt<'a, F: Future<Output = R>>(
-        &'a mut self,
-        policy: &Policy,
-        attempt: F,
-    ) -> Self::Attempt<'a, F>;
+    fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> Self::Attempt<'_, F>;
 }
 
 /// What the session has to know of the time.
@@ -43,7 +39,7 @@ pub struct Uncut;
 impl Uncut {
     /// A call begins.
     #[inline(always)]
-    pub const fn start(_: &Policy) -> Self {
+    pub const fn start(_: &Plan<'_>) -> Self {
         Self
     }
 }
@@ -52,7 +48,7 @@ impl<R> Cutting<R> for Uncut {
     type Attempt<'a, F: Future<Output = R>> = F;
 
     #[inline(always)]
-    fn attempt<F: Future<Output = R>>(&mut self, _: &Policy, attempt: F) -> F {
+    fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> F {
         attempt
     }
 }
@@ -64,23 +60,36 @@ impl CutTiming for Uncut {
     }
 }
 
-/// Attempts are cut off by a timeout, a deadline, or both.
+/// What an attempt is to be cut off by, and how long that allows.
 #[derive(Clone, Copy, Debug)]
-pub struct Cut(Timing);
+struct Bound {
+    by: CutBy,
+    limit: Duration,
+}
+
+/// Attempts are cut off by a timeout, a deadline, or both.
+///
+/// The bounds are those that hold when the call begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    timing: Timing,
+    timeout: Option<Duration>,
+}
 
 impl Cut {
     /// A call begins: the deadline counts from here.
-    pub fn start(policy: &Policy) -> Self {
-        Self(Timing::start(policy))
+    pub fn start(plan: &Plan<'_>) -> Self {
+        let policy = plan.obeyed();
+        Self { timing: Timing::of(&policy), timeout: policy.get_timeout() }
     }
 
     /// The bound that is reached first, and what to say then.
-    fn bound(&self, policy: &Policy) -> Option<(Instant, Interrupted)> {
-        let timeout = policy.get_timeout().and_then(|limit| {
-            Some((clock::after(clock::now(), limit)?, Interrupted::Timeout { limit }))
+    fn bound(&self) -> Option<(Instant, Bound)> {
+        let timeout = self.timeout.and_then(|limit| {
+            Some((clock::after(clock::now(), limit)?, Bound { by: CutBy::Timeout, limit }))
         });
-        let deadline = policy.get_deadline().zip(self.0.started).and_then(|(limit, started)| {
-            Some((clock::after(started, limit)?, Interrupted::Deadline { limit }))
+        let deadline = self.timing.deadline().and_then(|deadline| {
+            Some((deadline.at()?, Bound { by: CutBy::Deadline, limit: deadline.limit }))
         });
         match (timeout, deadline) {
             (Some(timeout), Some(deadline)) if timeout.0 < deadline.0 => Some(timeout),
@@ -92,24 +101,21 @@ impl Cut {
 impl<R: Interruptible> Cutting<R> for Cut {
     type Attempt<'a, F: Future<Output = R>> = Bounded<'a, F>;
 
-    fn attempt<'a, F: Future<Output = R>>(
-        &'a mut self,
-        policy: &Policy,
-        attempt: F,
-    ) -> Bounded<'a, F> {
-        let (sleep, interrupted) = match self.bound(policy) {
-            Some((at, interrupted)) => (Some(tokio::time::sleep_until(at)), Some(interrupted)),
+    fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> Bounded<'_, F> {
+        let (sleep, bound) = match self.bound() {
+            Some((at, bound)) => (Some(tokio::time::sleep_until(at)), Some(bound)),
             // So far ahead that no clock can say it: never.
             None => (None, None),
         };
-        self.0.cut = None;
-        Bounded { attempt, sleep, interrupted, cut: &mut self.0.cut, outcome: R::interrupted }
+        let cut = &mut self.timing.cut;
+        *cut = None;
+        Bounded { attempt, sleep, bound, cut, outcome: R::interrupted }
     }
 }
 
 impl CutTiming for Cut {
     fn timing(&self) -> Timing {
-        self.0
+        self.timing
     }
 }
 
@@ -122,7 +128,7 @@ pin_project_lite::pin_project! {
         attempt: F,
         #[pin]
         sleep: Option<Sleep>,
-        interrupted: Option<Interrupted>,
+        bound: Option<Bound>,
         cut: &'a mut Option<CutBy>,
         // Kept, and not asked of `R` when it is polled: a return type that cannot
         // say it would be told so twice, by the call and by the `.await`.
@@ -139,15 +145,16 @@ impl<F: Future> Future for Bounded<'_, F> {
         if let Poll::Ready(outcome) = this.attempt.poll(cx) {
             return Poll::Ready(outcome);
         }
-        let (Some(sleep), Some(interrupted)) = (this.sleep.as_pin_mut(), *this.interrupted) else {
+        let (Some(sleep), Some(Bound { by, limit })) = (this.sleep.as_pin_mut(), *this.bound)
+        else {
             return Poll::Pending;
         };
         ready!(sleep.poll(cx));
-        **this.cut = Some(match interrupted {
-            Interrupted::Deadline { .. } => CutBy::Deadline,
-            _ => CutBy::Timeout,
-        });
-        Poll::Ready((this.outcome)(interrupted))
+        **this.cut = Some(by);
+        Poll::Ready((this.outcome)(match by {
+            CutBy::Timeout => Interrupted::Timeout { limit },
+            CutBy::Deadline => Interrupted::Deadline { limit },
+        }))
     }
 }
 

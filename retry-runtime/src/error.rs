@@ -4,6 +4,7 @@
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
+use std::sync::Arc;
 
 /// Why a call is not tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,9 +22,28 @@ pub enum Reason {
     Quota,
     /// The circuit breaker admits no calls now.
     CircuitOpen,
+    /// A function around this one is being retried, and asks for one attempt of
+    /// what it calls: `nested = once`.
+    Nested,
 }
 
 impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; 7] = [
+        Self::Attempts,
+        Self::NotRetryable,
+        Self::Budget,
+        Self::Deadline,
+        Self::Quota,
+        Self::CircuitOpen,
+        Self::Nested,
+    ];
+
+    /// Its place in [`ALL`](Self::ALL).
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+
     /// The reason in one word, as it stands in events and counters.
     ///
     /// ```
@@ -38,6 +58,7 @@ impl Reason {
             Self::Deadline => "deadline",
             Self::Quota => "quota",
             Self::CircuitOpen => "circuit_open",
+            Self::Nested => "nested",
         }
     }
 
@@ -50,6 +71,7 @@ impl Reason {
             Self::Deadline => "the deadline leaves no time for another attempt",
             Self::Quota => "the retry quota is used up",
             Self::CircuitOpen => "the circuit breaker is open",
+            Self::Nested => "the function around it is being retried",
         }
     }
 }
@@ -148,6 +170,21 @@ pub struct Ended {
     pub waited: Duration,
 }
 
+/// `gave up after 3 attempts and 3s of waiting (all attempts were used)`
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.attempts {
+            0 => f.write_str("gave up before the first attempt")?,
+            1 => f.write_str("gave up after 1 attempt")?,
+            attempts => write!(f, "gave up after {attempts} attempts")?,
+        }
+        if !self.waited.is_zero() {
+            write!(f, " and {} of waiting", Rounded(self.waited))?;
+        }
+        write!(f, " ({})", self.reason)
+    }
+}
+
 /// A call that was given up: why, after how many attempts, how long it had
 /// waited between them, and the last error.
 ///
@@ -216,6 +253,60 @@ impl<E> RetryError<E> {
         }
     }
 
+    /// The same end with the last error made into another one.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let error = Retrier::new(Policy::new().attempts(1)).run_sync(|| Err::<(), _>("busy")).unwrap_err();
+    /// let error = error.map(str::len);
+    /// assert_eq!((error.attempts(), error.last()), (1, Some(&4)));
+    /// ```
+    pub fn map<F>(self, f: impl FnOnce(E) -> F) -> RetryError<F> {
+        match self.try_map(|error| Ok::<_, core::convert::Infallible>(f(error))) {
+            Ok(error) => error,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The same end with another error, or what was made of the last one instead.
+    pub(crate) fn try_map<F, T>(
+        self,
+        f: impl FnOnce(E) -> Result<F, T>,
+    ) -> Result<RetryError<F>, T> {
+        let last = match self.last {
+            Last::Error(error) => Last::Error(f(error)?),
+            Last::Interrupted(interrupted) => Last::Interrupted(interrupted),
+            Last::Value => Last::Value,
+        };
+        Ok(RetryError { last, ended: self.ended })
+    }
+
+    /// As a `Box<dyn Error + Send + Sync>`, also where the last error is one: a
+    /// box is no `Error`, so that a `RetryError` of a box is none either, and
+    /// `?` cannot make it one. What is inside is a
+    /// `RetryError<Arc<dyn Error + Send + Sync>>`.
+    ///
+    /// ```
+    /// use retry_runtime::{Policy, RetryError, Retrier};
+    /// use std::error::Error;
+    /// use std::sync::Arc;
+    ///
+    /// type BoxError = Box<dyn Error + Send + Sync>;
+    ///
+    /// let error: RetryError<BoxError> = Retrier::new(Policy::new().attempts(1))
+    ///     .run_sync(|| Err::<(), BoxError>("busy".into()))
+    ///     .unwrap_err();
+    /// let error: BoxError = error.boxed();
+    /// let inside: &RetryError<Arc<dyn Error + Send + Sync>> = error.downcast_ref().unwrap();
+    /// assert_eq!(inside.attempts(), 1);
+    /// ```
+    pub fn boxed(self) -> Box<dyn Error + Send + Sync>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Box::new(self.map(|error| Arc::<dyn Error + Send + Sync>::from(error.into())))
+    }
+
     /// What cut the last attempt off, where it ended without an error of its own.
     pub fn interrupted(&self) -> Option<Interrupted> {
         match self.last {
@@ -265,7 +356,7 @@ impl<E> From<Interrupted> for RetryError<E> {
 
 impl<E: fmt::Display> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ended { reason, attempts, waited } = self.ended;
+        let Ended { reason, attempts, .. } = self.ended;
         match (attempts, &self.last) {
             // Made of an `Interrupted` by hand: nobody has counted.
             (0, Last::Interrupted(interrupted)) if reason != Reason::CircuitOpen => {
@@ -273,15 +364,7 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
             }
             _ => {}
         }
-        match attempts {
-            0 => f.write_str("gave up before the first attempt")?,
-            1 => f.write_str("gave up after 1 attempt")?,
-            _ => write!(f, "gave up after {attempts} attempts")?,
-        }
-        if !waited.is_zero() {
-            write!(f, " and {} of waiting", Rounded(waited))?;
-        }
-        write!(f, " ({reason})")?;
+        self.ended.fmt(f)?;
         match &self.last {
             Last::Error(error) => write!(f, ": {error}"),
             Last::Interrupted(interrupted) => write!(f, ": {interrupted}"),

@@ -1,200 +1,172 @@
-//! What a call reports while it runs: through `tracing` where that feature is
-//! on, to the function's own `on_retry`, and to standard error where a warning
-//! would else be lost.
+//! Where events go: the counters of the function, `tracing` and `metrics` where
+//! these features are on, and those who listen.
 //!
 //! All of it happens on the failure path only.
 
 use core::fmt;
 use core::time::Duration;
+#[cfg(not(retry_loom))]
+use std::cell::Cell;
 
 use retry_policy::Attempts;
 
-use crate::error::{Ended, Interrupted, Rounded};
-use crate::site::Site;
+use crate::error::Ended;
+use crate::event::Event;
+#[cfg(not(retry_loom))]
+use crate::listeners::Listeners;
+use crate::site::Origin;
+#[cfg(not(retry_loom))]
+use crate::sync::Arc;
 use crate::transition::Transition;
 
-/// A failed attempt that will be retried, as `on_retry = |event| …` sees it.
+#[cfg(not(retry_loom))]
+type Listener = dyn Fn(&Event<'_>) + Send + Sync;
+
+// Not in the models of loom, where no mutex can be made in a constant.
+#[cfg(not(retry_loom))]
+static LISTENERS: Listeners<Listener> = Listeners::new();
+
+/// Calls `listener` with each [`Event`] of the program from now on.
+///
+/// For those who use neither `tracing` nor `metrics`. It is called on the thread
+/// on which the event happens, while no lock is held, so it should be quick. One
+/// that panics is left alone until the next event. What a listener itself makes
+/// happen, by calling a function that retries, is not told to listeners.
 ///
 /// ```
-/// use retry_runtime::{RetryEvent, retry};
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use retry_runtime::{Event, on_event, retry};
 ///
-/// fn log(event: &RetryEvent<'_, String>) {
-///     eprintln!("{event}");
+/// static RETRIES: AtomicU32 = AtomicU32::new(0);
+///
+/// #[retry(attempts = 3, initial_delay = "1ms", name = "listened.to")]
+/// fn fail() -> Result<(), String> {
+///     Err("no".to_owned())
 /// }
 ///
-/// #[retry(attempts = 5, on_retry = log)]
-/// async fn fetch() -> Result<u32, String> {
-///     Ok(7)
-/// }
+/// let listening = on_event(|event| {
+///     if let Event::Retry { name: "listened.to", .. } = event {
+///         RETRIES.fetch_add(1, Ordering::Relaxed);
+///     }
+/// });
+/// let _ = fail();
+/// assert_eq!(RETRIES.load(Ordering::Relaxed), 2);
+/// listening.stop();
 /// ```
-#[derive(Debug)]
-pub struct RetryEvent<'a, E> {
-    pub(crate) name: &'static str,
-    pub(crate) attempt: u32,
-    pub(crate) attempts: Attempts,
-    pub(crate) failure: Failure<'a, E>,
-    pub(crate) wait: Duration,
-    pub(crate) waited: Duration,
+#[cfg(not(retry_loom))]
+pub fn on_event(listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Listening {
+    let listener: Arc<Listener> = Arc::new(listener);
+    LISTENERS.add(Arc::clone(&listener));
+    Listening(listener)
 }
 
-/// How an attempt failed.
-#[derive(Debug)]
-pub enum Failure<'a, E> {
-    /// With an error of its own.
-    Error(&'a E),
-    /// Without one: it was cut off.
-    Interrupted(Interrupted),
-    /// With a value that `ok(…)` calls a failure.
-    Value,
-}
+/// A listener that [`on_event`] has added. It listens until it is told to
+/// [`stop`](Self::stop), even if this is dropped.
+#[cfg(not(retry_loom))]
+pub struct Listening(Arc<Listener>);
 
-impl<E> Clone for Failure<'_, E> {
-    fn clone(&self) -> Self {
-        *self
+#[cfg(not(retry_loom))]
+impl Listening {
+    /// No event that happens from now on reaches the listener.
+    pub fn stop(self) {
+        LISTENERS.remove(&self.0);
     }
 }
 
-impl<E> Copy for Failure<'_, E> {}
-
-impl<E> RetryEvent<'_, E> {
-    /// The name of the function: module path and function name, unless set.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// Which attempt failed; the first is 1.
-    pub fn attempt(&self) -> u32 {
-        self.attempt
-    }
-
-    /// How many attempts the policy allows.
-    pub fn attempts(&self) -> Attempts {
-        self.attempts
-    }
-
-    /// The error that it failed with. `None` where a value counts as the
-    /// failure (`ok(…)`), and where the attempt was
-    /// [`interrupted`](Self::interrupted).
-    pub fn error(&self) -> Option<&E> {
-        match self.failure {
-            Failure::Error(error) => Some(error),
-            Failure::Interrupted(_) | Failure::Value => None,
-        }
-    }
-
-    /// What cut the attempt off, where the function returns
-    /// [`RetryError`](crate::RetryError). Other functions have made their own
-    /// error of it: see [`error`](Self::error).
-    pub fn interrupted(&self) -> Option<Interrupted> {
-        match self.failure {
-            Failure::Interrupted(interrupted) => Some(interrupted),
-            Failure::Error(_) | Failure::Value => None,
-        }
-    }
-
-    /// How long the wait before the next attempt is.
-    pub fn wait(&self) -> Duration {
-        self.wait
-    }
-
-    /// The sum of the waits before this one.
-    pub fn waited(&self) -> Duration {
-        self.waited
-    }
-}
-
-/// `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`
-impl<E: fmt::Display> fmt::Display for RetryEvent<'_, E> {
+#[cfg(not(retry_loom))]
+impl fmt::Debug for Listening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, attempt, attempts, wait, failure, .. } = self;
-        write!(f, "{name}: attempt {attempt} of {attempts} failed, next in {}", Rounded(*wait))?;
-        match failure {
-            Failure::Error(error) => write!(f, ": {error}"),
-            Failure::Interrupted(interrupted) => write!(f, ": {interrupted}"),
-            Failure::Value => Ok(()),
-        }
+        f.write_str("Listening")
     }
 }
 
-#[cfg(feature = "tracing")]
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+/// Tells everybody but `metrics`, which is told of the few that it counts where
+/// they happen: its labels are the function's.
+pub(crate) fn tell(event: &Event<'_>) {
+    #[cfg(feature = "tracing")]
+    crate::trace::tell(event);
+    #[cfg(feature = "testing")]
+    crate::kit::record(event);
+    #[cfg(not(retry_loom))]
+    tell_listeners(event);
 }
 
-#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody to tell"))]
+#[cfg(not(retry_loom))]
+fn tell_listeners(event: &Event<'_>) {
+    thread_local! {
+        // A listener that retries something would hear of itself for ever.
+        static TELLING: Cell<bool> = const { Cell::new(false) };
+    }
+
+    struct Told;
+
+    impl Drop for Told {
+        fn drop(&mut self) {
+            TELLING.set(false);
+        }
+    }
+
+    LISTENERS.tell(|listener| {
+        if !TELLING.replace(true) {
+            let _told = Told;
+            listener(event);
+        }
+    });
+}
+
 pub(crate) fn will_retry(
-    site: Site,
+    origin: Origin,
     attempts: Attempts,
     attempt: u32,
     wait: Duration,
     waited: Duration,
     error: &dyn fmt::Display,
 ) {
-    #[cfg(feature = "tracing")]
-    tracing::debug!(
-        target: "retry",
-        name = site.name,
-        attempt,
-        %attempts,
-        wait_ms = millis(wait),
-        waited_ms = millis(waited),
-        %error,
-        "attempt failed, will be retried"
-    );
-}
-
-#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody to tell"))]
-pub(crate) fn recovered(site: Site, attempt: u32, waited: Duration) {
-    #[cfg(feature = "tracing")]
-    tracing::info!(
-        target: "retry",
-        name = site.name,
-        attempt,
-        waited_ms = millis(waited),
-        "recovered"
-    );
-}
-
-#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody to tell"))]
-pub(crate) fn gave_up(site: Site, ended: Ended, error: &dyn fmt::Display) {
-    #[cfg(feature = "tracing")]
-    {
-        let Ended { reason, attempts, waited } = ended;
-        let (name, reason) = (site.name, reason.as_str());
-        let waited_ms = millis(waited);
-        // A failure that nobody wanted retried is the caller's business, and may be frequent.
-        if ended.reason == crate::Reason::NotRetryable {
-            tracing::debug!(target: "retry", name, attempts, waited_ms, reason, %error, "gave up");
-        } else {
-            tracing::warn!(target: "retry", name, attempts, waited_ms, reason, %error, "gave up");
-        }
+    if let Some(counters) = origin.counters() {
+        counters.retry(wait);
     }
+    #[cfg(feature = "metrics")]
+    crate::metrics::will_retry(origin, wait);
+    tell(&Event::Retry { name: origin.name, attempt, attempts, wait, waited, error });
 }
 
-#[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nobody to tell"))]
+pub(crate) fn recovered(origin: Origin, attempt: u32, waited: Duration) {
+    if let Some(counters) = origin.counters() {
+        counters.recovered();
+    }
+    #[cfg(feature = "metrics")]
+    crate::metrics::recovered(origin);
+    tell(&Event::Recovered { name: origin.name, attempt, waited });
+}
+
+/// A call ended without success; `rejected`: because a further attempt was not admitted.
+pub(crate) fn gave_up(origin: Origin, ended: Ended, rejected: bool, error: &dyn fmt::Display) {
+    let Ended { reason, attempts, waited } = ended;
+    if let Some(counters) = origin.counters() {
+        counters.gave_up(reason, rejected);
+    }
+    #[cfg(feature = "metrics")]
+    crate::metrics::gave_up(origin, reason, rejected);
+    tell(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
+}
+
 pub(crate) fn breaker_moved(transition: &Transition) {
-    #[cfg(feature = "tracing")]
-    tracing::warn!(
-        target: "retry",
-        breaker = transition.breaker,
-        from = transition.from.as_str(),
-        to = transition.to.as_str(),
-        cause = transition.cause.as_str(),
-        "circuit breaker moved"
-    );
+    #[cfg(feature = "metrics")]
+    crate::metrics::breaker_moved(transition);
+    tell(&Event::Breaker(*transition));
+}
+
+/// How many tokens a quota holds: a level for those who draw it, and no event.
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
+pub(crate) fn quota_level(quota: &'static str, tokens: u32) {
+    #[cfg(feature = "metrics")]
+    crate::metrics::quota_level(quota, tokens);
 }
 
 /// A function that is not async sleeps on a thread that drives async tasks.
-pub(crate) fn blocks_tasks(site: Site, delay: Duration) {
-    let Site { name } = site;
+pub(crate) fn blocks_tasks(name: &'static str, delay: Duration) {
     #[cfg(feature = "tracing")]
-    tracing::warn!(
-        target: "retry",
-        name,
-        wait_ms = millis(delay),
-        "sleeps on a thread that drives async tasks, which stalls them: \
-         make the function async, or call it through `spawn_blocking`"
-    );
+    crate::trace::blocks_tasks(name, delay);
     #[cfg(not(feature = "tracing"))]
     eprintln!(
         "retry: `{name}` sleeps for {delay:?} on a thread that drives async tasks, which stalls them: \

@@ -1,10 +1,13 @@
-//! What `breaker = …` and `quota = …` may name: whatever lends one.
+//! What `breaker = …` and `quota = …` may name: whatever lends one. To a test, what
+//! the whole program shares lends an instance of that test's own.
 
 use std::sync::Arc;
 
 use crate::breaker::CircuitBreaker;
+#[cfg(feature = "testing")]
+use crate::kit::{self, Kit};
 use crate::quota::RetryQuota;
-use crate::retrier::Shared;
+use crate::shared::Shared;
 
 /// Something that lends a breaker.
 #[diagnostic::on_unimplemented(
@@ -16,6 +19,11 @@ use crate::retrier::Shared;
 pub trait LendsBreaker {
     /// The breaker.
     fn lend(&self) -> &CircuitBreaker;
+
+    /// Whether it belongs to those who hold it, and not to the whole program.
+    fn is_held(&self) -> bool {
+        false
+    }
 }
 
 /// Something that lends a quota.
@@ -27,6 +35,11 @@ pub trait LendsBreaker {
 pub trait LendsQuota {
     /// The quota.
     fn lend(&self) -> &RetryQuota;
+
+    /// Whether it belongs to those who hold it, and not to the whole program.
+    fn is_held(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! lends {
@@ -65,9 +78,55 @@ macro_rules! lends {
             fn lend(&self) -> &$lent {
                 self.as_ref()
             }
+
+            fn is_held(&self) -> bool {
+                matches!(self, Shared::Counted(_))
+            }
         }
     };
 }
 
 lends!(LendsBreaker CircuitBreaker);
 lends!(LendsQuota RetryQuota);
+
+/// The instance of the test under way, in the place of one that the program shares.
+#[cfg(feature = "testing")]
+pub(crate) fn own_breaker<B: LendsBreaker + ?Sized>(shared: &B) -> Option<&'static CircuitBreaker> {
+    let kit = kit::current().filter(|_| !shared.is_held())?;
+    Some(own_breaker_of(&kit, shared.lend()))
+}
+
+#[cfg(feature = "testing")]
+pub(crate) fn own_breaker_of(kit: &Kit, shared: &CircuitBreaker) -> &'static CircuitBreaker {
+    let (name, config) = (shared.name(), *shared.config());
+    let like = |own: &CircuitBreaker| own.name() == name && *own.config() == config;
+    kit.own(shared, like, || CircuitBreaker::new(name, config))
+}
+
+/// The same for a quota.
+#[cfg(feature = "testing")]
+pub(crate) fn own_quota<Q: LendsQuota + ?Sized>(shared: &Q) -> Option<&'static RetryQuota> {
+    let kit = kit::current().filter(|_| !shared.is_held())?;
+    Some(own_quota_of(&kit, shared.lend()))
+}
+
+#[cfg(feature = "testing")]
+pub(crate) fn own_quota_of(kit: &Kit, shared: &RetryQuota) -> &'static RetryQuota {
+    let (name, config) = (shared.name(), *shared.config());
+    let like = |own: &RetryQuota| own.name() == name && *own.config() == config;
+    kit.own(shared, like, || RetryQuota::new(name, config))
+}
+
+/// The breaker that an annotated function has in place, as `inventory` collects it
+/// for tests: they have no name to call it by.
+#[cfg(all(feature = "testing", feature = "macros"))]
+#[derive(Clone, Copy, Debug)]
+pub struct InPlace {
+    /// The function.
+    pub site: &'static crate::Site,
+    /// Its breaker.
+    pub breaker: &'static CircuitBreaker,
+}
+
+#[cfg(all(feature = "testing", feature = "macros"))]
+inventory::collect!(InPlace);

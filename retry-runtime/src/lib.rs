@@ -23,8 +23,13 @@
 //! | `macros` | yes | the attribute and `policy!` |
 //! | `pattern` | yes | `pattern("…")`: regular expressions over an error's text |
 //! | `tracing` | yes | events through the `tracing` facade |
+//! | `metrics` | | counters, a histogram and gauges through the `metrics` facade |
 //! | `serde` | | policies and `RetryConfig` from files |
+//! | `overrides` | | `Overrides`: policies changed by name while the program runs |
 //! | `reqwest`, `hyper`, `tonic` | | knows the errors of these crates by type |
+//! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`; `reqwest` brings it |
+//! | `tower` | | `tower::RetryLayer`, for services of tower |
+//! | `testing` | | `testing`: a kit for tests of code that retries |
 //!
 //! # Runtime
 //!
@@ -36,17 +41,31 @@
 mod attempt;
 mod blocking;
 mod breaker;
+#[cfg(feature = "overrides")]
+mod changed;
 pub mod classify;
 mod clock;
 #[cfg(feature = "serde")]
 mod config;
 mod cut;
 mod error;
+mod event;
 mod events;
+#[cfg(feature = "http")]
+pub mod http;
+mod ide;
 mod kept;
+#[cfg(feature = "testing")]
+mod kit;
 mod lends;
+mod listeners;
 pub mod matchers;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+mod nested;
 mod outcome;
+#[cfg(feature = "overrides")]
+mod overrides;
 #[cfg(feature = "pattern")]
 mod pattern;
 mod plan;
@@ -54,12 +73,41 @@ mod probe;
 mod quota;
 mod random;
 mod refuse;
+#[cfg(feature = "macros")]
+mod registry;
 mod retrier;
+#[cfg(feature = "http")]
+pub mod retry_after;
+mod retry_event;
 mod session;
 mod shape;
+mod shared;
 mod site;
+mod stats;
 mod sync;
+#[cfg(feature = "testing")]
+pub mod testing;
+#[cfg(feature = "tower")]
+pub mod tower;
+#[cfg(feature = "tracing")]
+mod trace;
 mod transition;
+
+/// What an expansion has for tests only. The macro may have been built with its
+/// feature `testing`, for another part of the same build, where this crate has not.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(feature = "testing")]
+macro_rules! __retry_for_tests {
+    ($($tokens:tt)*) => { $($tokens)* };
+}
+
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(feature = "testing"))]
+macro_rules! __retry_for_tests {
+    ($($tokens:tt)*) => {};
+}
 
 /// What expansions call into; no part of the public interface.
 #[doc(hidden)]
@@ -75,16 +123,25 @@ pub use classify::{Class, Classify};
 #[cfg(feature = "serde")]
 pub use config::{OnFailure, RetryConfig};
 pub use error::{Interrupted, Reason, RetryError};
-pub use events::RetryEvent;
+pub use event::Event;
+#[cfg(not(retry_loom))]
+pub use events::{Listening, on_event};
 pub use outcome::Missing;
+#[cfg(feature = "overrides")]
+pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sync};
 pub use quota::RetryQuota;
-pub use retrier::{Retrier, Shared};
+#[cfg(feature = "macros")]
+pub use registry::{Report, report, sites};
+pub use retrier::Retrier;
+pub use retry_event::RetryEvent;
 #[cfg(feature = "serde")]
 pub use retry_policy::file;
 pub use retry_policy::{
     Attempts, Backoff, BreakerConfig, Invalid, Jitter, Policy, QuotaConfig, SlowCalls, Window,
 };
-
+pub use shared::Shared;
+pub use site::Site;
+pub use stats::Stats;
 pub use transition::{Cause, State, Transition};
 
 #[cfg(feature = "macros")]

@@ -7,8 +7,7 @@ use core::future::{Future, Ready, ready};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::error::Ended;
-use crate::{Interrupted, RetryError};
+use crate::error::{Ended, Interrupted, RetryError};
 
 /// A return type that says whether it is a failure.
 #[diagnostic::on_unimplemented(

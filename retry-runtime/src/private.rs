@@ -8,14 +8,18 @@ use core::time::Duration;
 
 pub use retry_policy::{Backoff, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
 
-pub use crate::RetryError;
 pub use crate::breaker::CircuitBreaker;
 pub use crate::classify::Class;
 pub use crate::cut::{Cut, CutTiming, Cutting, Is, PickCut, Uncut};
+pub use crate::error::RetryError;
 pub use crate::error::{Ended, Interrupted};
-pub use crate::events::{Failure, RetryEvent};
 pub use crate::kept::{Forgotten, Keep, Kept, PickKept};
+#[cfg(all(feature = "testing", feature = "macros"))]
+pub use crate::kit::inject;
+#[cfg(all(feature = "testing", feature = "macros"))]
+pub use crate::lends::InPlace;
 pub use crate::lends::{LendsBreaker, LendsQuota};
+pub use crate::nested::{Guard, Inside};
 pub use crate::outcome::{
     Continue, Fallback, FallbackNow, GaveUp, Interruptible, Missing, Outcome, Plain, kind,
 };
@@ -23,8 +27,15 @@ pub use crate::outcome::{
 pub use crate::pattern::Pattern;
 pub use crate::plan::{Plan, Timing};
 pub use crate::quota::RetryQuota;
+#[cfg(feature = "macros")]
+pub use crate::registry::Registered;
+pub use crate::retry_event::{Failure, RetryEvent};
 pub use crate::session::{Next, Session, Verdict};
 pub use crate::site::Site;
+
+pub mod ide {
+    pub use crate::ide::*;
+}
 
 pub mod probe {
     pub use crate::probe::*;
@@ -34,12 +45,19 @@ pub mod shape {
     pub use crate::shape::*;
 }
 
+pub use crate::__retry_for_tests as for_tests;
+#[cfg(feature = "macros")]
+pub use inventory;
 #[cfg(feature = "macros")]
 pub use retry_macros::policy;
 
-/// What describes a value that `ok(…)` calls a failure.
-pub const VALUE: crate::probe::Described<'static> =
-    crate::probe::Described::Display(&"the value is one that is retried");
+/// The verdict on a value that `ok(…)` calls a failure.
+pub const VALUE: Verdict<'static> = Verdict {
+    retry: true,
+    hint: None,
+    timeout: false,
+    error: crate::probe::Described::Display(&"the value is one that is retried"),
+};
 
 /// Never called: it gives a block the type of its `return`.
 pub fn edge<T>() -> T {
@@ -54,15 +72,25 @@ pub const fn shared(policy: Policy) -> Policy {
     policy
 }
 
-/// The breaker behind a static, a reference, a `Box`, an `Arc` or a `Shared`.
+/// The breaker behind a static, a reference, a `Box`, an `Arc` or a `Shared`; or
+/// the one of a test in the place of what tests share.
 #[inline(always)]
 pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
+    #[cfg(feature = "testing")]
+    if let Some(own) = crate::lends::own_breaker(breaker) {
+        return own;
+    }
     breaker.lend()
 }
 
-/// The quota behind a static, a reference, a `Box`, an `Arc` or a `Shared`.
+/// The quota behind a static, a reference, a `Box`, an `Arc` or a `Shared`; or
+/// the one of a test in the place of what tests share.
 #[inline(always)]
 pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
+    #[cfg(feature = "testing")]
+    if let Some(own) = crate::lends::own_quota(quota) {
+        return own;
+    }
     quota.lend()
 }
 

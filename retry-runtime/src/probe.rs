@@ -1,11 +1,13 @@
 //! What can be learnt about an error of a type that is only known where a
 //! macro expands: its class, its text, a line that describes it.
 //!
-//! [`Probe`] serves the attribute's expansion, which sees tokens and no types.
-//! It asks for the best that the type offers by method resolution: each level
-//! below is a trait on one reference more than the level under it, so that the
-//! highest level whose bound holds is found first ("autoref specialisation").
-//! It works on whatever bounds are in scope, in generic functions as well.
+//! A ladder ([`lenient`], [`strict`]) serves the attribute's expansion, which sees
+//! tokens and no types. It asks for the best that the type offers by method
+//! resolution: each level is a type that derefs to the level below it, and has
+//! the method only for errors of its kind, so that the highest level whose bounds
+//! hold is found first ("autoderef specialisation"). It works on whatever bounds
+//! are in scope, in generic functions as well, imports nothing, and each level is
+//! looked at once, which traits on stacked references would not give.
 //!
 //! [`Fault`] serves the closure API, where the type is a parameter and a bound
 //! has to be named. Both end in a [`Judge`], so that nothing behind them
@@ -14,10 +16,21 @@
 use core::any::type_name;
 use core::error::Error;
 use core::fmt::{self, Debug, Display, Write as _};
+use core::marker::PhantomData;
+use core::ops::Deref;
 use core::time::Duration;
 use std::borrow::Cow;
 
 use crate::classify::{self, Class, Classify, Known};
+
+/// All that an error is asked at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What kind of failure it is, and the wait that the server asked for.
+    pub judge: Judge<'a>,
+    /// How an event shows it.
+    pub described: Described<'a>,
+}
 
 /// What an error has to say about itself, whatever its type.
 #[derive(Clone, Copy)]
@@ -43,7 +56,7 @@ impl Judge<'_> {
     pub fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Own(error) => error.retry_after(),
-            Self::Told(_) => None,
+            Self::Told(told) => told.retry_after(),
         }
     }
 }
@@ -80,6 +93,17 @@ impl Told<'_> {
             Self::Borrowed(error) => classify::borrowed(error),
             Self::Text(text) => classify::display(text),
             Self::Nothing => Class::NONE,
+        }
+    }
+
+    /// How long the server asked to be left alone, if anything in the error is
+    /// known to know.
+    #[cold]
+    fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::Typed(error) => classify::hint(error),
+            Self::Borrowed(error) => error.source().and_then(classify::hint),
+            Self::Text(_) | Self::Nothing => None,
         }
     }
 
@@ -147,28 +171,42 @@ impl Debug for Described<'_> {
     }
 }
 
-/// The foot of the ladder: an error of any type.
-///
-/// `STRICT`: what the type cannot answer is a compile error; otherwise it is
-/// answered with "nothing".
-#[derive(Debug)]
-pub struct Probe<'a, E, const STRICT: bool>(&'a E);
+/// Asks `error`, for a matcher that needs the answer: what its type cannot tell is
+/// a compile error.
+pub const fn strict<E>(error: &E) -> ByClassifyAndDisplay<'_, E, true> {
+    ByClassifyAndDisplay::above(error)
+}
 
-impl<'a, E> Probe<'a, E, true> {
-    /// A matcher needs the answer.
-    pub const fn strict(error: &'a E) -> Self {
-        Self(error)
+/// Asks `error`; what its type cannot tell is nothing.
+pub const fn lenient<E>(error: &E) -> ByClassifyAndDisplay<'_, E, false> {
+    ByClassifyAndDisplay::above(error)
+}
+
+/// The foot of the ladder: an error of any type.
+#[derive(Debug)]
+pub struct Foot<'a, E, const STRICT: bool>(PhantomData<&'a E>);
+
+impl<'a, E, const STRICT: bool> Foot<'a, E, STRICT> {
+    const fn above(_: &'a E) -> Self {
+        Self(PhantomData)
     }
 
-    /// The last level: no type passes it.
-    pub fn __judge(&self) -> Judge<'a>
+    /// Only the name of the type.
+    fn nothing() -> Asked<'a> {
+        Asked { judge: Judge::Told(Told::Nothing), described: Described::Type(type_name::<E>()) }
+    }
+}
+
+impl<'a, E> Foot<'a, E, true> {
+    /// No type passes.
+    pub fn __ask(&self) -> Asked<'a>
     where
         E: Classifiable,
     {
-        Judge::Told(Told::Nothing)
+        Self::nothing()
     }
 
-    /// The last level: no type passes it.
+    /// No type passes.
     pub fn __told(&self) -> Told<'a>
     where
         E: Readable,
@@ -177,27 +215,15 @@ impl<'a, E> Probe<'a, E, true> {
     }
 }
 
-impl<'a, E> Probe<'a, E, false> {
-    /// The answer is welcome.
-    pub const fn lenient(error: &'a E) -> Self {
-        Self(error)
+impl<'a, E> Foot<'a, E, false> {
+    /// Nothing is known.
+    pub fn __ask(&self) -> Asked<'a> {
+        Self::nothing()
     }
 
-    /// The last level: nothing is known.
-    pub fn __judge(&self) -> Judge<'a> {
-        Judge::Told(Told::Nothing)
-    }
-
-    /// The last level: nothing is known.
+    /// Nothing is known.
     pub fn __told(&self) -> Told<'a> {
         Told::Nothing
-    }
-}
-
-impl<'a, E, const STRICT: bool> Probe<'a, E, STRICT> {
-    /// The last level: the name of the type.
-    pub fn __describe(&self) -> Described<'a> {
-        Described::Type(type_name::<E>())
     }
 }
 
@@ -221,71 +247,96 @@ pub trait Classifiable {}
 )]
 pub trait Readable {}
 
-/// The levels, as one `use`: `use …::probe::ladder::*;`.
-pub mod ladder {
-    pub use super::{
-        ByClassify as _, ByDebug as _, ByDisplay as _, ByDyn as _, ByDynSend as _,
-        ByDynSendSync as _, ByError as _, ByKnown as _, ByText as _,
-    };
-}
-
-/// A level that judges from outside answers `__judge` by what it is `__told`.
+/// A level of the ladder: errors of a kind answer here, others fall through to
+/// the level below.
 macro_rules! level {
-    ($(#[$doc:meta])* $Level:ident for $Ref:ty where E: $bound:path, $error:ident => $told:expr) => {
+    ($(#[$doc:meta])* $Level:ident above $Below:ident) => {
         $(#[$doc])*
-        pub trait $Level<'a> {
-            /// What can be read from the error.
-            fn __told(&self) -> Told<'a>;
-            /// What the error has to say.
-            fn __judge(&self) -> Judge<'a> {
-                Judge::Told(self.__told())
+        #[derive(Debug)]
+        pub struct $Level<'a, E, const STRICT: bool> {
+            error: &'a E,
+            below: $Below<'a, E, STRICT>,
+        }
+
+        impl<'a, E, const STRICT: bool> $Level<'a, E, STRICT> {
+            const fn above(error: &'a E) -> Self {
+                Self { error, below: $Below::above(error) }
             }
         }
 
-        impl<'a, E: $bound, const STRICT: bool> $Level<'a> for $Ref {
-            fn __told(&self) -> Told<'a> {
-                let $error: &'a E = self.0;
+        impl<'a, E, const STRICT: bool> Deref for $Level<'a, E, STRICT> {
+            type Target = $Below<'a, E, STRICT>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.below
+            }
+        }
+    };
+}
+
+/// The answers of a level whose errors classify themselves.
+macro_rules! answers_itself {
+    ($Level:ident where E: $($bound:path),+; $error:ident => $described:expr) => {
+        impl<'a, E: $($bound +)+, const STRICT: bool> $Level<'a, E, STRICT> {
+            /// What the error has to say.
+            pub fn __ask(&self) -> Asked<'a> {
+                let $error = self.error;
+                Asked { judge: Judge::Own($error), described: $described }
+            }
+        }
+    };
+}
+
+/// The answers of a level that judges from outside, by what it is told.
+macro_rules! answers_as_told {
+    ($Level:ident where E: $($bound:path),+; $error:ident => $told:expr) => {
+        impl<'a, E: $($bound +)+, const STRICT: bool> $Level<'a, E, STRICT> {
+            /// What can be read from the error.
+            pub fn __told(&self) -> Told<'a> {
+                let $error = self.error;
                 $told
             }
+
+            /// What the error has to say.
+            pub fn __ask(&self) -> Asked<'a> {
+                let judge = Judge::Told(self.__told());
+                Asked { judge, described: Described::Display(self.error) }
+            }
         }
     };
 }
 
-/// The highest level: the error classifies itself.
-pub trait ByClassify<'a> {
-    /// What the error has to say.
-    fn __judge(&self) -> Judge<'a>;
-}
+level!(
+    /// The highest level: the error classifies itself, and describes itself for users.
+    ByClassifyAndDisplay above ByClassifyAndDebug
+);
+answers_itself!(ByClassifyAndDisplay where E: Classify, Display; error => Described::Display(error));
 
-impl<'a, E: Classify, const STRICT: bool> ByClassify<'a> for &&&&&&&Probe<'a, E, STRICT> {
-    fn __judge(&self) -> Judge<'a> {
-        Judge::Own(self.0)
-    }
-}
+level!(
+    /// The error classifies itself, and describes itself for developers.
+    ByClassifyAndDebug above ByClassify
+);
+answers_itself!(ByClassifyAndDebug where E: Classify, Debug; error => Described::Debug(error));
+
+level!(
+    /// The error classifies itself, and says nothing else.
+    ByClassify above ByDyn
+);
+answers_itself!(ByClassify where E: Classify; _error => Described::Type(type_name::<E>()));
 
 level!(
     /// The error gives away a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`.
-    ByDynSendSync for &&&&&&Probe<'a, E, STRICT>
-    where E: AsRef<dyn Error + Send + Sync>, error => Told::Typed(error.as_ref())
+    ByDyn above ByTyped
+);
+answers_as_told!(
+    ByDyn where E: AsRef<dyn Error + Send + Sync>, Display; error => Told::Typed(error.as_ref())
 );
 
 level!(
-    /// The error gives away a `dyn Error + Send`.
-    ByDynSend for &&&&&Probe<'a, E, STRICT>
-    where E: AsRef<dyn Error + Send>, error => Told::Typed(error.as_ref())
+    /// The error's own type is one that is known, or a box of any.
+    ByTyped above ByError
 );
-
-level!(
-    /// The error gives away a `dyn Error`: `Box<dyn Error>`.
-    ByDyn for &&&&Probe<'a, E, STRICT>
-    where E: AsRef<dyn Error>, error => Told::Typed(error.as_ref())
-);
-
-level!(
-    /// The error's own type is one that is known.
-    ByKnown for &&&Probe<'a, E, STRICT>
-    where E: Known, error => Told::Typed(error)
-);
+answers_as_told!(ByTyped where E: Typed, Display; error => Told::Typed(error.typed()));
 
 level!(
     /// Any other error. There is no level for `'static` ones: method
@@ -293,37 +344,49 @@ level!(
     /// errors that borrow. The types that are worth looking at have a level of
     /// their own; only where the error is a type parameter, its own type stays
     /// unseen and it is read instead. What it wraps is looked into either way.
-    ByError for &&Probe<'a, E, STRICT>
-    where E: Error, error => Told::Borrowed(error)
+    ByError above ByText
 );
+answers_as_told!(ByError where E: Error; error => Told::Borrowed(error));
 
 level!(
     /// The error is a text.
-    ByText for &Probe<'a, E, STRICT>
-    where E: Display, error => Told::Text(error)
+    ByText above ByDebug
+);
+answers_as_told!(ByText where E: Display; error => Told::Text(error));
+
+level!(
+    /// The error describes itself for developers, and nothing is known of its kind.
+    ByDebug above Foot
 );
 
-/// The error describes itself for users.
-pub trait ByDisplay<'a> {
-    /// The error as an event shows it.
-    fn __describe(&self) -> Described<'a>;
-}
-
-impl<'a, E: Display, const STRICT: bool> ByDisplay<'a> for &&Probe<'a, E, STRICT> {
-    fn __describe(&self) -> Described<'a> {
-        Described::Display(self.0)
+impl<'a, E: Debug> ByDebug<'a, E, false> {
+    /// What the error has to say.
+    pub fn __ask(&self) -> Asked<'a> {
+        Asked { judge: Judge::Told(Told::Nothing), described: Described::Debug(self.error) }
     }
 }
 
-/// The error describes itself for developers.
-pub trait ByDebug<'a> {
-    /// The error as an event shows it.
-    fn __describe(&self) -> Described<'a>;
+/// An error whose type can be looked at without asking `'static` of all errors.
+pub trait Typed {
+    /// The error.
+    fn typed(&self) -> &(dyn Error + 'static);
 }
 
-impl<'a, E: Debug, const STRICT: bool> ByDebug<'a> for &Probe<'a, E, STRICT> {
-    fn __describe(&self) -> Described<'a> {
-        Described::Debug(self.0)
+impl<E: Known> Typed for E {
+    fn typed(&self) -> &(dyn Error + 'static) {
+        self
+    }
+}
+
+impl Typed for Box<dyn Error> {
+    fn typed(&self) -> &(dyn Error + 'static) {
+        &**self
+    }
+}
+
+impl Typed for Box<dyn Error + Send> {
+    fn typed(&self) -> &(dyn Error + 'static) {
+        &**self
     }
 }
 
@@ -416,11 +479,7 @@ mod tests {
     macro_rules! probe {
         ($door:ident $method:ident $error:expr) => {
             match $error {
-                error => {
-                    #[allow(unused_imports)]
-                    use super::ladder::*;
-                    (&&&&&&&&Probe::$door(error)).$method()
-                }
+                error => super::$door(error).$method(),
             }
         };
     }
@@ -430,8 +489,8 @@ mod tests {
         ($error:expr) => {
             match $error {
                 error => {
-                    let class = probe!(lenient __judge error).class();
-                    assert_eq!(class, probe!(strict __judge error).class());
+                    let class = probe!(lenient __ask error).judge.class();
+                    assert_eq!(class, probe!(strict __ask error).judge.class());
                     class
                 }
             }
@@ -516,7 +575,7 @@ mod tests {
     #[test]
     fn an_error_that_classifies_itself_has_the_last_word() {
         assert_eq!(class!(&Everything), Class::RATE_LIMIT);
-        let judge = probe!(lenient __judge &Everything);
+        let judge = probe!(lenient __ask &Everything).judge;
         assert_eq!(judge.retry_after(), Some(Duration::from_secs(7)));
     }
 
@@ -528,7 +587,7 @@ mod tests {
 
     #[test]
     fn an_error_that_does_not_classify_itself_knows_no_wait() {
-        assert_eq!(probe!(lenient __judge &refused()).retry_after(), None);
+        assert_eq!(probe!(lenient __ask &refused()).judge.retry_after(), None);
     }
 
     #[test]
@@ -571,9 +630,9 @@ mod tests {
 
     #[test]
     fn what_says_nothing_is_nothing_if_nobody_insists() {
-        assert_eq!(probe!(lenient __judge &Mute).class(), Class::NONE);
+        assert_eq!(probe!(lenient __ask &Mute).judge.class(), Class::NONE);
         assert!(!probe!(lenient __told &Mute).any_text(|_| true));
-        assert_eq!(probe!(lenient __judge &()).class(), Class::NONE);
+        assert_eq!(probe!(lenient __ask &()).judge.class(), Class::NONE);
     }
 
     #[test]
@@ -590,11 +649,11 @@ mod tests {
         fn by_classify<E: Classify>(error: &E) -> Class {
             class!(error)
         }
-        fn by_as_ref<E: AsRef<dyn Error + Send + Sync>>(error: &E) -> Class {
+        fn by_as_ref<E: AsRef<dyn Error + Send + Sync> + Display>(error: &E) -> Class {
             class!(error)
         }
         fn by_nothing<E>(error: &E) -> Class {
-            probe!(lenient __judge error).class()
+            probe!(lenient __ask error).judge.class()
         }
         fn inside<S: Error + 'static>(error: &Wrapper<S>) -> Class {
             class!(error)
@@ -626,11 +685,11 @@ mod tests {
 
     #[test]
     fn descriptions_take_the_best_that_there_is() {
-        assert_eq!(probe!(lenient __describe &Everything).to_string(), "HTTP 500");
-        assert_eq!(probe!(lenient __describe &OnlyDebug).to_string(), "OnlyDebug");
-        assert!(probe!(lenient __describe &Mute).to_string().ends_with("::Mute"));
+        assert_eq!(probe!(lenient __ask &Everything).described.to_string(), "HTTP 500");
+        assert_eq!(probe!(lenient __ask &OnlyDebug).described.to_string(), "OnlyDebug");
+        assert!(probe!(lenient __ask &Mute).described.to_string().ends_with("::Mute"));
         let chain = anyhow::anyhow!("inner").context("outer");
-        assert_eq!(format!("{:#}", probe!(lenient __describe &chain)), "outer: inner");
+        assert_eq!(format!("{:#}", probe!(lenient __ask &chain).described), "outer: inner");
     }
 
     #[test]

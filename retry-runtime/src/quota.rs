@@ -5,9 +5,12 @@
 //! limit first attempts, and it knows no time: a bucket only fills by successes.
 
 use core::fmt;
+use core::sync::atomic::AtomicBool;
 
 use retry_policy::{Invalid, QuotaConfig};
 
+use crate::event::Event;
+use crate::events;
 use crate::refuse::refuse;
 use crate::sync::{AtomicU32, Ordering, const_fn};
 
@@ -35,6 +38,8 @@ use crate::sync::{AtomicU32, Ordering, const_fn};
 pub struct RetryQuota {
     /// From 0 to the capacity, at every moment.
     tokens: AtomicU32,
+    /// Whether it was reported empty, and has not been half full since.
+    reported: AtomicBool,
     config: QuotaConfig,
     name: &'static str,
 }
@@ -61,7 +66,12 @@ impl RetryQuota {
     #[track_caller]
     pub const fn new(name: &'static str, config: QuotaConfig) -> Self {
         match config.validate() {
-            Ok(()) => Self { tokens: AtomicU32::new(config.get_capacity()), config, name },
+            Ok(()) => Self {
+                tokens: AtomicU32::new(config.get_capacity()),
+                reported: AtomicBool::new(false),
+                config,
+                name,
+            },
             Err(invalid) => refuse(invalid),
         }
     }
@@ -101,10 +111,21 @@ impl RetryQuota {
             self.config.get_retry_cost()
         };
         // Relaxed here and below: the number guards nothing but itself.
-        self.tokens
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |tokens| tokens.checked_sub(cost))
-            .ok()
-            .map(|_| cost)
+        let taken = self
+            .tokens
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |tokens| tokens.checked_sub(cost));
+        match taken {
+            Ok(before) => {
+                events::quota_level(self.name, before.saturating_sub(cost));
+                Some(cost)
+            }
+            Err(_) => {
+                if !self.reported.swap(true, Ordering::Relaxed) {
+                    events::tell(&Event::QuotaEmpty { quota: self.name });
+                }
+                None
+            }
+        }
     }
 
     /// Gives back what the last retry took, for it succeeded, or was not made.
@@ -163,7 +184,7 @@ impl RetryQuota {
     /// assert_eq!(quota.available(), 500);
     /// ```
     pub fn reset(&self) {
-        self.tokens.store(self.config.get_capacity(), Ordering::Relaxed);
+        self.put(self.config.get_capacity());
     }
 
     /// The name that stands in events.
@@ -191,9 +212,17 @@ impl RetryQuota {
     #[cold]
     fn put(&self, tokens: u32) {
         let capacity = self.config.get_capacity();
-        let _full = self.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |present| {
+        let more = |present: u32| {
             (present < capacity).then(|| present.saturating_add(tokens).min(capacity))
-        });
+        };
+        let before = self.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        if let Some(now) = before.ok().and_then(more) {
+            events::quota_level(self.name, now);
+            // Not at once: around the level at which it cannot pay it would be reported again and again.
+            if now >= capacity / 2 {
+                self.reported.store(false, Ordering::Relaxed);
+            }
+        }
     }
 }
 
@@ -203,6 +232,6 @@ impl fmt::Debug for RetryQuota {
             .field("name", &self.name)
             .field("tokens", &self.tokens)
             .field("config", &self.config)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,8 @@
 //! The one source of randomness: a small generator for each thread.
 //!
 //! Jitter needs spread, not secrecy, so a small generator does; it is seeded
-//! from the entropy that the standard library draws for its hash maps.
+//! from the entropy that the standard library draws for its hash maps. A test that
+//! has set a seed decides what is drawn.
 
 use core::cell::RefCell;
 use core::time::Duration;
@@ -23,6 +24,12 @@ pub(crate) fn between(shortest: Duration, longest: Duration) -> Duration {
     }
     // Beyond u64 nanoseconds (584 years) the last few centuries are left out.
     let nanos = u64::try_from(width.as_nanos()).unwrap_or(u64::MAX);
-    let drawn = GENERATOR.with_borrow_mut(|generator| generator.random_range(0..=nanos));
+    let draw = |generator: &mut SmallRng| generator.random_range(0..=nanos);
+    #[cfg(feature = "testing")]
+    if let Some(seed) = crate::kit::next_seed() {
+        let drawn = draw(&mut SmallRng::seed_from_u64(seed));
+        return shortest.saturating_add(Duration::from_nanos(drawn));
+    }
+    let drawn = GENERATOR.with_borrow_mut(draw);
     shortest.saturating_add(Duration::from_nanos(drawn))
 }

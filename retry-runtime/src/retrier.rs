@@ -2,8 +2,8 @@
 
 use core::fmt::{self, Display};
 use core::future::Future;
+use core::mem::take;
 use core::time::Duration;
-use std::sync::Arc;
 
 use retry_policy::Policy;
 
@@ -11,15 +11,17 @@ use crate::breaker::{CircuitBreaker, Permit};
 use crate::classify::{Class, Classify};
 use crate::cut::{Cut, CutTiming, Cutting};
 use crate::error::{Interrupted, RetryError};
-use crate::events::RetryEvent;
 use crate::kept::Kept;
 use crate::matchers::Matcher;
 use crate::outcome::Interruptible as _;
 use crate::plan::{Plan, Timing};
-use crate::probe::{Fault, Judge, Told};
+use crate::private;
+use crate::probe::{Described, Fault, Judge, Told};
 use crate::quota::RetryQuota;
+use crate::retry_event::RetryEvent;
 use crate::session::{Next, Session, Verdict};
-use crate::site::Site;
+use crate::shared::Shared;
+use crate::site::Origin;
 
 /// Retries a closure by a policy that is known when the program runs.
 ///
@@ -50,68 +52,17 @@ use crate::site::Site;
 pub struct Retrier<M = Everything> {
     policy: Policy,
     matchers: M,
-    site: Site,
+    origin: Origin,
     breaker: Option<Shared<CircuitBreaker>>,
     quota: Option<Shared<RetryQuota>>,
-}
-
-/// A breaker or a quota that calls share: a `static`, or an [`Arc`].
-///
-/// ```
-/// use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Retrier};
-/// use std::sync::Arc;
-///
-/// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
-///
-/// let by_static = Retrier::new(Policy::new()).breaker(&DB);
-/// let own = Arc::new(CircuitBreaker::new("mine", BreakerConfig::new()));
-/// let by_arc = Retrier::new(Policy::new()).breaker(own);
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Shared<T: 'static> {
-    /// Shared by the whole program.
-    Static(&'static T),
-    /// Shared by those who hold it.
-    Counted(Arc<T>),
-}
-
-impl<T> Clone for Shared<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Static(shared) => Self::Static(shared),
-            Self::Counted(shared) => Self::Counted(Arc::clone(shared)),
-        }
-    }
-}
-
-impl<T> From<&'static T> for Shared<T> {
-    fn from(shared: &'static T) -> Self {
-        Self::Static(shared)
-    }
-}
-
-impl<T> From<Arc<T>> for Shared<T> {
-    fn from(shared: Arc<T>) -> Self {
-        Self::Counted(shared)
-    }
-}
-
-impl<T> AsRef<T> for Shared<T> {
-    fn as_ref(&self) -> &T {
-        match self {
-            Self::Static(shared) => shared,
-            Self::Counted(shared) => shared,
-        }
-    }
 }
 
 /// What a retrier's matchers say of a failure.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
-    retry: bool,
-    hint: Option<Duration>,
-    timeout: bool,
+    pub(crate) retry: bool,
+    pub(crate) hint: Option<Duration>,
+    pub(crate) timeout: bool,
 }
 
 /// Matchers that can judge errors of type `E`. `Kind` is inferred.
@@ -121,6 +72,13 @@ pub trait Judges<E, Kind> {
 
     /// What they say of an attempt that the policy itself cut off.
     fn judge_interrupted(&self, interrupted: Interrupted) -> Judged;
+
+    /// What they say of a value that its caller calls a failure. Without a list
+    /// the caller's word decides.
+    fn judge_value(&self, judge: Judge<'_>, _: Told<'_>) -> Judged {
+        let timeout = judge.class().contains(Class::TIMEOUT);
+        Judged { retry: true, hint: judge.retry_after(), timeout }
+    }
 
     /// Hears of a failure that will be retried.
     fn on_retry(&self, _: &RetryEvent<'_, E>) {}
@@ -175,6 +133,10 @@ impl<E: Fault<Kind>, Kind> Judges<E, Kind> for Listed {
     fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
         self.judged_interrupted(interrupted)
     }
+
+    fn judge_value(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
+        self.judged(judge, told)
+    }
 }
 
 /// The same for errors that classify themselves: [`Retrier::classified`].
@@ -188,6 +150,10 @@ impl<E: Classify + Display> Judges<E, ()> for Classified {
 
     fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
         self.0.judged_interrupted(interrupted)
+    }
+
+    fn judge_value(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
+        self.0.judged(judge, told)
     }
 }
 
@@ -240,6 +206,10 @@ where
         self.matchers.judge_interrupted(interrupted)
     }
 
+    fn judge_value(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
+        self.matchers.judge_value(judge, told)
+    }
+
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
         self.matchers.on_retry(event);
     }
@@ -271,6 +241,10 @@ where
         self.matchers.judge_interrupted(interrupted)
     }
 
+    fn judge_value(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
+        self.matchers.judge_value(judge, told)
+    }
+
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
         self.matchers.on_retry(event);
         (self.listener)(event);
@@ -284,7 +258,7 @@ impl Retrier {
         Self {
             policy,
             matchers: Everything,
-            site: Site { name: "retrier" },
+            origin: Origin::retrier("retrier"),
             breaker: None,
             quota: None,
         }
@@ -362,14 +336,14 @@ impl Retrier<Listed> {
 }
 
 impl<M> Retrier<M> {
-    fn with<N>(self, matchers: impl FnOnce(M) -> N) -> Retrier<N> {
-        let Self { policy, matchers: old, site, breaker, quota } = self;
-        Retrier { policy, matchers: matchers(old), site, breaker, quota }
+    pub(crate) fn with<N>(self, matchers: impl FnOnce(M) -> N) -> Retrier<N> {
+        let Self { policy, matchers: old, origin, breaker, quota } = self;
+        Retrier { policy, matchers: matchers(old), origin, breaker, quota }
     }
 
     /// The name in events. Default: `retrier`.
     pub fn name(mut self, name: &'static str) -> Self {
-        self.site = Site { name };
+        self.origin = Origin::retrier(name);
         self
     }
 
@@ -418,6 +392,26 @@ impl<M> Retrier<M> {
         self.with(|matchers| OnRetry { matchers, listener })
     }
 
+    /// The same for a call that cannot be repeated.
+    #[cfg(feature = "tower")]
+    pub(crate) fn once(mut self) -> Self {
+        self.policy = self.policy.attempts(1);
+        self
+    }
+
+    #[cfg(feature = "tower")]
+    pub(crate) fn matchers(&self) -> &M {
+        &self.matchers
+    }
+
+    fn plan(&self) -> Plan<'_> {
+        Plan {
+            breaker: self.breaker.as_ref().map(private::breaker),
+            quota: self.quota.as_ref().map(private::quota),
+            ..Plan::by(self.origin, &self.policy)
+        }
+    }
+
     /// The policy that is obeyed.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -425,27 +419,54 @@ impl<M> Retrier<M> {
 
     /// Calls `operation` until it succeeds or the policy ends the call.
     ///
+    /// The future is `Send` if what `operation` returns is, its value and its error:
+    /// the last failure may be kept over a wait.
+    ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    pub async fn run<T, E, Kind, Op, Fut>(&self, mut operation: Op) -> Result<T, RetryError<E>>
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps its arguments twice")]
+    pub fn run<T, E, Kind, Op, Fut>(
+        &self,
+        mut operation: Op,
+    ) -> impl Future<Output = Result<T, RetryError<E>>>
     where
         M: Judges<E, Kind>,
         E: Display,
         Op: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        let mut cut = Cut::start(&self.policy);
-        let mut call = Call::new(self);
-        loop {
-            let permit = call.admit(cut.timing())?;
-            let attempt = crate::private::Tracked::new(operation());
-            let outcome = cut.attempt(&self.policy, attempt).await;
-            if let Some(end) = call.after(cut.timing(), permit, outcome) {
-                return end;
-            }
-            match &self.quota {
-                Some(quota) => call.session.wait_on_credit(quota.as_ref()).await,
-                None => call.session.wait().await,
+        async move {
+            // On the heap, and only where there is a bound: a timer is larger than all the rest.
+            let mut cut = self.policy.is_timed().then(|| Box::new(Cut::start(&self.plan())));
+            let timing =
+                |cut: &Option<Box<Cut>>| cut.as_ref().map_or(Timing::NONE, |cut| cut.timing());
+            let mut call = Call::<T, E>::new();
+            loop {
+                // A scope of its own: nothing of the attempt lives on through the wait.
+                {
+                    let permit = self.admit(&mut call, timing(&cut))?;
+                    let outcome = match &mut cut {
+                        Some(cut) => {
+                            Box::pin(cut.attempt(private::Tracked::new(operation()))).await
+                        }
+                        None => private::tracked(operation().await),
+                    };
+                    match outcome {
+                        Ok(value) => {
+                            self.succeeded(call, permit);
+                            return Ok(value);
+                        }
+                        Err(error) => {
+                            if let Some(end) = self.failed(&mut call, timing(&cut), permit, error) {
+                                return Err(end);
+                            }
+                        }
+                    }
+                }
+                match &self.quota {
+                    Some(quota) => call.wait_on_credit(private::quota(quota)).await,
+                    None => call.wait().await,
+                }
             }
         }
     }
@@ -463,15 +484,22 @@ impl<M> Retrier<M> {
         M: Judges<E, Kind>,
         E: Display,
     {
-        let timing = Timing::start(&self.policy);
-        let mut call = Call::new(self);
+        let timing = Timing::start(&self.plan());
+        let mut call = Call::<T, E>::new();
         loop {
-            let permit = call.admit(timing)?;
-            let outcome = crate::private::tracked(operation());
-            if let Some(end) = call.after(timing, permit, outcome) {
-                return end;
+            let permit = self.admit(&mut call, timing)?;
+            match private::tracked(operation()) {
+                Ok(value) => {
+                    self.succeeded(call, permit);
+                    return Ok(value);
+                }
+                Err(error) => {
+                    if let Some(end) = self.failed(&mut call, timing, permit, error) {
+                        return Err(end);
+                    }
+                }
             }
-            call.session.wait_here(self.site);
+            call.wait_here(self.origin);
         }
     }
 }
@@ -479,7 +507,7 @@ impl<M> Retrier<M> {
 impl<M: fmt::Debug> fmt::Debug for Retrier<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Retrier")
-            .field("name", &self.site.name)
+            .field("name", &self.origin.name)
             .field("policy", &self.policy)
             .field("matchers", &self.matchers)
             .field("breaker", &self.breaker.as_ref().map(|breaker| breaker.as_ref().name()))
@@ -488,81 +516,87 @@ impl<M: fmt::Debug> fmt::Debug for Retrier<M> {
     }
 }
 
-/// One call of a retrier: what the expansion of the attribute writes in place.
-struct Call<'a, M, T, E> {
-    retrier: &'a Retrier<M>,
-    session: Session<Kept<Result<T, RetryError<E>>>>,
-}
+/// The session of a call: it keeps the last failure, for a breaker or a deadline
+/// may end the call before another attempt fails.
+type Call<T, E> = Session<Kept<Result<T, RetryError<E>>>>;
 
-impl<'a, M, T, E> Call<'a, M, T, E> {
-    fn new(retrier: &'a Retrier<M>) -> Self {
-        Self { retrier, session: Session::new() }
-    }
-
-    fn close(&mut self) -> Kept<Result<T, RetryError<E>>> {
-        core::mem::take(&mut self.session).close()
-    }
-
-    fn plan(&self, timing: Timing) -> Plan<'a> {
-        Plan {
-            site: self.retrier.site,
-            policy: &self.retrier.policy,
-            breaker: self.retrier.breaker.as_ref().map(AsRef::as_ref),
-            quota: self.retrier.quota.as_ref().map(AsRef::as_ref),
-            timing,
+/// What the expansion of the attribute writes in place.
+impl<M> Retrier<M> {
+    /// The breaker's permit for an attempt, or the end of the call.
+    #[inline]
+    fn admit<T, E>(
+        &self,
+        call: &mut Call<T, E>,
+        timing: Timing,
+    ) -> Result<Option<Permit<'_>>, RetryError<E>> {
+        let Some(breaker) = &self.breaker else { return Ok(None) };
+        match private::breaker(breaker).try_acquire() {
+            Ok(permit) => Ok(Some(permit)),
+            Err(rejected) => Err(self.rejected(call, timing, rejected.into())),
         }
     }
 
-    fn admit(&mut self, timing: Timing) -> Result<Option<Permit<'a>>, RetryError<E>> {
-        let Some(breaker) = &self.retrier.breaker else { return Ok(None) };
-        breaker.as_ref().try_acquire().map(Some).map_err(|rejected| {
-            let rejected = Interrupted::from(rejected);
-            let ended = self.session.rejected(&self.plan(timing), &rejected);
-            let last = self.close().last_or_else(|| Result::interrupted(rejected));
-            crate::private::inner_error(last, ended)
-        })
+    #[cold]
+    fn rejected<T, E>(
+        &self,
+        call: &mut Call<T, E>,
+        timing: Timing,
+        rejected: Interrupted,
+    ) -> RetryError<E> {
+        let ended = call.rejected(&self.plan().timing(timing), &rejected);
+        let last = take(call).close().last_or_else(|| Result::interrupted(rejected));
+        private::inner_error(last, ended)
+    }
+
+    #[inline]
+    fn succeeded<T, E>(&self, call: Call<T, E>, permit: Option<Permit<'_>>) {
+        if let Some(permit) = permit {
+            permit.success();
+        }
+        match &self.quota {
+            Some(quota) => call.succeeded_on_credit(self.origin, private::quota(quota)),
+            None => call.succeeded(self.origin),
+        }
     }
 
     /// The end of the call, or `None` after a failure that is to be waited upon.
-    fn after<Kind>(
-        &mut self,
+    #[cold]
+    fn failed<T, E, Kind>(
+        &self,
+        call: &mut Call<T, E>,
         timing: Timing,
-        permit: Option<Permit<'a>>,
-        outcome: Result<T, RetryError<E>>,
-    ) -> Option<Result<T, RetryError<E>>>
+        permit: Option<Permit<'_>>,
+        error: RetryError<E>,
+    ) -> Option<RetryError<E>>
     where
         M: Judges<E, Kind>,
         E: Display,
     {
-        let Err(error) = &outcome else {
-            if let Some(permit) = permit {
-                permit.success();
-            }
-            if let Some(quota) = &self.retrier.quota {
-                self.session.reward(quota.as_ref());
-            }
-            core::mem::take(&mut self.session).succeeded(|| self.plan(timing));
-            return Some(outcome);
-        };
-        let matchers = &self.retrier.matchers;
+        let matchers = &self.matchers;
         let (judged, shown): (_, &dyn Display) = match error.cause() {
             Ok(error) => (matchers.judge(error), error),
             Err(interrupted) => (matchers.judge_interrupted(*interrupted), interrupted),
         };
         let Judged { retry, hint, timeout } = judged;
-        let verdict = Verdict { retry, hint, timeout, error: shown };
-        match self.session.failed(&self.plan(timing), permit, verdict) {
+        let verdict = Verdict { retry, hint, timeout, error: Described::Display(shown) };
+        let plan = self.plan().timing(timing);
+        match call.failed(&plan, permit, verdict) {
             Next::Wait => {
-                let Retrier { site, policy, .. } = self.retrier;
-                let failure = crate::private::inner_failure(&outcome);
-                matchers.on_retry(&self.session.event(*site, policy, failure));
-                self.session.keep(outcome);
+                let outcome = Err(error);
+                let failure = private::inner_failure(&outcome);
+                matchers.on_retry(&call.event(&plan, failure));
+                // Only these can end a call before it fails again. What no end needs is let go
+                // of before the wait: a response may hold a connection.
+                if plan.breaker.is_some() || timing.deadline().is_some() {
+                    call.keep(outcome);
+                }
                 None
             }
             Next::GiveUp(ended) => {
-                let kept = self.close();
+                let kept = take(call).close();
+                let outcome = Err(error);
                 let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
-                Some(crate::private::ended(last, ended))
+                Some(private::inner_error(last, ended))
             }
         }
     }

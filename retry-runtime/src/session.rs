@@ -21,21 +21,23 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
-use retry_policy::Policy;
 use tokio::time::Sleep;
 
 use crate::attempt::Attempt;
 use crate::breaker::{CircuitBreaker, Permit};
-use crate::error::Ended;
-use crate::events::{self, Failure, RetryEvent};
+use crate::error::{Ended, Reason};
+use crate::event::Event;
 use crate::kept::Keep;
+use crate::nested::{self, Inner};
 use crate::plan::Plan;
+use crate::probe::Described;
 use crate::quota::RetryQuota;
-use crate::site::Site;
-use crate::{Reason, random};
+use crate::retry_event::{Failure, RetryEvent};
+use crate::site::Origin;
+use crate::{events, random};
 
 /// A failure, judged by the caller's matchers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Verdict<'a> {
     /// Whether `retry_on` and `abort_on` let it be retried.
     pub retry: bool,
@@ -44,18 +46,7 @@ pub struct Verdict<'a> {
     /// Whether it was a timeout, which a quota charges more for.
     pub timeout: bool,
     /// What went wrong, for events.
-    pub error: &'a dyn fmt::Display,
-}
-
-impl fmt::Debug for Verdict<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verdict")
-            .field("retry", &self.retry)
-            .field("hint", &self.hint)
-            .field("timeout", &self.timeout)
-            .field("error", &format_args!("{}", self.error))
-            .finish()
-    }
+    pub error: Described<'a>,
 }
 
 /// What comes after a failure.
@@ -92,6 +83,7 @@ pin_project_lite::pin_project! {
 /// The attempts and waits that lie behind a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct SoFar {
+    inner: Inner,
     made: u32,
     waited: Duration,
     // `None` before the first wait.
@@ -113,13 +105,32 @@ impl<K> Session<K> {
         Self { progress: None }
     }
 
-    /// An attempt succeeded, and the call with it. `plan` is only asked for when
-    /// it was a retry.
+    /// Whether an attempt has failed: the one under way is a retry.
     #[inline(always)]
-    pub fn succeeded<'a>(self, plan: impl FnOnce() -> Plan<'a>) {
+    pub const fn is_retrying(&self) -> bool {
+        self.progress.is_some()
+    }
+
+    /// An attempt succeeded, and the call with it.
+    #[inline(always)]
+    pub fn succeeded(self, origin: impl Into<Origin>) {
         // By value: what is known to hold nothing needs no drop.
-        if let Some(progress) = self.progress {
-            progress.so_far.recovered(&plan());
+        match self.progress {
+            Some(progress) => progress.so_far.recovered(origin.into(), None),
+            None => at_once(origin),
+        }
+    }
+
+    /// The same where a quota pays for the retries: a success at the first attempt
+    /// gives it something back.
+    #[inline(always)]
+    pub fn succeeded_on_credit(self, origin: impl Into<Origin>, quota: &RetryQuota) {
+        match self.progress {
+            Some(progress) => progress.so_far.recovered(origin.into(), Some(quota)),
+            None => {
+                quota.reward();
+                at_once(origin);
+            }
         }
     }
 
@@ -175,29 +186,16 @@ impl<K> Session<K> {
     }
 
     /// What `on_retry` is called with, after a failure that will be retried.
-    pub fn event<'e, E>(
-        &self,
-        site: Site,
-        policy: &Policy,
-        failure: Failure<'e, E>,
-    ) -> RetryEvent<'e, E> {
+    pub fn event<'e, E>(&self, plan: &Plan<'_>, failure: Failure<'e, E>) -> RetryEvent<'e, E> {
         let SoFar { made, waited, delay, .. } = self.so_far();
         let wait = delay.unwrap_or_default();
         RetryEvent {
-            name: site.name,
+            name: plan.origin.name,
             attempt: made,
-            attempts: policy.get_attempts(),
+            attempts: plan.obeyed().get_attempts(),
             failure,
             wait,
             waited: waited.saturating_sub(wait),
-        }
-    }
-
-    /// A success at the first attempt gives the quota something back.
-    #[inline(always)]
-    pub fn reward(&self, quota: &RetryQuota) {
-        if self.progress.is_none() {
-            quota.reward();
         }
     }
 
@@ -208,16 +206,12 @@ impl<K> Session<K> {
         self.so_far().rejected(plan, rejected)
     }
 
-    fn last_delay(&self) -> Option<Duration> {
-        self.so_far().delay
-    }
-
     /// What the body may ask about the attempt that is about to begin.
-    pub fn context(&self, policy: &Policy) -> Attempt {
+    pub fn context(&self, plan: &Plan<'_>) -> Attempt {
         let SoFar { made, waited, delay, .. } = self.so_far();
         Attempt {
             number: made.saturating_add(1),
-            of: policy.get_attempts(),
+            of: plan.obeyed().get_attempts(),
             last_delay: delay,
             waited,
         }
@@ -234,16 +228,47 @@ impl<K> Session<K> {
         WaitOnCredit { wait: self.wait(), quota: Some(quota) }
     }
 
-    /// The same on the thread. `site` is named in a warning where the thread
+    /// The same on the thread. The call is named in a warning where the thread
     /// drives async tasks.
-    pub fn wait_here(&self, site: Site) {
-        if let Some(delay) = self.last_delay() {
-            crate::blocking::sleep(delay, site);
+    pub fn wait_here(&mut self, origin: impl Into<Origin>) {
+        if let Some(progress) = &mut self.progress {
+            let so_far = progress.as_mut().project().so_far;
+            crate::blocking::sleep(so_far.wait(), origin.into().name);
+            so_far.inner.attempt_begins();
         }
     }
 }
 
+/// A call has succeeded at its first attempt: nobody hears of it but tests that look on.
+#[inline(always)]
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(unused_variables, clippy::needless_pass_by_value, reason = "nobody looks on")
+)]
+fn at_once(origin: impl Into<Origin>) {
+    #[cfg(feature = "testing")]
+    crate::kit::succeeded(origin.into().name, 1);
+}
+
 impl SoFar {
+    /// How long the wait that has been decided is to be slept.
+    fn wait(&self) -> Duration {
+        #[cfg(feature = "testing")]
+        if crate::kit::skips_waits() {
+            return Duration::ZERO;
+        }
+        self.delay.unwrap_or_default()
+    }
+
+    /// The waits that a test has skipped: for a deadline they have been slept.
+    fn unslept(&self) -> Duration {
+        #[cfg(feature = "testing")]
+        if crate::kit::skips_waits() {
+            return self.waited;
+        }
+        Duration::ZERO
+    }
+
     fn failed(
         &mut self,
         plan: &Plan<'_>,
@@ -254,18 +279,22 @@ impl SoFar {
             // What no retry would mend says nothing about the health of the other side: a 404.
             if verdict.retry { permit.failure() } else { permit.forgive() }
         }
+        self.inner.attempt_ended();
+        let policy = &*plan.obeyed();
+        let plan = &Plan { policy, ..*plan };
         let attempt = self.made.saturating_add(1);
         match self.next_wait(plan, attempt, verdict) {
             Ok((delay, cost)) => {
-                let attempts = plan.policy.get_attempts();
-                events::will_retry(plan.site, attempts, attempt, delay, self.waited, verdict.error);
-                let waited = self.waited.saturating_add(delay);
-                *self = Self { made: attempt, waited, delay: Some(delay), cost };
+                let (attempts, waited) = (policy.get_attempts(), self.waited);
+                events::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
+                let waited = waited.saturating_add(delay);
+                *self = Self { made: attempt, waited, delay: Some(delay), cost, inner: self.inner };
                 Next::Wait
             }
             Err(reason) => {
                 let ended = Ended { reason, attempts: attempt, waited: self.waited };
-                events::gave_up(plan.site, ended, verdict.error);
+                events::gave_up(plan.origin, ended, false, &verdict.error);
+                self.end(plan.origin, attempt);
                 Next::GiveUp(ended)
             }
         }
@@ -289,6 +318,9 @@ impl SoFar {
         if !policy.allows_after(attempt) {
             return Err(Reason::Attempts);
         }
+        if nested::once() {
+            return Err(Reason::Nested);
+        }
         let (shortest, longest) = match verdict.hint {
             Some(hint) => policy.hint_interval(attempt, hint, self.delay),
             None => policy.wait_interval(attempt, self.delay),
@@ -298,7 +330,7 @@ impl SoFar {
         if policy.get_budget().is_some_and(|budget| waited > budget) {
             return Err(Reason::Budget);
         }
-        if plan.timing.falls_inside(delay, policy) {
+        if plan.timing.falls_inside(self.unslept().saturating_add(delay)) {
             return Err(Reason::Deadline);
         }
         let cost = match plan.quota {
@@ -323,17 +355,33 @@ impl SoFar {
             quota.give_back(self.cost);
         }
         let ended = Ended { reason: Reason::CircuitOpen, attempts: self.made, waited: self.waited };
-        events::gave_up(plan.site, ended, rejected);
+        events::gave_up(plan.origin, ended, true, rejected);
+        self.end(plan.origin, self.made);
         ended
     }
 
     #[cold]
     #[inline(never)]
-    fn recovered(self, plan: &Plan<'_>) {
-        if let Some(quota) = plan.quota {
+    fn recovered(self, origin: Origin, quota: Option<&RetryQuota>) {
+        if let Some(quota) = quota {
             quota.give_back(self.cost);
         }
-        events::recovered(plan.site, self.made.saturating_add(1), self.waited);
+        let attempt = self.made.saturating_add(1);
+        #[cfg(feature = "testing")]
+        crate::kit::succeeded(origin.name, attempt);
+        events::recovered(origin, attempt, self.waited);
+        self.end(origin, attempt);
+    }
+
+    /// The call that failed has ended after `attempts`.
+    fn end(&self, origin: Origin, attempts: u32) {
+        let Inner { name: inner, attempts: inner_attempts, .. } = self.inner;
+        // A function beside itself, in one task, is none inside itself.
+        if let Some(inner) = inner.filter(|inner| *inner != origin.name) {
+            let (name, retries) = (origin.name, self.made);
+            events::tell(&Event::Nested { name, retries, inner, inner_attempts });
+        }
+        self.inner.call_ended(origin.name, attempts);
     }
 }
 
@@ -388,20 +436,21 @@ impl<K> Drop for WaitOnCredit<'_, K> {
 impl<K> Progress<K> {
     fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        let delay = this.so_far.delay.unwrap_or_default();
+        let delay = this.so_far.wait();
         if delay.is_zero() {
             // No timer for nothing; but a loop without waits must still let others run.
             ready!(tokio::task::coop::poll_proceed(cx)).made_progress();
-            return Poll::Ready(());
+        } else {
+            if this.sleep.is_none() {
+                // Made here and not when the wait was decided: only an async caller needs a timer.
+                this.sleep.set(Some(tokio::time::sleep(delay)));
+            }
+            if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+                ready!(sleep.poll(cx));
+            }
+            this.sleep.set(None);
         }
-        if this.sleep.is_none() {
-            // Made here and not when the wait was decided: only an async caller needs a timer.
-            this.sleep.set(Some(tokio::time::sleep(delay)));
-        }
-        if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
-            ready!(sleep.poll(cx));
-        }
-        this.sleep.set(None);
+        this.so_far.inner.attempt_begins();
         Poll::Ready(())
     }
 }

@@ -1,8 +1,151 @@
-//! A place in a program that retries.
+//! [`Site`]: a function with `#[retry]`, as a program knows it while it runs.
 
-/// A place in a program that retries: one annotated function, or one retrier.
-#[derive(Clone, Copy, Debug)]
+use core::fmt;
+use core::panic::Location;
+
+use retry_policy::Policy;
+
+#[cfg(feature = "overrides")]
+use crate::changed::Changed;
+use crate::stats::{Counters, Stats};
+
+/// A function with `#[retry]`: its name, where it stands, its policy, and what
+/// has become of its calls. [`sites`](crate::sites) lists them.
+///
+/// ```
+/// use retry_runtime::{retry, sites};
+///
+/// #[retry(attempts = 5, name = "billing.invoice")]
+/// async fn invoice() -> Result<u32, String> {
+///     Ok(7)
+/// }
+///
+/// let site = sites().into_iter().find(|site| site.name() == "billing.invoice").unwrap();
+/// assert!(site.file().ends_with(".rs"));
+/// assert_eq!(site.policy().unwrap().longest_total_wait().unwrap().as_secs(), 15);
+/// assert_eq!(site.stats().attempts, 0);
+/// ```
 pub struct Site {
+    name: &'static str,
+    location: &'static Location<'static>,
+    policy: Option<Policy>,
+    counters: Counters,
+    #[cfg(feature = "metrics")]
+    labels: std::sync::OnceLock<crate::metrics::Labels>,
+    #[cfg(feature = "overrides")]
+    changed: Changed,
+}
+
+impl Site {
+    /// Of a function with this policy; `None` where that depends on the
+    /// function's generic parameters. For expansions: nobody else registers one.
+    #[doc(hidden)]
+    #[track_caller]
+    pub const fn new(name: &'static str, policy: Option<Policy>) -> Self {
+        Self {
+            name,
+            location: Location::caller(),
+            policy,
+            counters: Counters::new(),
+            #[cfg(feature = "metrics")]
+            labels: std::sync::OnceLock::new(),
+            #[cfg(feature = "overrides")]
+            changed: Changed::new(),
+        }
+    }
+
     /// Its name: module path and function name, unless set.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The source file, as the compiler was told it.
+    pub const fn file(&self) -> &'static str {
+        self.location.file()
+    }
+
+    /// The line of the attribute; the first is 1.
+    pub const fn line(&self) -> u32 {
+        self.location.line()
+    }
+
+    /// The policy that calls obey now; `None` where it depends on the function's
+    /// generic parameters. With the feature `overrides` it may differ from the
+    /// [`compiled`](Self::compiled) one.
+    pub fn policy(&self) -> Option<Policy> {
+        #[cfg(feature = "overrides")]
+        if let Some(policy) = self.changed.get() {
+            return Some(policy);
+        }
+        self.policy
+    }
+
+    /// The policy that stands in the source.
+    pub const fn compiled(&self) -> Option<&Policy> {
+        self.policy.as_ref()
+    }
+
+    /// Whether its policy is changed by [`Overrides`](crate::Overrides) now.
+    #[cfg(feature = "overrides")]
+    pub fn is_overridden(&self) -> bool {
+        self.changed.get().is_some()
+    }
+
+    /// What has become of its calls.
+    pub fn stats(&self) -> Stats {
+        self.counters.read()
+    }
+
+    pub(crate) const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What its metrics are labelled with, made at its first failure.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn labels(&self) -> &crate::metrics::Labels {
+        self.labels.get_or_init(|| crate::metrics::labels(self.name))
+    }
+
+    #[cfg(feature = "overrides")]
+    pub(crate) const fn changed(&self) -> &Changed {
+        &self.changed
+    }
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site")
+            .field("name", &self.name)
+            .field("at", &format_args!("{}", self.location))
+            .field("policy", &self.policy())
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a call comes from: an annotated function, or a retrier with a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The name in events.
     pub name: &'static str,
+    /// The function; a retrier is no place in a program, but a value.
+    pub site: Option<&'static Site>,
+}
+
+impl Origin {
+    /// A retrier.
+    pub const fn retrier(name: &'static str) -> Self {
+        Self { name, site: None }
+    }
+
+    pub(crate) fn counters(self) -> Option<&'static Counters> {
+        self.site.map(Site::counters)
+    }
+}
+
+impl From<&'static Site> for Origin {
+    #[inline(always)]
+    fn from(site: &'static Site) -> Self {
+        Self { name: site.name, site: Some(site) }
+    }
 }

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{FnArg, Ident, Pat, ReceiverKind, Signature, Token};
+use syn::{FnArg, Ident, Pat, ReceiverKind, Signature, Token, Type};
 
 use super::{Cut, Expansion};
 use crate::hygiene::{Place, quote};
@@ -147,6 +147,7 @@ impl Expansion<'_> {
         let clones = self.clones(mutable);
         let touched = &captures.0;
         let body_type = self.body_type.as_ref().unwrap_or(&self.declared);
+        let injection = self.injection(body_type);
         // The edge is never taken: it tells the compiler the type that `?` and
         // `return` lead to, and how to capture the arguments.
         let block = in_block_of(
@@ -156,6 +157,7 @@ impl Expansion<'_> {
                     #(#private::touch(&mut #touched);)*
                     return #private::edge::<#body_type>();
                 }
+                #injection
                 #clones
             },
         );
@@ -167,12 +169,16 @@ impl Expansion<'_> {
         } else {
             attempt
         };
+        let attempt = if self.args.nested_once {
+            quote!(#private::Inside::new(#private::Session::is_retrying(&session), #attempt))
+        } else {
+            attempt
+        };
         match self.cut {
             Cut::Never | Cut::BetweenAttempts => quote!(#attempt.await),
             Cut::Always | Cut::ByPolicy => {
-                let policy = self.policy();
                 let cut = self.return_place.locate(quote!(&mut cut));
-                let arguments = quote!(#cut, #policy, #attempt);
+                let arguments = quote!(#cut, #attempt);
                 let cutting = self.on_return_type(&quote!(Cutting::attempt), &arguments);
                 quote!(#cutting.await)
             }
@@ -183,10 +189,43 @@ impl Expansion<'_> {
         let private = &self.private;
         let clones = self.clones(mutable);
         let body_type = self.body_type.as_ref().unwrap_or(&self.declared);
-        let block = in_block_of(body, clones);
+        let injection = self.injection(body_type);
+        let block = in_block_of(body, quote!(#injection #clones));
         let bars = Token![||](body.span_open());
         let attempt = quote!((#bars -> #body_type #block)());
+        let attempt = if self.args.nested_once {
+            quote!({
+                let _inside = #private::Guard::new(#private::Session::is_retrying(&session));
+                #attempt
+            })
+        } else {
+            attempt
+        };
         if self.body_type.is_some() { quote!(#private::tracked(#attempt)) } else { attempt }
+    }
+
+    /// With the feature `testing`: the failure that a test has planned, in the place
+    /// of the body. It is over before the body begins, so that the future holds
+    /// nothing of it.
+    fn injection(&self, body_type: &Type) -> Option<TokenStream> {
+        if !cfg!(feature = "testing") {
+            return None;
+        }
+        let private = &self.private;
+        if !self.error_is_known {
+            return Some(quote!(#private::for_tests! { #private::inject::never(&__RETRY_SITE); }));
+        }
+        Some(quote! {
+            #private::for_tests! {
+                if let ::core::option::Option::Some(injected) = {
+                    #[allow(unused_imports)]
+                    use #private::inject::*;
+                    (&Returns::<#body_type>::this()).__injected(&__RETRY_SITE)
+                } {
+                    return injected;
+                }
+            }
+        })
     }
 }
 

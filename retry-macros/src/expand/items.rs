@@ -26,17 +26,34 @@ impl Expansion<'_> {
             }
         };
         let written = policy::written(self.checked.written, private);
-        let mut items =
-            quote!(const __RETRY_SITE: #private::Site = #private::Site { name: #name };);
-        if self.generic {
+        let path = policy::private(self.args);
+        // A short name for all that follows: tokens cost time to compile.
+        let mut items = quote!(use #path as __retry;);
+        let name = match &self.args.name {
+            // By itself, so that the complaint about what is no text is about nothing else.
+            Some(_) => {
+                items.extend(quote!(const __RETRY_NAME: &::core::primitive::str = #name;));
+                quote!(__RETRY_NAME)
+            }
+            None => name,
+        };
+        let known = if self.generic {
             items.extend(
                 quote!(let __retry_policy: &'static #private::Policy = const { &(#expression) };),
             );
-        } else {
+            quote!(::core::option::Option::None)
+        } else if self.reads_policy() {
             items.extend(quote!(const __RETRY_POLICY: #private::Policy = #expression;));
-        }
+            quote!(::core::option::Option::Some(__RETRY_POLICY))
+        } else {
+            quote!(::core::option::Option::Some(#expression))
+        };
+        items.extend(quote! {
+            static __RETRY_SITE: #private::Site = #private::Site::new(#name, #known);
+            #private::inventory::submit! { #private::Registered(&__RETRY_SITE) }
+        });
         // A `let` cannot be seen from the inline const that checks it.
-        let checked = if self.generic { quote!(&(#expression)) } else { self.policy() };
+        let checked = if self.generic { quote!(&(#expression)) } else { quote!(&__RETRY_POLICY) };
         items.extend(policy::assertions(
             &self.checked.unchecked,
             private,
@@ -53,8 +70,17 @@ impl Expansion<'_> {
             items.extend(quote! {
                 const __RETRY_BREAKER_CONFIG: #private::BreakerConfig = #config;
                 static __RETRY_BREAKER: #private::CircuitBreaker =
-                    #private::breaker_in_place(__RETRY_SITE.name, __RETRY_BREAKER_CONFIG);
+                    #private::breaker_in_place(#name, __RETRY_BREAKER_CONFIG);
             });
+            if cfg!(feature = "testing") {
+                items.extend(quote! {
+                    #private::for_tests! {
+                        #private::inventory::submit! {
+                            #private::InPlace { site: &__RETRY_SITE, breaker: &__RETRY_BREAKER }
+                        }
+                    }
+                });
+            }
             items.extend(policy::assertions(&breaker.unchecked(), private, false, |rules| {
                 quote!(#private::complaint_about_breaker(&__RETRY_BREAKER_CONFIG, #written, #rules))
             }));
@@ -62,25 +88,41 @@ impl Expansion<'_> {
         items
     }
 
-    /// The policy, as the runtime takes it.
-    pub(super) fn policy(&self) -> TokenStream {
-        if self.generic { quote!(__retry_policy) } else { quote!(&__RETRY_POLICY) }
+    /// Whether const evaluation reads the policy, which then is a constant of its own.
+    fn reads_policy(&self) -> bool {
+        self.args.policy.base.is_some() || !self.checked.unchecked.is_empty()
+    }
+
+    /// What the call is bound to, as far as it is so before it begins.
+    pub(super) fn bare_plan(&self) -> TokenStream {
+        let private = &self.private;
+        if self.generic {
+            quote!(#private::Plan::by(&__RETRY_SITE, __retry_policy))
+        } else {
+            quote!(#private::Plan::of(&__RETRY_SITE))
+        }
     }
 
     /// What the call is bound to, as the runtime takes it.
     pub(super) fn plan(&self) -> TokenStream {
         let private = &self.private;
-        let policy = self.policy();
-        let breaker = option(self.breaker().map(|breaker| breaker.named("breaker")));
-        let quota = option(self.quota().map(|quota| quota.named("quota")));
-        let timing = match self.cut {
-            Cut::Never => quote!(#private::Timing::NONE),
-            Cut::BetweenAttempts => quote!(timing),
-            Cut::Always | Cut::ByPolicy => quote!(#private::CutTiming::timing(&cut)),
-        };
-        quote!(#private::Plan {
-            site: __RETRY_SITE, policy: #policy, breaker: #breaker, quota: #quota, timing: #timing,
-        })
+        let mut plan = self.bare_plan();
+        if let Some(breaker) = self.breaker() {
+            let breaker = breaker.named("breaker");
+            plan.extend(quote!(.breaker(#breaker)));
+        }
+        if let Some(quota) = self.quota() {
+            let quota = quota.named("quota");
+            plan.extend(quote!(.quota(#quota)));
+        }
+        match self.cut {
+            Cut::Never => {}
+            Cut::BetweenAttempts => plan.extend(quote!(.timing(timing))),
+            Cut::Always | Cut::ByPolicy => {
+                plan.extend(quote!(.timing(#private::CutTiming::timing(&cut))));
+            }
+        }
+        plan
     }
 
     /// Whether the breaker or the quota is borrowed from `self` for the whole call.
@@ -99,15 +141,33 @@ impl Expansion<'_> {
     pub(super) fn breaker(&self) -> Option<Protection> {
         let private = &self.private;
         self.args.breaker.as_ref().map(|breaker| match breaker {
+            Breaker::Shared(breaker) if self.is_held(breaker) => {
+                Protection::of(breaker, quote!(#private::LendsBreaker::lend))
+            }
             Breaker::Shared(breaker) => Protection::of(breaker, quote!(#private::breaker)),
-            Breaker::InPlace(_) => Protection::Path(quote!((&__RETRY_BREAKER))),
+            Breaker::InPlace(_) => Protection::Path(quote!(#private::breaker(&__RETRY_BREAKER))),
         })
     }
 
     /// The quota that pays for the retries.
     pub(super) fn quota(&self) -> Option<Protection> {
         let private = &self.private;
-        self.args.quota.as_ref().map(|quota| Protection::of(quota, quote!(#private::quota)))
+        self.args.quota.as_ref().map(|quota| {
+            if self.is_held(quota) {
+                Protection::of(quota, quote!(#private::LendsQuota::lend))
+            } else {
+                Protection::of(quota, quote!(#private::quota))
+            }
+        })
+    }
+
+    /// With the feature `testing`: whether the lender is a caller's own, by `self` or an
+    /// argument. A test has made that one itself, and is lent no other.
+    fn is_held(&self, lender: &Expr) -> bool {
+        cfg!(feature = "testing")
+            && mentions(lender.to_token_stream(), &|word| {
+                word == "self" || self.arguments.iter().any(|name| name == word)
+            })
     }
 }
 

@@ -35,7 +35,7 @@ impl Expansion<'_> {
                 None => quote!(#private::Session::wait(&mut session).await;),
             }
         } else {
-            quote!(#private::Session::wait_here(&session, __RETRY_SITE);)
+            quote!(#private::Session::wait_here(&mut session, &__RETRY_SITE);)
         };
         let retry_loop = quote! {
             loop {
@@ -43,16 +43,11 @@ impl Expansion<'_> {
                 #admit
                 {
                     #outcome
-                    // A scope of its own: what describes the error must not live on to an await.
-                    let next = {
-                        let described;
-                        let verdict = match #failure {
-                            #on_value
-                            ::core::result::Result::Err(error) => #verdict,
-                        };
-                        #private::Session::failed(&mut session, &#plan, #permit, verdict)
+                    let verdict = match #failure {
+                        #on_value
+                        ::core::result::Result::Err(error) => #verdict,
                     };
-                    match next {
+                    match #private::Session::failed(&mut session, &#plan, #permit, verdict) {
                         #private::Next::Wait => {
                             #on_retry
                             #keep
@@ -76,7 +71,7 @@ impl Expansion<'_> {
     /// What the whole call shares.
     fn before(&self) -> TokenStream {
         let private = &self.private;
-        let policy = self.policy();
+        let plan = self.bare_plan();
         let mut before = match self.kept {
             Kept::Never => quote!(let mut session = #private::Session::<()>::new();),
             Kept::Always => {
@@ -96,11 +91,11 @@ impl Expansion<'_> {
         }
         before.extend(match self.cut {
             Cut::Never => quote!(),
-            Cut::BetweenAttempts => quote!(let timing = #private::Timing::start(#policy);),
-            Cut::Always => quote!(let mut cut = #private::Cut::start(#policy);),
+            Cut::BetweenAttempts => quote!(let timing = #private::Timing::start(&#plan);),
+            Cut::Always => quote!(let mut cut = #private::Cut::start(&#plan);),
             Cut::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
-                quote!(let mut cut = <#private::Is<{ #is_timed }> as #private::PickCut>::Cut::start(#policy);)
+                quote!(let mut cut = <#private::Is<{ #is_timed }> as #private::PickCut>::Cut::start(&#plan);)
             }
         });
         before
@@ -117,11 +112,11 @@ impl Expansion<'_> {
 
     fn context(&self) -> Option<TokenStream> {
         let private = &self.private;
-        let policy = self.policy();
+        let plan = self.bare_plan();
         self.args
             .context
             .as_ref()
-            .map(|context| quote!(let #context = #private::Session::context(&session, #policy);))
+            .map(|context| quote!(let #context = #private::Session::context(&session, &#plan);))
     }
 
     /// The breaker's permit for the attempt, or the end of the call.
@@ -137,7 +132,7 @@ impl Expansion<'_> {
             let permit = match #breaker.try_acquire() {
                 ::core::result::Result::Ok(permit) => permit,
                 ::core::result::Result::Err(rejected) => {
-                    let rejected = #private::Interrupted::from(rejected);
+                    let rejected = <#private::Interrupted as ::core::convert::From<_>>::from(rejected);
                     let ended = #private::Session::rejected(&session, &#plan, &rejected);
                     let kept = session.close();
                     let outcome = kept.last_or_else(|| #interrupted);
@@ -167,17 +162,18 @@ impl Expansion<'_> {
     /// The arm of a success, which is a failure where `ok(…)` says so.
     fn on_value(&self) -> TokenStream {
         let private = &self.private;
-        let plan = self.plan();
         let permit = self.args.breaker.as_ref().map(|_| quote!(permit.success();));
-        let reward = self.quota().map(|quota| {
-            let quota = quota.named("quota");
-            quote!(#private::Session::reward(&session, #quota);)
-        });
+        let told = match self.quota() {
+            Some(quota) => {
+                let quota = quota.named("quota");
+                quote!(session.succeeded_on_credit(&__RETRY_SITE, #quota);)
+            }
+            None => quote!(session.succeeded(&__RETRY_SITE);),
+        };
         let returned = self.returned(quote!(outcome));
         let succeed = quote! {
             #permit
-            #reward
-            session.succeeded(|| #plan);
+            #told
             return #returned;
         };
         let Some(is_retried) = self.ok_condition() else {
@@ -186,26 +182,20 @@ impl Expansion<'_> {
         quote! {
             ::core::result::Result::Ok(value) => {
                 if !(#is_retried) { #succeed }
-                described = #private::VALUE;
-                #private::Verdict {
-                    retry: true,
-                    hint: ::core::option::Option::None,
-                    timeout: false,
-                    error: &described,
-                }
+                #private::VALUE
             }
         }
     }
 
     fn on_retry(&self) -> Option<TokenStream> {
         let private = &self.private;
-        let policy = self.policy();
+        let plan = self.bare_plan();
         let error = if self.body_type.is_some() {
             quote!(#private::inner_failure(&outcome))
         } else {
             quote!(#private::failure(&outcome))
         };
-        let event = quote!(&#private::Session::event(&session, __RETRY_SITE, #policy, #error));
+        let event = quote!(&#private::Session::event(&session, &#plan, #error));
         self.args
             .on_retry
             .as_ref()

@@ -52,14 +52,12 @@ impl Expansion<'_> {
         let needs_kind = self.args.matchers().any(asks_class);
         let needs_text = self.args.matchers().any(asks_text);
         let how = if needs_kind && !needs_text { "strict" } else { "lenient" };
-        let judge = self.probe(how, "__judge", typed);
-        lets.extend(quote!(let judge = #judge;));
+        let asked = self.probe(how, "__ask", typed);
+        lets.extend(quote!(let asked = #asked;));
         if needs_text {
             let told = self.probe("strict", "__told", typed);
             lets.extend(quote!(let told = #told;));
         }
-        let describe = self.probe("lenient", "__describe", typed);
-        lets.extend(quote!(described = #describe;));
 
         let retry = match &self.args.retry_on {
             Some(matchers) => self.any_of(matchers, typed),
@@ -74,17 +72,17 @@ impl Expansion<'_> {
         };
         let hint = match &self.args.retry_after {
             Some(retry_after) if typed => {
-                quote!(#private::hint(error, #retry_after).or_else(|| judge.retry_after()))
+                quote!(#private::hint(error, #retry_after).or_else(|| asked.judge.retry_after()))
             }
-            _ => quote!(judge.retry_after()),
+            _ => quote!(asked.judge.retry_after()),
         };
         let timeout = match &self.args.quota {
-            Some(_) => quote!(judge.class().contains(#private::Class::TIMEOUT)),
+            Some(_) => quote!(asked.judge.class().contains(#private::Class::TIMEOUT)),
             None => quote!(false),
         };
         quote!({
             #lets
-            #private::Verdict { retry: #retry, hint: #hint, timeout: #timeout, error: &described }
+            #private::Verdict { retry: #retry, hint: #hint, timeout: #timeout, error: asked.described }
         })
     }
 
@@ -95,11 +93,7 @@ impl Expansion<'_> {
         // A type that cannot tell what was asked for is told so on the return type.
         let span = if typed { self.error_place.start() } else { Span::mixed_site() };
         let what = Ident::new(what, span);
-        quote!({
-            #[allow(unused_imports)]
-            use #private::probe::ladder::*;
-            (&&&&&&&&#private::probe::Probe::#how(error)).#what()
-        })
+        quote!(#private::probe::#how(error).#what())
     }
 
     pub(super) fn any_of(&self, matchers: &[Matcher], typed: bool) -> TokenStream {
@@ -116,7 +110,7 @@ impl Expansion<'_> {
             .collect();
         let mut conditions = Vec::new();
         if let Some((first, rest)) = classes.split_first() {
-            conditions.push(quote!(judge.class().contains(#first #(.union(#rest))*)));
+            conditions.push(quote!(asked.judge.class().contains(#first #(.union(#rest))*)));
         }
         for matcher in matchers {
             match matcher {

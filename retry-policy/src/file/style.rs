@@ -71,40 +71,86 @@ impl fmt::Display for Unusable {
     }
 }
 
+/// The keys of a policy in the command style; its other name of `retry_budget` included.
+pub const KEYS: &[&str] = &[
+    "attempts",
+    "backoff",
+    "initial_delay",
+    "max_delay",
+    "jitter",
+    "jitter_factor",
+    "retry_budget",
+    "budget",
+    "deadline",
+    "timeout",
+];
+
 impl<R, F> CommandStyle<R, F> {
     /// The policy, checked by all rules.
     ///
     /// # Errors
     /// A rule is broken, or two keys say different things.
     pub fn policy(&self) -> Result<Policy, Unusable> {
-        let style = self;
         let mut draft = Draft::default();
-        if let Some(Count(attempts)) = style.attempts {
-            draft.attempts(attempts);
-        }
-        if let Some(curve) = style.backoff {
-            draft.curve(curve, style.initial_delay.is_some())?;
-        }
-        if let Some(Span(delay)) = style.initial_delay {
-            draft.initial_delay(delay);
-        }
-        if let Some(Span(delay)) = style.max_delay {
-            draft.write(Field::MaxDelay).max_delay = delay;
-        }
-        draft.jitter(style.jitter, style.jitter_factor)?;
-        if let Some(Span(budget)) = style.retry_budget {
-            draft.write(Field::Budget).budget = Some(budget);
-        }
-        if let Some(Span(deadline)) = style.deadline {
-            draft.write(Field::Deadline).deadline = Some(deadline);
-        }
-        if let Some(Span(timeout)) = style.timeout {
-            draft.write(Field::Timeout).timeout = Some(timeout);
-        }
-        if style.retry_on.is_some() {
+        self.write_to(&mut draft)?;
+        if self.retry_on.is_some() {
             draft.write(Field::RetryOn);
         }
         draft.finish(&[])
+    }
+
+    /// Writes these keys over what `draft` holds. Judging it is left to the caller.
+    ///
+    /// # Errors
+    /// Two keys say different things.
+    pub fn write_to(&self, draft: &mut Draft) -> Result<(), Unusable> {
+        if let Some(Count(attempts)) = self.attempts {
+            draft.attempts(attempts);
+        }
+        if let Some(curve) = self.backoff {
+            draft.curve(curve, self.initial_delay.is_some())?;
+        }
+        if let Some(Span(delay)) = self.initial_delay {
+            draft.initial_delay(delay);
+        }
+        if let Some(Span(delay)) = self.max_delay {
+            draft.write(Field::MaxDelay).max_delay = delay;
+        }
+        draft.jitter(self.jitter, self.jitter_factor)?;
+        if let Some(Span(budget)) = self.retry_budget {
+            draft.write(Field::Budget).budget = Some(budget);
+        }
+        if let Some(Span(deadline)) = self.deadline {
+            draft.write(Field::Deadline).deadline = Some(deadline);
+        }
+        if let Some(Span(timeout)) = self.timeout {
+            draft.write(Field::Timeout).timeout = Some(timeout);
+        }
+        Ok(())
+    }
+}
+
+impl CommandStyle {
+    /// The bound in time that is set here, and that `base` does not have.
+    pub fn bound_beyond(&self, base: &Policy) -> Option<&'static str> {
+        if self.deadline.is_some() && base.deadline.is_none() {
+            Some("deadline")
+        } else if self.timeout.is_some() && base.timeout.is_none() {
+            Some("timeout")
+        } else {
+            None
+        }
+    }
+
+    /// The same keys without those that change something that `base` does not
+    /// have: a bound in time, the factor of a jitter.
+    pub fn as_far_as_in(&self, base: &Policy) -> Self {
+        let mut keys = self.clone();
+        keys.deadline = keys.deadline.filter(|_| base.deadline.is_some());
+        keys.timeout = keys.timeout.filter(|_| base.timeout.is_some());
+        let has_factor = keys.jitter.is_some() || matches!(base.jitter, Jitter::Proportional(_));
+        keys.jitter_factor = keys.jitter_factor.filter(|_| has_factor);
+        keys
     }
 }
 
@@ -455,6 +501,14 @@ const TASK_WORDS: [(&str, &str); 3] = [
     ("(30s unless set)", "(300s unless set)"),
 ];
 
+/// A change is of a policy that is there: what is not set in it is no default.
+const CHANGE_WORDS: [(&str, &str); 4] = [
+    (" (1s unless set)", ""),
+    (" (30s unless set)", ""),
+    (" (3 unless set)", ""),
+    ("leave it out for 3", "leave it out for as many as are compiled"),
+];
+
 /// The rules tell what to write in the attribute; in a file it is written otherwise.
 fn in_words_of_a_file(complaint: &str, words: &[(&str, &str)]) -> String {
     let complaint = complaint.replace(" = ", ": ");
@@ -462,13 +516,59 @@ fn in_words_of_a_file(complaint: &str, words: &[(&str, &str)]) -> String {
 }
 
 /// A policy under construction, and which of its fields somebody wrote.
-#[derive(Default)]
-struct Draft {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Draft {
     policy: Policy,
     written: Fields,
 }
 
 impl Draft {
+    /// Of this policy, of which nothing is written anew.
+    pub fn of(policy: Policy) -> Self {
+        Self { policy, written: Fields::NONE }
+    }
+
+    /// As it stands.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Which fields are written.
+    pub fn written(&self) -> Fields {
+        self.written
+    }
+
+    /// `base` with the fields that are written here.
+    pub fn written_over(&self, base: Policy) -> Self {
+        let Self { policy: from, written } = *self;
+        let mut policy = base;
+        if written.contains(Field::Attempts) {
+            policy.attempts = from.attempts;
+        }
+        if written.contains(Field::Backoff) {
+            policy.backoff = from.backoff;
+        }
+        if written.contains(Field::InitialDelay) {
+            policy.initial_delay = from.initial_delay;
+        }
+        if written.contains(Field::MaxDelay) {
+            policy.max_delay = from.max_delay;
+        }
+        if written.contains(Field::Jitter) {
+            policy.jitter = from.jitter;
+        }
+        if written.contains(Field::Budget) {
+            policy.budget = from.budget;
+        }
+        if written.contains(Field::Deadline) {
+            policy.deadline = from.deadline;
+        }
+        if written.contains(Field::Timeout) {
+            policy.timeout = from.timeout;
+        }
+        Self { policy, written }
+    }
+
     fn write(&mut self, field: Field) -> &mut Policy {
         self.written = self.written.with(field);
         &mut self.policy
@@ -501,6 +601,9 @@ impl Draft {
             (None, None) => return Ok(()),
             (Some(Spread(jitter)), None) => jitter,
             (Some(Spread(Jitter::Proportional(_))), Some(factor)) => Jitter::Proportional(factor),
+            (None, Some(factor)) if matches!(self.policy.jitter, Jitter::Proportional(_)) => {
+                Jitter::Proportional(factor)
+            }
             (None, Some(factor)) => {
                 return Err(Unusable(format!(
                     "`jitter_factor` only matters to `jitter: true`: add it, or write `jitter: {factor:?}` instead"
@@ -519,11 +622,45 @@ impl Draft {
 
     /// The policy, or what is wrong with it, in the `words` of the style.
     fn finish(self, words: &[(&str, &str)]) -> Result<Policy, Unusable> {
-        let Self { policy, written } = self;
-        let complaints: Vec<String> = Rules::broken_by_policy(&policy, written)
-            .iter()
-            .map(|rule| in_words_of_a_file(&rule.explain(&policy).to_string(), words))
-            .collect();
-        if complaints.is_empty() { Ok(policy) } else { Err(Unusable(complaints.join("; "))) }
+        judged(self.policy, self.written, Rules::NONE, words)
+    }
+
+    /// Whether the policy keeps the rules but for those that are `spared`; in vain may
+    /// be what is in `written`.
+    ///
+    /// # Errors
+    /// A rule is broken.
+    pub fn judge(&self, written: Fields, spared: Rules) -> Result<Policy, Unusable> {
+        judged(self.policy, written, spared, &CHANGE_WORDS)
+    }
+}
+
+fn judged(
+    policy: Policy,
+    written: Fields,
+    spared: Rules,
+    words: &[(&str, &str)],
+) -> Result<Policy, Unusable> {
+    let complaints: Vec<String> = Rules::broken_by_policy(&policy, written)
+        .iter()
+        .filter(|rule| !spared.contains(*rule))
+        .map(|rule| in_words_of_a_file(&rule.explain(&policy).to_string(), words))
+        .collect();
+    if complaints.is_empty() { Ok(policy) } else { Err(Unusable(complaints.join("; "))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_that_are_read() {
+        let unknown =
+            serde_json::from_str::<CommandStyle>(r#"{ "?": 1 }"#).unwrap_err().to_string();
+        let mut read: Vec<_> = unknown.split('`').skip(3).step_by(2).collect();
+        let mut listed = [KEYS, &["retry_on", "on_failure"]].concat();
+        read.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(read, listed);
     }
 }

@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use crate::Interrupted;
+use crate::error::Interrupted;
 
 /// A circuit breaker did not let a call through.
 ///

@@ -14,9 +14,10 @@ pub(super) fn nanos() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let now = clock::now();
     let start = *START.get_or_init(|| now);
-    BEGIN
-        .saturating_add(nanos_of(now.saturating_duration_since(start)))
-        .saturating_sub(nanos_of(start.saturating_duration_since(now)))
+    match now.checked_duration_since(start) {
+        Some(since) => BEGIN.saturating_add(nanos_of(since)),
+        None => BEGIN.saturating_sub(nanos_of(start.saturating_duration_since(now))),
+    }
 }
 
 /// Microseconds since an arbitrary moment.

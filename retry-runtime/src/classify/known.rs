@@ -3,11 +3,12 @@
 //! One `Known` implementation for each type; nothing here looks at a text.
 
 use core::error::Error;
+use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
 use super::Class;
-use crate::Interrupted;
+use crate::error::Interrupted;
 
 /// An error type whose meaning is known.
 pub trait Known: Error + 'static {
@@ -25,11 +26,13 @@ pub(super) fn class(error: &(dyn Error + 'static)) -> Option<Class> {
 }
 
 #[cfg_attr(
-    not(any(feature = "reqwest", feature = "hyper", feature = "tonic")),
+    not(any(feature = "http", feature = "reqwest", feature = "hyper", feature = "tonic")),
     expect(unused_variables, reason = "none of the types is built in")
 )]
 fn optional(error: &(dyn Error + 'static)) -> Option<Class> {
     let said_by = None;
+    #[cfg(feature = "http")]
+    let said_by = said_by.or_else(|| said::<crate::http::StatusError>(error));
     #[cfg(feature = "reqwest")]
     let said_by = said_by.or_else(|| said::<reqwest::Error>(error));
     #[cfg(feature = "hyper")]
@@ -40,6 +43,18 @@ fn optional(error: &(dyn Error + 'static)) -> Option<Class> {
         .or_else(|| said::<tonic::TimeoutExpired>(error))
         .or_else(|| said::<tonic::ConnectError>(error));
     said_by
+}
+
+/// How long the server asked to be left alone, by what one error says.
+#[cfg_attr(
+    not(feature = "http"),
+    expect(unused_variables, reason = "none of the types that know is built in")
+)]
+pub(super) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
+    #[cfg(feature = "http")]
+    return held::<crate::http::StatusError>(error)?.retry_after();
+    #[cfg(not(feature = "http"))]
+    return None;
 }
 
 fn said<T: Known>(error: &(dyn Error + 'static)) -> Option<Class> {
@@ -137,6 +152,24 @@ impl Known for Interrupted {
     }
 }
 
+#[cfg(feature = "http")]
+impl Known for crate::http::StatusError {
+    fn known(&self) -> Option<Class> {
+        Some(super::Classify::class(self))
+    }
+}
+
+#[cfg(feature = "http")]
+impl super::Classify for crate::http::StatusError {
+    fn class(&self) -> Class {
+        super::status(self.status().as_u16())
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        Self::retry_after(self)
+    }
+}
+
 #[cfg(feature = "reqwest")]
 impl Known for reqwest::Error {
     fn known(&self) -> Option<Class> {
@@ -222,7 +255,6 @@ impl<T: Known> Known for Arc<T> {
 #[cfg(test)]
 mod tests {
     use core::fmt;
-    use core::time::Duration;
 
     use super::*;
     use crate::classify;

@@ -1,0 +1,20 @@
+//! What was meant by a word that nobody knows.
+
+use std::borrow::ToOwned as _;
+use std::format;
+use std::string::String;
+
+/// The known word that is most like this one, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|known| (strsim::jaro_winkler(word, known), known))
+        .filter(|(likeness, _)| *likeness > 0.82)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known)
+}
+
+/// What goes between a complaint about a word and the list of what is known.
+pub fn or_else(meant: Option<&str>) -> String {
+    meant.map_or_else(|| "; ".to_owned(), |meant| format!(": did you mean `{meant}`? "))
+}

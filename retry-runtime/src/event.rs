@@ -1,0 +1,165 @@
+//! [`Event`]: what calls, breakers and quotas report while they run.
+
+use core::fmt;
+use core::time::Duration;
+
+use retry_policy::{Attempts, Policy};
+
+use crate::error::{Ended, Reason, Rounded};
+use crate::transition::Transition;
+
+/// Something that happened to a call, a breaker, a quota or a policy; what
+/// [`on_event`](crate::on_event) hears, and what `tracing` and `metrics` are told.
+///
+/// A call that succeeds at its first attempt reports nothing.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// An attempt failed, and another follows after a wait.
+    #[non_exhaustive]
+    Retry {
+        /// The name of the function.
+        name: &'static str,
+        /// The attempt that failed; the first is 1.
+        attempt: u32,
+        /// How many the policy allows.
+        attempts: Attempts,
+        /// How long the wait before the next one is.
+        wait: Duration,
+        /// The sum of the waits before this one.
+        waited: Duration,
+        /// What went wrong.
+        error: &'a dyn fmt::Display,
+    },
+    /// A call succeeded after having failed.
+    #[non_exhaustive]
+    Recovered {
+        /// The name of the function.
+        name: &'static str,
+        /// The attempt that succeeded.
+        attempt: u32,
+        /// The sum of the waits.
+        waited: Duration,
+    },
+    /// A call was given up.
+    #[non_exhaustive]
+    GaveUp {
+        /// The name of the function.
+        name: &'static str,
+        /// Why.
+        reason: Reason,
+        /// How many attempts were made.
+        attempts: u32,
+        /// The sum of the waits.
+        waited: Duration,
+        /// Whether the breaker did not admit a further attempt, which was not made.
+        rejected: bool,
+        /// The last failure, or the rejection.
+        error: &'a dyn fmt::Display,
+    },
+    /// A circuit breaker went from one state to another.
+    Breaker(Transition),
+    /// A retry quota cannot pay for a retry. Reported once, and again only
+    /// after it has been half full.
+    #[non_exhaustive]
+    QuotaEmpty {
+        /// The quota's name.
+        quota: &'static str,
+    },
+    /// A call was retried, and what it calls is retried too: the attempts
+    /// multiply. Reported at the end of the outer call.
+    ///
+    /// Counted from its second attempt on, as far as an attempt failed because
+    /// of the inner call, in the same task.
+    #[non_exhaustive]
+    Nested {
+        /// The name of the outer function.
+        name: &'static str,
+        /// How often the outer call was retried.
+        retries: u32,
+        /// The name of the function inside, the last one where there are several.
+        inner: &'static str,
+        /// How many attempts were made inside of these retries.
+        inner_attempts: u32,
+    },
+    /// The policy of a function was changed while the program runs.
+    #[non_exhaustive]
+    Policy {
+        /// The name of the function.
+        name: &'static str,
+        /// What its calls obey from now on.
+        policy: Policy,
+    },
+}
+
+impl Event<'_> {
+    /// The name of the function, the breaker or the quota.
+    pub fn name(&self) -> &'static str {
+        match *self {
+            Self::Retry { name, .. }
+            | Self::Recovered { name, .. }
+            | Self::GaveUp { name, .. }
+            | Self::QuotaEmpty { quota: name }
+            | Self::Nested { name, .. }
+            | Self::Policy { name, .. } => name,
+            Self::Breaker(Transition { breaker, .. }) => breaker,
+        }
+    }
+}
+
+/// One line: `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Retry { name, attempt, attempts, wait, error, .. } => {
+                write!(f, "{name}: attempt {attempt}")?;
+                if let Attempts::Limited(attempts) = attempts {
+                    write!(f, " of {attempts}")?;
+                }
+                if wait.is_zero() {
+                    write!(f, " failed, next at once: {error}")
+                } else {
+                    write!(f, " failed, next in {}: {error}", Rounded(*wait))
+                }
+            }
+            Self::Recovered { name, attempt, waited } => {
+                write!(f, "{name}: attempt {attempt} succeeded")?;
+                if waited.is_zero() {
+                    Ok(())
+                } else {
+                    write!(f, " after {} of waiting", Rounded(*waited))
+                }
+            }
+            Self::GaveUp { name, reason, attempts, waited, error, .. } => {
+                let ended = Ended { reason: *reason, attempts: *attempts, waited: *waited };
+                write!(f, "{name}: {ended}: {error}")
+            }
+            Self::Breaker(transition) => transition.fmt(f),
+            Self::QuotaEmpty { quota } => {
+                write!(f, "retry quota `{quota}`: empty, calls are made once")
+            }
+            Self::Nested { name, retries, inner, inner_attempts } => {
+                let (retries, attempts) = (Count(*retries, "retry", "retries"), *inner_attempts);
+                let attempts = Count(attempts, "attempt", "attempts");
+                write!(f, "{name}: {retries} made {attempts} of `{inner}`, which is retried too")
+            }
+            Self::Policy { name, policy } => write!(f, "{name}: the policy is now {policy}"),
+        }
+    }
+}
+
+/// A number of things: `1 retry`, `2 retries`.
+struct Count(u32, &'static str, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(count, one, many) = *self;
+        write!(f, "{count} {}", if count == 1 { one } else { many })
+    }
+}
+
+impl fmt::Debug for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Event({self})")
+    }
+}

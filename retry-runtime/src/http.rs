@@ -1,0 +1,257 @@
+//! A response whose status is a failure, as an error that a policy can read.
+//!
+//! A client of HTTP takes "503 Service Unavailable" for an answer like any
+//! other; what makes an error of it (`error_for_status` of reqwest) drops its
+//! headers, `Retry-After` among them. [`check`] keeps what a retry needs.
+//!
+//! ```
+//! use retry_runtime::http::check;
+//! use retry_runtime::retry;
+//! # type Error = Box<dyn std::error::Error + Send + Sync>;
+//! # async fn get(path: &str) -> Result<http::Response<String>, Error> {
+//! #     Ok(http::Response::new(path.to_owned()))
+//! # }
+//!
+//! /// Waits as long as the server asks, where it asks.
+//! #[retry(attempts = 4, retry_on = [network, server_error, rate_limit])]
+//! async fn page(path: &str) -> Result<String, Error> {
+//!     let response = check(get(path).await?)?;
+//!     Ok(response.into_body())
+//! }
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() {
+//! # assert_eq!(page("/a").await.unwrap(), "/a");
+//! # }
+//! ```
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use ::http::{HeaderMap, Response, StatusCode};
+
+use crate::retry_after;
+
+/// The head of a response: what tells whether it is a failure, and when to ask
+/// again.
+///
+/// It is implemented for `http::Response`, which is what hyper, tonic, axum and
+/// ureq answer with, and for `reqwest::Response` (feature `reqwest`).
+///
+/// ```
+/// use http::{HeaderMap, StatusCode};
+/// use retry_runtime::http::{Head, StatusError};
+///
+/// struct Recorded {
+///     status: StatusCode,
+///     headers: HeaderMap,
+/// }
+///
+/// impl Head for Recorded {
+///     fn status(&self) -> StatusCode {
+///         self.status
+///     }
+///     fn headers(&self) -> &HeaderMap {
+///         &self.headers
+///     }
+/// }
+///
+/// let gone = Recorded { status: StatusCode::GONE, headers: HeaderMap::new() };
+/// assert_eq!(StatusError::of(&gone).unwrap().status(), StatusCode::GONE);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no status and headers that can be read",
+    label = "not an `http::Response`",
+    note = "`reqwest::Response` is one with the feature `reqwest` of retry-runtime",
+    note = "implement `retry_runtime::http::Head` for a type of your own"
+)]
+pub trait Head {
+    /// Its status.
+    fn status(&self) -> StatusCode;
+
+    /// Its headers.
+    fn headers(&self) -> &HeaderMap;
+}
+
+impl<B> Head for Response<B> {
+    fn status(&self) -> StatusCode {
+        self.status()
+    }
+
+    fn headers(&self) -> &HeaderMap {
+        self.headers()
+    }
+}
+
+#[cfg(feature = "reqwest")]
+impl Head for reqwest::Response {
+    fn status(&self) -> StatusCode {
+        self.status()
+    }
+
+    fn headers(&self) -> &HeaderMap {
+        self.headers()
+    }
+}
+
+/// A response whose status is a failure: 4xx or 5xx.
+///
+/// It is [`Classify`](crate::Classify): the matchers know what it is, by
+/// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks. Both
+/// hold behind `anyhow::Error` and `Box<dyn Error + Send + Sync>` as well.
+///
+/// ```
+/// use http::StatusCode;
+/// use retry_runtime::http::StatusError;
+/// use retry_runtime::{Class, Classify};
+/// use std::time::Duration;
+///
+/// let busy = StatusError::new(StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(2)));
+/// assert_eq!(busy.class(), Class::RATE_LIMIT);
+/// assert_eq!(busy.to_string(), "429 Too Many Requests, asks for 2s");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StatusError {
+    status: StatusCode,
+    retry_after: Option<Duration>,
+}
+
+impl StatusError {
+    /// By hand, for a client that has no [`Head`] to read.
+    ///
+    /// ```
+    /// # use http::StatusCode;
+    /// # use retry_runtime::http::StatusError;
+    /// let error = StatusError::new(StatusCode::NOT_FOUND, None);
+    /// assert_eq!(error.to_string(), "404 Not Found");
+    /// ```
+    pub const fn new(status: StatusCode, retry_after: Option<Duration>) -> Self {
+        Self { status, retry_after }
+    }
+
+    /// What a response is, if it is a failure; [`None`] for any other. To look
+    /// at one without giving it away.
+    ///
+    /// ```
+    /// # use retry_runtime::http::StatusError;
+    /// let response = http::Response::builder().status(503).body("busy").unwrap();
+    /// assert_eq!(StatusError::of(&response).unwrap().status().as_u16(), 503);
+    /// assert!(StatusError::of(&http::Response::new("fine")).is_none());
+    /// ```
+    pub fn of(response: &(impl Head + ?Sized)) -> Option<Self> {
+        let status = response.status();
+        let failed = status.is_client_error() || status.is_server_error();
+        failed.then(|| Self::new(status, retry_after::from_headers(response.headers())))
+    }
+
+    /// The status.
+    ///
+    /// ```
+    /// # use http::StatusCode;
+    /// # use retry_runtime::http::StatusError;
+    /// let error = StatusError::new(StatusCode::NOT_FOUND, None);
+    /// assert_eq!(error.status(), StatusCode::NOT_FOUND);
+    /// ```
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// How long the server asked to be left alone.
+    ///
+    /// ```
+    /// # use retry_runtime::http::StatusError;
+    /// # use std::time::Duration;
+    /// let response = http::Response::builder()
+    ///     .status(503)
+    ///     .header("Retry-After", "3")
+    ///     .body(())
+    ///     .unwrap();
+    /// let error = StatusError::of(&response).unwrap();
+    /// assert_eq!(error.retry_after(), Some(Duration::from_secs(3)));
+    /// ```
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
+/// `503 Service Unavailable, asks for 2s`
+impl fmt::Display for StatusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status.canonical_reason() {
+            Some(reason) => write!(f, "{} {reason}", self.status.as_str())?,
+            None => write!(f, "HTTP {}", self.status.as_str())?,
+        }
+        match self.retry_after {
+            Some(wait) => write!(f, ", asks for {wait:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for StatusError {}
+
+/// A response whose status is no failure; of one that is, what a retry needs.
+///
+/// Its body is dropped then, and with it, in most clients of HTTP/1, the
+/// connection. [`StatusError::of`] leaves the response where it is.
+///
+/// ```
+/// use retry_runtime::http::check;
+///
+/// assert_eq!(check(http::Response::new("fine")).unwrap().into_body(), "fine");
+/// let busy = http::Response::builder().status(503).body("busy").unwrap();
+/// assert_eq!(check(busy).unwrap_err().to_string(), "503 Service Unavailable");
+/// ```
+///
+/// # Errors
+/// The status is 4xx or 5xx.
+pub fn check<R: Head>(response: R) -> Result<R, StatusError> {
+    match StatusError::of(&response) {
+        Some(error) => Err(error),
+        None => Ok(response),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::{self, Class, Classify as _};
+
+    fn response(status: u16) -> Response<()> {
+        Response::builder().status(status).header("retry-after", "2").body(()).unwrap()
+    }
+
+    #[test]
+    fn failures_are_4xx_and_5xx() {
+        for status in [101, 200, 204, 301, 304, 399, 600, 999] {
+            assert!(check(response(status)).is_ok(), "{status}");
+        }
+        for status in [400, 404, 408, 429, 500, 503, 599] {
+            let error = check(response(status)).unwrap_err();
+            assert_eq!(error.status().as_u16(), status);
+            assert_eq!(error.retry_after(), Some(Duration::from_secs(2)));
+            assert_eq!(error.class(), classify::status(status));
+        }
+    }
+
+    #[test]
+    fn a_status_without_a_name_is_still_one() {
+        let error = StatusError::new(StatusCode::from_u16(599).unwrap(), None);
+        assert_eq!(error.to_string(), "HTTP 599");
+    }
+
+    #[test]
+    fn its_kind_and_its_wait_are_found_behind_other_errors() {
+        let busy = StatusError::of(&response(429)).unwrap();
+        let error = anyhow::Error::from(busy).context("while fetching");
+        assert_eq!(classify::error(error.as_ref()), Class::RATE_LIMIT);
+        assert_eq!(classify::hint(error.as_ref()), Some(Duration::from_secs(2)));
+        let io = std::io::Error::other(busy);
+        assert_eq!(classify::error(&io), Class::RATE_LIMIT);
+        assert_eq!(classify::hint(&io), Some(Duration::from_secs(2)));
+        assert_eq!(classify::hint(&StatusError::new(busy.status(), None)), None);
+        let gone = StatusError::of(&response(404)).unwrap();
+        let error = anyhow::Error::from(gone).context("connection refused");
+        assert_eq!(classify::error(error.as_ref()), Class::NONE, "its type is known");
+    }
+}

@@ -1,0 +1,341 @@
+//! [`Overrides`]: policies changed by the names of functions, while the program runs.
+//!
+//! Checked when they are made, so that applying them cannot fail. Nothing of it is
+//! read before something fails, but where a call with a bound in time begins.
+
+mod env;
+mod error;
+mod layer;
+mod names;
+mod read;
+mod scope;
+mod text;
+
+use core::fmt;
+use core::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use retry_policy::Policy;
+use retry_policy::file::Draft;
+use serde::{Deserialize, Deserializer};
+
+use crate::event::Event;
+use crate::site::Origin;
+use crate::{events, registry};
+
+pub use error::OverridesError;
+use layer::Checked;
+
+/// Changes of policies, by the names of the functions with `#[retry]`.
+///
+/// A change names some keys; what it does not name stays as it is compiled. The
+/// keys are those of [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`,
+/// `initial_delay`, `max_delay`, `jitter`, `jitter_factor`, `retry_budget` (or
+/// `budget`), `deadline` and `timeout`. The name `"*"` means all functions; what
+/// stands under a function's own name comes on top of it.
+///
+/// ```
+/// use retry_runtime::{Attempts, Overrides, retry, sites};
+///
+/// #[retry(attempts = 5, jitter, name = "billing.fetch")]
+/// async fn fetch() -> Result<u32, String> {
+///     Ok(7)
+/// }
+///
+/// let overrides: Overrides = serde_json::from_str(r#"{
+///     "*": { "max_delay": "10s" },
+///     "billing.fetch": { "attempts": 2 }
+/// }"#).unwrap();
+/// overrides.apply();
+///
+/// let site = sites().into_iter().find(|site| site.name() == "billing.fetch").unwrap();
+/// assert_eq!(site.policy().unwrap().get_attempts(), Attempts::Limited(2));
+/// assert_eq!(site.compiled().unwrap().get_attempts(), Attempts::Limited(5));
+/// Overrides::clear();
+/// assert!(!site.is_overridden());
+/// ```
+///
+/// # What can be changed
+///
+/// - `deadline` and `timeout` only where the function has one already: what cuts
+///   attempts off is compiled into it. `"*"` changes them where they are, and
+///   `jitter_factor` alone where there is a jitter by a factor.
+/// - Not which failures are retried, nor what happens at the end: that is code.
+/// - Not the policy of a function where it depends on generic parameters; `"*"`
+///   leaves such functions alone.
+/// - Not a [`Retrier`](crate::Retrier): its policy is a value of the program.
+///
+/// A call under way obeys the new policy from its next failure on; a deadline and
+/// a timeout are those of the moment at which it began.
+///
+/// # Errors
+///
+/// All or nothing: overrides with a mistake in them are not made, and what is in
+/// force stays so. In any format of serde, the mistake is reported where it stands,
+/// as far as the reader knows lines: unknown functions and keys, values that cannot
+/// be read, and policies that break the rules of the attribute. A function is judged
+/// when it is read, so write `"*"` first.
+///
+/// ```
+/// # use retry_runtime::{Overrides, retry};
+/// # #[retry(name = "billing.pay")]
+/// # async fn pay() -> Result<u32, String> { Ok(7) }
+/// let error = serde_json::from_str::<Overrides>(r#"{ "billing.pai": { "attempts": 2 } }"#).unwrap_err();
+/// assert!(error.to_string().starts_with("unknown function `billing.pai`: did you mean `billing.pay`?"));
+/// ```
+#[derive(Clone, Default)]
+pub struct Overrides(Arc<Checked>);
+
+impl Overrides {
+    /// No changes. In force, they are the same as [`clear`](Self::clear).
+    ///
+    /// ```
+    /// use retry_runtime::Overrides;
+    ///
+    /// Overrides::none().apply();
+    /// ```
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Changes by name of function, key and value, as a person writes them: `2`,
+    /// `true`, `unlimited`, `500ms`, and, as in the attribute,
+    /// `linear(increment = 2s)`, `exponential(base = 1.5)`, `custom(500ms, 1s)`.
+    ///
+    /// ```
+    /// use retry_runtime::{Overrides, retry};
+    ///
+    /// #[retry(name = "shop.order")]
+    /// async fn order() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// Overrides::of([("shop.order", "attempts", "2"), ("shop.order", "jitter", "full")])?.apply();
+    /// # Overrides::clear();
+    /// # Ok::<(), retry_runtime::OverridesError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All mistakes: functions and keys that nobody knows or that cannot be changed,
+    /// values that cannot be read, policies that break a rule.
+    pub fn of<N, K, V>(changes: impl IntoIterator<Item = (N, K, V)>) -> Result<Self, OverridesError>
+    where
+        N: AsRef<str>,
+        K: AsRef<str>,
+        V: AsRef<str>,
+    {
+        text::changes(changes).map(Self::new)
+    }
+
+    /// Changes from the environment: `RETRY_BILLING_FETCH_ATTEMPTS=2` for the function
+    /// `billing.fetch`, `RETRY_ALL_ATTEMPTS=2` for all.
+    ///
+    /// A name is written in capitals there, and what is neither letter nor digit as
+    /// `_`; the values are those of [`of`](Self::of). Each variable with the prefix has
+    /// to be one of these: where `RETRY_` is taken already, choose
+    /// [another](Self::from_env_with_prefix).
+    ///
+    /// ```
+    /// use retry_runtime::Overrides;
+    ///
+    /// let overrides = Overrides::from_env()?;
+    /// # Ok::<(), retry_runtime::OverridesError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All mistakes, each with its variable: those of [`of`](Self::of), and variables
+    /// that may mean several functions.
+    pub fn from_env() -> Result<Self, OverridesError> {
+        Self::from_env_with_prefix("RETRY_")
+    }
+
+    /// The same where the variables begin otherwise: `MYAPP_RETRY_`, its end included.
+    ///
+    /// ```
+    /// use retry_runtime::Overrides;
+    ///
+    /// let overrides = Overrides::from_env_with_prefix("MYAPP_RETRY_")?;
+    /// # Ok::<(), retry_runtime::OverridesError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`from_env`](Self::from_env).
+    pub fn from_env_with_prefix(prefix: &str) -> Result<Self, OverridesError> {
+        env::real(prefix).map(Self::new)
+    }
+
+    /// The same for variables that are given, and not those of the process.
+    ///
+    /// ```
+    /// use retry_runtime::{Overrides, retry};
+    ///
+    /// #[retry(name = "mail.send")]
+    /// async fn send() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let vars = [("RETRY_MAIL_SEND_ATTEMPTS", "2"), ("HOME", "/")];
+    /// let overrides = Overrides::from_vars("RETRY_", vars)?;
+    ///
+    /// let error = Overrides::from_vars("RETRY_", [("RETRY_MAIL_SEND_ATEMPTS", "2")]).unwrap_err();
+    /// assert!(error.to_string().contains("did you mean `RETRY_MAIL_SEND_ATTEMPTS`?"));
+    /// # Ok::<(), retry_runtime::OverridesError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`from_env`](Self::from_env).
+    pub fn from_vars<N, V>(
+        prefix: &str,
+        vars: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, OverridesError>
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        env::given(prefix, vars).map(Self::new)
+    }
+
+    /// These, and others on top of them: what `on_top` says of a function, by its
+    /// name or by `"*"`, goes for more than what these say.
+    ///
+    /// ```
+    /// use retry_runtime::{Overrides, retry};
+    ///
+    /// #[retry(name = "stock.count")]
+    /// async fn count() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let file: Overrides = serde_json::from_str(r#"{ "stock.count": { "attempts": 7 } }"#).unwrap();
+    /// file.and(&Overrides::from_env()?)?.apply();
+    /// # Overrides::clear();
+    /// # Ok::<(), retry_runtime::OverridesError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Together they break a rule that none of them breaks alone.
+    pub fn and(&self, on_top: &Self) -> Result<Self, OverridesError> {
+        let both = self.0.and(&on_top.0);
+        both.map(Self::new).map_err(|unsuitable| OverridesError::of_functions(&unsuitable))
+    }
+
+    /// Makes these the changes in force, in the place of those that were: a function
+    /// that they do not name obeys its compiled policy again.
+    ///
+    /// Reports an [`Event::Policy`](crate::Event) for each function whose policy has
+    /// become another one. Where several threads apply changes at a time, those of
+    /// the last one are in force.
+    ///
+    /// ```
+    /// use retry_runtime::Overrides;
+    ///
+    /// Overrides::of([("*", "attempts", "1")])?.apply(); // nothing is retried
+    /// # Overrides::clear();
+    /// # Ok::<(), retry_runtime::OverridesError>(())
+    /// ```
+    pub fn apply(&self) {
+        static WRITER: Mutex<()> = Mutex::new(());
+
+        let mut changed = Vec::new();
+        let writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
+        for site in registry::sites() {
+            let Some(compiled) = site.compiled() else { continue };
+            let policy = self.0.draft(site).map(Draft::policy);
+            let policy = policy.filter(|policy| policy != compiled);
+            if site.changed().set(policy) {
+                changed.push((site, *compiled));
+            }
+        }
+        // A listener may apply changes itself.
+        drop(writer);
+        for (site, compiled) in changed {
+            // What is in force by now: where threads apply changes at a time, the last of their
+            // events tells what has come of it.
+            let policy = site.changed().get().unwrap_or(compiled);
+            events::tell(&Event::Policy { name: site.name(), policy });
+        }
+    }
+
+    /// Lets all functions obey their compiled policies again.
+    ///
+    /// ```
+    /// retry_runtime::Overrides::clear();
+    /// ```
+    pub fn clear() {
+        Self::none().apply();
+    }
+
+    fn new(checked: Checked) -> Self {
+        Self(Arc::new(checked))
+    }
+}
+
+impl<'de> Deserialize<'de> for Overrides {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read::checked(deserializer).map(Self::new)
+    }
+}
+
+/// The functions that are changed, with what their policies become.
+impl fmt::Debug for Overrides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policies = self.0.all().map(|(site, draft)| (site.name(), draft.policy().to_string()));
+        f.write_str("Overrides ")?;
+        f.debug_map().entries(policies).finish()
+    }
+}
+
+/// Runs `future` with these changes on top of those in force, for what it calls.
+///
+/// For one request among many: a caller without patience, a replay, a customer whose
+/// server is slow. A scope within a scope comes on top of it. Functions with
+/// `#[retry]` that are not async see it as well; a task that is spawned inside does
+/// not inherit it. What [`Site::policy`](crate::Site::policy) shows is what is in force for all.
+///
+/// ```
+/// use retry_runtime::{Overrides, RetryError, retry, with_overrides};
+///
+/// #[retry(attempts = 5, name = "stock.ask")]
+/// async fn ask() -> Result<u32, RetryError<String>> {
+///     Err("nobody is there".to_owned())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), retry_runtime::OverridesError> {
+/// let hurried = Overrides::of([("stock.ask", "attempts", "1")])?;
+/// let error = with_overrides(&hurried, ask()).await.unwrap_err();
+/// assert_eq!(error.attempts(), 1);
+/// # Ok(())
+/// # }
+/// ```
+pub fn with_overrides<F: Future>(
+    overrides: &Overrides,
+    future: F,
+) -> impl Future<Output = F::Output> + use<F> {
+    scope::around(Arc::clone(&overrides.0), future)
+}
+
+/// The same for what is called without an await.
+///
+/// ```
+/// use retry_runtime::{Overrides, retry, with_overrides_sync};
+///
+/// #[retry(attempts = 5, name = "stock.look")]
+/// fn look() -> Result<u32, String> {
+///     Err("nothing is there".to_owned())
+/// }
+///
+/// let hurried = Overrides::of([("stock.look", "attempts", "1")])?;
+/// assert!(with_overrides_sync(&hurried, look).is_err()); // at once
+/// # Ok::<(), retry_runtime::OverridesError>(())
+/// ```
+pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) -> R {
+    scope::around_sync(Arc::clone(&overrides.0), run)
+}
+
+/// What a call obeys now, if that is not `policy`, which it was compiled with.
+pub(crate) fn obeyed(origin: Origin, policy: &Policy) -> Option<Policy> {
+    let site = origin.site?;
+    let in_force = site.changed().get();
+    scope::over(site, in_force.as_ref().unwrap_or(policy)).or(in_force)
+}

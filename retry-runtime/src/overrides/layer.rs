@@ -1,0 +1,148 @@
+//! What one source says, a file or the environment, and what several on top of each
+//! other make of each function.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use retry_policy::file::{CommandStyle, Draft};
+use retry_policy::{Field, Fields, Policy, Rule, Rules};
+
+use super::names::Target;
+use crate::registry;
+use crate::site::Site;
+
+/// What one source says: keys by whom they are for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layer(BTreeMap<Target, CommandStyle>);
+
+impl Layer {
+    pub(super) fn says(&self, target: Target) -> bool {
+        self.0.contains_key(&target)
+    }
+
+    pub(super) fn say(&mut self, target: Target, keys: CommandStyle) {
+        self.0.insert(target, keys);
+    }
+
+    /// Whether the functions of this target would keep the rules, if these keys came
+    /// to what has been said so far.
+    pub(super) fn may_say(&self, target: Target, keys: &CommandStyle) -> Result<(), Unsuitable> {
+        let Target::Function(name) = target else {
+            // What a function's own name says can still mend it.
+            return Ok(());
+        };
+        let mut layer = self.clone();
+        layer.say(target, keys.clone());
+        registry::sites()
+            .into_iter()
+            .filter(|site| site.name() == name)
+            .try_for_each(|site| draft(core::slice::from_ref(&layer), site).map(drop))
+    }
+}
+
+/// A function that a change does not suit, and why.
+#[derive(Debug, PartialEq)]
+pub(super) struct Unsuitable {
+    pub(super) name: &'static str,
+    why: String,
+}
+
+impl fmt::Display for Unsuitable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.name, self.why)
+    }
+}
+
+/// What sources say, the later on top of the earlier, and what that makes of the
+/// functions that it changes.
+#[derive(Default)]
+pub(super) struct Checked {
+    layers: Vec<Layer>,
+    drafts: Vec<(&'static Site, Draft)>,
+}
+
+impl Checked {
+    /// What these layers are together, or which functions they do not suit.
+    pub(super) fn of(layers: Vec<Layer>) -> Result<Self, Vec<Unsuitable>> {
+        let drafts = drafts(&layers)?;
+        Ok(Self { layers, drafts })
+    }
+
+    /// The same with others on top.
+    pub(super) fn and(&self, on_top: &Self) -> Result<Self, Vec<Unsuitable>> {
+        Self::of(self.layers.iter().chain(&on_top.layers).cloned().collect())
+    }
+
+    /// The functions that are changed, and what becomes of their policies.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static Site, &Draft)> {
+        self.drafts.iter().map(|(site, draft)| (*site, draft))
+    }
+
+    /// What becomes of the policy of this function, if it is changed.
+    pub(super) fn draft(&self, site: &'static Site) -> Option<&Draft> {
+        self.all().find(|(changed, _)| core::ptr::eq(*changed, site)).map(|(_, draft)| draft)
+    }
+}
+
+/// What these layers make of the functions that they change.
+fn drafts(layers: &[Layer]) -> Result<Vec<(&'static Site, Draft)>, Vec<Unsuitable>> {
+    let mut drafts = Vec::new();
+    let mut unsuitable = Vec::new();
+    for site in registry::sites() {
+        match draft(layers, site) {
+            Ok(Some(draft)) => drafts.push((site, draft)),
+            Ok(None) => {}
+            Err(why) => unsuitable.push(why),
+        }
+    }
+    // Functions of the same name are mostly wrong in the same way.
+    unsuitable.dedup();
+    if unsuitable.is_empty() { Ok(drafts) } else { Err(unsuitable) }
+}
+
+/// What these layers make of a function; `None`: nothing.
+fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuitable> {
+    let Some(compiled) = site.compiled() else { return Ok(None) };
+    let name = site.name();
+    let unsuitable = |why: String| Unsuitable { name, why };
+    let mut draft = Draft::of(*compiled);
+    // What the uppermost source says of this function by its name. Only that may be in
+    // vain: under it lies what was judged already, and `"*"` is not meant for this one.
+    let mut own = Fields::NONE;
+    for layer in layers {
+        own = Fields::NONE;
+        if let Some(keys) = layer.0.get(&Target::Every) {
+            let keys = keys.as_far_as_in(&draft.policy());
+            keys.write_to(&mut draft).map_err(|why| unsuitable(why.to_string()))?;
+        }
+        if let Some(keys) = layer.0.get(&Target::Function(name)) {
+            if let Some(bound) = keys.bound_beyond(compiled) {
+                return Err(unsuitable(format!(
+                    "there is no `{bound}` in its #[retry], and only one that is there can be changed: \
+                     what watches over it is compiled into the function"
+                )));
+            }
+            let mut alone = Draft::of(draft.policy());
+            keys.write_to(&mut alone).map_err(|why| unsuitable(why.to_string()))?;
+            own = alone.written();
+            keys.write_to(&mut draft).map_err(|why| unsuitable(why.to_string()))?;
+        }
+    }
+    if draft.written() == Fields::NONE {
+        return Ok(None);
+    }
+    judge(&draft, own, compiled).map_err(unsuitable)?;
+    Ok(Some(draft))
+}
+
+/// Whether the policy keeps the rules, of which `written` may be in vain. A rule that
+/// the compiled one breaks does not go for this function: it has a `retry_after`, which
+/// nobody sees from here. And whoever wants fewer attempts does not care how many
+/// delays are compiled.
+pub(super) fn judge(draft: &Draft, written: Fields, compiled: &Policy) -> Result<(), String> {
+    let mut spared = Rules::broken_by_policy(compiled, Fields::NONE);
+    if !written.contains(Field::Backoff) {
+        spared = spared.with(Rule::CustomDelaysUnused);
+    }
+    draft.judge(written, spared).map(drop).map_err(|why| why.to_string())
+}

@@ -1,0 +1,149 @@
+//! Whom changes are for, and which keys they have, by the words that stand there.
+
+use retry_policy::file::KEYS;
+use retry_policy::suggest::{nearest, or_else};
+
+use crate::registry;
+
+/// Whom a change is for. All come before each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    /// `"*"`.
+    Every,
+    /// The functions of this name, which exist.
+    Function(&'static str),
+}
+
+impl Target {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Every => "*",
+            Self::Function(name) => name,
+        }
+    }
+
+    /// All that can be meant, functions that cannot be changed included.
+    pub(super) fn all() -> Vec<Self> {
+        let mut all = vec![Self::Every];
+        all.extend(registry::sites().into_iter().map(|site| Self::Function(site.name())));
+        // Sorted by name.
+        all.dedup();
+        all
+    }
+
+    /// Whom `word` means.
+    pub(super) fn by(word: &str) -> Result<Self, String> {
+        let all = Self::all();
+        match all.iter().find(|target| target.name() == word) {
+            Some(target) => target.changeable(),
+            // All but `"*"`, which nobody misspells.
+            None => {
+                let names: Vec<_> = all.iter().skip(1).map(|target| target.name()).collect();
+                Err(unknown_function(word, &names))
+            }
+        }
+    }
+
+    /// Whether its policy can be changed by name.
+    pub(super) fn changeable(self) -> Result<Self, String> {
+        let Self::Function(name) = self else { return Ok(self) };
+        let mut named = registry::sites().into_iter().filter(|site| site.name() == name);
+        if named.any(|site| site.compiled().is_none()) {
+            return Err(format!(
+                "the policy of `{name}` speaks of `Self`, of a generic parameter or of a constant of one \
+                 letter, so it may not be one policy that could be changed by name"
+            ));
+        }
+        Ok(self)
+    }
+}
+
+fn unknown_function(word: &str, names: &[&str]) -> String {
+    /// More are no help to someone who looks for one.
+    const SHORT: usize = 12;
+
+    if names.is_empty() {
+        return format!(
+            "unknown function `{word}`: no function with #[retry] is linked into this program"
+        );
+    }
+    // `billing.fetch` may be meant for `shop::billing::fetch`.
+    let dotted = |text: &str| text.replace("::", ".");
+    let wanted = dotted(word);
+    let ends_so =
+        |name: &&&str| dotted(name).strip_suffix(&wanted).is_some_and(|path| path.ends_with('.'));
+    let meant =
+        names.iter().find(ends_so).copied().or_else(|| nearest(word, names.iter().copied()));
+    let known = if names.len() <= SHORT {
+        format!("the functions with #[retry] are {}", listed(names))
+    } else {
+        format!("`retry_runtime::sites()` lists the {} functions with #[retry]", names.len())
+    };
+    format!("unknown function `{word}`{}{known}", or_else(meant))
+}
+
+/// Options of the attribute that are code, and no part of a policy.
+const CODE: &[&str] =
+    &["retry_on", "abort_on", "retry_after", "breaker", "quota", "on_failure", "on_retry"];
+
+/// The key that is meant by a word that is none.
+pub(super) fn nearest_key(word: &str) -> Option<&'static str> {
+    if CODE.contains(&word) { None } else { nearest(word, KEYS.iter().copied()) }
+}
+
+/// The key that `word` is.
+pub(super) fn key(word: &str) -> Result<&'static str, String> {
+    if let Some(key) = KEYS.iter().find(|key| **key == word) {
+        return Ok(key);
+    }
+    if CODE.contains(&word) {
+        return Err(format!(
+            "`{word}` cannot be changed while the program runs: it is compiled into the function; \
+             what can be changed is {}",
+            listed(KEYS)
+        ));
+    }
+    let meant = or_else(nearest_key(word));
+    Err(format!("unknown key `{word}`{meant}the keys are {}", listed(KEYS)))
+}
+
+/// `` `a`, `b` ``
+pub(super) fn listed(words: &[&str]) -> String {
+    format!("`{}`", words.join("`, `"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unknown_function;
+
+    #[test]
+    fn a_name_without_its_beginning_is_understood_however_it_is_divided() {
+        for word in ["pay", "shop.pay", "shop::pay"] {
+            let told = unknown_function(word, &["shop::order", "acme::shop::pay", "shop.paying"]);
+            assert!(told.contains("did you mean `acme::shop::pay`?"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_function_that_nobody_knows_is_told_of_those_that_there_are() {
+        let few = ["shop::order", "shop::pay"];
+        assert_eq!(
+            unknown_function("pay", &few),
+            "unknown function `pay`: did you mean `shop::pay`? \
+             the functions with #[retry] are `shop::order`, `shop::pay`"
+        );
+        assert_eq!(
+            unknown_function("stock", &few),
+            "unknown function `stock`; the functions with #[retry] are `shop::order`, `shop::pay`"
+        );
+        assert_eq!(
+            unknown_function("shop::ordr", &["shop::order"; 13]),
+            "unknown function `shop::ordr`: did you mean `shop::order`? \
+             `retry_runtime::sites()` lists the 13 functions with #[retry]"
+        );
+        assert_eq!(
+            unknown_function("pay", &[]),
+            "unknown function `pay`: no function with #[retry] is linked into this program"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! Overrides from any format of serde. Each mistake is raised where it stands, so that
+//! readers that know lines say which.
+
+use core::fmt;
+
+use retry_policy::file::CommandStyle;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::error::OverridesError;
+use super::layer::{Checked, Layer};
+use super::names::{self, Target};
+
+/// Reads them, and checks them.
+pub(super) fn checked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Checked, D::Error> {
+    deserializer.deserialize_map(Whole)
+}
+
+/// Names, each with its keys.
+struct Whole;
+
+impl<'de> Visitor<'de> for Whole {
+    type Value = Checked;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a map of functions, each a map of what is to be changed, such as { attempts: 2 }",
+        )
+    }
+
+    /// A file in which everything is commented out.
+    fn visit_unit<E: Error>(self) -> Result<Checked, E> {
+        Ok(Checked::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Checked, A::Error> {
+        let mut layer = Layer::default();
+        while let Some(target) = map.next_key_seed(Name { layer: &layer })? {
+            let keys = map.next_value_seed(Keys { target, layer: &layer })?;
+            layer.say(target, keys);
+        }
+        // Mostly of `"*"`, and then of many functions: one line is what a reader shows.
+        Checked::of(vec![layer]).map_err(|unsuitable| match &unsuitable[..] {
+            [first, others @ ..] if !others.is_empty() => A::Error::custom(format_args!(
+                "{first}; and {} more, of other functions",
+                others.len()
+            )),
+            all => A::Error::custom(OverridesError::of_functions(all)),
+        })
+    }
+}
+
+/// Whom the next keys are for.
+struct Name<'a> {
+    layer: &'a Layer,
+}
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Target;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Target, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Target;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a function with #[retry], or \"*\"")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<Target, E> {
+        let target = Target::by(word).map_err(E::custom)?;
+        if self.layer.says(target) {
+            return Err(E::custom(format_args!("`{word}` stands here twice: keep one")));
+        }
+        Ok(target)
+    }
+}
+
+/// What is to be changed, judged as soon as it has been read.
+struct Keys<'a> {
+    target: Target,
+    layer: &'a Layer,
+}
+
+impl<'de> DeserializeSeed<'de> for Keys<'_> {
+    type Value = CommandStyle;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CommandStyle, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys<'_> {
+    type Value = CommandStyle;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of what is to be changed, such as { attempts: 2 }")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CommandStyle, A::Error> {
+        let keys = CommandStyle::deserialize(MapAccessDeserializer::new(KnownKeys(map)))?;
+        self.layer.may_say(self.target, &keys).map_err(A::Error::custom)?;
+        Ok(keys)
+    }
+}
+
+/// A map that refuses keys which cannot be changed, in our own words.
+struct KnownKeys<A>(A);
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for KnownKeys<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        self.0.next_key_seed(KnownKey(seed))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.0.next_value_seed(seed)
+    }
+}
+
+struct KnownKey<K>(K);
+
+impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for KnownKey<K> {
+    type Value = K::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de, K: DeserializeSeed<'de>> Visitor<'de> for KnownKey<K> {
+    type Value = K::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key, such as `attempts`")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<K::Value, E> {
+        let key = names::key(word).map_err(E::custom)?;
+        self.0.deserialize(key.into_deserializer())
+    }
+}

@@ -1,0 +1,265 @@
+//! Changes whose values are texts as a person writes them: `2`, `true`, `500ms`,
+//! `linear(increment = 2s)`.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use retry_policy::file::CommandStyle;
+use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
+use serde::de::{Error as _, IntoDeserializer, Visitor};
+use serde::{Deserialize as _, Deserializer, forward_to_deserialize_any};
+
+use super::error::OverridesError;
+use super::layer::{Checked, Layer, Unsuitable};
+use super::names::{self, Target};
+
+/// One key of one function, as it was written.
+pub(super) struct Written {
+    pub(super) target: Target,
+    pub(super) key: &'static str,
+    pub(super) value: String,
+    /// Where, if it has a place of its own.
+    pub(super) variable: Option<String>,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.variable {
+            Some(variable) => write!(f, "`{variable}`"),
+            None => write!(f, "`{}` of `{}`", self.key, self.target.name()),
+        }
+    }
+}
+
+/// By function, key and value.
+pub(super) fn changes<N, K, V>(
+    changes: impl IntoIterator<Item = (N, K, V)>,
+) -> Result<Checked, OverridesError>
+where
+    N: AsRef<str>,
+    K: AsRef<str>,
+    V: AsRef<str>,
+{
+    let mut mistakes = Vec::new();
+    let mut all = Vec::new();
+    for (name, key, value) in changes {
+        match (Target::by(name.as_ref()), names::key(key.as_ref())) {
+            (Ok(target), Ok(key)) => {
+                let value = value.as_ref().to_owned();
+                all.push(Written { target, key, value, variable: None });
+            }
+            (target, key) => {
+                let key = key.err().map(|why| format!("`{}`: {why}", name.as_ref()));
+                mistakes.extend(target.err().into_iter().chain(key));
+            }
+        }
+    }
+    checked(&all, mistakes)
+}
+
+/// What was written, if there are no `mistakes` in it already.
+pub(super) fn checked(
+    all: &[Written],
+    mut mistakes: Vec<String>,
+) -> Result<Checked, OverridesError> {
+    let mut by_target = BTreeMap::<Target, Vec<&Written>>::new();
+    for written in all {
+        // By itself first: so each value that cannot be read is reported.
+        match keys(&[written]) {
+            Ok(_) => by_target.entry(written.target).or_default().push(written),
+            Err(why) => mistakes.push(format!("{written}: {why}")),
+        }
+    }
+    let mut layer = Layer::default();
+    for (target, written) in by_target {
+        match keys(&written) {
+            Ok(keys) => layer.say(target, keys),
+            Err(_) => mistakes.extend(said_twice(&written)),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(OverridesError::of(mistakes));
+    }
+    Checked::of(vec![layer]).map_err(|unsuitable| {
+        let with_variables = |name: &str| {
+            let about = |written: &&Written| {
+                written.variable.is_some() && [name, "*"].contains(&written.target.name())
+            };
+            places(&all.iter().filter(about).collect::<Vec<_>>())
+        };
+        let complaint = |why: &Unsuitable| match with_variables(why.name) {
+            places if places.is_empty() => why.to_string(),
+            places => format!("{places}: {why}"),
+        };
+        OverridesError::of(unsuitable.iter().map(complaint).collect())
+    })
+}
+
+/// Each can be read alone, but not all of them together: a key stands there twice, or
+/// under both of its names.
+fn said_twice(written: &[&Written]) -> Vec<String> {
+    let mut twice = Vec::new();
+    for (i, first) in written.iter().enumerate() {
+        let same = written[i + 1..].iter().filter(|second| keys(&[first, second]).is_err());
+        twice.extend(
+            same.map(|second| format!("{first} and {second} say the same twice: keep one")),
+        );
+    }
+    twice
+}
+
+fn places(written: &[&Written]) -> String {
+    written.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What these are together, read by the same keys as in a file.
+fn keys(written: &[&Written]) -> Result<CommandStyle, String> {
+    let entries = written.iter().map(|written| (written.key, Text(&written.value)));
+    CommandStyle::deserialize(MapDeserializer::new(entries)).map_err(|why| in_words_of_a_text(&why))
+}
+
+/// A file is told to write what cannot stand in a text.
+fn in_words_of_a_text(complaint: &Error) -> String {
+    complaint
+        .to_string()
+        .replace("linear: { increment: \"2s\" }", "linear(increment = 2s)")
+        .replace("custom: { delays: [\"500ms\", \"1s\"] }", "custom(500ms, 1s)")
+}
+
+/// A value.
+#[derive(Clone, Copy)]
+struct Text<'a>(&'a str);
+
+impl IntoDeserializer<'_> for Text<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Text<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let text = self.0.trim();
+        // Not `inf` and `nan`, which are read as numbers too.
+        let number = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+        match (text, text.strip_suffix(')').and_then(|text| text.split_once('('))) {
+            ("true", _) => visitor.visit_bool(true),
+            ("false", _) => visitor.visit_bool(false),
+            (_, Some((name, settings))) => {
+                let curve = [(name.trim(), Settings(settings))];
+                visitor.visit_map(MapDeserializer::new(curve.into_iter()))
+            }
+            _ if !number => visitor.visit_str(text),
+            _ => {
+                if let Ok(number) = text.parse::<u64>() {
+                    visitor.visit_u64(number)
+                } else if let Ok(number) = text.parse::<i64>() {
+                    visitor.visit_i64(number)
+                } else if let Ok(number) = text.parse::<f64>() {
+                    visitor.visit_f64(number)
+                } else {
+                    visitor.visit_str(text)
+                }
+            }
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0.trim().parse() {
+            Ok(number) => visitor.visit_f64(number),
+            Err(_) => Err(Error::custom(format_args!("\"{}\": expected a number", self.0))),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 char str string bytes byte_buf unit
+        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// What stands in the parentheses behind a curve's name: `increment = 2s`, or delays.
+#[derive(Clone, Copy)]
+struct Settings<'a>(&'a str);
+
+impl<'a> Settings<'a> {
+    fn each(self) -> impl Iterator<Item = &'a str> {
+        self.0.split(',').map(str::trim).filter(|setting| !setting.is_empty())
+    }
+}
+
+impl IntoDeserializer<'_> for Settings<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Settings<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let named: Option<Vec<_>> = self.each().map(|setting| setting.split_once('=')).collect();
+        match named {
+            Some(named) => {
+                let named = named.into_iter().map(|(name, value)| (name.trim(), unquoted(value)));
+                visitor.visit_map(MapDeserializer::new(named))
+            }
+            None => visitor.visit_map(MapDeserializer::new([("delays", Delays(self))].into_iter())),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// A list of delays.
+#[derive(Clone, Copy)]
+struct Delays<'a>(Settings<'a>);
+
+impl<'a> IntoDeserializer<'_> for Delays<'a> {
+    type Deserializer = Listed<SeqDeserializer<std::vec::IntoIter<Text<'a>>, Error>>;
+
+    fn into_deserializer(self) -> Self::Deserializer {
+        let delays: Vec<_> = self.0.each().map(unquoted).collect();
+        Listed(SeqDeserializer::new(delays.into_iter()))
+    }
+}
+
+/// A sequence that is there, where one may be missing.
+struct Listed<S>(S);
+
+impl<'de, S: Deserializer<'de, Error = Error>> Deserializer<'de> for Listed<S> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.0.deserialize_any(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// Quotes may stand around a duration, as they do in the attribute.
+fn unquoted(text: &str) -> Text<'_> {
+    Text(text.trim().trim_matches('"'))
+}

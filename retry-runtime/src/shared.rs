@@ -1,0 +1,54 @@
+//! [`Shared`]: a breaker or a quota that several calls hold.
+
+use std::sync::Arc;
+
+/// A breaker or a quota that calls share: a `static`, or an [`Arc`].
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Retrier};
+/// use std::sync::Arc;
+///
+/// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+///
+/// let by_static = Retrier::new(Policy::new()).breaker(&DB);
+/// let own = Arc::new(CircuitBreaker::new("mine", BreakerConfig::new()));
+/// let by_arc = Retrier::new(Policy::new()).breaker(own);
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Shared<T: 'static> {
+    /// Shared by the whole program.
+    Static(&'static T),
+    /// Shared by those who hold it.
+    Counted(Arc<T>),
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Static(shared) => Self::Static(shared),
+            Self::Counted(shared) => Self::Counted(Arc::clone(shared)),
+        }
+    }
+}
+
+impl<T> From<&'static T> for Shared<T> {
+    fn from(shared: &'static T) -> Self {
+        Self::Static(shared)
+    }
+}
+
+impl<T> From<Arc<T>> for Shared<T> {
+    fn from(shared: Arc<T>) -> Self {
+        Self::Counted(shared)
+    }
+}
+
+impl<T> AsRef<T> for Shared<T> {
+    fn as_ref(&self) -> &T {
+        match self {
+            Self::Static(shared) => shared,
+            Self::Counted(shared) => shared,
+        }
+    }
+}

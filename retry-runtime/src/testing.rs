@@ -1,0 +1,479 @@
+#![doc = include_str!("testing.md")]
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+#[cfg(feature = "macros")]
+use core::any::Any;
+#[cfg(feature = "macros")]
+use retry_policy::suggest;
+
+use crate::breaker::CircuitBreaker;
+#[cfg(feature = "macros")]
+use crate::kit::inject::{Failure, Plan};
+use crate::kit::{Entered, Kit};
+use crate::lends;
+use crate::quota::RetryQuota;
+#[cfg(feature = "macros")]
+use crate::registry::sites;
+#[cfg(feature = "macros")]
+use crate::site::Site;
+use crate::sync::Arc;
+
+pub use crate::kit::{Became, Recorded};
+
+/// Begins a test: from here on calls on this thread obey what it sets up, until the
+/// guard is dropped.
+///
+/// Inside another one, that one is interrupted, and goes on at the end of this.
+///
+/// ```
+/// use retry_runtime::{retry, testing};
+///
+/// #[retry(attempts = 3, name = "doc.start")]
+/// fn fetch() -> Result<u32, String> {
+///     Ok(7)
+/// }
+///
+/// let retries = testing::start();
+/// assert_eq!(fetch(), Ok(7));
+/// assert_eq!(retries.attempts("doc.start").len(), 1);
+/// ```
+pub fn start() -> Testing {
+    Testing { entered: Entered::new(Arc::default()) }
+}
+
+/// A test under way; made by [`start`]. The [module](self) tells how to use it.
+///
+/// It stays on the thread that has started it. To call what is tested from
+/// other threads, wrap that by [`scope`](Self::scope) or [`scope_sync`](Self::scope_sync).
+#[derive(Debug)]
+#[must_use = "a test is over when its guard is dropped: `let retries = start();`, and not `let _ = start();`"]
+pub struct Testing {
+    entered: Entered,
+}
+
+impl Testing {
+    fn kit(&self) -> &Arc<Kit> {
+        self.entered.kit()
+    }
+
+    /// Draws all jitter of this test from `seed`: the same seed, the same waits, as long
+    /// as failures happen in the same order. Each call begins anew.
+    ///
+    /// What is drawn may change with the version of this library, and with the platform.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, testing};
+    ///
+    /// #[retry(attempts = 4, jitter = full, name = "doc.seed")]
+    /// fn fail() -> Result<(), String> {
+    ///     Err("no".to_owned())
+    /// }
+    ///
+    /// let waits = || {
+    ///     let retries = testing::start();
+    ///     retries.seed(42).skip_waits();
+    ///     let _ = fail();
+    ///     retries.waits("doc.seed")
+    /// };
+    /// assert_eq!(waits(), waits());
+    /// ```
+    pub fn seed(&self, seed: u64) -> &Self {
+        self.kit().seed(seed);
+        self
+    }
+
+    /// Lets waits end at once, of async functions and of others.
+    ///
+    /// All else is as if they had been slept: they are recorded, and count against the
+    /// budget and the deadline of their call. But the clock does not move: what else
+    /// depends on the time that has passed, such as an open breaker, wants tokio's
+    /// paused clock instead.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, testing};
+    /// use std::time::Duration;
+    ///
+    /// #[retry(attempts = 3, name = "doc.skip_waits")]
+    /// fn fail() -> Result<(), String> {
+    ///     Err("no".to_owned())
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// let _ = fail();
+    /// assert_eq!(retries.waits("doc.skip_waits"), [Duration::from_secs(1), Duration::from_secs(2)]);
+    /// ```
+    pub fn skip_waits(&self) -> &Self {
+        self.kit().skip_waits();
+        self
+    }
+
+    /// What has become of the attempts of the function, or the retrier, of this name, in
+    /// the order in which they ended.
+    ///
+    /// Of a call that is cancelled the attempt under way is missing. Calls that
+    /// run at the same time stand in one list.
+    ///
+    /// ```
+    /// use retry_runtime::testing::{self, Became};
+    /// use retry_runtime::{Policy, Retrier};
+    /// use std::time::Duration;
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// let mut calls = 0;
+    /// let result = Retrier::new(Policy::new()).name("doc.attempts").run_sync(|| {
+    ///     calls += 1;
+    ///     if calls < 2 { Err("busy") } else { Ok(calls) }
+    /// });
+    /// assert_eq!(result.unwrap(), 2);
+    ///
+    /// let attempts = retries.attempts("doc.attempts");
+    /// let (wait, error) = (Duration::from_secs(1), "busy".to_owned());
+    /// assert_eq!(attempts[0].became, Became::Retried { wait, error });
+    /// assert_eq!(attempts[1].became, Became::Succeeded);
+    /// ```
+    ///
+    /// # Panics
+    /// If nothing of this name has run, and it is the last part of the name of an
+    /// annotated function: that one is to be written out, as in `shop::billing::fetch`.
+    #[track_caller]
+    pub fn attempts(&self, name: &str) -> Vec<Recorded> {
+        let attempts = self.kit().seen(name);
+        #[cfg(feature = "macros")]
+        if let (true, None, Some(meant)) = (attempts.is_empty(), site(name), ending_in(name)) {
+            panic!("nothing is named `{name}`: did you mean `{meant}`?");
+        }
+        attempts
+    }
+
+    /// How many calls of this name have ended.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, testing};
+    /// let retries = testing::start();
+    /// let retrier = Retrier::new(Policy::new()).name("doc.calls");
+    /// let _ = retrier.run_sync(|| Ok::<_, String>(7));
+    /// assert_eq!(retries.calls("doc.calls"), 1);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`attempts`](Self::attempts).
+    #[track_caller]
+    pub fn calls(&self, name: &str) -> usize {
+        self.attempts(name).iter().filter(|attempt| attempt.is_last()).count()
+    }
+
+    /// The waits between the attempts of this name, slept or skipped.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, testing};
+    /// # use std::time::Duration;
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// let _ = Retrier::new(Policy::new()).name("doc.waits").run_sync(|| Err::<(), _>("no"));
+    /// assert_eq!(retries.waits("doc.waits"), [Duration::from_secs(1), Duration::from_secs(2)]);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`attempts`](Self::attempts).
+    #[track_caller]
+    pub fn waits(&self, name: &str) -> Vec<Duration> {
+        self.attempts(name).iter().filter_map(Recorded::wait).collect()
+    }
+
+    /// This test's own instance of a breaker that the whole program shares: what calls
+    /// use here in its place.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker, RetryError, State, retry, testing};
+    ///
+    /// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+    ///
+    /// #[retry(breaker = DB)]
+    /// fn query() -> Result<u32, RetryError<String>> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.breaker(&DB).force_open();
+    /// assert!(query().is_err());
+    /// assert_eq!(DB.state(), State::Closed, "for the rest of the program");
+    /// ```
+    pub fn breaker(&self, shared: &'static CircuitBreaker) -> &'static CircuitBreaker {
+        lends::own_breaker_of(self.kit(), shared)
+    }
+
+    /// The same for a quota.
+    ///
+    /// ```
+    /// use retry_runtime::{QuotaConfig, RetryQuota, retry, testing};
+    ///
+    /// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+    ///
+    /// #[retry(quota = OUTBOUND, attempts = 3)]
+    /// fn fail() -> Result<(), String> {
+    ///     Err("no".to_owned())
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// let _ = fail();
+    /// assert_eq!(retries.quota(&OUTBOUND).available(), 490);
+    /// assert_eq!(OUTBOUND.available(), 500, "for the rest of the program");
+    /// ```
+    pub fn quota(&self, shared: &'static RetryQuota) -> &'static RetryQuota {
+        lends::own_quota_of(self.kit(), shared)
+    }
+
+    /// Carries this test along with a future, to whatever thread polls it: around what
+    /// is given to `tokio::spawn` on a runtime of several threads.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, testing};
+    ///
+    /// #[retry(attempts = 3, name = "doc.scope")]
+    /// async fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+    /// # async fn main() {
+    /// let retries = testing::start();
+    /// let task = tokio::spawn(retries.scope(fetch()));
+    /// assert_eq!(task.await.unwrap(), Ok(7));
+    /// assert_eq!(retries.calls("doc.scope"), 1);
+    /// # }
+    /// ```
+    pub fn scope<F: Future>(&self, future: F) -> Scoped<F> {
+        Scoped { future, kit: Arc::clone(self.kit()) }
+    }
+
+    /// The same for a closure: around what is given to `std::thread::spawn` or
+    /// `tokio::task::spawn_blocking`.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, testing};
+    ///
+    /// #[retry(attempts = 3, name = "doc.scope_sync")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// let thread = std::thread::spawn(retries.scope_sync(fetch));
+    /// assert_eq!(thread.join().unwrap(), Ok(7));
+    /// assert_eq!(retries.calls("doc.scope_sync"), 1);
+    /// ```
+    pub fn scope_sync<R, F: FnOnce() -> R>(&self, f: F) -> impl FnOnce() -> R + use<R, F> {
+        let kit = Arc::clone(self.kit());
+        move || {
+            let _entered = Entered::new(kit);
+            f()
+        }
+    }
+}
+
+#[cfg(feature = "macros")]
+impl Testing {
+    /// Lets the next `times` attempts of the annotated function of this name fail with
+    /// what `error` makes, without running its body. Everything else happens as if the
+    /// body had failed: matchers, breaker, waits, events.
+    ///
+    /// Failures that are planned for one name follow each other. `error` makes exactly
+    /// the function's error type; the `E` inside, where it returns `RetryError<E>`.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, testing};
+    /// use std::io::{Error, ErrorKind};
+    ///
+    /// #[retry(attempts = 3, retry_on = [network], name = "doc.fail")]
+    /// fn fetch() -> Result<u32, Error> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// retries.fail("doc.fail", 2, || Error::from(ErrorKind::ConnectionRefused));
+    /// assert_eq!(fetch().unwrap(), 7);
+    /// assert_eq!(retries.attempts("doc.fail").len(), 3);
+    /// ```
+    ///
+    /// # Panics
+    /// If no annotated function has this name. The attempt panics if that is not the
+    /// type of its error, and if it cannot be made to fail: see
+    /// [what can](self#what-can-be-made-to-fail).
+    #[track_caller]
+    pub fn fail<E: Any>(
+        &self,
+        name: &str,
+        times: u32,
+        error: impl Fn() -> E + Send + Sync + 'static,
+    ) -> &Self {
+        self.plan(name, Failure::of(error), Some(times))
+    }
+
+    /// The same for all attempts that come.
+    ///
+    /// ```
+    /// # use retry_runtime::{retry, testing};
+    /// #[retry(attempts = 3, name = "doc.fail_always")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// retries.fail_always("doc.fail_always", || "no".to_owned());
+    /// assert_eq!(fetch(), Err("no".to_owned()));
+    /// ```
+    ///
+    /// # Panics
+    /// As [`fail`](Self::fail).
+    #[track_caller]
+    pub fn fail_always<E: Any>(
+        &self,
+        name: &str,
+        error: impl Fn() -> E + Send + Sync + 'static,
+    ) -> &Self {
+        self.plan(name, Failure::of(error), None)
+    }
+
+    /// Lets the next `times` attempts of a function that returns an `Option` be `None`.
+    ///
+    /// ```
+    /// # use retry_runtime::{retry, testing};
+    /// #[retry(attempts = 3, name = "doc.miss")]
+    /// fn find() -> Option<u32> {
+    ///     Some(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// retries.miss("doc.miss", 2);
+    /// assert_eq!(find(), Some(7));
+    /// assert_eq!(retries.attempts("doc.miss").len(), 3);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`fail`](Self::fail).
+    #[track_caller]
+    pub fn miss(&self, name: &str, times: u32) -> &Self {
+        self.plan(name, Failure::Missing, Some(times))
+    }
+
+    /// The same for all attempts that come.
+    ///
+    /// ```
+    /// # use retry_runtime::{retry, testing};
+    /// # #[retry(attempts = 3, name = "doc.miss_always")]
+    /// # fn find() -> Option<u32> {
+    /// #     Some(7)
+    /// # }
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// retries.miss_always("doc.miss_always");
+    /// assert_eq!(find(), None);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`fail`](Self::fail).
+    #[track_caller]
+    pub fn miss_always(&self, name: &str) -> &Self {
+        self.plan(name, Failure::Missing, None)
+    }
+
+    #[track_caller]
+    fn plan(&self, name: &str, failure: Failure, times: Option<u32>) -> &Self {
+        self.kit().plan(known(name).name(), Plan { failure, times });
+        self
+    }
+
+    /// This test's own instance of the breaker that a function has in place:
+    /// `breaker(…)`.
+    ///
+    /// ```
+    /// use retry_runtime::{RetryError, retry, testing};
+    ///
+    /// #[retry(breaker(failure_threshold = 2), name = "doc.breaker_of")]
+    /// fn query() -> Result<u32, RetryError<String>> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.breaker_of("doc.breaker_of").force_open();
+    /// assert!(query().is_err());
+    /// ```
+    ///
+    /// # Panics
+    /// If no annotated function has this name, or that one has no breaker in place.
+    #[track_caller]
+    pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
+        let site = known(name);
+        let mut all = inventory::iter::<lends::InPlace>();
+        match all.find(|in_place| in_place.site.name() == site.name()) {
+            Some(in_place) => self.breaker(in_place.breaker),
+            None => panic!(
+                "the function `{name}` has no breaker in place: of one that functions share, ask \
+                 `breaker(&DB)`"
+            ),
+        }
+    }
+}
+
+/// The annotated function of this name.
+#[cfg(feature = "macros")]
+fn site(name: &str) -> Option<&'static Site> {
+    sites().into_iter().find(|site| site.name() == name)
+}
+
+/// The name of an annotated function whose last part is this.
+#[cfg(feature = "macros")]
+fn ending_in(part: &str) -> Option<&'static str> {
+    let is_it = |name: &str| name.rsplit_once("::").is_some_and(|(_, last)| last == part);
+    sites().into_iter().map(Site::name).find(|name| is_it(name))
+}
+
+/// The same, or a panic that tells which names there are.
+#[cfg(feature = "macros")]
+#[track_caller]
+fn known(name: &str) -> &'static Site {
+    site(name).unwrap_or_else(|| {
+        let names: Vec<&str> = sites().into_iter().map(Site::name).collect();
+        let meant = ending_in(name).or_else(|| suggest::nearest(name, names.iter().copied()));
+        panic!(
+            "no function with #[retry] that is linked into this program is named `{name}`{}{}",
+            suggest::or_else(meant),
+            if names.is_empty() {
+                "there is none".to_owned()
+            } else {
+                format!("there are {}", names.join(", "))
+            },
+        )
+    })
+}
+
+pin_project_lite::pin_project! {
+    /// A future that takes a test along; made by [`Testing::scope`].
+    #[derive(Debug)]
+    #[must_use = "a future does nothing until it is awaited"]
+    pub struct Scoped<F> {
+        #[pin]
+        future: F,
+        kit: Arc<Kit>,
+    }
+}
+
+impl<F: Future> Future for Scoped<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let _entered = Entered::new(Arc::clone(this.kit));
+        this.future.poll(cx)
+    }
+}

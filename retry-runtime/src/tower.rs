@@ -1,0 +1,59 @@
+//! [`RetryLayer`]: what a [`Retrier`](crate::Retrier) does, for the services of tower.
+//!
+//! A layer is made of a retrier, with all that it has: policy, matchers,
+//! breaker, quota, listeners. Calls through the layer are calls of that retrier.
+//!
+//! ```
+//! use retry_runtime::matchers::{network, rate_limit, server_error};
+//! use retry_runtime::tower::RetryLayer;
+//! use retry_runtime::{Policy, RetryError, Retrier};
+//! use tower::{ServiceBuilder, ServiceExt, service_fn};
+//!
+//! # #[derive(Clone)]
+//! # struct Get(&'static str);
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! # let client = service_fn(|Get(path): Get| async move { Ok::<_, std::io::Error>(path) });
+//! let retrier = Retrier::new(Policy::new().attempts(4))
+//!     .retry_on([network, server_error, rate_limit])
+//!     .name("catalogue");
+//!
+//! let service = ServiceBuilder::new()
+//!     .map_err(RetryError::boxed) // where a `Box<dyn Error + Send + Sync>` is wanted
+//!     .layer(RetryLayer::new(retrier))
+//!     .service(client);
+//! assert_eq!(service.oneshot(Get("/tea")).await?, "/tea");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Which requests are repeated
+//! Each, by its `Clone`. Whether the second one is harmless is not for a layer
+//! to know: [`RetryLayer::clone_request`] says which requests are sent once.
+//!
+//! # Which responses are failures
+//! None, until the layer is told: a "503 Service Unavailable" is an `Ok` to
+//! tower. [`RetryLayer::classify_response`] makes failures of responses, which
+//! the matchers then judge; [`RetryLayer::retry_response`] picks responses to
+//! be tried again. At the end the caller gets the last response itself.
+//!
+//! # What it costs
+//! A call that succeeds at once clones the service once and the request once,
+//! and makes one allocation, for its future. The request is not cloned for the
+//! last attempt that the policy allows; the service is not cloned for further
+//! attempts. Each of those asks the service whether it is ready before it is
+//! called, and `timeout` and `deadline` bound that wait as well. The wait before
+//! the first attempt is the caller's, as with any service.
+//!
+//! With a breaker or a deadline, which may end a call before it fails again, the
+//! last response is held until then, and with it what it owns: a connection,
+//! mostly. Without them it is dropped before the wait.
+
+mod judging;
+mod layer;
+mod requests;
+mod responses;
+mod service;
+
+pub use layer::RetryLayer;
+pub use service::{RetryFuture, RetryService};

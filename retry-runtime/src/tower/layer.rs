@@ -1,0 +1,186 @@
+//! [`RetryLayer`]: what makes services retry.
+
+use core::fmt;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use tower_layer::Layer;
+
+use super::RetryService;
+use super::judging::Judging;
+use super::requests::{By, ByClone};
+use super::responses::{AllSucceed, Classified, Picked};
+use crate::classify::Classify;
+use crate::retrier::{Everything, Retrier};
+
+/// Makes a [`RetryService`] of a service: by one [`Retrier`], whose breaker and
+/// quota all services of this layer share.
+///
+/// `Kind` is inferred where the service is called. To store a service in a
+/// struct, box it (`tower::util::BoxCloneService`) or be generic over it.
+///
+/// ```
+/// use retry_runtime::tower::RetryLayer;
+/// use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Retrier};
+/// use tower::{Layer, Service, ServiceExt, service_fn};
+///
+/// static SHOP: CircuitBreaker = CircuitBreaker::new("shop", BreakerConfig::new());
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let layer = RetryLayer::new(Retrier::new(Policy::new()).breaker(&SHOP));
+/// let mut service = layer.layer(service_fn(|order: u32| async move {
+///     if order == 0 { Err("no such order") } else { Ok(order) }
+/// }));
+/// assert_eq!(service.ready().await.unwrap().call(7).await, Ok(7));
+/// assert_eq!(service.ready().await.unwrap().call(0).await.unwrap_err().attempts(), 3);
+/// # }
+/// ```
+#[must_use = "a layer does nothing until it is put on a service"]
+pub struct RetryLayer<M = Everything, Kind = (), R = AllSucceed, C = ByClone> {
+    pub(super) retrier: Retrier<Judging<M, R>>,
+    pub(super) requests: Arc<C>,
+    kind: PhantomData<fn() -> Kind>,
+}
+
+impl<M, Kind> RetryLayer<M, Kind> {
+    /// Retries errors as `retrier` does.
+    pub fn new(retrier: Retrier<M>) -> Self {
+        let retrier = retrier.with(|matchers| Judging {
+            matchers: Arc::new(matchers),
+            responses: Arc::new(AllSucceed),
+        });
+        Self { retrier, requests: Arc::new(ByClone), kind: PhantomData }
+    }
+}
+
+impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
+    /// Makes failures of responses: `classify` gives what is wrong with one, and
+    /// `None` for a success.
+    ///
+    /// The retrier's `retry_on` and `abort_on` match that as they match an
+    /// error, by its [`Classify`] and its text; a retrier with neither, or with
+    /// `when`, which is about errors, retries it. [`Classify::retry_after`] gives
+    /// the wait, and the breaker hears of it. Listeners hear of no error, as with
+    /// `ok(…)` in the attribute.
+    ///
+    /// With the feature `http`, `StatusError::of` is what to pass:
+    ///
+    #[cfg_attr(feature = "http", doc = "```")]
+    #[cfg_attr(not(feature = "http"), doc = "```ignore")]
+    /// use http::{Request, Response};
+    /// use retry_runtime::http::StatusError;
+    /// use retry_runtime::matchers::{network, rate_limit, server_error};
+    /// use retry_runtime::tower::RetryLayer;
+    /// use retry_runtime::{Policy, Retrier};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// # let client = service_fn(|_: Request<()>| async { Ok::<_, std::io::Error>(Response::builder().status(404).body(()).unwrap()) });
+    /// let retrier = Retrier::new(Policy::new()).retry_on([network, server_error, rate_limit]);
+    /// let service = RetryLayer::new(retrier)
+    ///     .classify_response(StatusError::of)
+    ///     .layer(client);
+    /// let response = service.oneshot(Request::new(())).await.unwrap();
+    /// assert_eq!(response.status(), 404); // no failure that is retried
+    /// # }
+    /// ```
+    pub fn classify_response<T, X, F>(self, classify: F) -> RetryLayer<M, Kind, Classified<F>, C>
+    where
+        F: Fn(&T) -> Option<X>,
+        X: Classify + fmt::Display,
+    {
+        self.responses(Classified(classify))
+    }
+
+    /// Tries again what `failed` picks among the responses, whatever the
+    /// matchers say: `ok(…)` of the attribute. The breaker hears of it as a
+    /// failure.
+    ///
+    /// ```
+    /// use retry_runtime::tower::RetryLayer;
+    /// use retry_runtime::{Policy, Retrier};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let is_built = service_fn(|build: u64| async move { Ok::<_, std::io::Error>(build % 2 == 0) });
+    /// let service = RetryLayer::new(Retrier::new(Policy::new()))
+    ///     .retry_response(|done: &bool| !done)
+    ///     .layer(is_built);
+    /// // The last response, for want of a better one.
+    /// assert_eq!(service.oneshot(7).await.unwrap(), false);
+    /// # }
+    /// ```
+    pub fn retry_response<T, F>(self, failed: F) -> RetryLayer<M, Kind, Picked<F>, C>
+    where
+        F: Fn(&T) -> bool,
+    {
+        self.responses(Picked(failed))
+    }
+
+    fn responses<R>(self, responses: R) -> RetryLayer<M, Kind, R, C> {
+        let Self { retrier, requests, .. } = self;
+        let retrier = retrier
+            .with(|Judging { matchers, .. }| Judging { matchers, responses: Arc::new(responses) });
+        RetryLayer { retrier, requests, kind: PhantomData }
+    }
+}
+
+impl<M, Kind, R> RetryLayer<M, Kind, R> {
+    /// Makes the request of a further attempt by `clone`, and not by its
+    /// `Clone`. Where that gives `None`, the request is sent once: an order that
+    /// must not be placed twice, a body that is a stream.
+    ///
+    /// It is asked before each attempt but the last that the policy allows.
+    ///
+    /// ```
+    /// use retry_runtime::tower::RetryLayer;
+    /// use retry_runtime::{Policy, Retrier};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// enum Command { Read(u32), Write(u32, Vec<u8>) }
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let service = RetryLayer::new(Retrier::new(Policy::new()))
+    ///     .clone_request(|command: &Command| match command {
+    ///         Command::Read(at) => Some(Command::Read(*at)),
+    ///         Command::Write(..) => None,
+    ///     })
+    ///     .layer(service_fn(|_: Command| async { Err::<(), _>("down") }));
+    /// let error = service.clone().oneshot(Command::Read(1)).await.unwrap_err();
+    /// assert_eq!(error.attempts(), 3);
+    /// let error = service.oneshot(Command::Write(1, vec![])).await.unwrap_err();
+    /// assert_eq!(error.attempts(), 1);
+    /// # }
+    /// ```
+    pub fn clone_request<Q, F>(self, clone: F) -> RetryLayer<M, Kind, R, By<F>>
+    where
+        F: Fn(&Q) -> Option<Q>,
+    {
+        RetryLayer { retrier: self.retrier, requests: Arc::new(By(clone)), kind: PhantomData }
+    }
+}
+
+impl<S, M, Kind, R, C> Layer<S> for RetryLayer<M, Kind, R, C> {
+    type Service = RetryService<S, M, Kind, R, C>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        RetryService::new(inner, self.clone())
+    }
+}
+
+impl<M, Kind, R, C> Clone for RetryLayer<M, Kind, R, C> {
+    fn clone(&self) -> Self {
+        let Self { retrier, requests, .. } = self;
+        Self { retrier: retrier.clone(), requests: Arc::clone(requests), kind: PhantomData }
+    }
+}
+
+impl<M: fmt::Debug, Kind, R, C> fmt::Debug for RetryLayer<M, Kind, R, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryLayer").field("retrier", &self.retrier).finish_non_exhaustive()
+    }
+}

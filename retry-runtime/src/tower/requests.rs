@@ -1,0 +1,63 @@
+//! How a request is sent more than once.
+
+use core::fmt;
+
+/// How requests are sent again: by their `Clone`, or by a closure.
+#[diagnostic::on_unimplemented(
+    message = "a layer that retries has to send a request again, and `{Self}` does not clone a `{Q}`",
+    label = "this request is no `Clone`",
+    note = "say how it is cloned: `RetryLayer::clone_request(|request| …)`"
+)]
+pub trait Requests<Q> {
+    /// The same request once more; `None` where it must not be sent again.
+    fn again(&self, request: &Q) -> Option<Q>;
+}
+
+/// By the request's `Clone`: the default.
+#[derive(Clone, Copy, Debug)]
+pub struct ByClone;
+
+impl<Q: Clone> Requests<Q> for ByClone {
+    fn again(&self, request: &Q) -> Option<Q> {
+        Some(request.clone())
+    }
+}
+
+/// By a closure: [`RetryLayer::clone_request`](super::RetryLayer::clone_request).
+pub struct By<F>(pub(super) F);
+
+impl<F> fmt::Debug for By<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("By")
+    }
+}
+
+impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for By<F> {
+    fn again(&self, request: &Q) -> Option<Q> {
+        (self.0)(request)
+    }
+}
+
+/// The request of a call, for as long as it can be sent again.
+pub(super) struct Supply<'a, Q, C> {
+    left: Option<Q>,
+    requests: &'a C,
+}
+
+impl<'a, Q, C: Requests<Q>> Supply<'a, Q, C> {
+    pub(super) fn new(request: Q, requests: &'a C) -> Self {
+        Self { left: Some(request), requests }
+    }
+
+    /// What an attempt sends. The request itself is left for the next one, if
+    /// there may be one and a clone can be made.
+    pub(super) fn take(&mut self, more: bool) -> Option<Q> {
+        let clone = if more { self.requests.again(self.left.as_ref()?) } else { None };
+        clone.or_else(|| self.left.take())
+    }
+
+    /// Whether what was taken last cannot be sent again.
+    pub(super) fn is_spent(&self) -> bool {
+        self.left.is_none()
+    }
+}

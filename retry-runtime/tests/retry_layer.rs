@@ -1,0 +1,754 @@
+//! `RetryLayer` on virtual time: over services of the tests' own, and over a
+//! client of hyper that calls a server on loopback.
+#![allow(missing_docs, reason = "tests")]
+
+mod support;
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use retry_runtime::http::StatusError;
+use retry_runtime::matchers::{network, rate_limit, server_error, timeout};
+use retry_runtime::tower::{RetryLayer, RetryService};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryError, RetryEvent,
+    RetryQuota, State,
+};
+use tokio::time::{Instant, Sleep, sleep};
+use tower::util::{BoxCloneSyncService, service_fn};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt};
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// What a call of [`Shop`] comes to.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Sells,
+    Says(u16),
+    Asks(u16, u64),
+    Fails(&'static str),
+    Hangs,
+}
+
+use Deed::{Asks, Fails, Hangs, Says, Sells};
+
+/// What has happened to all clones of a [`Shop`] together.
+#[derive(Debug, Default)]
+struct Books {
+    script: Mutex<VecDeque<Deed>>,
+    // Before each time that it is ready, it is this long not.
+    opens_after: Mutex<VecDeque<Result<Duration, &'static str>>>,
+    calls: Mutex<Vec<Instant>>,
+    shops: AtomicUsize,
+    orders: AtomicUsize,
+}
+
+impl Books {
+    fn calls(&self) -> usize {
+        self.calls.lock().unwrap().len()
+    }
+
+    fn gaps(&self) -> Vec<Duration> {
+        self.calls.lock().unwrap().windows(2).map(|two| two[1] - two[0]).collect()
+    }
+
+    fn shops_cloned(&self) -> usize {
+        self.shops.load(Ordering::Relaxed)
+    }
+
+    fn orders_cloned(&self) -> usize {
+        self.orders.load(Ordering::Relaxed)
+    }
+
+    fn order(self: &Arc<Self>) -> Order {
+        Order(Arc::clone(self))
+    }
+}
+
+/// A service that is only ready when asked, and for one call, and insists on it.
+#[derive(Debug)]
+struct Shop {
+    books: Arc<Books>,
+    ready: bool,
+    opening: Option<Pin<Box<Sleep>>>,
+}
+
+impl Shop {
+    fn with(script: impl IntoIterator<Item = Deed>) -> Self {
+        let books = Books { script: Mutex::new(script.into_iter().collect()), ..Books::default() };
+        Self { books: Arc::new(books), ready: false, opening: None }
+    }
+
+    fn opening(self, after: impl IntoIterator<Item = Result<Duration, &'static str>>) -> Self {
+        self.books.opens_after.lock().unwrap().extend(after);
+        self
+    }
+}
+
+impl Clone for Shop {
+    fn clone(&self) -> Self {
+        self.books.shops.fetch_add(1, Ordering::Relaxed);
+        Self { books: Arc::clone(&self.books), ready: false, opening: None }
+    }
+}
+
+#[derive(Debug)]
+struct Order(Arc<Books>);
+
+impl Clone for Order {
+    fn clone(&self) -> Self {
+        self.0.orders.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Service<Order> for Shop {
+    type Response = Response<()>;
+    type Error = &'static str;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<()>, &'static str>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        if self.opening.is_none() {
+            match self.books.opens_after.lock().unwrap().pop_front() {
+                Some(Ok(after)) => self.opening = Some(Box::pin(sleep(after))),
+                Some(Err(error)) => return Poll::Ready(Err(error)),
+                None => {}
+            }
+        }
+        if let Some(opening) = &mut self.opening {
+            std::task::ready!(opening.as_mut().poll(cx));
+            self.opening = None;
+        }
+        self.ready = true;
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Order) -> Self::Future {
+        assert!(std::mem::take(&mut self.ready), "called without being ready");
+        self.books.calls.lock().unwrap().push(Instant::now());
+        let deed = self.books.script.lock().unwrap().pop_front().unwrap_or(Sells);
+        Box::pin(async move {
+            let response = |status| Response::builder().status(status);
+            match deed {
+                Sells => Ok(Response::new(())),
+                Says(status) => Ok(response(status).body(()).unwrap()),
+                Asks(status, secs) => {
+                    Ok(response(status).header("Retry-After", secs).body(()).unwrap())
+                }
+                Fails(error) => Err(error),
+                Hangs => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// Asks for readiness, and calls.
+async fn buy<S>(shop: &mut S, books: &Arc<Books>) -> Result<Response<()>, S::Error>
+where
+    S: Service<Order, Response = Response<()>>,
+{
+    shop.ready().await?.call(books.order()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_at_once_clones_service_and_request_once() {
+    let shop = Shop::with([]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 200);
+    assert_eq!((books.shops_cloned(), books.orders_cloned(), books.calls()), (1, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_attempt_sends_the_request_itself() {
+    let shop = Shop::with([Fails("busy"); 9]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 3));
+    assert_eq!(error.last(), Some(&"busy"));
+    assert_eq!((books.shops_cloned(), books.orders_cloned()), (1, 2));
+    assert_eq!(books.gaps(), [secs(1), secs(2)]);
+
+    let shop = Shop::with([Fails("busy")]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new().attempts(1))).layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap_err().reason(), Reason::Attempts);
+    assert_eq!(books.orders_cloned(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_waits_until_the_service_is_ready() {
+    // A shop that is called without being ready panics.
+    let shop = Shop::with([Fails("busy"), Fails("busy")]).opening([
+        Ok(millis(100)),
+        Ok(millis(200)),
+        Ok(millis(300)),
+    ]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
+    let start = Instant::now();
+    buy(&mut shop, &books).await.unwrap();
+    assert_eq!(books.calls.lock().unwrap()[0] - start, millis(100));
+    assert_eq!(books.gaps(), [millis(1_200), millis(2_300)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_service_can_run_together() {
+    let shop = Shop::with([Fails("busy"), Fails("busy")]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
+    let first = shop.ready().await.unwrap().call(books.order());
+    let second = shop.ready().await.unwrap().call(books.order());
+    let (first, second) = tokio::join!(first, second);
+    assert!(first.is_ok() && second.is_ok());
+    assert_eq!(books.gaps(), [secs(0), secs(1), secs(0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_breaks_before_a_call_is_reported() {
+    let shop = Shop::with([]).opening([Err("gone")]);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
+    let error = shop.ready().await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 0));
+    assert_eq!(error.last(), Some(&"gone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_breaks_before_a_retry_is_not_used_again() {
+    let shop = Shop::with([Fails("busy")]).opening([Ok(secs(0)), Err("gone")]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 2));
+    assert_eq!(error.last(), Some(&"gone"));
+    assert_eq!(books.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_makes_no_further_attempt() {
+    static QUOTA: RetryQuota = RetryQuota::new("shop", QuotaConfig::new().capacity(10));
+    let shop = Shop::with([Fails("busy"); 3]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new()).quota(&QUOTA)).layer(shop);
+    let call = shop.ready().await.unwrap().call(books.order());
+    assert!(tokio::time::timeout(millis(500), call).await.is_err());
+    sleep(secs(60)).await;
+    assert_eq!(books.calls(), 1);
+    assert_eq!(QUOTA.available(), 10, "the retry that was not made is paid back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_dropped_gives_its_permit_back() {
+    let config = BreakerConfig::new().failure_threshold(1).half_open_requests(1).timeout(secs(5));
+    let breaker = Arc::new(CircuitBreaker::new("shop", config));
+    let shop = Shop::with([Fails("busy"), Hangs]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker));
+    let mut shop = RetryLayer::new(retrier).layer(shop);
+    buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!(breaker.state(), State::Open);
+    sleep(secs(5)).await;
+    assert!(tokio::time::timeout(secs(1), buy(&mut shop, &books)).await.is_err());
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_timeout_cuts_off_an_attempt_and_its_wait_for_readiness() {
+    let shop = Shop::with([Hangs]).opening([Ok(secs(0)), Ok(secs(60))]);
+    let books = Arc::clone(&shop.books);
+    let policy = Policy::new().timeout(millis(500));
+    let mut shop = RetryLayer::new(Retrier::new(policy).retry_on([timeout])).layer(shop);
+    let start = Instant::now();
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert!(error.interrupted().is_some());
+    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 3));
+    // Hangs; is not ready; is still not ready.
+    assert_eq!(start.elapsed(), millis(500 + 1_000 + 500 + 2_000 + 500));
+    assert_eq!(books.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_ends_the_call_before_a_wait_that_leads_nowhere() {
+    let shop = Shop::with([Fails("busy"); 9]);
+    let books = Arc::clone(&shop.books);
+    let policy = Policy::new().attempts(9).deadline(secs(5));
+    let mut shop = RetryLayer::new(Retrier::new(policy)).layer(shop);
+    let start = Instant::now();
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Deadline, 3));
+    assert_eq!(start.elapsed(), secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_cuts_off_leaves_the_last_real_failure() {
+    let policy = Policy::new().deadline(secs(5));
+    let layer = RetryLayer::new(Retrier::new(policy)).classify_response(StatusError::of);
+    let shop = Shop::with([Fails("busy"), Hangs]);
+    let books = Arc::clone(&shop.books);
+    let error = buy(&mut layer.layer(shop), &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.last()), (Reason::Deadline, Some(&"busy")));
+
+    let shop = Shop::with([Says(503), Hangs]);
+    let books = Arc::clone(&shop.books);
+    let start = Instant::now();
+    assert_eq!(buy(&mut layer.layer(shop), &books).await.unwrap().status(), 503);
+    assert_eq!(start.elapsed(), secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_breaker_is_the_one_that_others_use() {
+    static SHOP: CircuitBreaker =
+        CircuitBreaker::new("shop", BreakerConfig::new().failure_threshold(2));
+    let shop = Shop::with([Fails("busy"); 2]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new()).breaker(&SHOP);
+    let mut shop = RetryLayer::new(retrier.clone()).layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 2));
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 0));
+    assert!(error.interrupted().is_some());
+    assert_eq!(books.calls(), 2);
+    let elsewhere = retrier.run(|| async { Ok::<_, &str>(()) }).await.unwrap_err();
+    assert_eq!(elsewhere.reason(), Reason::CircuitOpen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_quota_is_shared_by_all_services_of_a_layer() {
+    let quota = Arc::new(RetryQuota::new("shop", QuotaConfig::new().capacity(15)));
+    let layer = RetryLayer::new(Retrier::new(Policy::new()).quota(Arc::clone(&quota)));
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        let shop = Shop::with([Fails("busy"); 3]);
+        let books = Arc::clone(&shop.books);
+        let error = buy(&mut layer.layer(shop), &books).await.unwrap_err();
+        ends.push((error.reason(), error.attempts()));
+    }
+    assert_eq!(ends, [(Reason::Attempts, 3), (Reason::Quota, 2), (Reason::Quota, 1)]);
+    assert_eq!(quota.available(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matchers_judge_the_errors_of_the_service() {
+    async fn attempts<S>(layer: impl Layer<Shop, Service = S>, error: &'static str) -> usize
+    where
+        S: Service<Order, Response = Response<()>, Error = RetryError<&'static str>>,
+    {
+        let shop = Shop::with([Fails(error); 9]);
+        let books = Arc::clone(&shop.books);
+        buy(&mut layer.layer(shop), &books).await.unwrap_err();
+        books.calls()
+    }
+    let any = || Retrier::new(Policy::new());
+    for (error, by_list, by_abort, by_when) in
+        [("connection refused", 3, 1, 1), ("HTTP 500", 1, 3, 1), ("tea is out", 1, 3, 3)]
+    {
+        assert_eq!(attempts(RetryLayer::new(any()), error).await, 3);
+        assert_eq!(attempts(RetryLayer::new(any().retry_on([network])), error).await, by_list);
+        assert_eq!(attempts(RetryLayer::new(any().abort_on([network])), error).await, by_abort);
+        let when = any().when(|error: &&str| error.starts_with("tea"));
+        assert_eq!(attempts(RetryLayer::new(when), error).await, by_when);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn listeners_and_hints_of_the_retrier_are_asked() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    let retrier = Retrier::new(Policy::new().attempts(4))
+        .name("shop")
+        .retry_after(|error: &&str| error.strip_prefix("in ")?.parse().map(secs).ok())
+        .on_retry(move |event: &RetryEvent<'_, &str>| {
+            ear.lock().unwrap().push(event.to_string());
+        });
+    let shop = Shop::with([Fails("in 40"), Says(503), Asks(503, 7)]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(retrier).classify_response(StatusError::of).layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 200);
+    assert_eq!(books.gaps(), [secs(40), secs(2), secs(7)]);
+    assert_eq!(
+        *heard.lock().unwrap(),
+        [
+            "shop: attempt 1 of 4 failed, next in 40s: in 40",
+            "shop: attempt 2 of 4 failed, next in 2s",
+            "shop: attempt 3 of 4 failed, next in 7s",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_is_no_failure_unless_the_layer_is_told() {
+    let shop = Shop::with([Says(503)]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new())).layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 503);
+    assert_eq!(books.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn responses_are_matched_as_errors_are() {
+    let retrier = Retrier::new(Policy::new()).retry_on([server_error, rate_limit]);
+    let layer = RetryLayer::new(retrier).classify_response(StatusError::of);
+    for (script, status, calls, gaps) in [
+        ([Asks(503, 9), Sells], 200, 2, &[secs(9)] as &[_]),
+        ([Says(429), Sells], 200, 2, &[secs(1)]),
+        // No failure that is retried, so that the caller gets it as it is.
+        ([Says(404), Sells], 404, 1, &[]),
+        ([Says(302), Sells], 302, 1, &[]),
+    ] {
+        let shop = Shop::with(script);
+        let books = Arc::clone(&shop.books);
+        assert_eq!(buy(&mut layer.layer(shop), &books).await.unwrap().status(), status);
+        assert_eq!((books.calls(), &books.gaps()[..]), (calls, gaps));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn abort_on_and_patterns_see_responses_too() {
+    let gateway = retry_runtime::matchers::pattern("Gateway").unwrap();
+    let retrier = Retrier::new(Policy::new()).retry_on([gateway]).abort_on([timeout]);
+    let layer = RetryLayer::new(retrier).classify_response(StatusError::of);
+    // "502 Bad Gateway", "504 Gateway Timeout", "503 Service Unavailable".
+    for (status, calls) in [(502, 3), (504, 1), (503, 1)] {
+        let shop = Shop::with([Says(status); 9]);
+        let books = Arc::clone(&shop.books);
+        assert_eq!(buy(&mut layer.layer(shop), &books).await.unwrap().status(), status);
+        assert_eq!(books.calls(), calls, "{status}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_the_caller_gets_the_last_response() {
+    let shop = Shop::with([Says(500), Says(502), Says(503)]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new());
+    let mut shop = RetryLayer::new(retrier).classify_response(StatusError::of).layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 503);
+    assert_eq!(books.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_an_error_counts_where_it_was_the_last() {
+    let shop = Shop::with([Says(500), Says(502), Fails("busy")]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new());
+    let mut shop = RetryLayer::new(retrier).classify_response(StatusError::of).layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.attempts(), error.last()), (3, Some(&"busy")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn responses_that_are_failures_open_the_breaker() {
+    let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new().failure_threshold(2)));
+    let retrier =
+        Retrier::new(Policy::new()).retry_on([server_error]).breaker(Arc::clone(&breaker));
+    let shop = Shop::with([Says(404), Says(404), Says(404), Says(503), Says(500)]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(retrier).classify_response(StatusError::of).layer(shop);
+    for _ in 0..3 {
+        assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 404);
+    }
+    assert_eq!(breaker.state(), State::Closed, "a 404 says nothing about the health of a server");
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 500);
+    assert_eq!(breaker.state(), State::Open);
+    assert!(buy(&mut shop, &books).await.unwrap_err().interrupted().is_some());
+    assert_eq!(books.calls(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_that_others_open_during_the_wait_leaves_the_last_response() {
+    let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new()));
+    let shop = Shop::with([Says(503)]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker));
+    let mut shop = RetryLayer::new(retrier).classify_response(StatusError::of).layer(shop);
+    let trip = async {
+        sleep(millis(500)).await;
+        breaker.force_open();
+    };
+    let (response, ()) = tokio::join!(buy(&mut shop, &books), trip);
+    assert_eq!(response.unwrap().status(), 503);
+    assert_eq!(books.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_that_no_end_needs_is_dropped_before_the_wait() {
+    let held = Arc::new(());
+    let body = Arc::clone(&held);
+    let layer = RetryLayer::new(Retrier::new(Policy::new())).retry_response(|_: &Arc<()>| true);
+    let service = layer.layer(service_fn(move |()| {
+        let body = Arc::clone(&body);
+        async move { Ok::<_, io::Error>(body) }
+    }));
+    let mut held_by = Vec::new();
+    let watch = async {
+        for _ in 0..2 {
+            sleep(millis(900)).await;
+            held_by.push(Arc::strong_count(&held));
+        }
+    };
+    let before = Arc::strong_count(&held);
+    let (response, ()) = tokio::join!(service.clone().oneshot(()), watch);
+    assert_eq!(held_by[0], before + 1, "the clone of the closure, and no response");
+    drop(response.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn responses_can_be_picked_whatever_the_list_says() {
+    let retrier = Retrier::new(Policy::new()).retry_on([network]);
+    let shop = Shop::with([Says(202), Says(202)]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(retrier)
+        .retry_response(|response: &Response<()>| response.status() == 202)
+        .layer(shop);
+    assert_eq!(buy(&mut shop, &books).await.unwrap().status(), 200);
+    assert_eq!(books.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_a_clone_is_sent_once_and_the_breaker_hears_of_it() {
+    let breaker = Arc::new(CircuitBreaker::new("shop", BreakerConfig::new().failure_threshold(2)));
+    let shop = Shop::with([Fails("busy"); 9]);
+    let books = Arc::clone(&shop.books);
+    let retrier = Retrier::new(Policy::new()).breaker(Arc::clone(&breaker));
+    let mut shop = RetryLayer::new(retrier).clone_request(|_: &Order| None).layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 1));
+    assert_eq!(breaker.state(), State::Closed);
+    buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!(breaker.state(), State::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_cannot_be_cloned_any_more_is_not_sent_again() {
+    let clones = AtomicUsize::new(0);
+    let shop = Shop::with([Fails("busy"); 9]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = RetryLayer::new(Retrier::new(Policy::new().attempts(9)))
+        .clone_request(move |order: &Order| {
+            (clones.fetch_add(1, Ordering::Relaxed) < 2).then(|| order.clone())
+        })
+        .layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 3));
+    assert_eq!(books.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nor_is_it_after_a_timeout() {
+    let clones = AtomicUsize::new(0);
+    let shop = Shop::with([Fails("busy"), Hangs, Sells]);
+    let books = Arc::clone(&shop.books);
+    let policy = Policy::new().attempts(9).timeout(secs(1));
+    let mut shop = RetryLayer::new(Retrier::new(policy))
+        .clone_request(move |order: &Order| {
+            (clones.fetch_add(1, Ordering::Relaxed) < 1).then(|| order.clone())
+        })
+        .layer(shop);
+    let error = buy(&mut shop, &books).await.unwrap_err();
+    assert!(error.interrupted().is_some());
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_runs_on_any_thread_and_is_as_long_as_it_must_be() {
+    let shop = Shop::with([Fails("busy"); 9]);
+    let books = Arc::clone(&shop.books);
+    let policy = Policy::new().unlimited().budget(secs(20));
+    let mut shop = RetryLayer::new(Retrier::new(policy)).layer(shop);
+    let call = shop.ready().await.unwrap().call(books.order());
+    let error = tokio::spawn(call).await.unwrap().unwrap_err();
+    // 1, 2, 4, 8; 16 more would be too much.
+    assert_eq!((error.reason(), error.attempts()), (Reason::Budget, 5));
+    assert_eq!(books.orders_cloned(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_slot_of_the_service_is_held_during_a_wait() {
+    let shop = Shop::with([Fails("busy")]);
+    let books = Arc::clone(&shop.books);
+    let mut shop = ServiceBuilder::new()
+        .layer(RetryLayer::new(Retrier::new(Policy::new())))
+        .concurrency_limit(1)
+        .service(shop);
+    let first = shop.ready().await.unwrap().call(books.order());
+    let mut other = shop.clone();
+    let second = async {
+        // In the middle of the first one's wait.
+        sleep(millis(500)).await;
+        let start = Instant::now();
+        buy(&mut other, &books).await.unwrap();
+        start.elapsed()
+    };
+    let (first, second) = tokio::join!(first, second);
+    assert!(first.is_ok());
+    assert_eq!(second, Duration::ZERO);
+    assert_eq!(books.calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_stacks_with_services_whose_errors_are_boxes() {
+    type Boxed = BoxCloneSyncService<&'static str, &'static str, BoxError>;
+
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&calls);
+    let flaky = service_fn(move |tea: &'static str| {
+        let call = counter.fetch_add(1, Ordering::Relaxed);
+        async move {
+            let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+            if call < 2 { Err(BoxError::from(refused)) } else { Ok(tea) }
+        }
+    });
+    let retrier = Retrier::new(Policy::new()).retry_on([network]);
+    let service: Boxed = BoxCloneSyncService::new(
+        ServiceBuilder::new()
+            .map_err(RetryError::boxed)
+            .layer(RetryLayer::new(retrier.clone()))
+            .service(flaky),
+    );
+    assert_eq!(service.clone().oneshot("tea").await.unwrap(), "tea");
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+
+    let gone = service_fn(|_: &'static str| async { Err::<&str, _>(BoxError::from("tea is out")) });
+    let service: Boxed = BoxCloneSyncService::new(
+        ServiceBuilder::new()
+            .map_err(RetryError::boxed)
+            .layer(RetryLayer::new(retrier))
+            .service(gone),
+    );
+    let error = service.oneshot("tea").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "gave up after 1 attempt (the failure is not retryable): tea is out"
+    );
+    let inside: &RetryError<Arc<dyn Error + Send + Sync>> = error.downcast_ref().unwrap();
+    assert_eq!(inside.reason(), Reason::NotRetryable);
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_can_be_made_of_one_another() {
+    let base = RetryLayer::new(Retrier::new(Policy::new()));
+    let strict = base.clone().classify_response(StatusError::of);
+    let other = base.clone().clone_request(|_: &Order| None);
+    let shop = Shop::with([Says(503), Sells, Says(503), Fails("busy")]);
+    let books = Arc::clone(&shop.books);
+    assert_eq!(buy(&mut strict.layer(shop.clone()), &books).await.unwrap().status(), 200);
+    assert_eq!(buy(&mut base.layer(shop.clone()), &books).await.unwrap().status(), 503);
+    assert_eq!(buy(&mut other.layer(shop), &books).await.unwrap_err().attempts(), 1);
+}
+
+#[test]
+fn layers_and_services_show_what_they_are() {
+    let layer: RetryLayer = RetryLayer::new(Retrier::new(Policy::new()).name("shop"));
+    assert!(format!("{layer:?}").starts_with("RetryLayer { retrier: Retrier { name: \"shop\""));
+    let service: RetryService<u8> = layer.layer(7);
+    assert!(format!("{service:?}").starts_with("RetryService { inner: 7"));
+    assert_eq!((*service.get_ref(), service.into_inner()), (7, 7));
+}
+
+/// A client of hyper, over the network.
+type Hyper = Client<HttpConnector, Full<Bytes>>;
+
+fn hyper_client() -> Hyper {
+    Client::builder(TokioExecutor::new()).build_http()
+}
+
+fn request(address: std::net::SocketAddr, body: &'static str) -> Request<Full<Bytes>> {
+    Request::post(format!("http://{address}/")).body(Full::from(body)).unwrap()
+}
+
+async fn text(response: Response<Incoming>) -> String {
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_on_loopback_recovers() {
+    let (address, log) = support::serve([(503, Some("5")), (429, None), (200, None)]).await;
+    let retrier = Retrier::new(Policy::new()).retry_on([network, server_error, rate_limit]);
+    let service = RetryLayer::new(retrier).classify_response(StatusError::of).layer(hyper_client());
+    let response = service.oneshot(request(address, "tea")).await.unwrap();
+    assert_eq!(text(response).await, "answer 3");
+    assert_eq!(log.gaps(), [secs(5), secs(2)]);
+    assert_eq!(log.bodies(), ["tea"; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_on_loopback_that_does_not_recover_has_the_last_word() {
+    let (address, log) = support::serve([(503, Some("0")); 9]).await;
+    let retrier = Retrier::new(Policy::new()).retry_on([network, server_error]);
+    let service = RetryLayer::new(retrier).classify_response(StatusError::of).layer(hyper_client());
+    let response = service.oneshot(request(address, "tea")).await.unwrap();
+    assert_eq!(response.status(), 503);
+    assert_eq!(text(response).await, "answer 3", "with its body, unread");
+    assert_eq!(log.bodies().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_on_loopback_is_a_network_failure() {
+    let address = support::nowhere().await;
+    let client = hyper_client();
+    for (matcher, attempts) in [(network, 3), (server_error, 1)] {
+        let retrier = Retrier::new(Policy::new()).retry_on([matcher]);
+        let service =
+            RetryLayer::new(retrier).classify_response(StatusError::of).layer(client.clone());
+        let error = service.oneshot(request(address, "tea")).await.unwrap_err();
+        assert_eq!(error.attempts(), attempts);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_keeps_calls_from_a_server_on_loopback() {
+    let config = BreakerConfig::new().failure_threshold(2).success_threshold(1).timeout(secs(30));
+    let breaker = Arc::new(CircuitBreaker::new("shop", config));
+    let (address, log) = support::serve([(500, None), (500, None)]).await;
+    let retrier =
+        Retrier::new(Policy::new()).retry_on([server_error]).breaker(Arc::clone(&breaker));
+    let service = RetryLayer::new(retrier).classify_response(StatusError::of).layer(hyper_client());
+    let call = || service.clone().oneshot(request(address, "tea"));
+    assert_eq!(call().await.unwrap().status(), 500);
+    let rejected = call().await.unwrap_err();
+    assert_eq!((rejected.reason(), rejected.attempts()), (Reason::CircuitOpen, 0));
+    assert_eq!(log.bodies().len(), 2);
+    sleep(secs(30)).await;
+    assert_eq!(text(call().await.unwrap()).await, "answer 3");
+    assert_eq!(breaker.state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_bounds_the_retries_against_a_server_on_loopback() {
+    static QUOTA: RetryQuota = RetryQuota::new("shop", QuotaConfig::new().capacity(15));
+    let (address, log) = support::serve([(500, None); 9]).await;
+    let retrier = Retrier::new(Policy::new()).retry_on([server_error]).quota(&QUOTA);
+    let service = RetryLayer::new(retrier).classify_response(StatusError::of).layer(hyper_client());
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        let before = log.bodies().len();
+        let response = service.clone().oneshot(request(address, "tea")).await.unwrap();
+        assert_eq!(response.status(), 500);
+        made.push(log.bodies().len() - before);
+    }
+    assert_eq!(made, [3, 2, 1]);
+}

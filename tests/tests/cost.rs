@@ -94,8 +94,9 @@ fn a_wait_costs_at_most_one_allocation() {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        // Once before, for what threads and the runtime make at their first use.
-        for _ in 0..2 {
+        // Once before, for what threads and the runtime make at their first use, and for
+        // the labels of the function's metrics.
+        for is_warm in [false, true] {
             let mut calls = 0;
             let mut call = pin!(failing(&mut calls));
             let mut allocations = 0;
@@ -106,7 +107,7 @@ fn a_wait_costs_at_most_one_allocation() {
             })
             .await;
             // The bar is one for each wait; the sleep is armed again and again in the same one.
-            assert_eq!(allocations, 1, "allocations for 5 waits");
+            assert!(allocations == 1 || !is_warm, "{allocations} allocations for 5 waits");
         }
     });
 }

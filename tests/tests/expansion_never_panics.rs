@@ -6,23 +6,8 @@
 // Linted where it lives, for its own minimum version of Rust.
 #![allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
 
-#[path = "../../retry-macros/src"]
-mod macros {
-    pub(crate) mod args;
-    pub(crate) mod breaker;
-    pub(crate) mod check;
-    pub(crate) mod curve;
-    pub(crate) mod docs;
-    pub(crate) mod errors;
-    pub(crate) mod expand;
-    pub(crate) mod grammar;
-    pub(crate) mod hygiene;
-    pub(crate) mod item;
-    pub(crate) mod matcher;
-    pub(crate) mod policy;
-    pub(crate) mod signature;
-    pub(crate) mod value;
-}
+#[path = "../macros.rs"]
+mod macros;
 
 // They call each other from the root of their crate.
 use macros::*;
@@ -52,6 +37,7 @@ const SOUP: &[&str] = &[
     "name",
     "clone",
     "context",
+    "nested",
     "docs",
     "crate",
     "retries",
@@ -168,6 +154,8 @@ const OPTIONS: &[&str] = &[
     "jitter = decorrelated",
     "jitter(0.5)",
     "jitter = 1e308",
+    "jitter = 2e308",
+    "backoff = exponential(base = -1e400)",
     "budget = \"1ms\"",
     "deadline = \"30s\"",
     "timeout = \"2s\"",
@@ -194,6 +182,7 @@ const OPTIONS: &[&str] = &[
     "clone(self)",
     "clone()",
     "context = cx",
+    "nested = once",
     "docs = false",
     "crate = again",
 ];
@@ -220,6 +209,7 @@ const ITEMS: &[&str] = &[
 ];
 
 fn expand(args: TokenStream, item: TokenStream) {
+    let _ = ide::imports(&args);
     let _ = expand::retry(args.clone(), &item);
     let _ = policy::policy(args);
 }

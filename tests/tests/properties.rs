@@ -165,6 +165,11 @@ proptest! {
         prop_assert!(policy.wait(n) <= max);
         let (shortest, longest) = policy.wait_interval(n, previous);
         prop_assert!(shortest <= longest && longest <= max, "{:?}", (shortest, longest));
+        // Where attempts are unlimited, a hint does not shorten the curve.
+        let hint = match policy.get_attempts() {
+            Attempts::Limited(_) => hint,
+            Attempts::Unlimited => hint.max(shortest),
+        };
         let (shortest, longest) = policy.hint_interval(n, hint, previous);
         prop_assert!(shortest == hint && longest >= hint, "{:?}", (shortest, longest));
         prop_assert!(!policy.to_string().is_empty());

@@ -1,9 +1,11 @@
 //! What a call reports through `tracing`, under the target `retry`.
 
-use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Retrier, RetryError, retry};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Retrier, RetryError, RetryQuota, retry,
+};
 use tracing::Level;
 
-use crate::support::{Calls, Failure, heard, listen, secs};
+use crate::support::{Calls, Failure, Heard, heard, listen, secs};
 
 #[tokio::test(start_paused = true)]
 async fn a_retry_and_a_recovery_are_reported() {
@@ -125,4 +127,166 @@ async fn an_error_is_described_as_well_as_it_can_be() {
     assert!(errors[1].ends_with("::Mute"), "{}", errors[1]);
     assert_eq!(errors[2], "there is no value");
     assert_eq!(errors[3..], ["the value is one that is retried"; 2]);
+}
+
+fn line(level: Level, message: &str, fields: &[(&'static str, &str)]) -> Heard {
+    let fields = fields.iter().map(|&(name, value)| (name, value.to_owned())).collect();
+    Heard { level, message: message.to_owned(), fields }
+}
+
+/// Levels, messages, names and order of the fields: what people have built filters on.
+#[tokio::test(start_paused = true)]
+async fn every_event_of_a_call_has_these_fields_and_no_others() {
+    #[retry(attempts = 3, name = "events.fetch")]
+    async fn fetch(calls: &Calls, works_at: u32) -> Result<(), Failure> {
+        let call = calls.make();
+        if call == works_at { Ok(()) } else { Err(Failure::Busy(call)) }
+    }
+    let retry = |attempt, wait, waited, error| {
+        let fields = [
+            ("name", "events.fetch"),
+            ("attempt", attempt),
+            ("attempts", "3"),
+            ("wait_ms", wait),
+            ("waited_ms", waited),
+            ("error", error),
+        ];
+        line(Level::DEBUG, "attempt failed, will be retried", &fields)
+    };
+    listen();
+    fetch(&Calls::new(), 2).await.unwrap();
+    let recovered = [("name", "events.fetch"), ("attempt", "2"), ("waited_ms", "1000")];
+    assert_eq!(
+        heard(),
+        [retry("1", "1000", "0", "busy at call 1"), line(Level::INFO, "recovered", &recovered)]
+    );
+    fetch(&Calls::new(), 0).await.unwrap_err();
+    let gave_up = [
+        ("name", "events.fetch"),
+        ("attempts", "3"),
+        ("waited_ms", "3000"),
+        ("reason", "attempts"),
+        ("error", "busy at call 3"),
+    ];
+    assert_eq!(
+        heard(),
+        [
+            retry("1", "1000", "0", "busy at call 1"),
+            retry("2", "2000", "1000", "busy at call 2"),
+            line(Level::WARN, "gave up", &gave_up),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn unlimited_attempts_are_no_number() {
+    #[retry(attempts = unlimited, budget = "1s", name = "events.unlimited")]
+    async fn fetch() -> Result<(), Failure> {
+        Err(Failure::Corrupt)
+    }
+    listen();
+    fetch().await.unwrap_err();
+    let heard = heard();
+    assert_eq!(heard[0].field("attempts"), None);
+    assert_eq!(heard[1].field("reason"), Some("budget"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_tells_each_of_its_moves() {
+    static DB: CircuitBreaker = CircuitBreaker::new(
+        "events.db",
+        BreakerConfig::new().failure_threshold(1).success_threshold(1),
+    );
+    let moved = |from, to, cause| {
+        let fields = [("breaker", "events.db"), ("from", from), ("to", to), ("cause", cause)];
+        // That it closes again is good news.
+        let level = if to == "closed" { Level::INFO } else { Level::WARN };
+        line(level, "circuit breaker moved", &fields)
+    };
+    listen();
+    DB.try_acquire().unwrap().failure();
+    tokio::time::advance(secs(30)).await;
+    DB.try_acquire().unwrap().failure();
+    tokio::time::advance(secs(30)).await;
+    DB.try_acquire().unwrap().success();
+    DB.force_open();
+    DB.reset();
+    assert_eq!(
+        heard(),
+        [
+            moved("closed", "open", "failures"),
+            moved("open", "half_open", "time_up"),
+            moved("half_open", "open", "probe_failed"),
+            moved("open", "half_open", "time_up"),
+            moved("half_open", "closed", "recovered"),
+            moved("closed", "open", "forced"),
+            moved("open", "closed", "reset"),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejected_call_is_given_up_after_no_attempt() {
+    static DB: CircuitBreaker = CircuitBreaker::new("events.shut", BreakerConfig::new());
+    #[retry(breaker = DB, name = "events.rejected")]
+    async fn query() -> Result<(), Failure> {
+        Ok(())
+    }
+    DB.force_open();
+    listen();
+    query().await.unwrap_err();
+    let fields = [
+        ("name", "events.rejected"),
+        ("attempts", "0"),
+        ("waited_ms", "0"),
+        ("reason", "circuit_open"),
+        ("error", "circuit breaker `events.shut` is open until it is reset"),
+    ];
+    assert_eq!(heard(), [line(Level::WARN, "gave up", &fields)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_quota_is_told_once_and_again_only_after_it_was_half_full() {
+    static OUT: RetryQuota = RetryQuota::new("events.out", QuotaConfig::new().capacity(20));
+    let empty = || {
+        let heard: Vec<_> = heard().into_iter().filter(|e| e.field("quota").is_some()).collect();
+        let told = [("quota", "events.out")];
+        let line = line(Level::WARN, "quota empty, calls are made once", &told);
+        assert!(heard.iter().all(|event| *event == line), "{heard:?}");
+        heard.len()
+    };
+    #[retry(attempts = 9, quota = OUT)]
+    async fn send() -> Result<(), Failure> {
+        Err(Failure::Corrupt)
+    }
+    listen();
+    send().await.unwrap_err();
+    assert_eq!((OUT.available(), empty()), (0, 1));
+    send().await.unwrap_err();
+    send().await.unwrap_err();
+    assert_eq!(empty(), 0, "it is still the same emptiness");
+    // 9 of 20 tokens: room for a retry, but not half full.
+    OUT.give_back(9);
+    send().await.unwrap_err();
+    assert_eq!((OUT.available(), empty()), (4, 0));
+    OUT.give_back(6);
+    assert_eq!(empty(), 0, "to be half full again is no news");
+    send().await.unwrap_err();
+    assert_eq!((OUT.available(), empty()), (0, 1));
+}
+
+#[test]
+fn a_sync_function_that_stalls_tasks_is_told_with_the_wait() {
+    #[retry(attempts = 2, initial_delay = "1ms", name = "events.stalls")]
+    fn stalls() -> Result<(), Failure> {
+        Err(Failure::Corrupt)
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    listen();
+    runtime.block_on(async { stalls().unwrap_err() });
+    let warnings: Vec<_> = heard().into_iter().filter(|event| event.level == Level::WARN).collect();
+    let fields = [("name", "events.stalls"), ("wait_ms", "1")];
+    let message = "sleeps on a thread that drives async tasks, which stalls them: \
+                   make the function async, or call it through `spawn_blocking`";
+    assert_eq!(warnings[0], line(Level::WARN, message, &fields));
 }

@@ -113,3 +113,23 @@ async fn the_longest_hint_neither_panics_nor_ends_before_the_budget() {
     }
     assert_eq!(fetch().await.unwrap_err().reason(), Reason::Budget);
 }
+
+/// A clock that goes wrong, or `Retry-After: 0`: nothing of the budget would ever be used.
+#[tokio::test(start_paused = true)]
+async fn hints_of_nothing_do_not_make_unlimited_attempts_endless() {
+    #[retry(attempts = unlimited, budget = "10s", retry_after = |_| Some(Duration::ZERO))]
+    async fn fetch() -> Result<(), RetryError<Failure>> {
+        Err(Failure::Corrupt)
+    }
+    let error = fetch().await.unwrap_err();
+    assert_eq!((error.attempts(), error.waited()), (4, secs(7)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_of_nothing_is_obeyed_where_attempts_are_limited() {
+    #[retry(attempts = 3, retry_after = |_| Some(Duration::ZERO))]
+    async fn fetch() -> Result<(), RetryError<Failure>> {
+        Err(Failure::Corrupt)
+    }
+    assert_eq!(fetch().await.unwrap_err().waited(), Duration::ZERO);
+}

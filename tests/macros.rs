@@ -1,0 +1,25 @@
+//! The modules of the macro, as a library: a proc-macro crate cannot be called as
+//! one, so that tests and the fuzzer compile its files into themselves.
+//!
+//! They call each other from the root of their crate: `use macros::*` there.
+
+#[path = "../retry-macros/src"]
+mod source {
+    pub(crate) mod args;
+    pub(crate) mod breaker;
+    pub(crate) mod check;
+    pub(crate) mod curve;
+    pub(crate) mod docs;
+    pub(crate) mod errors;
+    pub(crate) mod expand;
+    pub(crate) mod grammar;
+    pub(crate) mod hygiene;
+    pub(crate) mod ide;
+    pub(crate) mod item;
+    pub(crate) mod matcher;
+    pub(crate) mod policy;
+    pub(crate) mod signature;
+    pub(crate) mod value;
+}
+
+pub(crate) use source::*;

@@ -1,0 +1,211 @@
+//! Events through the `metrics` facade: names, labels, units and numbers are
+//! what dashboards are built on.
+
+use metrics_util::MetricKind;
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, Reason, RetryQuota, retry};
+use tokio::time::advance;
+
+use crate::support::{Calls, Failure, secs};
+
+/// What was measured since the last look: kind, name, labels and value in a line, sorted.
+fn measured(recorder: &Snapshotter) -> Vec<String> {
+    let measured = recorder.snapshot().into_vec().into_iter().map(|(key, _, _, value)| {
+        let labels: Vec<_> =
+            key.key().labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+        let (kind, value) = match value {
+            DebugValue::Counter(0) => return String::new(),
+            DebugValue::Counter(count) => ("counter", count.to_string()),
+            DebugValue::Gauge(level) => ("gauge", level.to_string()),
+            DebugValue::Histogram(values) if values.is_empty() => return String::new(),
+            DebugValue::Histogram(values) => {
+                ("histogram", values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+            }
+        };
+        format!("{kind} {}{{{}}} {value}", key.key().name(), labels.join(","))
+    });
+    let mut lines: Vec<_> = measured.filter(|line| !line.is_empty()).collect();
+    lines.sort();
+    lines
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_counted_by_name_and_their_waits_measured_in_seconds() {
+    #[retry(attempts = 3, name = "metrics.fetch")]
+    async fn fetch(calls: &Calls, works_at: u32) -> Result<(), Failure> {
+        let call = calls.make();
+        if call == works_at { Ok(()) } else { Err(Failure::Busy(call)) }
+    }
+    #[retry(retry_on = [when(Failure::is_busy)], name = "metrics.final")]
+    async fn final_failure() -> Result<(), Failure> {
+        Err(Failure::Corrupt)
+    }
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+
+    fetch(&Calls::new(), 1).await.unwrap();
+    assert_eq!(measured(&seen), [""; 0], "a success at once touches nothing");
+    fetch(&Calls::new(), 2).await.unwrap();
+    assert_eq!(
+        measured(&seen),
+        [
+            "counter retry_attempts_total{name=metrics.fetch} 2",
+            "counter retry_recoveries_total{name=metrics.fetch} 1",
+            "counter retry_retries_total{name=metrics.fetch} 1",
+            "histogram retry_wait_seconds{name=metrics.fetch} 1",
+        ]
+    );
+    fetch(&Calls::new(), 0).await.unwrap_err();
+    final_failure().await.unwrap_err();
+    assert_eq!(
+        measured(&seen),
+        [
+            "counter retry_attempts_total{name=metrics.fetch} 3",
+            "counter retry_attempts_total{name=metrics.final} 1",
+            "counter retry_give_ups_total{name=metrics.fetch,reason=attempts} 1",
+            "counter retry_give_ups_total{name=metrics.final,reason=not_retryable} 1",
+            "counter retry_retries_total{name=metrics.fetch} 2",
+            "histogram retry_wait_seconds{name=metrics.fetch} 1 2",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_is_a_gauge_from_its_first_change_on() {
+    static DB: CircuitBreaker = CircuitBreaker::new(
+        "metrics.db",
+        BreakerConfig::new().failure_threshold(2).success_threshold(1),
+    );
+    #[retry(breaker = DB, name = "metrics.query")]
+    async fn query(works: bool) -> Result<(), Failure> {
+        if works { Ok(()) } else { Err(Failure::Corrupt) }
+    }
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+
+    query(true).await.unwrap();
+    assert_eq!(measured(&seen), [""; 0]);
+    query(false).await.unwrap_err();
+    query(false).await.unwrap_err();
+    assert_eq!(
+        measured(&seen),
+        [
+            "counter retry_attempts_total{name=metrics.query} 2",
+            "counter retry_give_ups_total{name=metrics.query,reason=circuit_open} 2",
+            "counter retry_retries_total{name=metrics.query} 1",
+            "gauge retry_breaker_state{breaker=metrics.db} 2",
+            "histogram retry_wait_seconds{name=metrics.query} 1",
+        ],
+        "what the breaker rejects is no attempt"
+    );
+    advance(secs(30)).await;
+    let probe = DB.try_acquire().unwrap();
+    assert_eq!(measured(&seen), ["gauge retry_breaker_state{breaker=metrics.db} 1"]);
+    probe.success();
+    assert_eq!(measured(&seen), ["gauge retry_breaker_state{breaker=metrics.db} 0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_is_a_gauge_of_its_tokens() {
+    static OUT: RetryQuota = RetryQuota::new("metrics.out", QuotaConfig::new().capacity(20));
+    #[retry(quota = OUT, name = "metrics.send")]
+    async fn send(calls: &Calls, works_at: u32) -> Result<(), Failure> {
+        let call = calls.make();
+        if call == works_at { Ok(()) } else { Err(Failure::Busy(call)) }
+    }
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let level = || measured(&seen).into_iter().find(|line| line.starts_with("gauge")).unwrap();
+
+    send(&Calls::new(), 0).await.unwrap_err();
+    assert_eq!(level(), "gauge retry_quota_tokens{quota=metrics.out} 10");
+    send(&Calls::new(), 2).await.unwrap();
+    assert_eq!(level(), "gauge retry_quota_tokens{quota=metrics.out} 10", "5 and back again");
+    send(&Calls::new(), 1).await.unwrap();
+    assert_eq!(level(), "gauge retry_quota_tokens{quota=metrics.out} 11");
+    OUT.reset();
+    assert_eq!(level(), "gauge retry_quota_tokens{quota=metrics.out} 20");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_has_a_description_and_the_waits_a_unit() {
+    static DB: CircuitBreaker = CircuitBreaker::new("metrics.described", BreakerConfig::new());
+    static OUT: RetryQuota = RetryQuota::new("metrics.described", QuotaConfig::new());
+    #[retry(quota = OUT, breaker = DB, name = "metrics.described")]
+    async fn fetch(calls: &Calls, works_at: u32) -> Result<(), Failure> {
+        let call = calls.make();
+        if call == works_at { Ok(()) } else { Err(Failure::Busy(call)) }
+    }
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    retry_runtime::metrics::describe();
+    fetch(&Calls::new(), 2).await.unwrap();
+    fetch(&Calls::new(), 0).await.unwrap_err();
+    DB.force_open();
+    let mut described: Vec<_> = seen
+        .snapshot()
+        .into_vec()
+        .into_iter()
+        .map(|(key, unit, text, _)| {
+            let kind = match key.kind() {
+                MetricKind::Counter => "counter",
+                MetricKind::Gauge => "gauge",
+                MetricKind::Histogram => "histogram",
+            };
+            let unit = unit.map_or("", |unit| unit.as_str());
+            format!("{kind} {} [{unit}] {}", key.key().name(), text.expect("a description"))
+        })
+        .collect();
+    described.sort();
+    assert_eq!(
+        described,
+        [
+            "counter retry_attempts_total [] Attempts of calls that failed at least once",
+            "counter retry_give_ups_total [] Calls that were given up, by reason",
+            "counter retry_recoveries_total [] Calls that succeeded after having failed",
+            "counter retry_retries_total [] Failed attempts that were followed by a wait",
+            "gauge retry_breaker_state [] State of a circuit breaker: 0 closed, 1 half-open, 2 open",
+            "gauge retry_quota_tokens [] Tokens in a retry quota",
+            "histogram retry_wait_seconds [seconds] Waits between attempts",
+        ]
+    );
+}
+
+#[test]
+fn registered_counters_of_every_function_begin_at_zero() {
+    #[retry(name = "metrics.registered")]
+    fn fetch() -> Result<(), Failure> {
+        Ok(())
+    }
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    fetch().unwrap();
+    metrics::with_local_recorder(&recorder, retry_runtime::metrics::register);
+    let mut registered: Vec<_> = seen
+        .snapshot()
+        .into_vec()
+        .into_iter()
+        .filter(|(key, ..)| key.key().labels().any(|label| label.value() == "metrics.registered"))
+        .map(|(key, _, _, value)| {
+            assert_eq!(value, DebugValue::Counter(0));
+            let reason = key.key().labels().find(|label| label.key() == "reason");
+            let reason = reason.map(|label| label.value().to_owned());
+            (key.key().name().to_owned(), reason)
+        })
+        .collect();
+    registered.sort();
+    let mut expected: Vec<_> =
+        ["retry_attempts_total", "retry_recoveries_total", "retry_retries_total"]
+            .map(|name| (name.to_owned(), None))
+            .to_vec();
+    expected.extend(
+        Reason::ALL
+            .map(|reason| ("retry_give_ups_total".to_owned(), Some(reason.as_str().to_owned()))),
+    );
+    expected.sort();
+    assert_eq!(registered, expected);
+}

@@ -1,0 +1,40 @@
+//! The texts that the fuzzer has kept (`fuzz/corpus`), through the same functions:
+//! so they are tried on machines that have no fuzzer, too.
+// The macro's modules are linted where they live, for their own minimum version of Rust.
+#![allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
+
+#[path = "../../fuzz/checks/attribute.rs"]
+mod attribute;
+#[path = "../../fuzz/checks/file.rs"]
+mod file;
+#[path = "../macros.rs"]
+mod macros;
+
+// They call each other from the root of their crate.
+use macros::*;
+use std::path::Path;
+
+/// Each text of a target's corpus. What is no text, the fuzzer skips as well.
+fn each(target: &str, check: fn(&str)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
+    let mut tried = 0;
+    for entry in std::fs::read_dir(&folder).expect("a corpus") {
+        let path = entry.expect("a file").path();
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            println!("{}", path.display());
+            check(&text);
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "the corpus of {target} is gone");
+}
+
+#[test]
+fn what_is_kept_for_the_attribute_holds() {
+    each("attribute", attribute::check);
+}
+
+#[test]
+fn what_is_kept_for_files_holds() {
+    each("file", file::check);
+}

@@ -1,11 +1,12 @@
-//! What a call costs that succeeds at once: the numbers of the README's table.
+//! What a call costs that succeeds at once, option by option: the numbers that the
+//! README tells beside its table. (`benches` compares with other libraries.)
 //!
 //! Alone it prints the sizes of the futures. With a name and a number it makes so
 //! many calls, for a tool that counts instructions; a second run with twice the
 //! number takes the start of the program out of the count:
 //!
 //! ```sh
-//! cargo build --release --example cost
+//! cargo build --release -p retry-examples --example cost
 //! valgrind --tool=callgrind target/release/examples/cost retry 100000
 //! valgrind --tool=callgrind target/release/examples/cost retry 200000
 //! ```

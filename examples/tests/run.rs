@@ -3,8 +3,10 @@
 //! Cargo builds the examples of a package before it runs its tests, so they are
 //! there; only `--test run` alone would not build them.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What the example prints. It must end well.
 fn output_of(example: &str) -> String {
@@ -137,6 +139,102 @@ fn config_file() {
 }
 
 #[test]
+fn live_overrides() {
+    assert_in_order(
+        &output_of("live_overrides"),
+        &[
+            "gave up after 4 attempts and 140ms of waiting",
+            "* stock.count: the policy is now 2 attempts, exponential (base 2) from 5ms to 30s, timeout 1s",
+            "gave up after 2 attempts and 5ms of waiting",
+            "* refused: error: line 2 column 3: unknown key `atempts`: did you mean `attempts`?",
+            "gave up after 2 attempts and 5ms of waiting",
+            "* stock.count: the policy is now 1 attempt",
+            "gave up after 1 attempt (all attempts were used)",
+            "(overridden)",
+        ],
+    );
+}
+
+#[test]
 fn cost() {
     assert_in_order(&output_of("cost"), &["bare", "by-hand", "retry", "breaker", "timeout"]);
+}
+
+#[test]
+fn metrics() {
+    assert_in_order(
+        &output_of("metrics"),
+        &[
+            "stock: gave up after 3 attempts and 30ms of waiting (the circuit breaker is open)",
+            "price: gave up after 3 attempts and 30ms of waiting (the retry quota is used up)",
+            "price: gave up after 1 attempt (the retry quota is used up)",
+            "http://127.0.0.1:",
+            "# HELP retry_",
+            "# TYPE retry_",
+        ],
+    );
+}
+
+/// What is scraped is exactly what has happened.
+#[test]
+fn metrics_are_scraped_over_http() {
+    let mut example = Command::new(path_of("metrics"))
+        .arg("--serve")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("`metrics` runs");
+    let mut lines = BufReader::new(example.stdout.take().expect("it is piped")).lines();
+    let address = lines
+        .find_map(|line| {
+            Some(line.ok()?.strip_prefix("http://")?.trim_end_matches("/metrics").to_owned())
+        })
+        .expect("it says where it serves");
+
+    let mut connection = TcpStream::connect(&address).expect("it serves there");
+    write!(connection, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut scraped = String::new();
+    connection.read_to_string(&mut scraped).unwrap();
+    // Its standard input ends, and the example with it.
+    drop(example.stdin.take());
+    assert!(example.wait().unwrap().success());
+
+    assert!(scraped.starts_with("HTTP/1.1 200 OK"), "{scraped}");
+    let mut measured: Vec<&str> = scraped
+        .lines()
+        .filter(|line| line.starts_with("retry_") && !line.contains("_bucket"))
+        .filter(|line| !line.ends_with(" 0"))
+        .collect();
+    measured.sort_unstable();
+    assert_eq!(
+        measured,
+        [
+            "retry_attempts_total{name=\"shop.order\"} 3",
+            "retry_attempts_total{name=\"shop.price\"} 4",
+            "retry_attempts_total{name=\"shop.stock\"} 3",
+            "retry_breaker_state{breaker=\"stock\"} 2",
+            "retry_give_ups_total{name=\"shop.price\",reason=\"quota\"} 2",
+            "retry_give_ups_total{name=\"shop.stock\",reason=\"circuit_open\"} 2",
+            "retry_quota_tokens{quota=\"outbound\"} 2",
+            "retry_recoveries_total{name=\"shop.order\"} 1",
+            "retry_retries_total{name=\"shop.order\"} 2",
+            "retry_retries_total{name=\"shop.price\"} 2",
+            "retry_retries_total{name=\"shop.stock\"} 2",
+            "retry_wait_seconds_count{name=\"shop.order\"} 2",
+            "retry_wait_seconds_count{name=\"shop.price\"} 2",
+            "retry_wait_seconds_count{name=\"shop.stock\"} 2",
+            "retry_wait_seconds_sum{name=\"shop.order\"} 0.03",
+            "retry_wait_seconds_sum{name=\"shop.price\"} 0.03",
+            "retry_wait_seconds_sum{name=\"shop.stock\"} 0.03",
+        ]
+    );
+    // What has not happened yet can be seen all the same.
+    let none = "retry_give_ups_total{name=\"shop.order\",reason=\"attempts\"} 0\n";
+    assert!(scraped.contains(none), "{scraped}");
+    assert!(scraped.contains("# TYPE retry_wait_seconds histogram"), "{scraped}");
+    assert!(
+        scraped.contains("retry_wait_seconds_bucket{name=\"shop.order\",le=\"0.01\"} 1\n"),
+        "{scraped}"
+    );
 }

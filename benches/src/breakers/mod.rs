@@ -1,0 +1,84 @@
+//! Circuit breakers: one file for each library. All are closed at first, open after
+//! failures, and stay open for longer than anything is measured.
+
+mod failsafe;
+mod ours;
+mod recloser;
+mod tower_resilience;
+
+use std::fmt;
+use std::hint::black_box;
+use std::time::Duration;
+
+/// Those that open after 5 failures in a row open at once; the others have seen enough by then.
+const FAILURES_THAT_OPEN: u64 = 1_000;
+
+const OPEN_FOR: Duration = Duration::from_hours(1);
+
+/// How a call ends that a breaker has admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Well.
+    Success,
+    /// In a way that tells against what was called.
+    Failure,
+}
+
+/// A breaker, of whatever type.
+pub struct Breaker {
+    name: &'static str,
+    calls: Box<dyn Fn(u64, Outcome) -> u64 + Send + Sync>,
+}
+
+impl Breaker {
+    /// `caller` makes what one thread calls by; that says whether a call was admitted.
+    fn new<C: FnMut(Outcome) -> bool>(
+        name: &'static str,
+        caller: impl Fn() -> C + Send + Sync + 'static,
+    ) -> Self {
+        let calls = move |calls, outcome| {
+            let mut call = caller();
+            (0..calls).map(|_| u64::from(call(black_box(outcome)))).sum()
+        };
+        Self { name, calls: Box::new(calls) }
+    }
+
+    /// Its name, as the table shows it.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Makes so many calls, and says how many were admitted.
+    pub fn calls(&self, calls: u64, outcome: Outcome) -> u64 {
+        (self.calls)(calls, outcome)
+    }
+
+    /// The breaker, open.
+    ///
+    /// # Panics
+    ///
+    /// If it does not open.
+    #[must_use]
+    pub fn opened(self) -> Self {
+        self.calls(FAILURES_THAT_OPEN, Outcome::Failure);
+        assert_eq!(self.calls(1, Outcome::Success), 0, "{} does not open", self.name);
+        self
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// One of each, new.
+pub fn all() -> Vec<Breaker> {
+    vec![
+        ours::by_streak(),
+        ours::by_rate(),
+        failsafe::by_streak(),
+        recloser::by_rate(),
+        tower_resilience::breaker(),
+    ]
+}

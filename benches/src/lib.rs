@@ -1,0 +1,24 @@
+//! What the retry crates cost, in ratios to loops by hand and to other libraries.
+//!
+//! `contenders` and `breakers` are those who compete, `parts` are the competitions,
+//! and the rest is what these are made of: `race` times, `child` counts in other
+//! processes, `scratch` compiles, `contest` compares and `table` prints.
+
+pub mod answer;
+pub mod breakers;
+pub mod calls;
+pub mod child;
+pub mod contest;
+#[cfg(feature = "paused")]
+pub mod failures;
+pub mod machine;
+pub mod manifest;
+pub mod names;
+pub mod parts;
+pub mod policies;
+pub mod processor;
+pub mod race;
+pub mod scratch;
+pub mod table;
+pub mod together;
+pub mod visit;

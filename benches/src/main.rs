@@ -1,0 +1,85 @@
+//! Measures, and prints one table in markdown.
+//!
+//! ```sh
+//! cargo run --release --manifest-path benches/Cargo.toml                    # everything
+//! cargo run --release --manifest-path benches/Cargo.toml -- calls breakers  # some parts
+//! cargo run --release --manifest-path benches/Cargo.toml -- build --runs 1  # in a hurry
+//! ```
+//!
+//! The parts are `calls` and `breakers`, which take a minute or two, and `compile` and
+//! `build`, which run cargo over and over and take many. Figures of different machines
+//! and days are not comparable; the ratios are, for all of a row is measured in turns.
+
+use std::process::ExitCode;
+
+use retry_benches::table::Table;
+use retry_benches::{child, machine, parts};
+
+const PARTS: [&str; 4] = ["calls", "breakers", "compile", "build"];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [child::MAKE_CALLS, contender, calls] = arguments[..] {
+        child::make_calls(contender, calls.parse().expect("a number of calls"));
+        return ExitCode::SUCCESS;
+    }
+    if cfg!(debug_assertions) {
+        eprintln!("figures of a debug build say nothing: add `--release`");
+        return ExitCode::FAILURE;
+    }
+    match Wanted::read(&arguments) {
+        Ok(wanted) => {
+            print!("{}", wanted.measure());
+            ExitCode::SUCCESS
+        }
+        Err(argument) => {
+            eprintln!("unknown argument `{argument}`: there are {PARTS:?} and `--runs <number>`");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the command line asks for.
+struct Wanted<'a> {
+    parts: Vec<&'a str>,
+    /// How often cargo is run for each figure.
+    runs: usize,
+}
+
+impl<'a> Wanted<'a> {
+    /// All parts if none is named; an argument that nobody knows is the error.
+    fn read(arguments: &[&'a str]) -> Result<Self, &'a str> {
+        let mut wanted = Self { parts: Vec::new(), runs: 5 };
+        let mut arguments = arguments.iter().copied();
+        while let Some(argument) = arguments.next() {
+            if argument == "--runs" {
+                let runs = arguments.next().and_then(|runs| runs.parse().ok());
+                wanted.runs = runs.filter(|runs| *runs > 0).ok_or(argument)?;
+            } else if PARTS.contains(&argument) {
+                wanted.parts.push(argument);
+            } else {
+                return Err(argument);
+            }
+        }
+        if wanted.parts.is_empty() {
+            wanted.parts.extend(PARTS);
+        }
+        Ok(wanted)
+    }
+
+    fn measure(&self) -> Table {
+        let mut table = Table::default();
+        for part in &self.parts {
+            eprintln!("measuring: {part}");
+            match *part {
+                "calls" => parts::calls::run(&mut table),
+                "breakers" => parts::breakers::run(&mut table),
+                "compile" => parts::compile::run(&mut table, self.runs),
+                _ => parts::build::run(&mut table, self.runs),
+            }
+        }
+        table.note(machine::describe());
+        table
+    }
+}

@@ -1,0 +1,6 @@
+//! The competitions, which can be run one by one.
+
+pub mod breakers;
+pub mod build;
+pub mod calls;
+pub mod compile;

@@ -1,0 +1,90 @@
+//! What holds for any text as a policy in a file, in each style and format.
+//!
+//! The fuzzer looks for a text for which it does not hold, and `cargo test` tries
+//! those that the fuzzer has kept.
+
+use std::fmt::Debug;
+
+use retry_policy::file::{TaskStyle, WorkflowStyle};
+use retry_policy::{Attempts, Policy};
+use retry_runtime::RetryConfig;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// # Panics
+/// It does not hold.
+pub fn check(text: &str) {
+    for format in [Format::Json, Format::Yaml] {
+        if let Some(policy) = format.read::<Policy>(text) {
+            keeps_the_rules_and_comes_back(policy, text);
+        }
+        if let Some(style) = format.read::<WorkflowStyle>(text) {
+            keeps_the_rules_and_comes_back(style.into(), text);
+        }
+        if let Some(style) = format.read::<TaskStyle>(text) {
+            keeps_the_rules_and_comes_back(style.into(), text);
+        }
+        if let Some(config) = format.read::<RetryConfig>(text) {
+            keeps_the_rules_and_comes_back(config.policy, text);
+            for again in comes_back(&config, text) {
+                assert!(same(again.policy, config.policy), "{text}");
+                assert_eq!(again.on_failure, config.on_failure, "{text}");
+                // A matcher is no value to compare, but its text is.
+                assert_eq!(Format::Json.write(&again, text), Format::Json.write(&config, text));
+            }
+        }
+    }
+}
+
+fn keeps_the_rules_and_comes_back(policy: Policy, text: &str) {
+    if let Err(invalid) = policy.validate() {
+        panic!("{text}\nis taken, but {invalid}: {policy:?}");
+    }
+    for again in comes_back(&policy, text) {
+        assert!(same(again, policy), "{text}\n{policy:?}\n{again:?}");
+    }
+}
+
+/// Whether the two are obeyed alike. A policy of a single attempt is written without
+/// what is about waits, which the rules would refuse beside it.
+fn same(one: Policy, other: Policy) -> bool {
+    if one.get_attempts() == Attempts::Limited(1) {
+        let rest =
+            |policy: Policy| (policy.get_attempts(), policy.get_deadline(), policy.get_timeout());
+        return rest(one) == rest(other);
+    }
+    one == other
+}
+
+/// A value, written and read again in each format.
+fn comes_back<T: Serialize + DeserializeOwned + Debug>(value: &T, text: &str) -> [T; 2] {
+    [Format::Json, Format::Yaml].map(|format| {
+        let written = format.write(value, text);
+        format.read(&written).unwrap_or_else(|| {
+            panic!("{text}\nis read as {value:?}, which is written as\n{written}\nand not read")
+        })
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Json,
+    Yaml,
+}
+
+impl Format {
+    fn read<T: DeserializeOwned>(self, text: &str) -> Option<T> {
+        match self {
+            Self::Json => serde_json::from_str(text).ok(),
+            Self::Yaml => serde_saphyr::from_str(text).ok(),
+        }
+    }
+
+    fn write<T: Serialize + Debug>(self, value: &T, text: &str) -> String {
+        let written = match self {
+            Self::Json => serde_json::to_string(value).map_err(|error| error.to_string()),
+            Self::Yaml => serde_saphyr::to_string(value).map_err(|error| error.to_string()),
+        };
+        written.unwrap_or_else(|error| panic!("{text}\nis read as {value:?}, not written: {error}"))
+    }
+}

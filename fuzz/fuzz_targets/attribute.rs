@@ -1,0 +1,13 @@
+//! `cargo +nightly fuzz run attribute`: any text as the options of `#[retry( … )]`.
+#![no_main]
+// The macro's modules are linted where they live.
+#![allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
+
+#[path = "../checks/attribute.rs"]
+mod attribute;
+#[path = "../../tests/macros.rs"]
+mod macros;
+
+use macros::*;
+
+libfuzzer_sys::fuzz_target!(|text: &str| attribute::check(text));

@@ -25,20 +25,30 @@ use tokio::task::Id;
 
 thread_local! {
     /// The task in which one attempt is wanted; a thread without a task has none.
-    static ONCE: Cell<Option<Option<Id>>> = const { Cell::new(None) };
+    static ONCE: Cell<Option<Task>> = const { Cell::new(None) };
     static NOTE: Cell<Option<Note>> = const { Cell::new(None) };
+}
+
+/// The task that is being polled; none where a thread runs no task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Task(Option<Id>);
+
+impl Task {
+    fn here() -> Self {
+        Self(tokio::task::try_id())
+    }
 }
 
 /// Whether a function around this call is being retried by `nested = once`.
 pub(crate) fn once() -> bool {
     // Another task may be polled in between, where the attempt drives an executor itself.
-    ONCE.get().is_some_and(|task| task == tokio::task::try_id())
+    ONCE.get().is_some_and(|task| task == Task::here())
 }
 
 /// While it lives, what is called on this thread makes one attempt.
 #[derive(Debug)]
 pub struct Guard {
-    before: Option<Option<Id>>,
+    before: Option<Task>,
 }
 
 impl Guard {
@@ -46,7 +56,7 @@ impl Guard {
     pub fn new(is_retry: bool) -> Self {
         let before = ONCE.get();
         if is_retry {
-            ONCE.set(Some(tokio::task::try_id()));
+            ONCE.set(Some(Task::here()));
         }
         Self { before }
     }
@@ -94,7 +104,7 @@ impl<F: Future> Future for Inside<F> {
 /// What a call leaves for the one around it.
 #[derive(Clone, Copy)]
 struct Note {
-    task: Option<Id>,
+    task: Task,
     /// When the call failed for the first time.
     since: Moment,
     name: &'static str,
@@ -145,8 +155,7 @@ impl Inner {
     pub(crate) fn attempt_ended(&mut self) {
         self.since.get_or_insert_with(Moment::next);
         let Some(began) = self.began.take() else { return };
-        let note =
-            NOTE.get().filter(|note| note.since >= began && note.task == tokio::task::try_id());
+        let note = NOTE.get().filter(|note| note.since >= began && note.task == Task::here());
         if let Some(note) = note {
             self.name = Some(note.name);
             self.attempts = self.attempts.saturating_add(note.attempts);
@@ -159,6 +168,6 @@ impl Inner {
     pub(crate) fn call_ended(&self, name: &'static str, attempts: u32) {
         let Some(since) = self.since else { return };
         let attempts = attempts.saturating_add(self.attempts);
-        NOTE.set(Some(Note { task: tokio::task::try_id(), since, name, attempts }));
+        NOTE.set(Some(Note { task: Task::here(), since, name, attempts }));
     }
 }

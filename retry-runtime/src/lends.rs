@@ -123,7 +123,7 @@ pub(crate) fn own_quota_of(kit: &Kit, shared: &RetryQuota) -> &'static RetryQuot
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace {
     /// The function.
-    pub site: &'static crate::Site,
+    pub site: &'static crate::site::Site,
     /// Its breaker.
     pub breaker: &'static CircuitBreaker,
 }

@@ -250,23 +250,24 @@ fn at_once(origin: impl Into<Origin>) {
     crate::kit::succeeded(origin.into().name, 1);
 }
 
+/// Whether a test lets waits end at once.
+fn skips_waits() -> bool {
+    #[cfg(feature = "testing")]
+    let skips = crate::kit::skips_waits();
+    #[cfg(not(feature = "testing"))]
+    let skips = false;
+    skips
+}
+
 impl SoFar {
     /// How long the wait that has been decided is to be slept.
     fn wait(&self) -> Duration {
-        #[cfg(feature = "testing")]
-        if crate::kit::skips_waits() {
-            return Duration::ZERO;
-        }
-        self.delay.unwrap_or_default()
+        if skips_waits() { Duration::ZERO } else { self.delay.unwrap_or_default() }
     }
 
     /// The waits that a test has skipped: for a deadline they have been slept.
     fn unslept(&self) -> Duration {
-        #[cfg(feature = "testing")]
-        if crate::kit::skips_waits() {
-            return self.waited;
-        }
-        Duration::ZERO
+        if skips_waits() { self.waited } else { Duration::ZERO }
     }
 
     fn failed(

@@ -57,6 +57,8 @@ mod ide;
 mod kept;
 #[cfg(feature = "testing")]
 mod kit;
+#[cfg(feature = "metrics")]
+mod labels;
 mod lends;
 mod listeners;
 pub mod matchers;

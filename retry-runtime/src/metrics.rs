@@ -20,11 +20,12 @@
 use core::time::Duration;
 
 use metrics::{
-    Counter, Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge,
-    describe_histogram, gauge, with_recorder,
+    Counter, Key, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram,
+    gauge, with_recorder,
 };
 
 use crate::error::Reason;
+use crate::labels::labels;
 use crate::site::Origin;
 use crate::transition::{State, Transition};
 
@@ -73,15 +74,6 @@ pub fn register() {
             counter(GIVE_UPS, origin, Some(reason)).increment(0);
         }
     }
-}
-
-/// The labels of a function: its name, beside each reason. Made once, for a metric
-/// borrows what is static, and would allocate what is not at each failure.
-pub(crate) type Labels = Box<[[Label; 2]; Reason::ALL.len()]>;
-
-pub(crate) fn labels(name: &'static str) -> Labels {
-    let label = Label::from_static_parts;
-    Box::new(Reason::ALL.map(|reason| [label("name", name), label("reason", reason.as_str())]))
 }
 
 fn key(name: &'static str, origin: Origin, reason: Option<Reason>) -> Key {

@@ -31,7 +31,7 @@ pub struct Site {
     policy: Option<Policy>,
     counters: Counters,
     #[cfg(feature = "metrics")]
-    labels: std::sync::OnceLock<crate::metrics::Labels>,
+    labels: std::sync::OnceLock<crate::labels::Labels>,
     #[cfg(feature = "overrides")]
     changed: Changed,
 }
@@ -102,8 +102,8 @@ impl Site {
 
     /// What its metrics are labelled with, made at its first failure.
     #[cfg(feature = "metrics")]
-    pub(crate) fn labels(&self) -> &crate::metrics::Labels {
-        self.labels.get_or_init(|| crate::metrics::labels(self.name))
+    pub(crate) fn labels(&self) -> &crate::labels::Labels {
+        self.labels.get_or_init(|| crate::labels::labels(self.name))
     }
 
     #[cfg(feature = "overrides")]

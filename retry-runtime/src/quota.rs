@@ -219,7 +219,8 @@ impl RetryQuota {
         if let Some(now) = before.ok().and_then(more) {
             events::quota_level(self.name, now);
             // Not at once: around the level at which it cannot pay it would be reported again and again.
-            if now >= capacity / 2 {
+            let dearest = self.config.get_retry_cost().max(self.config.get_timeout_cost());
+            if now >= dearest.max(capacity / 2) {
                 self.reported.store(false, Ordering::Relaxed);
             }
         }

@@ -16,30 +16,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Pieces that a person might write, right and wrong, in any order.
+/// Pieces that a person might write beside the options and the settings of a breaker,
+/// right and wrong, in any order.
 const SOUP: &[&str] = &[
-    "attempts",
-    "backoff",
-    "initial_delay",
-    "max_delay",
-    "jitter",
-    "budget",
-    "deadline",
-    "timeout",
-    "retry_on",
-    "abort_on",
-    "retry_after",
-    "breaker",
-    "quota",
-    "on_failure",
-    "on_retry",
-    "policy",
-    "name",
-    "clone",
-    "context",
-    "nested",
-    "docs",
-    "crate",
     "retries",
     "atempts",
     "unlimited",
@@ -64,16 +43,6 @@ const SOUP: &[&str] = &[
     "stop",
     "continue",
     "fallback",
-    "failure_threshold",
-    "failure_rate",
-    "window_calls",
-    "window_time",
-    "minimum_calls",
-    "slow_call",
-    "slow_rate",
-    "success_threshold",
-    "timeout_jitter",
-    "half_open_requests",
     "self",
     "Self",
     "true",
@@ -220,7 +189,8 @@ fn tokens(text: &str) -> TokenStream {
 
 /// One piece, or pieces in brackets of any kind, the invisible ones of macros included.
 fn soup() -> impl Strategy<Value = TokenStream> {
-    let piece = prop_oneof![select(SOUP), select(OPTIONS)].prop_map(tokens);
+    let words = [SOUP, &args::OPTIONS, &breaker::SETTINGS].concat();
+    let piece = prop_oneof![select(words), select(OPTIONS)].prop_map(tokens);
     piece.prop_recursive(3, 24, 6, |inside| {
         let delimiter = select(&[
             Delimiter::Parenthesis,

@@ -276,6 +276,20 @@ async fn an_empty_quota_is_told_once_and_again_only_after_it_was_half_full() {
 }
 
 #[test]
+fn a_quota_with_room_for_one_retry_is_not_told_empty_at_each_success() {
+    let tiny = QuotaConfig::new().capacity(5).retry_cost(5).timeout_cost(5);
+    let tiny = RetryQuota::new("events.tiny", tiny);
+    listen();
+    assert!(tiny.try_take(false).is_some());
+    for _ in 0..4 {
+        assert!(tiny.try_take(false).is_none());
+        tiny.reward();
+    }
+    let told = heard().into_iter().filter(|event| event.field("quota") == Some("events.tiny"));
+    assert_eq!(told.count(), 1);
+}
+
+#[test]
 fn a_sync_function_that_stalls_tasks_is_told_with_the_wait() {
     #[retry(attempts = 2, initial_delay = "1ms", name = "events.stalls")]
     fn stalls() -> Result<(), Failure> {

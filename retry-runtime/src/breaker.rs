@@ -310,6 +310,39 @@ impl CircuitBreaker {
         self.change(closed_kind(&self.config), Cause::Reset);
     }
 
+    /// Goes on where the breaker of another process was: in this state, with so
+    /// many consecutive failures, and open for so long from now on
+    /// ([`Duration::MAX`]: until somebody resets it). Nothing is known of the probes
+    /// of that process, so half-open is taken for an open time that is up.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker, State};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(5));
+    /// breaker.restore(State::Closed, 4, Duration::ZERO);
+    /// breaker.try_acquire().unwrap().failure();
+    /// assert!(breaker.is_open());
+    /// ```
+    pub fn restore(&self, state: State, consecutive_failures: u32, remaining: Duration) {
+        let mut inner = lock(&self.inner);
+        match state {
+            State::Closed => {
+                self.transition(&mut inner, closed_kind(&self.config), Cause::Restored);
+                self.streak.set(self.word().generation(), consecutive_failures);
+            }
+            State::Open | State::HalfOpen => {
+                self.transition(&mut inner, Kind::Open, Cause::Restored);
+                let until = match remaining {
+                    _ if state == State::HalfOpen => stamp::nanos(),
+                    Duration::MAX => FOR_EVER,
+                    remaining => stamp::nanos().saturating_add(stamp::nanos_of(remaining)),
+                };
+                self.open_until.store(until, Ordering::Relaxed);
+            }
+        }
+        self.announce_all(inner);
+    }
+
     /// Calls `listener` at each change of state from now on.
     ///
     /// Listeners are called in the order of the changes, one change after

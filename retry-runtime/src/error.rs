@@ -129,6 +129,20 @@ pub enum Interrupted {
     },
 }
 
+impl Interrupted {
+    /// An attempt that somebody else has cut off after `limit`.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_runtime::Interrupted;
+    /// let cut = Interrupted::timeout(Duration::from_secs(2));
+    /// assert_eq!(cut.to_string(), "the attempt timed out after 2s");
+    /// ```
+    pub const fn timeout(limit: Duration) -> Self {
+        Self::Timeout { limit }
+    }
+}
+
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -48,6 +48,7 @@ mod clock;
 #[cfg(feature = "serde")]
 mod config;
 mod cut;
+pub mod durable;
 mod error;
 mod event;
 mod events;
@@ -72,6 +73,7 @@ mod overrides;
 mod pattern;
 mod plan;
 mod probe;
+mod progress;
 mod quota;
 mod random;
 mod refuse;

@@ -20,6 +20,8 @@ pub struct Plan<'a> {
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
     pub(crate) timing: Timing,
+    /// How long ago the call failed first, where its waits outlast the process.
+    pub(crate) since_first: Duration,
 }
 
 impl<'a> Plan<'a> {
@@ -34,7 +36,14 @@ impl<'a> Plan<'a> {
     /// The same, where the policy depends on the function's generic parameters.
     #[inline(always)]
     pub fn by(origin: impl Into<Origin>, policy: &'a Policy) -> Self {
-        Self { origin: origin.into(), policy, breaker: None, quota: None, timing: Timing::NONE }
+        Self {
+            origin: origin.into(),
+            policy,
+            breaker: None,
+            quota: None,
+            timing: Timing::NONE,
+            since_first: Duration::ZERO,
+        }
     }
 
     /// The breaker that admits the attempts.

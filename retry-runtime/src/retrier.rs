@@ -399,17 +399,26 @@ impl<M> Retrier<M> {
         self
     }
 
-    #[cfg(feature = "tower")]
     pub(crate) fn matchers(&self) -> &M {
         &self.matchers
     }
 
-    fn plan(&self) -> Plan<'_> {
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    pub(crate) fn plan(&self) -> Plan<'_> {
         Plan {
             breaker: self.breaker.as_ref().map(private::breaker),
             quota: self.quota.as_ref().map(private::quota),
             ..Plan::by(self.origin, &self.policy)
         }
+    }
+
+    /// Obeys this policy, which is taken as it is, as in [`new`](Retrier::new).
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
     }
 
     /// The policy that is obeyed.

@@ -31,6 +31,7 @@ use crate::kept::Keep;
 use crate::nested::{self, Inner};
 use crate::plan::Plan;
 use crate::probe::Described;
+use crate::progress;
 use crate::quota::RetryQuota;
 use crate::retry_event::{Failure, RetryEvent};
 use crate::site::Origin;
@@ -239,6 +240,24 @@ impl<K> Session<K> {
     }
 }
 
+impl Session {
+    /// A call of which this lies behind, in this process or in another one.
+    pub(crate) fn resumed(behind: progress::Progress) -> Self {
+        let progress::Progress { attempts: made, waited, last_delay: delay } = behind;
+        if made == 0 {
+            return Self::new();
+        }
+        let so_far = SoFar { made, waited, delay, ..SoFar::default() };
+        Self { progress: Some(Box::pin(Progress { so_far, kept: (), sleep: None })) }
+    }
+
+    /// What lies behind the call.
+    pub(crate) fn progress(&self) -> progress::Progress {
+        let SoFar { made, waited, delay, .. } = self.so_far();
+        progress::Progress { attempts: made, waited, last_delay: delay }
+    }
+}
+
 /// A call has succeeded at its first attempt: nobody hears of it but tests that look on.
 #[inline(always)]
 #[cfg_attr(
@@ -328,7 +347,8 @@ impl SoFar {
         };
         let delay = random::between(shortest, longest);
         let waited = self.waited.saturating_add(delay);
-        if policy.get_budget().is_some_and(|budget| waited > budget) {
+        let by_the_clock = plan.since_first.saturating_add(delay);
+        if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
             return Err(Reason::Budget);
         }
         if plan.timing.falls_inside(self.unslept().saturating_add(delay)) {

@@ -70,6 +70,8 @@ pub enum Cause {
     Forced,
     /// `reset` was called.
     Reset,
+    /// `restore` was called.
+    Restored,
 }
 
 impl Cause {
@@ -89,6 +91,7 @@ impl Cause {
             Self::Recovered => "recovered",
             Self::Forced => "forced",
             Self::Reset => "reset",
+            Self::Restored => "restored",
         }
     }
 }

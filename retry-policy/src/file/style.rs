@@ -286,6 +286,36 @@ impl<'de> Deserialize<'de> for TaskStyle {
     }
 }
 
+impl TaskStyle {
+    /// Retries after the first call.
+    pub const MAX_RETRIES: u32 = 3;
+    /// The first wait.
+    pub const RETRY_DELAY: Duration = Duration::from_secs(1);
+    /// No wait is longer.
+    pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
+
+    /// The policy that such settings stand for, taken as it is: [`Policy::validate`] checks it.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use retry_policy::file::TaskStyle;
+    ///
+    /// let policy = TaskStyle::policy(5, Duration::from_secs(2), TaskStyle::MAX_RETRY_DELAY);
+    /// assert_eq!(policy.wait(3).as_secs(), 8);
+    /// ```
+    pub const fn policy(
+        max_retries: u32,
+        retry_delay: Duration,
+        max_retry_delay: Duration,
+    ) -> Policy {
+        Policy::new()
+            .attempts(max_retries.saturating_add(1))
+            .backoff(if retry_delay.is_zero() { Backoff::Fixed } else { Backoff::DEFAULT })
+            .initial_delay(retry_delay)
+            .max_delay(max_retry_delay)
+    }
+}
+
 impl From<TaskStyle> for Policy {
     fn from(style: TaskStyle) -> Self {
         style.0
@@ -304,27 +334,23 @@ struct TaskKeys {
 }
 
 fn default_retries() -> u32 {
-    3
+    TaskStyle::MAX_RETRIES
 }
 
 fn default_retry_delay() -> Seconds {
-    Seconds(Duration::from_secs(1))
+    Seconds(TaskStyle::RETRY_DELAY)
 }
 
 fn default_max_retry_delay() -> Seconds {
-    Seconds(Duration::from_secs(300))
+    Seconds(TaskStyle::MAX_RETRY_DELAY)
 }
 
 impl TryFrom<TaskKeys> for TaskStyle {
     type Error = Unusable;
 
     fn try_from(keys: TaskKeys) -> Result<Self, Unusable> {
-        let delay = keys.retry_delay.0;
-        let policy = Policy::new()
-            .attempts(keys.max_retries.saturating_add(1))
-            .backoff(if delay.is_zero() { Backoff::Fixed } else { Backoff::DEFAULT })
-            .initial_delay(delay)
-            .max_delay(keys.max_retry_delay.0);
+        let (delay, longest) = (keys.retry_delay.0, keys.max_retry_delay.0);
+        let policy = Self::policy(keys.max_retries, delay, longest);
         // The keys come together, so none of them is written in vain.
         Draft { policy, written: Fields::NONE }.finish(&TASK_WORDS).map(Self)
     }

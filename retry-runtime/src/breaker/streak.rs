@@ -36,6 +36,11 @@ impl Streak {
         self.0.swap(start_of(generation), Ordering::Relaxed);
     }
 
+    /// As [`restart`](Self::restart), with failures that another process has counted.
+    pub(super) fn set(&self, generation: u64, failures: u32) {
+        self.0.swap(start_of(generation) | u64::from(failures), Ordering::Relaxed);
+    }
+
     #[inline]
     pub(super) fn failures(&self) -> u32 {
         failures(self.0.load(Ordering::Relaxed))

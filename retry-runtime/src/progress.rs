@@ -1,0 +1,15 @@
+//! [`Progress`]: what lies behind a call, where it is kept over its waits.
+
+use core::time::Duration;
+
+/// What lies behind a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+pub struct Progress {
+    /// Attempts that failed.
+    pub attempts: u32,
+    /// The sum of the waits, the last one included.
+    pub waited: Duration,
+    /// The last wait; `None` before the first.
+    pub last_delay: Option<Duration>,
+}

@@ -1,0 +1,154 @@
+//! Calls that are kept elsewhere over their waits decide as those that wait in memory.
+
+use std::io::{Error, ErrorKind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_runtime::durable::{Decision, Description, Failed, Progress};
+use retry_runtime::matchers::{network, timeout};
+use retry_runtime::{
+    Backoff, BreakerConfig, Cause, CircuitBreaker, Class, Interrupted, Policy, Reason, Retrier,
+    State,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn refused() -> Error {
+    ErrorKind::ConnectionRefused.into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_waits_are_those_of_a_call_in_memory() {
+    for policy in [
+        Policy::new().attempts(6),
+        Policy::new().attempts(8).backoff(Backoff::Fibonacci).max_delay(5 * SECOND),
+        Policy::new().attempts(5).backoff(Backoff::Linear { increment: SECOND }),
+        Policy::new().attempts(9).budget(20 * SECOND),
+    ] {
+        let retrier = Retrier::new(policy);
+        let (begun, starts) = (tokio::time::Instant::now(), Mutex::new(Vec::new()));
+        let error = retrier
+            .run(|| {
+                starts.lock().unwrap().push(begun.elapsed());
+                async { Err::<(), _>(refused()) }
+            })
+            .await
+            .unwrap_err();
+
+        let (mut kept, mut now, mut durable) = (Progress::default(), Duration::ZERO, Vec::new());
+        let reason = loop {
+            durable.push(now);
+            // As a database does it.
+            let text = serde_json::to_string(&kept).unwrap();
+            kept = serde_json::from_str(&text).unwrap();
+            match retrier.decide(&mut kept, &Failed::after(now, &refused())) {
+                Decision::Wait(wait) => now += wait,
+                Decision::GiveUp(reason) => break reason,
+            }
+        };
+        assert_eq!(durable, *starts.lock().unwrap(), "{policy}");
+        assert_eq!((reason, kept.attempts), (error.reason(), error.attempts()), "{policy}");
+    }
+}
+
+#[test]
+fn the_budget_goes_on_by_the_clock() {
+    let retrier = Retrier::new(Policy::new().attempts(10).budget(60 * SECOND));
+    let mut kept = Progress::default();
+    assert_eq!(retrier.decide(&mut kept, &Failed::now(&refused())), Decision::Wait(SECOND));
+    // One second of waiting, but a minute later.
+    let late = refused();
+    let decision = retrier.decide(&mut kept, &Failed::after(60 * SECOND, &late));
+    assert_eq!(decision, Decision::GiveUp(Reason::Budget));
+}
+
+#[test]
+fn matchers_judge_errors_and_what_was_cut_off() {
+    let retrier = Retrier::new(Policy::new()).retry_on([network]);
+    let decide = |failed: Failed<'_, Error>| retrier.decide(&mut Progress::default(), &failed);
+    let missing = Error::from(ErrorKind::NotFound);
+    assert_eq!(decide(Failed::now(&missing)), Decision::GiveUp(Reason::NotRetryable));
+    let cut = Interrupted::timeout(SECOND);
+    assert_eq!(decide(Failed::cut(Duration::ZERO, cut)), Decision::GiveUp(Reason::NotRetryable));
+    let patient = Retrier::new(Policy::new()).retry_on([timeout]);
+    let decision =
+        patient.decide(&mut Progress::default(), &Failed::<Error>::cut(Duration::ZERO, cut));
+    assert_eq!(decision, Decision::Wait(SECOND));
+}
+
+#[test]
+fn it_reports_the_same_events() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listening = retry_runtime::on_event({
+        let heard = heard.clone();
+        move |event| {
+            if event.name() == "durable.events" {
+                heard.lock().unwrap().push(event.to_string());
+            }
+        }
+    });
+    let retrier = Retrier::new(Policy::new().attempts(2)).name("durable.events");
+    let mut kept = Progress::default();
+    let _ = retrier.decide(&mut kept, &Failed::now(&refused()));
+    retrier.succeeded_after(kept);
+    let _ = retrier.decide(&mut kept, &Failed::after(SECOND, &refused()));
+    drop(listening);
+    assert_eq!(
+        *heard.lock().unwrap(),
+        [
+            "durable.events: attempt 1 of 2 failed, next in 1s: connection refused",
+            "durable.events: attempt 2 succeeded after 1s of waiting",
+            "durable.events: gave up after 2 attempts and 1s of waiting (all attempts were used): \
+             connection refused",
+        ]
+    );
+}
+
+#[test]
+fn a_description_is_the_class_and_all_texts() {
+    let error = Error::other(refused());
+    let Description { class, texts } = Description::of(&error);
+    assert_eq!(class, Class::NETWORK);
+    assert_eq!(texts[0], "connection refused");
+    assert_eq!(Description::of(&"HTTP 503").class, Class::SERVER_ERROR);
+}
+
+#[test]
+fn unlimited_attempts_are_counted_for_ever() {
+    let policy = Policy::new().unlimited().backoff(Backoff::Fixed).budget(Duration::MAX);
+    let mut kept = Progress { attempts: u32::MAX, waited: Duration::MAX, last_delay: Some(SECOND) };
+    let decision = Retrier::new(policy).decide(&mut kept, &Failed::now(&refused()));
+    assert_eq!(decision, Decision::Wait(SECOND));
+    assert_eq!((kept.attempts, kept.waited), (u32::MAX, Duration::MAX));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_goes_on_where_another_process_was() {
+    let config =
+        BreakerConfig::new().failure_threshold(3).timeout(30 * SECOND).success_threshold(1);
+    let breaker = CircuitBreaker::new("restored", config);
+    let causes = Arc::new(Mutex::new(Vec::new()));
+    breaker.on_transition({
+        let causes = causes.clone();
+        move |transition| causes.lock().unwrap().push((transition.to, transition.cause))
+    });
+
+    breaker.restore(State::Open, 3, 10 * SECOND);
+    assert!(breaker.try_acquire().is_err());
+    tokio::time::advance(10 * SECOND).await;
+    breaker.try_acquire().expect("its time is up").success();
+    assert_eq!(breaker.state(), State::Closed);
+
+    breaker.restore(State::Closed, 2, Duration::ZERO);
+    breaker.try_acquire().expect("closed").failure();
+    assert_eq!(breaker.remaining(), 30 * SECOND);
+
+    // Of the probes of a process that is gone nothing is known.
+    breaker.restore(State::HalfOpen, 0, Duration::ZERO);
+    assert!(!breaker.is_open());
+    breaker.try_acquire().expect("a probe").failure();
+    breaker.restore(State::Open, 3, Duration::MAX);
+    assert_eq!(breaker.remaining(), Duration::MAX);
+    let causes = causes.lock().unwrap();
+    assert_eq!(causes[0], (State::Open, Cause::Restored));
+}

@@ -1,0 +1,191 @@
+//! The one clock of jobs: points in time that another process understands.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A point in time, in microseconds since 1970. Arithmetic on it saturates.
+///
+/// ```
+/// use std::time::Duration;
+/// use retry_workflow::Timestamp;
+///
+/// let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
+/// assert_eq!((start + Duration::from_secs(90)).to_string(), "2026-11-21T08:01:30Z");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// After every other one: what is due then is never due.
+    pub const NEVER: Self = Self(i64::MAX);
+
+    /// Now, by the system's clock; in a test on virtual time, by tokio's.
+    pub fn now() -> Self {
+        static START: OnceLock<(Instant, Timestamp)> = OnceLock::new();
+
+        let before = Instant::now();
+        let tokios = tokio::time::Instant::now().into_std();
+        if (before..=Instant::now()).contains(&tokios) {
+            return Self::from(SystemTime::now());
+        }
+        // A test has paused tokio's clock: a moment of the past, or of the future.
+        let (start, at_start) = *START.get_or_init(|| (before, Self::from(SystemTime::now())));
+        match tokios.checked_duration_since(start) {
+            Some(later) => at_start + later,
+            // Rounded down as well: a wait is as long as it is, to the microsecond.
+            None => {
+                at_start - (start.saturating_duration_since(tokios) + Duration::from_nanos(999))
+            }
+        }
+    }
+
+    /// From microseconds since 1970.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// In microseconds since 1970.
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// How much later than `earlier` this is; zero if it is not.
+    pub fn since(self, earlier: Self) -> Duration {
+        let micros = self.0.saturating_sub(earlier.0);
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    }
+}
+
+/// A duration in microseconds, as far as the count goes.
+pub(crate) fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl std::ops::Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(micros(duration)))
+    }
+}
+
+impl std::ops::Sub<Duration> for Timestamp {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(micros(duration)))
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => Self(micros(since)),
+            Err(before) => Self(-micros(before.duration())),
+        }
+    }
+}
+
+/// RFC 3339, in UTC: `2026-11-21T08:01:30Z`, `2026-11-21T08:01:30.250000Z`.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// The last one that RFC 3339 can write: the end of the year 9999.
+        const LAST: u64 = 253_402_300_799_000_000;
+        // Nothing of a job is older than 1970.
+        let micros = u64::try_from(self.0).unwrap_or(0).min(LAST);
+        let time = UNIX_EPOCH + Duration::from_micros(micros);
+        f.pad(&if micros.is_multiple_of(1_000_000) {
+            humantime::format_rfc3339_seconds(time).to_string()
+        } else {
+            humantime::format_rfc3339_micros(time).to_string()
+        })
+    }
+}
+
+/// What is no point in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidTimestamp(String);
+
+impl fmt::Display for InvalidTimestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\"{}\" is no point in time: write one such as 2026-11-21, 2026-11-21T08:00:00Z or \
+             \"2h ago\"",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for InvalidTimestamp {}
+
+impl FromStr for Timestamp {
+    type Err = InvalidTimestamp;
+
+    /// Reads RFC 3339, a day (its beginning, in UTC), or how long ago it was: `2h ago`.
+    fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
+        let invalid = || InvalidTimestamp(text.to_owned());
+        let text = text.trim();
+        if let Some(ago) = text.strip_suffix("ago") {
+            let ago = retry_policy::duration::parse(ago.trim()).map_err(|_| invalid())?;
+            return Ok(Self::now() - ago);
+        }
+        let day = format!("{text}T00:00:00Z");
+        humantime::parse_rfc3339_weak(text)
+            .or_else(|_| humantime::parse_rfc3339(&day))
+            .map(Self::from)
+            .map_err(|_| invalid())
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_test_moves_it_with_tokios_clock() {
+        let before = Timestamp::now();
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        let moved = Timestamp::now().since(before);
+        assert_eq!(moved, Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn the_ends_of_time_are_no_panic() {
+        let never = Timestamp::NEVER + Duration::MAX;
+        assert_eq!(never, Timestamp::NEVER);
+        assert!(never.to_string().starts_with("9999-"));
+        assert_eq!((Timestamp::default() - Duration::MAX).to_string(), "1970-01-01T00:00:00Z");
+        assert_eq!(Timestamp::default().since(Timestamp::NEVER), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_day_a_moment_and_a_while_ago_are_read() {
+        let day: Timestamp = "2026-11-21".parse().unwrap();
+        assert_eq!(day.to_string(), "2026-11-21T00:00:00Z");
+        assert_eq!(
+            "2026-11-21 08:30:00".parse::<Timestamp>().unwrap().since(day).as_secs(),
+            30_600
+        );
+        assert!("2h ago".parse::<Timestamp>().is_ok());
+        let error = "yesterday".parse::<Timestamp>().unwrap_err();
+        assert!(error.to_string().contains("2026-11-21T08:00:00Z"));
+    }
+}

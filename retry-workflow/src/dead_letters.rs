@@ -1,0 +1,150 @@
+//! [`DeadLetters`]: the items of a store that have failed for good. They are listed,
+//! looked at, taken back, emptied, and carried to another store; nothing is ever
+//! dropped for its age or its size.
+
+mod exchange;
+mod rate;
+mod signature;
+
+use std::time::Duration;
+
+pub use self::exchange::{ExportError, ImportError, Imported};
+pub use self::rate::{InvalidRate, Rate};
+pub use self::signature::SignatureError;
+use crate::clock::Timestamp;
+use crate::item::{Cursor, Filter, Group, ItemRecord, Page};
+use crate::store::{Store, StoreResult};
+
+/// The dead letters of a store.
+///
+/// Which ones are meant says a [`Filter`]; the default one means all.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use retry_workflow::*;
+/// # let store = MemoryStore::new();
+/// # let letter = r#"{"job":"orders","id":"17","payload":"{}","correlation":"orders/17","state":"dead",
+/// #   "run":0,"attempt":3,"ended":"2026-11-21T08:00:00Z","failure":{"class":"timeout",
+/// #   "message":"no answer after 30s","signature":"no answer after <n>s"}}"#.replace('\n', "");
+/// # DeadLetters::new(store.clone()).import(letter.as_bytes(), None).await?;
+/// use retry_workflow::{DeadLetters, Filter, Redrive};
+///
+/// let letters = DeadLetters::new(store);
+/// for group in letters.stats(&Filter::job("orders")).await? {
+///     println!("{} × {}: {}", group.count, group.class, group.signature);
+/// }
+///
+/// let timeouts = Filter { class: Some("timeout".to_owned()), ..Filter::job("orders") };
+/// let redrive = Redrive::new().max(100).rate("10/s".parse()?);
+/// assert_eq!(letters.retry(&timeouts, redrive).await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct DeadLetters<S> {
+    store: S,
+}
+
+/// How many items are taken back at once, and how far apart they become due.
+///
+/// ```
+/// use retry_workflow::Redrive;
+///
+/// let gently = Redrive::new().max(1_000).rate("10/s".parse().unwrap());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Redrive {
+    max: Option<u64>,
+    rate: Option<Rate>,
+}
+
+impl Redrive {
+    /// All that the filter means, all due at once.
+    pub const fn new() -> Self {
+        Self { max: None, rate: None }
+    }
+
+    /// No more than this many. Default: no bound.
+    pub const fn max(mut self, items: u64) -> Self {
+        self.max = Some(items);
+        self
+    }
+
+    /// No faster than this. Default: all are due at once.
+    pub const fn rate(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+}
+
+impl<S: Store> DeadLetters<S> {
+    /// Those of this store.
+    pub const fn new(store: S) -> Self {
+        Self { store }
+    }
+
+    /// The store.
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The first `max` after `after`, in the order in which their items were added, without
+    /// histories.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn list(
+        &self,
+        filter: &Filter,
+        after: Option<Cursor>,
+        max: usize,
+    ) -> StoreResult<Page<ItemRecord>> {
+        self.store.list(filter, after, max).await
+    }
+
+    /// All that is known of an item, whatever its state: all runs, all attempts.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn show(&self, job: &str, id: &str) -> StoreResult<Option<ItemRecord>> {
+        self.store.item(job, id).await
+    }
+
+    /// What they failed with, like failures together; the largest group first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
+        self.store.stats(filter).await
+    }
+
+    /// How many there are.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn count(&self, filter: &Filter) -> StoreResult<u64> {
+        let groups = self.store.stats(filter).await?;
+        Ok(groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)))
+    }
+
+    /// Takes items back, and says how many: each begins a new run with all its attempts and
+    /// a fresh budget, and keeps its history and its correlation id. A worker of the job,
+    /// now or later, does the rest.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn retry(&self, filter: &Filter, redrive: Redrive) -> StoreResult<u64> {
+        let every = redrive.rate.map_or(Duration::ZERO, Rate::every);
+        self.store.redrive(filter, redrive.max, Timestamp::now(), every).await
+    }
+
+    /// Empties items for good, and says how many: payload, history and failure are gone.
+    /// Their ids stay, as skipped ones, so that they are not added to the job again.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
+        self.store.purge(filter).await
+    }
+}

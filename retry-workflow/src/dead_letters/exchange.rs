@@ -1,0 +1,284 @@
+//! Dead letters in a file, one JSON object a line, each with its whole history:
+//! written page by page, read in batches.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, BufRead, Write};
+
+use super::DeadLetters;
+use crate::clock::Timestamp;
+use crate::item::{Filter, ItemRecord};
+use crate::job::Job;
+use crate::store::{Store, StoreError};
+
+/// Items that are held in memory at a time.
+const BATCH: usize = 200;
+
+/// What has become of imported items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// So many were added.
+    pub new: u64,
+    /// So many were there already, by job and id, and were left as they are.
+    pub known: u64,
+}
+
+/// Why an import has ended early.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// A line is no item.
+    Line {
+        /// Its number; the first is 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: String,
+        /// What had been imported before.
+        before: Imported,
+    },
+    /// The lines cannot be read.
+    Read {
+        /// The number of the line.
+        line: u64,
+        /// Why.
+        error: io::Error,
+    },
+    /// The store cannot be written.
+    Store(StoreError),
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line { line, problem, before } => {
+                write!(f, "line {line}: {problem}")?;
+                match before.new.saturating_add(before.known) {
+                    0 => f.write_str("; nothing was imported"),
+                    read => write!(
+                        f,
+                        "; {read} items before it are imported: mend the line and import the file \
+                         again, for items that are there already are left as they are"
+                    ),
+                }
+            }
+            Self::Read { line, error } => write!(f, "line {line} cannot be read: {error}"),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ImportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Line { .. } => None,
+            Self::Read { error, .. } => Some(error),
+            Self::Store(error) => Some(error),
+        }
+    }
+}
+
+impl From<StoreError> for ImportError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl<S: Store> DeadLetters<S> {
+    /// Writes items with their histories, one JSON object a line, and says how many.
+    ///
+    /// One that is settled or re-driven meanwhile is written as it is when its turn comes,
+    /// or left out.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use retry_workflow::*;
+    /// let here = DeadLetters::new(MemoryStore::new());
+    /// let there = DeadLetters::new(MemoryStore::new());
+    /// let mut file = Vec::new();
+    /// here.export(&Filter::default(), &mut file).await?;
+    /// there.import(file.as_slice(), None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be read, or `to` cannot be written.
+    pub async fn export(&self, filter: &Filter, mut to: impl Write) -> Result<u64, ExportError> {
+        let mut count: u64 = 0;
+        let mut after = None;
+        loop {
+            let page = self.list(filter, after, BATCH).await?;
+            for listed in page.items {
+                let Some(item) = self.show(&listed.job, &listed.id).await? else { continue };
+                if !filter.wants(&item) {
+                    continue;
+                }
+                let mut line = serde_json::to_vec(&item).map_err(io::Error::from)?;
+                line.push(b'\n');
+                to.write_all(&line)?;
+                count = count.saturating_add(1);
+            }
+            after = match page.next {
+                Some(next) => Some(next),
+                None => break,
+            };
+        }
+        to.flush()?;
+        Ok(count)
+    }
+
+    /// Adds items from lines of JSON, histories included, each to the job that it names or
+    /// to `into_job`; one that the store does not know is there from now on. Items that the
+    /// job has already are left as they are, those too that it has emptied.
+    ///
+    /// Lines are imported in batches of 200: a bad line ends the import, and the batches
+    /// before it stay. That does no harm, for the same lines may be imported again;
+    /// [`check`](Self::check) finds a bad line before anything is imported.
+    ///
+    /// # Errors
+    /// A line is no item (with its number), the lines cannot be read, or the store cannot
+    /// be written.
+    pub async fn import(
+        &self,
+        from: impl BufRead,
+        into_job: Option<&str>,
+    ) -> Result<Imported, ImportError> {
+        let mut imported = Imported::default();
+        let mut lines = Lines { from, line: 0, text: Vec::new() };
+        loop {
+            let mut batch = Vec::new();
+            while batch.len() < BATCH {
+                let mut item = match lines.next_item() {
+                    Ok(Some(item)) => item,
+                    Ok(None) => break,
+                    Err(ImportError::Line { line, problem, .. }) => {
+                        return Err(ImportError::Line { line, problem, before: imported });
+                    }
+                    Err(error) => return Err(error),
+                };
+                if let Some(job) = into_job {
+                    job.clone_into(&mut item.job);
+                }
+                batch.push(item);
+            }
+            if batch.is_empty() {
+                return Ok(imported);
+            }
+            let read = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+            let jobs: BTreeSet<String> = batch.iter().map(|item| item.job.clone()).collect();
+            let new = self.store.import(batch, Timestamp::now()).await?;
+            for job in jobs {
+                Job::adopt(&self.store, &job).await?;
+            }
+            imported.new = imported.new.saturating_add(new);
+            imported.known = imported.known.saturating_add(read.saturating_sub(new));
+        }
+    }
+
+    /// Reads lines as [`import`](Self::import) would, and says how many items there are.
+    /// Nothing is imported.
+    ///
+    /// # Errors
+    /// A line is no item (with its number), or the lines cannot be read.
+    pub fn check(from: impl BufRead) -> Result<u64, ImportError> {
+        let mut lines = Lines { from, line: 0, text: Vec::new() };
+        let mut items: u64 = 0;
+        while lines.next_item()?.is_some() {
+            items = items.saturating_add(1);
+        }
+        Ok(items)
+    }
+}
+
+/// Why an export has ended early.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The lines cannot be written.
+    Write(io::Error),
+    /// The store cannot be read.
+    Store(StoreError),
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(error) => write!(f, "the export cannot be written: {error}"),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ExportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Write(error) => Some(error),
+            Self::Store(error) => Some(error),
+        }
+    }
+}
+
+impl From<io::Error> for ExportError {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<StoreError> for ExportError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// The items of a file, line by line.
+struct Lines<R> {
+    from: R,
+    line: u64,
+    text: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next_item(&mut self) -> Result<Option<ItemRecord>, ImportError> {
+        loop {
+            self.text.clear();
+            self.line = self.line.saturating_add(1);
+            let line = self.line;
+            let read = self
+                .from
+                .read_until(b'\n', &mut self.text)
+                .map_err(|error| ImportError::Read { line, error })?;
+            if read == 0 {
+                return Ok(None);
+            }
+            let bad = |problem| ImportError::Line { line, problem, before: Imported::default() };
+            let text = std::str::from_utf8(&self.text)
+                .map_err(|_| bad("is no text in UTF-8: nothing that `export` wrote".to_owned()))?;
+            // Some editors put a mark at the beginning of a file.
+            let text = text.trim_start_matches('\u{feff}').trim();
+            if !text.is_empty() {
+                return item(text).map(Some).map_err(bad);
+            }
+        }
+    }
+}
+
+/// An item from a line, or what is wrong with the line.
+fn item(text: &str) -> Result<ItemRecord, String> {
+    let item: ItemRecord = serde_json::from_str(text)
+        .map_err(|error| format!("{}: write items as `export` does", without_line(&error)))?;
+    if item.job.is_empty() || item.id.is_empty() {
+        return Err("`job` and `id` name an item, and are not empty".to_owned());
+    }
+    // An empty payload is that of an item that has been purged.
+    if !item.payload.is_empty() {
+        serde_json::from_str::<serde::de::IgnoredAny>(&item.payload)
+            .map_err(|error| format!("the `payload` is no JSON: {}", without_line(&error)))?;
+    }
+    Ok(item)
+}
+
+/// What serde says of one line is always "at line 1".
+fn without_line(error: &serde_json::Error) -> String {
+    error.to_string().replacen(" at line 1 column", " at column", 1)
+}

@@ -1,0 +1,188 @@
+//! [`Rate`]: how many items in which time, as people write it: `10/s`.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::shown::OneLine;
+
+/// How many items in which time.
+///
+/// ```
+/// use std::time::Duration;
+/// use retry_workflow::Rate;
+///
+/// let rate: Rate = "600/m".parse().unwrap();
+/// assert_eq!(rate.every(), Duration::from_millis(100));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    items: NonZeroU64,
+    per: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Second,
+    Minute,
+    Hour,
+}
+
+impl Unit {
+    const fn nanos(self) -> u64 {
+        let seconds = match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3_600,
+        };
+        seconds * 1_000_000_000
+    }
+}
+
+impl Rate {
+    /// So many items in a second.
+    pub const fn per_second(items: NonZeroU64) -> Self {
+        Self { items, per: Unit::Second }
+    }
+
+    /// So many items in a minute.
+    pub const fn per_minute(items: NonZeroU64) -> Self {
+        Self { items, per: Unit::Minute }
+    }
+
+    /// So many items in an hour.
+    pub const fn per_hour(items: NonZeroU64) -> Self {
+        Self { items, per: Unit::Hour }
+    }
+
+    /// How far apart two items are; at least a microsecond, the smallest step of a
+    /// [`Timestamp`](crate::Timestamp).
+    pub fn every(self) -> Duration {
+        Duration::from_nanos(self.per.nanos() / self.items).max(Duration::from_micros(1))
+    }
+}
+
+/// As it is read: `10/s`.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.per {
+            Unit::Second => "s",
+            Unit::Minute => "m",
+            Unit::Hour => "h",
+        };
+        write!(f, "{}/{unit}", self.items)
+    }
+}
+
+/// What is no rate, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidRate {
+    text: String,
+    complaint: Complaint,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Complaint {
+    NoUnit,
+    Unit,
+    Zero,
+    Number,
+}
+
+impl fmt::Display for InvalidRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = OneLine(&self.text);
+        match self.complaint {
+            Complaint::NoUnit => {
+                write!(
+                    f,
+                    "\"{text}\" has no unit: write \"{text}/s\", \"{text}/m\" or \"{text}/h\""
+                )
+            }
+            Complaint::Unit => write!(
+                f,
+                "\"{text}\" has a unit that is not known: write a rate per second, minute or hour, \
+                 such as \"10/s\", \"600/m\" or \"100/h\""
+            ),
+            Complaint::Zero => write!(
+                f,
+                "\"{text}\" never gets anywhere: write a rate of at least 1, such as \"1/h\""
+            ),
+            Complaint::Number => write!(
+                f,
+                "\"{text}\" does not begin with a whole number: write a rate such as \"10/s\", and \
+                 \"30/m\" for half a one in each second"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for InvalidRate {}
+
+impl FromStr for Rate {
+    type Err = InvalidRate;
+
+    /// Reads a whole number, `/`, and `s`, `m` or `h`.
+    fn from_str(text: &str) -> Result<Self, InvalidRate> {
+        let text = text.trim();
+        let invalid = |complaint| InvalidRate { text: text.to_owned(), complaint };
+        let whole = |number: &str| {
+            let number = number.trim();
+            let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+            digits.then(|| number.parse::<u64>().ok()).flatten()
+        };
+        let Some((number, unit)) = text.split_once('/') else {
+            let complaint =
+                if whole(text).is_some() { Complaint::NoUnit } else { Complaint::Number };
+            return Err(invalid(complaint));
+        };
+        let items = whole(number).ok_or_else(|| invalid(Complaint::Number))?;
+        let items = NonZeroU64::new(items).ok_or_else(|| invalid(Complaint::Zero))?;
+        let per = match unit.trim() {
+            "s" | "sec" | "second" => Unit::Second,
+            "m" | "min" | "minute" => Unit::Minute,
+            "h" | "hr" | "hour" => Unit::Hour,
+            _ => return Err(invalid(Complaint::Unit)),
+        };
+        Ok(Self { items, per })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_as_people_write_them() {
+        for (text, every) in [
+            ("10/s", Duration::from_millis(100)),
+            (" 600 / m ", Duration::from_millis(100)),
+            ("100/h", Duration::from_secs(36)),
+            ("1/hour", Duration::from_secs(3_600)),
+            ("18446744073709551615/s", Duration::from_micros(1)),
+        ] {
+            assert_eq!(text.parse::<Rate>().unwrap().every(), every, "{text}");
+        }
+        assert_eq!("10/sec".parse::<Rate>().unwrap().to_string(), "10/s");
+    }
+
+    #[test]
+    fn what_is_no_rate_is_told_what_to_write() {
+        for (text, says) in [
+            ("10", "\"10\" has no unit: write \"10/s\", \"10/m\" or \"10/h\""),
+            ("10/w", "per second, minute or hour"),
+            ("10/", "per second, minute or hour"),
+            ("0/s", "at least 1"),
+            ("0.5/s", "\"30/m\""),
+            ("-1/s", "whole number"),
+            ("18446744073709551616/s", "whole number"),
+            ("fast", "whole number"),
+            ("", "whole number"),
+            ("\u{1b}[31m", "\\u{1b}[31m"),
+        ] {
+            let error = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Which signature somebody means: its text, its short id, the beginning of the
+//! id, or a message that has it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::DeadLetters;
+use crate::item::Filter;
+use crate::shown::OneLine;
+use crate::signature::Signature;
+use crate::store::{Store, StoreError};
+
+/// Why nobody knows which signature is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SignatureError {
+    /// None is like that.
+    None {
+        /// What was asked for.
+        given: String,
+        /// Those that there are, or some of them.
+        known: Vec<Signature>,
+    },
+    /// Several ids begin so.
+    Several {
+        /// What was asked for.
+        given: String,
+        /// Those whose ids begin so, or some of them.
+        candidates: Vec<Signature>,
+    },
+    /// The store cannot be read.
+    Store(StoreError),
+}
+
+/// So many are suggested.
+const SUGGESTED: usize = 5;
+
+impl fmt::Display for SignatureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = match self {
+            Self::Store(error) => return error.fmt(f),
+            Self::None { given, known } => {
+                write!(f, "no dead letter has the signature \"{}\"", OneLine(given))?;
+                if known.is_empty() {
+                    return f.write_str(": there are no dead letters");
+                }
+                f.write_str("; there are")?;
+                known
+            }
+            Self::Several { given, candidates } => {
+                write!(f, "\"{}\" begins the ids of several signatures:", OneLine(given))?;
+                candidates
+            }
+        };
+        for signature in listed {
+            write!(f, "\n  {}  {}", signature.id(), OneLine(signature.as_str()))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SignatureError {}
+
+impl From<StoreError> for SignatureError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl<S: Store> DeadLetters<S> {
+    /// The signature that somebody means, among those of the items that `filter` means:
+    /// by its text, by its [`id`](Signature::id) or the beginning of it, or by a message that
+    /// has it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # use retry_workflow::*;
+    /// let letters = DeadLetters::new(MemoryStore::new());
+    /// let error = letters.signature(&Filter::default(), "3f9a").await.unwrap_err();
+    /// assert!(error.to_string().contains("there are no dead letters"));
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// None is meant, or several are (with those that might be), or the store cannot be read.
+    pub async fn signature(
+        &self,
+        filter: &Filter,
+        given: &str,
+    ) -> Result<Signature, SignatureError> {
+        let any = Filter { signature: None, ..filter.clone() };
+        // Groups of different classes may share a signature.
+        let mut counts: BTreeMap<Signature, u64> = BTreeMap::new();
+        for group in self.stats(&any).await? {
+            let count = counts.entry(group.signature).or_default();
+            *count = count.saturating_add(group.count);
+        }
+        let mut all: Vec<_> = counts.into_iter().collect();
+        all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        choose(given, all.into_iter().map(|(signature, _)| signature).collect())
+    }
+}
+
+/// Of signatures, the most frequent first.
+fn choose(given: &str, mut all: Vec<Signature>) -> Result<Signature, SignatureError> {
+    if let Some(exact) = all.iter().position(|one| one.as_str() == given) {
+        return Ok(all.swap_remove(exact));
+    }
+    let prefix = given.trim().to_ascii_lowercase();
+    let begins = |one: &Signature| !prefix.is_empty() && one.id().starts_with(&prefix);
+    let mut candidates: Vec<_> = all.iter().filter(|one| begins(one)).cloned().collect();
+    if candidates.len() == 1 {
+        return Ok(candidates.swap_remove(0));
+    }
+    if !candidates.is_empty() {
+        candidates.truncate(SUGGESTED);
+        return Err(SignatureError::Several { given: given.to_owned(), candidates });
+    }
+    let folded = Signature::of(given);
+    if let Some(same) = all.iter().position(|one| *one == folded) {
+        return Ok(all.swap_remove(same));
+    }
+    // Those that hold the text come first: a stable sort.
+    all.sort_by_key(|one| !one.as_str().contains(given));
+    all.truncate(SUGGESTED);
+    Err(SignatureError::None { given: given.to_owned(), known: all })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vec<Signature> {
+        ["disk full", "row <n> is locked", "no answer after <n>s"].map(Signature::of).to_vec()
+    }
+
+    #[test]
+    fn a_text_an_id_a_beginning_and_a_message_are_known() {
+        let locked = Signature::of("row <n> is locked");
+        let id = locked.id();
+        for given in ["row <n> is locked", &id, &id[..4], &id.to_uppercase(), "row 17 is locked"] {
+            assert_eq!(choose(given, known()).unwrap(), locked, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_nothing_has_is_told_what_there_is() {
+        let error = choose("locked", known()).unwrap_err().to_string();
+        let id = Signature::of("row <n> is locked").id();
+        assert!(error.starts_with("no dead letter has the signature \"locked\"; there are\n"));
+        assert!(error.lines().nth(1).unwrap().contains(&id), "{error}");
+        assert!(choose("", known()).is_err());
+    }
+
+    #[test]
+    fn a_beginning_that_several_share_is_refused() {
+        let many: Vec<_> =
+            (b'a'..=b'z').map(|c| Signature::of(&char::from(c).to_string())).collect();
+        let shared = many
+            .iter()
+            .map(|one| one.id()[..1].to_owned())
+            .find(|first| many.iter().filter(|one| one.id().starts_with(first)).count() > 1)
+            .unwrap();
+        let error = choose(&shared, many).unwrap_err();
+        assert!(matches!(error, SignatureError::Several { .. }), "{error}");
+    }
+}

@@ -1,0 +1,359 @@
+//! [`Process`]: one leased item from its lease to its settlement: the breaker's leave,
+//! the attempt, and what the error policy makes of an item whose retries have ended.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+
+use retry_runtime::{Reason, Retrier};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::{Breaker, Options};
+use crate::clock::Timestamp;
+use crate::error_policy::OnItemFailure;
+use crate::event::ItemFailure;
+use crate::failure::Failure;
+use crate::item::{AttemptOutcome, AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement};
+use crate::kept::{After, Kept};
+use crate::names::interned;
+use crate::work::{End, Ended, Given, ItemContext, Note, Work};
+
+/// Leases of an item that may be lost in a row. An item that takes its worker down each time
+/// would otherwise do so for ever.
+const MOST_LOST: u32 = 5;
+
+/// The class of a handler's panic.
+const PANIC: &str = "panic";
+
+/// Decides what becomes of an item: a handler of the caller's.
+pub(crate) type Handler =
+    Arc<dyn Fn(ItemFailure) -> Pin<Box<dyn Future<Output = OnItemFailure> + Send>> + Send + Sync>;
+
+/// Handlers by their names.
+pub(crate) type Handlers = BTreeMap<String, Handler>;
+
+/// What is done with each leased item.
+pub(super) struct Process<W> {
+    job: Arc<str>,
+    worker: Arc<str>,
+    work: Arc<W>,
+    action: OnItemFailure,
+    handlers: Handlers,
+    /// Puts items back: `on_item_failure: retry`.
+    rounds: Retrier,
+    breaker: Option<Breaker>,
+}
+
+/// An item that is to be settled.
+pub(super) struct Finished {
+    pub(super) key: LeaseKey,
+    /// Until it is handed to the store.
+    pub(super) settlement: Option<Settlement>,
+    pub(super) id: String,
+    /// Its end, if this is one.
+    pub(super) state: Option<ItemState>,
+    /// Its retries have ended.
+    pub(super) failure: Option<ItemFailure>,
+    /// The job is to stop for it.
+    pub(super) stops: bool,
+}
+
+impl Finished {
+    /// An item that was not begun.
+    pub(super) fn released(key: LeaseKey) -> Self {
+        let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
+        Self {
+            key,
+            settlement: Some(settlement),
+            id: String::new(),
+            state: None,
+            failure: None,
+            stops: false,
+        }
+    }
+
+    /// Whether the item can be claimed again, now or later.
+    pub(super) fn puts_back(&self) -> bool {
+        self.state.is_none()
+    }
+}
+
+/// What an item leaves for its next attempt.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Progress {
+    /// The work's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<String>,
+    /// How often the workflow has put the item back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rounds: Option<Kept>,
+}
+
+impl Progress {
+    fn write(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl<W: Work> Process<W> {
+    pub(super) fn new(
+        job: &Arc<str>,
+        worker: &Arc<str>,
+        work: Arc<W>,
+        options: &Options,
+        breaker: Option<&Breaker>,
+    ) -> Self {
+        Self {
+            job: Arc::clone(job),
+            worker: Arc::clone(worker),
+            work,
+            action: options.policy.on_item_failure.clone(),
+            handlers: options.handlers.clone(),
+            rounds: Retrier::new(options.policy.retry_config).name(interned("workflow")),
+            breaker: breaker.cloned(),
+        }
+    }
+
+    pub(super) async fn run(self: Arc<Self>, lease: Lease) -> Finished {
+        let (key, id) = (lease.key, lease.id.clone());
+        match caught(self.handle(lease)).await {
+            Ok(finished) => finished,
+            // Handlers are looked after inside: whatever this was, the item is not lost by it.
+            Err(panic) => {
+                let failure = Failure::new(PANIC, format!("panicked: {}", said(&*panic)));
+                let end = Settled::Dead(failure);
+                let settlement = Settlement { lease: key, end, history: Vec::new() };
+                Finished {
+                    key,
+                    settlement: Some(settlement),
+                    id,
+                    state: Some(ItemState::Dead),
+                    failure: None,
+                    stops: false,
+                }
+            }
+        }
+    }
+
+    async fn handle(self: Arc<Self>, lease: Lease) -> Finished {
+        let Lease { key, id, payload, correlation, run, attempt, lost, progress } = lease;
+        let started = Timestamp::now();
+        let began = Instant::now();
+        let progress: Progress =
+            progress.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let Progress { work, rounds } = progress;
+        let item = Item { key, run, attempt, id: id.clone(), correlation: correlation.clone() };
+
+        if lost >= MOST_LOST {
+            let message = format!("{lost} workers in a row were lost while they had it");
+            let failure = Failure::new("lost", message);
+            return self.failed(item, &payload, rounds, failure, Vec::new()).await;
+        }
+        if let Some(rounds) = rounds.as_ref().filter(|_| work.is_none())
+            && rounds.is_expired(self.rounds.policy(), &self.worker)
+        {
+            // Its budget has ended while nobody went on with it.
+            let settled = Settled::Dead(rounds.failure.clone());
+            return self.finished(item, settled, Vec::new(), None);
+        }
+        let permit = match self.breaker.as_ref().map(|breaker| breaker.circuit().try_acquire()) {
+            None => None,
+            Some(Ok(permit)) => Some(permit),
+            // Another one was quicker: the item has not been begun.
+            Some(Err(_)) => return Finished::released(key),
+        };
+        let cx = ItemContext {
+            job: Arc::clone(&self.job),
+            id,
+            correlation,
+            run,
+            attempt,
+            worker: Arc::clone(&self.worker),
+            // The work knows, if it has retries of its own.
+            retries: 0,
+        };
+        let given = Given { cx, payload: &payload, progress: work };
+        let Ended { notes, end } = match caught(Arc::clone(&self.work).attempt(given)).await {
+            Ok(ended) => ended,
+            Err(panic) => {
+                let failure = Failure::new(PANIC, format!("panicked: {}", said(&*panic)));
+                let note = Note {
+                    step: None,
+                    started,
+                    duration: began.elapsed(),
+                    outcome: AttemptOutcome::Failed,
+                    failure: Some(failure.clone()),
+                };
+                let end = End::Failed { failure, reason: Reason::NotRetryable };
+                Ended { notes: vec![note], end }
+            }
+        };
+        if let Some(permit) = permit {
+            match &end {
+                End::Succeeded(_) => permit.success(),
+                End::Failed { failure, .. } if failure.class == PANIC => permit.failure(),
+                // What no retry would mend says nothing about the health of the other side.
+                End::Failed { reason: Reason::NotRetryable, .. }
+                | End::Skipped(_)
+                | End::NotYet { .. } => {
+                    permit.forgive();
+                }
+                End::Again { .. } | End::Failed { .. } => permit.failure(),
+            }
+        }
+        match end {
+            End::Succeeded(output) => {
+                if let Some(rounds) = &rounds {
+                    rounds.succeeded(&self.rounds);
+                }
+                self.finished(item, Settled::Succeeded(output), notes, None)
+            }
+            End::Skipped(failure) => {
+                self.finished(item, Settled::Skipped(Some(failure)), notes, None)
+            }
+            End::NotYet { wait } => {
+                let due = Timestamp::now() + wait;
+                let progress = Progress { work: None, rounds }.write();
+                self.finished(item, Settled::RetryAt { due, progress }, notes, None)
+            }
+            End::Again { wait, progress } => {
+                let due = Timestamp::now() + wait;
+                let progress = Progress { work: Some(progress), rounds }.write();
+                self.finished(item, Settled::RetryAt { due, progress }, notes, Some(wait))
+            }
+            End::Failed { failure, .. } => {
+                self.failed(item, &payload, rounds, failure, notes).await
+            }
+        }
+    }
+
+    /// What becomes of an item whose retries have ended.
+    async fn failed(
+        &self,
+        item: Item,
+        payload: &str,
+        rounds: Option<Kept>,
+        failure: Failure,
+        notes: Vec<Note>,
+    ) -> Finished {
+        let mut told = ItemFailure {
+            job: Arc::clone(&self.job),
+            item: item.id.clone(),
+            correlation: item.correlation.clone(),
+            payload: payload.to_owned(),
+            run: item.run,
+            attempt: item.attempt,
+            failure: failure.clone(),
+            state: ItemState::Dead,
+        };
+        let mut action = self.action.clone();
+        if let OnItemFailure::Custom(name) = &action {
+            action = match self.handlers.get(name) {
+                // A handler that panics has decided nothing: the item is kept.
+                Some(handler) => {
+                    // Called inside, for it may panic before there is a future.
+                    let decided = async { handler(told.clone()).await };
+                    caught(decided).await.unwrap_or(OnItemFailure::Dlq)
+                }
+                None => OnItemFailure::Dlq,
+            };
+        }
+        let is_lost = failure.class == "lost";
+        let mut stops = false;
+        let (end, wait) = match action {
+            OnItemFailure::Retry if !is_lost => {
+                let error = failure.to_string();
+                match Kept::decide(rounds, &self.rounds, &self.worker, Ok(&error), &failure) {
+                    After::Wait(wait, rounds) => {
+                        told.state = ItemState::Pending;
+                        let progress = Progress { work: None, rounds: Some(rounds) }.write();
+                        let due = Timestamp::now() + wait;
+                        (Settled::RetryAt { due, progress }, Some(wait))
+                    }
+                    After::GiveUp(_) => (Settled::Dead(failure), None),
+                }
+            }
+            OnItemFailure::Skip => {
+                told.state = ItemState::Skipped;
+                (Settled::Skipped(Some(failure)), None)
+            }
+            action => {
+                stops = action == OnItemFailure::Stop;
+                (Settled::Dead(failure), None)
+            }
+        };
+        let puts_back = told.state == ItemState::Pending;
+        Finished {
+            // One that is put back is told of when that ends, too.
+            failure: (!puts_back).then_some(told),
+            stops,
+            ..self.finished(item, end, notes, wait)
+        }
+    }
+
+    fn finished(
+        &self,
+        item: Item,
+        end: Settled,
+        notes: Vec<Note>,
+        wait: Option<std::time::Duration>,
+    ) -> Finished {
+        let Item { key, run, attempt, id, .. } = item;
+        let last = notes.len().saturating_sub(1);
+        let history = notes.into_iter().enumerate().map(|(at, note)| AttemptRecord {
+            run,
+            attempt,
+            started: note.started,
+            duration: note.duration,
+            wait: wait.filter(|_| at == last).unwrap_or_default(),
+            worker: Arc::clone(&self.worker),
+            step: note.step,
+            outcome: note.outcome,
+            failure: note.failure,
+        });
+        let state = match end {
+            Settled::Succeeded(_) => Some(ItemState::Succeeded),
+            Settled::Dead(_) => Some(ItemState::Dead),
+            Settled::Skipped(_) => Some(ItemState::Skipped),
+            Settled::RetryAt { .. } | Settled::Released => None,
+        };
+        let settlement = Settlement { lease: key, end, history: history.collect() };
+        Finished { key, settlement: Some(settlement), id, state, failure: None, stops: false }
+    }
+}
+
+/// Which item it is.
+struct Item {
+    key: LeaseKey,
+    run: u32,
+    attempt: u32,
+    id: String,
+    correlation: Option<String>,
+}
+
+/// The future's output, or what it panicked with: one bad item is no end of a job.
+async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        // What has panicked is not polled again, and dropped.
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}
+
+/// The text of a panic.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a text")
+}

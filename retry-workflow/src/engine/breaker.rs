@@ -1,0 +1,199 @@
+//! [`Breaker`]: the breaker of a whole job. It decides when items are started; the
+//! store keeps it for the next process, and shares it with others.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_runtime::{BreakerConfig, CircuitBreaker, State};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::event::{JobEvent, Listener};
+use crate::job::Job;
+use crate::names::interned;
+use crate::store::{Store, StoreError};
+
+/// The breaker of a whole job.
+#[derive(Clone)]
+pub(crate) struct Breaker {
+    circuit: Arc<CircuitBreaker>,
+    key: Arc<str>,
+    /// Whether it has changed its state since it was last shared.
+    moved: Arc<AtomicBool>,
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// What the store was last known to have.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    revision: u64,
+    stored: Option<Stored>,
+}
+
+/// A breaker in a store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Stored {
+    state: Word,
+    failures: u32,
+    /// While it is open.
+    until: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Closed,
+    Open,
+    HalfOpen,
+}
+
+fn key_of(job: &str) -> String {
+    format!("breaker/{job}")
+}
+
+impl Breaker {
+    /// The breaker of this job, in the state in which the last process left it.
+    pub(crate) async fn open<S: Store>(
+        store: &S,
+        job: &Job,
+        config: BreakerConfig,
+        listeners: Vec<Listener>,
+    ) -> Result<Self, StoreError> {
+        let breaker = Self {
+            circuit: Arc::new(CircuitBreaker::new(interned(&job.name), config)),
+            key: key_of(&job.id).into(),
+            moved: Arc::default(),
+            shared: Arc::default(),
+        };
+        breaker.clone().share(store.clone()).await?;
+        let moved = Arc::clone(&breaker.moved);
+        breaker.circuit.on_transition(move |transition| {
+            moved.store(true, Ordering::Release);
+            for listener in &listeners {
+                listener(&JobEvent::Breaker(transition));
+            }
+        });
+        Ok(breaker)
+    }
+
+    /// Until when the breaker of a job is open, as the store was last told.
+    #[cfg(feature = "cli")]
+    pub(crate) async fn open_until<S: Store>(
+        store: &S,
+        job: &str,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let found = store.get(&key_of(job)).await?;
+        let stored = found.and_then(|(_, text)| serde_json::from_str::<Stored>(&text).ok());
+        Ok(stored.filter(|stored| stored.state == Word::Open).and_then(|stored| stored.until))
+    }
+
+    /// Whether it has changed its state since it was last shared.
+    pub(super) fn has_moved(&self) -> bool {
+        self.moved.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn circuit(&self) -> &Arc<CircuitBreaker> {
+        &self.circuit
+    }
+
+    /// How long it stays open; zero if it is not.
+    pub(super) fn open_for(&self) -> Duration {
+        self.circuit.remaining()
+    }
+
+    /// Whether one more item may be started beside those that run.
+    pub(super) fn admits(&self, running: usize) -> bool {
+        match self.circuit.state() {
+            State::Closed => true,
+            _ => !self.circuit.is_open() && running < self.probes(),
+        }
+    }
+
+    /// Whether items may be claimed.
+    pub(super) fn is_closed_enough(&self) -> bool {
+        !self.circuit.is_open()
+    }
+
+    /// How many of the leases that are wanted make sense.
+    pub(super) fn most_held(&self, wanted: usize) -> usize {
+        if self.circuit.state() == State::Closed { wanted } else { wanted.min(self.probes()) }
+    }
+
+    fn probes(&self) -> usize {
+        usize::try_from(self.circuit.config().get_half_open_requests()).unwrap_or(usize::MAX)
+    }
+
+    /// Takes over what another process has stored since the last time; else stores what has
+    /// changed here.
+    pub(super) async fn share<S: Store>(self, store: S) -> Result<(), StoreError> {
+        self.moved.store(false, Ordering::Release);
+        let found = store.get(&self.key).await?;
+        let known = self.known();
+        if let Some((revision, text)) = found
+            && revision != known.revision
+        {
+            let stored: Option<Stored> = serde_json::from_str(&text).ok();
+            if let Some(stored) = &stored {
+                self.take_over(stored);
+            }
+            self.know(Shared { revision, stored });
+            return Ok(());
+        }
+        let here = self.here();
+        let nothing_to_say =
+            known.stored.is_none() && here.state == Word::Closed && here.failures == 0;
+        if nothing_to_say || known.stored.as_ref().is_some_and(|stored| stored.is_like(&here)) {
+            return Ok(());
+        }
+        let text = serde_json::to_string(&here)
+            .map_err(|error| StoreError::Other { detail: error.to_string() })?;
+        if store.cas(&self.key, known.revision, &text).await? {
+            self.know(Shared { revision: known.revision + 1, stored: Some(here) });
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> Shared {
+        self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    fn know(&self, shared: Shared) {
+        *self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = shared;
+    }
+
+    fn here(&self) -> Stored {
+        let snapshot = self.circuit.snapshot();
+        let state = match snapshot.state {
+            State::Closed => Word::Closed,
+            State::Open => Word::Open,
+            State::HalfOpen => Word::HalfOpen,
+        };
+        let until = (state == Word::Open).then(|| Timestamp::now() + snapshot.remaining);
+        Stored { state, failures: snapshot.consecutive_failures, until }
+    }
+
+    fn take_over(&self, stored: &Stored) {
+        let remaining = stored.until.map_or(Duration::ZERO, |until| until.since(Timestamp::now()));
+        let state = match stored.state {
+            Word::Closed => State::Closed,
+            Word::Open => State::Open,
+            Word::HalfOpen => State::HalfOpen,
+        };
+        self.circuit.restore(state, stored.failures, remaining);
+    }
+}
+
+impl Stored {
+    /// Whether there is nothing to tell: the end of an open time is not measured to the instant.
+    fn is_like(&self, other: &Self) -> bool {
+        self.state == other.state
+            && self.failures == other.failures
+            && match (self.until, other.until) {
+                (Some(one), Some(other)) => {
+                    one.since(other).max(other.since(one)) < Duration::from_millis(100)
+                }
+                (one, other) => one.is_some() == other.is_some(),
+            }
+    }
+}

@@ -1,0 +1,60 @@
+//! [`Collector`]: tells failures of items when the policy's `error_collection` says so.
+
+use tracing::warn;
+
+use crate::error_policy::ErrorCollection;
+use crate::event::{ItemFailure, JobEvent, Listener};
+use crate::shown::OneLine;
+
+/// Tells failures, and all other events.
+pub(super) struct Collector {
+    listeners: Vec<Listener>,
+    /// `None`: at the end, in the report.
+    size: Option<usize>,
+    collected: Vec<ItemFailure>,
+}
+
+impl Collector {
+    pub(super) fn new(collection: ErrorCollection, listeners: Vec<Listener>) -> Self {
+        let size = match collection {
+            ErrorCollection::Aggregate => None,
+            ErrorCollection::Immediate => Some(1),
+            ErrorCollection::Batched { size } => Some(size.max(1)),
+        };
+        Self { listeners, size, collected: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, failure: ItemFailure) {
+        let Some(size) = self.size else { return };
+        self.collected.push(failure);
+        if self.collected.len() >= size {
+            self.finish();
+        }
+    }
+
+    /// Tells those that make no full batch.
+    pub(super) fn finish(&mut self) {
+        if self.collected.is_empty() {
+            return;
+        }
+        let failures = std::mem::take(&mut self.collected);
+        for ItemFailure { job, item, failure, state, .. } in &failures {
+            warn!(
+                target: "retry_workflow",
+                job = &**job,
+                item = %OneLine(item),
+                class = failure.class,
+                error = %failure,
+                state = state.as_str(),
+                "an item has failed",
+            );
+        }
+        self.tell(&JobEvent::Failures(&failures));
+    }
+
+    pub(super) fn tell(&self, event: &JobEvent<'_>) {
+        for listener in &self.listeners {
+            listener(event);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! [`Rate`]: how many items to have ready, by how quickly they are handled.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Items are claimed ahead for so long.
+const AHEAD: Duration = Duration::from_millis(50);
+/// But no more than these.
+const MOST_AHEAD: usize = 2_000;
+
+/// How many items are settled in the time for which items are claimed ahead.
+pub(super) struct Rate {
+    since: Instant,
+    settled: usize,
+    last: usize,
+}
+
+impl Rate {
+    pub(super) fn new() -> Self {
+        Self { since: Instant::now(), settled: 0, last: 0 }
+    }
+
+    pub(super) fn count(&mut self) {
+        self.settled = self.settled.saturating_add(1);
+        // The clock is read now and then only.
+        if self.settled.is_multiple_of(16) || self.last == 0 {
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        let passed = self.since.elapsed();
+        if passed >= AHEAD {
+            let share = AHEAD.as_secs_f64() / passed.as_secs_f64();
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a rate is no exact number"
+            )]
+            let last = (self.settled as f64 * share) as usize;
+            *self = Self { since: Instant::now(), settled: 0, last };
+        }
+    }
+
+    /// How many to have ready beyond those that are worked on.
+    pub(super) fn in_a_while(&self) -> usize {
+        self.last.max(self.settled).min(MOST_AHEAD)
+    }
+}

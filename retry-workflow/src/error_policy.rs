@@ -1,0 +1,308 @@
+//! [`ErrorPolicy`]: what becomes of items whose retries have ended, and when a
+//! whole job stops.
+
+mod read;
+
+use std::fmt;
+
+use retry_runtime::{BreakerConfig, Invalid, Policy};
+use serde::Deserialize;
+
+/// What becomes of items whose retries have ended, and when a whole job stops.
+///
+/// | setting | default |
+/// | --- | --- |
+/// | [`on_item_failure`](Self::on_item_failure) | a dead letter |
+/// | [`continue_on_failure`](Self::continue_on_failure) | true |
+/// | [`max_failures`](Self::max_failures): stop when so many items have failed | off |
+/// | [`failure_threshold`](Self::failure_threshold): stop when more than this share has failed | off |
+/// | [`minimum_items`](Self::minimum_items): so many have to have ended before a share counts | 10 |
+/// | [`error_collection`](Self::error_collection) | one report at the end |
+/// | [`circuit_breaker`](Self::circuit_breaker): start no items while this is open | none |
+/// | [`on_open`](Self::on_open) | wait |
+/// | [`retry_config`](Self::retry_config): for `on_item_failure: retry` | 3 attempts, 1 s and 2 s apart |
+///
+/// By hand:
+///
+/// ```
+/// use retry_workflow::{ErrorPolicy, OnItemFailure};
+///
+/// let policy = ErrorPolicy::new()
+///     .on_item_failure(OnItemFailure::Skip)
+///     .max_failures(100)
+///     .failure_threshold(0.25);
+/// assert!(policy.validate().is_ok());
+/// ```
+///
+/// and from a file:
+///
+/// ```
+/// use retry_workflow::ErrorPolicy;
+///
+/// let policy: ErrorPolicy = serde_json::from_str(r#"{
+///     "on_item_failure": "retry",
+///     "max_failures": 10,
+///     "error_collection": { "batched": { "size": 5 } },
+///     "circuit_breaker": { "failure_threshold": 5, "timeout": "30s" },
+///     "retry_config": { "max_attempts": 3, "backoff": { "exponential": { "initial": "1s" } } }
+/// }"#).unwrap();
+/// let unknown = serde_json::from_str::<ErrorPolicy>(r#"{ "max_failure": 10 }"#).unwrap_err();
+/// assert!(unknown.to_string().contains("unknown field `max_failure`"));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorPolicy {
+    pub(crate) on_item_failure: OnItemFailure,
+    pub(crate) continue_on_failure: bool,
+    pub(crate) max_failures: Option<u64>,
+    pub(crate) failure_threshold: Option<f64>,
+    pub(crate) minimum_items: u64,
+    pub(crate) error_collection: ErrorCollection,
+    pub(crate) circuit_breaker: Option<BreakerConfig>,
+    pub(crate) on_open: OnOpen,
+    pub(crate) retry_config: Policy,
+}
+
+/// What becomes of an item whose retries have ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnItemFailure {
+    /// It becomes a dead letter: kept with its history, to be looked at and re-driven.
+    #[default]
+    Dlq,
+    /// It is put back with the workflow's own backoff, and begins again; when that
+    /// ends, too, it is a dead letter.
+    Retry,
+    /// It is left out.
+    Skip,
+    /// It becomes a dead letter, and the job stops.
+    Stop,
+    /// A handler of this name decides.
+    Custom(String),
+}
+
+/// When failures of items are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorCollection {
+    /// In the report at the end.
+    #[default]
+    Aggregate,
+    /// Each as it happens, too.
+    Immediate,
+    /// In groups of this size, too; what is left over, at the end.
+    Batched {
+        /// How many.
+        size: usize,
+    },
+}
+
+/// What an open breaker does to a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnOpen {
+    /// No item is started until it lets probes through.
+    #[default]
+    Wait,
+    /// The job stops.
+    Stop,
+}
+
+/// What is wrong with an error policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InvalidErrorPolicy(Complaint);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Complaint {
+    Threshold(f64),
+    MaxFailures,
+    MinimumItems,
+    Batch,
+    Breaker(Invalid),
+    Retry(Invalid),
+    NoHandlerName,
+}
+
+impl fmt::Display for InvalidErrorPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Complaint::Threshold(share) => write!(
+                f,
+                "a failure_threshold of {share} is no share of items: write one above 0 and below 1, \
+                 such as 0.25 for a quarter"
+            ),
+            Complaint::MaxFailures => f.write_str(
+                "max_failures is 0: a job that may not fail at all says `continue_on_failure: false`, \
+                 or `max_failures: 1`",
+            ),
+            Complaint::MinimumItems => {
+                f.write_str("minimum_items is 0: a share needs at least 1 item to be a share of")
+            }
+            Complaint::Batch => f.write_str(
+                "a batch of 0 errors is never full: write `batched: { size: 5 }`, or `immediate`",
+            ),
+            Complaint::Breaker(invalid) => write!(f, "circuit_breaker: {invalid}"),
+            Complaint::Retry(invalid) => write!(f, "retry_config: {invalid}"),
+            Complaint::NoHandlerName => {
+                f.write_str("a custom handler needs a name: write `on_item_failure: { custom: name }`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InvalidErrorPolicy {}
+
+impl Default for ErrorPolicy {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ErrorPolicy {
+    /// The defaults of the table above.
+    pub const fn new() -> Self {
+        Self {
+            on_item_failure: OnItemFailure::Dlq,
+            continue_on_failure: true,
+            max_failures: None,
+            failure_threshold: None,
+            minimum_items: 10,
+            error_collection: ErrorCollection::Aggregate,
+            circuit_breaker: None,
+            on_open: OnOpen::Wait,
+            retry_config: Policy::new(),
+        }
+    }
+
+    /// What becomes of an item whose retries have ended. Default: a dead letter.
+    pub fn on_item_failure(mut self, action: OnItemFailure) -> Self {
+        self.on_item_failure = action;
+        self
+    }
+
+    /// Whether the job goes on after an item has failed. Default: it does.
+    pub fn continue_on_failure(mut self, go_on: bool) -> Self {
+        self.continue_on_failure = go_on;
+        self
+    }
+
+    /// The job stops when so many items have failed. Default: it does not.
+    pub fn max_failures(mut self, failures: u64) -> Self {
+        self.max_failures = Some(failures);
+        self
+    }
+
+    /// The job stops when more than this share of the items that have ended failed; above 0,
+    /// below 1. Default: it does not.
+    pub fn failure_threshold(mut self, share: f64) -> Self {
+        self.failure_threshold = Some(share);
+        self
+    }
+
+    /// So many items have to have ended before the threshold counts. Default: 10.
+    pub fn minimum_items(mut self, items: u64) -> Self {
+        self.minimum_items = items;
+        self
+    }
+
+    /// When failures are told. Default: in one report at the end.
+    pub fn error_collection(mut self, collection: ErrorCollection) -> Self {
+        self.error_collection = collection;
+        self
+    }
+
+    /// A breaker for the whole job: while it is open no item is started. Nothing fails by
+    /// it, and nothing is lost. Default: none.
+    pub fn circuit_breaker(mut self, breaker: BreakerConfig) -> Self {
+        self.circuit_breaker = Some(breaker);
+        self
+    }
+
+    /// What an open breaker does to the job. Default: it waits.
+    pub fn on_open(mut self, action: OnOpen) -> Self {
+        self.on_open = action;
+        self
+    }
+
+    /// How often, and how far apart, [`OnItemFailure::Retry`] puts an item back.
+    pub fn retry_config(mut self, policy: Policy) -> Self {
+        self.retry_config = policy;
+        self
+    }
+
+    /// What becomes of an item whose retries have ended.
+    pub fn get_on_item_failure(&self) -> &OnItemFailure {
+        &self.on_item_failure
+    }
+
+    /// When failures are told.
+    pub fn get_error_collection(&self) -> ErrorCollection {
+        self.error_collection
+    }
+
+    /// The policy that puts items back.
+    pub fn get_retry_config(&self) -> &Policy {
+        &self.retry_config
+    }
+
+    /// The breaker's settings, if there is one.
+    pub fn get_circuit_breaker(&self) -> Option<&BreakerConfig> {
+        self.circuit_breaker.as_ref()
+    }
+
+    /// Whether the settings can be obeyed.
+    ///
+    /// # Errors
+    /// The first that cannot, and what to write instead.
+    pub fn validate(&self) -> Result<(), InvalidErrorPolicy> {
+        let complaint = if self.max_failures == Some(0) {
+            Complaint::MaxFailures
+        } else if let Some(share) = self.failure_threshold
+            && !(share > 0.0 && share < 1.0)
+        {
+            Complaint::Threshold(share)
+        } else if self.minimum_items == 0 {
+            Complaint::MinimumItems
+        } else if self.error_collection == (ErrorCollection::Batched { size: 0 }) {
+            Complaint::Batch
+        } else if let Some(Err(invalid)) = self.circuit_breaker.map(|breaker| breaker.validate()) {
+            Complaint::Breaker(invalid)
+        } else if let Err(invalid) = self.retry_config.validate() {
+            Complaint::Retry(invalid)
+        } else if self.on_item_failure == OnItemFailure::Custom(String::new()) {
+            Complaint::NoHandlerName
+        } else {
+            return Ok(());
+        };
+        Err(InvalidErrorPolicy(complaint))
+    }
+
+    /// Why the job is to stop, if so many of so many items that ended have failed.
+    pub(crate) fn exceeded(&self, ended: u64, failed: u64) -> Option<Exceeded> {
+        if failed > 0 && !self.continue_on_failure {
+            return Some(Exceeded::FirstFailure);
+        }
+        if let Some(most) = self.max_failures
+            && failed >= most
+        {
+            return Some(Exceeded::MaxFailures { most });
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a share is no exact number")]
+        if let Some(most) = self.failure_threshold
+            && ended >= self.minimum_items
+            && failed as f64 / ended as f64 > most
+        {
+            return Some(Exceeded::Threshold { most, failed, ended });
+        }
+        None
+    }
+}
+
+/// Which bound has been passed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Exceeded {
+    FirstFailure,
+    MaxFailures { most: u64 },
+    Threshold { most: f64, failed: u64, ended: u64 },
+}

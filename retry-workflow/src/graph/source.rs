@@ -1,0 +1,165 @@
+//! [`GraphSource`]: puts a task into the store when what it needs has ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::clock::Timestamp;
+use crate::dependencies::Dependencies;
+use crate::error::WorkflowError;
+use crate::item::{Filter, ItemState, NewItem};
+use crate::source::Source;
+use crate::store::{Store, StoreError};
+
+/// How often the store is asked what other processes have ended.
+const GLANCE: Duration = Duration::from_secs(1);
+/// Tasks that are read at once.
+const PAGE: usize = 500;
+
+/// What is done about tasks that are dead letters when a graph is gone on with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnDead {
+    /// They stay what they are until they are re-driven.
+    Keep,
+    /// They begin anew.
+    Redrive,
+}
+
+/// Tasks whose time has come.
+pub(crate) struct GraphSource<S> {
+    store: S,
+    job: String,
+    dependencies: Arc<Dependencies>,
+    /// Of the tasks that the store has.
+    states: BTreeMap<String, ItemState>,
+    /// Those that were skipped, and can be run after all.
+    anew: Vec<String>,
+    /// When to look at the states again. Kept here: the future that waits for it is dropped
+    /// and made anew with whatever else happens.
+    look_at: Instant,
+    /// Whether anything has changed since it was found that no task is ready.
+    is_changed: bool,
+}
+
+impl<S: Store> GraphSource<S> {
+    pub(crate) async fn new(
+        store: S,
+        job: &str,
+        dependencies: Arc<Dependencies>,
+        on_dead: OnDead,
+    ) -> Result<Self, StoreError> {
+        if on_dead == OnDead::Redrive {
+            store.redrive(&Filter::job(job), None, Timestamp::now(), Duration::ZERO).await?;
+        }
+        let mut source = Self {
+            store,
+            job: job.to_owned(),
+            dependencies,
+            states: BTreeMap::new(),
+            anew: Vec::new(),
+            look_at: Instant::now() + GLANCE,
+            is_changed: true,
+        };
+        source.look().await?;
+        source.forget_skipped();
+        Ok(source)
+    }
+
+    /// Reads the states of all tasks.
+    async fn look(&mut self) -> Result<(), StoreError> {
+        let all = Filter::job(&self.job).states(ItemState::ALL);
+        let mut after = None;
+        loop {
+            let page = self.store.list(&all, after, PAGE).await?;
+            for item in page.items {
+                // One that is to be run after all is skipped only in the store.
+                if !self.anew.contains(&item.id) {
+                    self.states.insert(item.id, item.state);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A task was skipped because of one that is no longer dead: it is to be run after all.
+    fn forget_skipped(&mut self) {
+        loop {
+            let skipped = self.states.iter().find(|(task, state)| {
+                **state == ItemState::Skipped
+                    && self.dependencies.needs(task).next().is_some()
+                    && self.dependencies.needs(task).all(|need| {
+                        !matches!(self.states.get(need), Some(ItemState::Dead | ItemState::Skipped))
+                    })
+            });
+            let Some((task, _)) = skipped else { return };
+            let task = task.clone();
+            self.states.remove(&task);
+            self.anew.push(task);
+        }
+    }
+
+    /// Tasks that are not in the store and need nothing that has not ended.
+    fn ready(&self) -> Vec<String> {
+        let has_ended = |task: &str| self.states.get(task).is_some_and(|state| state.is_final());
+        self.dependencies
+            .tasks()
+            .filter(|task| !self.states.contains_key(*task))
+            .filter(|task| self.dependencies.needs(task).all(has_ended))
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+impl<S: Store> Source for GraphSource<S> {
+    async fn next(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+        loop {
+            if self.look_at <= Instant::now() {
+                self.look().await?;
+                self.forget_skipped();
+                self.look_at = Instant::now() + GLANCE;
+                self.is_changed = true;
+            }
+            if !self.is_changed {
+                tokio::time::sleep_until(self.look_at).await;
+                continue;
+            }
+            let ready = self.ready();
+            if !ready.is_empty() {
+                let (anew, new): (Vec<_>, Vec<_>) =
+                    ready.into_iter().partition(|task| self.anew.contains(task));
+                if !anew.is_empty() {
+                    let skipped =
+                        Filter::job(&self.job).ids(anew.clone()).states([ItemState::Skipped]);
+                    self.store.redrive(&skipped, None, Timestamp::now(), Duration::ZERO).await?;
+                }
+                self.anew.retain(|task| !anew.contains(task));
+                for task in anew.iter().chain(&new) {
+                    self.states.insert(task.clone(), ItemState::Pending);
+                }
+                let payload = || "null".to_owned();
+                let items =
+                    new.into_iter().map(|id| NewItem { id, payload: payload(), correlation: None });
+                return Ok(Some(items.collect()));
+            }
+            if self.dependencies.tasks().all(|task| self.states.contains_key(task)) {
+                return Ok(None);
+            }
+            self.is_changed = false;
+        }
+    }
+
+    fn ended(&mut self, id: &str, state: ItemState) -> bool {
+        self.states.insert(id.to_owned(), state);
+        self.is_changed = true;
+        // One that was taken back has succeeded: what it had kept from running may run.
+        if state == ItemState::Succeeded {
+            self.forget_skipped();
+        }
+        !self.anew.is_empty()
+    }
+}

@@ -1,0 +1,141 @@
+//! Jobs of many work items, and graphs of tasks, on a process that may be killed
+//! at any time.
+//!
+//! `#[retry]` protects one call; this crate protects a job: thousands of items, some of which
+//! fail. An item whose retries have ended becomes a *dead letter*, is left out, is put back, or
+//! stops the job: an [`ErrorPolicy`] says what. Everything that has happened is in a store, each
+//! settled attempt in one transaction, so that a job whose process was killed goes on where it
+//! was.
+//!
+//! ```
+//! use retry_workflow::{DeadLetters, Filter, Redrive, SqliteStore, Workflow, keyed, policy};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("import.db");
+//! let store = SqliteStore::open(&path)?;
+//! let import = |is_mended: bool| {
+//!     Workflow::new("import")
+//!         .retry(policy!(attempts = 3, initial_delay = "10ms", jitter, budget = "5m"))
+//!         .max_parallel(4)
+//!         .store(store.clone())
+//!         .run(keyed(1..=20_u32, u32::to_string), move |n: u32, _| async move {
+//!             if n % 5 == 0 && !is_mended { Err(format!("{n} has no address")) } else { Ok(()) }
+//!         })
+//! };
+//! let report = import(false).await?;
+//! assert_eq!((report.succeeded(), report.dead()), (16, 4));
+//! println!("{report}");
+//!
+//! // What went wrong, by what the failures have in common:
+//! let letters = DeadLetters::new(store.clone());
+//! let groups = letters.stats(&Filter::job("import-1")).await?;
+//! assert_eq!(groups[0].signature.as_str(), "<n> has no address");
+//!
+//! // The cause is mended: take them back, and go on.
+//! letters.retry(&Filter::job("import-1"), Redrive::new()).await?;
+//! let report = Workflow::new("import")
+//!     .store(store.clone())
+//!     .resume("import-1", |_: u32, _| async { Ok::<_, String>(()) })
+//!     .await?;
+//! assert!(report.is_success());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Workflow`]: a job of items, handled by a closure; [`keyed`] gives items ids of their own
+//! - [`Graph`]: named tasks with dependencies
+//! - [`ErrorPolicy`]: dead letters, thresholds, a breaker for the whole job
+//! - [`JobReport`]: totals, failures by class and by [`Signature`], patterns with advice
+//! - [`DeadLetters`]: list, show, count, take back, empty, export, import
+//! - [`store`]: [`SqliteStore`], [`MemoryStore`], and the trait for others
+//!
+//! What is retried, and when, is decided by `retry-runtime`: by the same sessions, matchers and
+//! breakers as for an annotated function. Waits are durable: an item goes back to the store
+//! with a due time, and its place is free for other items.
+//!
+//! # At least once
+//!
+//! A worker *leases* items, and prolongs its leases while it lives. Where it is killed, its
+//! leases end, and another worker claims the items again; if the first one comes back after all,
+//! what it settles is refused. So each item ends in one state, and a handler may have run more
+//! than once. Attempts that were lost with their worker are in the history and do not count
+//! against the policy; five in a row make an item a dead letter, for it may be what takes the
+//! workers down.
+//!
+//! # Features
+//!
+//! | feature | default | |
+//! | --- | --- | --- |
+//! | `sqlite` | yes | [`SqliteStore`]; SQLite is compiled in |
+//! | `cli` | | the command `retry-workflow`, which runs workflow files |
+//! | `testing` | | the contract that every store passes, for a store of your own |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod advice;
+mod clock;
+mod closure;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod command;
+mod dead_letters;
+mod dependencies;
+mod engine;
+mod error;
+mod error_policy;
+mod event;
+#[cfg(feature = "cli")]
+mod explain;
+mod failure;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod file;
+mod graph;
+mod item;
+mod items;
+mod job;
+mod kept;
+mod launch;
+mod names;
+mod report;
+#[cfg(feature = "cli")]
+mod runner;
+mod setup;
+mod shown;
+mod signature;
+mod source;
+pub mod store;
+mod work;
+mod workflow;
+
+pub use advice::Pattern;
+pub use clock::{InvalidTimestamp, Timestamp};
+pub use dead_letters::{
+    DeadLetters, ExportError, ImportError, Imported, InvalidRate, Rate, Redrive, SignatureError,
+};
+pub use dependencies::InvalidGraph;
+pub use error::WorkflowError;
+pub use error_policy::{ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
+pub use event::{ItemFailure, JobEvent};
+pub use failure::Failure;
+pub use graph::{Graph, Task};
+pub use item::{
+    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
+    LeaseKey, NewItem, Page, Settled, Settlement,
+};
+pub use items::{ByIterator, ByKey, ByStream, Items, Keyed, NextItem, keyed};
+pub use job::{Job, JobStatus, StopReason};
+pub use report::JobReport;
+pub use signature::Signature;
+
+#[cfg(feature = "sqlite")]
+pub use store::SqliteStore;
+pub use store::{MemoryStore, Store, StoreError};
+pub use work::ItemContext;
+pub use workflow::Workflow;
+
+/// What a policy is made of, from `retry-runtime`.
+pub use retry_runtime::{
+    Backoff, BreakerConfig, Jitter, Policy, Reason, State, Transition, matchers, policy,
+};

@@ -1,0 +1,145 @@
+//! [`Store`]: where a job lives. Time is passed in, and nothing sleeps in here.
+//!
+//! [`MemoryStore`] is for tests, [`SqliteStore`] for jobs that outlive their
+//! process. Nothing above this trait knows SQL.
+
+#[cfg(any(test, feature = "testing"))]
+pub mod contract;
+mod error;
+mod imported;
+mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod tally;
+
+use std::future::Future;
+use std::time::Duration;
+
+pub use self::error::StoreError;
+pub use self::memory::MemoryStore;
+#[cfg(feature = "sqlite")]
+pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
+use crate::clock::Timestamp;
+use crate::item::{
+    Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement,
+};
+
+/// A claim ends with the payload that reaches this many bytes: 16 MiB.
+pub const MOST_CLAIMED_BYTES: usize = 16 << 20;
+
+/// What each method of a store gives.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// Keeps items, their leases and histories, dead letters, and small values.
+///
+/// Each method is one transaction: it happens as a whole, and is durable when its
+/// future resolves. A clone is another handle on the same store. Points in time and
+/// durations are kept in whole microseconds. `contract` (with
+/// the feature `testing`) holds every store to what stands here.
+pub trait Store: Clone + Send + Sync + 'static {
+    /// Adds items to a job, due at `due`, and says how many were new: an item
+    /// that the job has already, by its id, is left as it is.
+    fn enqueue(
+        &self,
+        job: &str,
+        items: Vec<NewItem>,
+        due: Timestamp,
+    ) -> impl Future<Output = StoreResult<u64>> + Send;
+
+    /// Leases up to `max` items to `worker`, and no more once their payloads have reached
+    /// [`MOST_CLAIMED_BYTES`], until `now + lease`: those that are due, and
+    /// those whose lease has ended, in the order of these times. Their attempt and
+    /// their token grow by one. A lease that ended unsettled gets a row in the
+    /// history ([`Lost`](crate::AttemptOutcome::Lost), by the worker that had it, from
+    /// the claim to the end of the lease), and is counted in [`Lease::lost`].
+    fn claim(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        max: usize,
+        lease: Duration,
+    ) -> impl Future<Output = StoreResult<Vec<Lease>>> + Send;
+
+    /// Settles leases: state, history and dead letter of each at once. `false` for
+    /// a lease that the item has no longer, of which nothing is written.
+    ///
+    /// A lease that has ended is good until the item is claimed again. Settling
+    /// sets [`Lease::lost`] back to 0; a release does not, and takes the attempt back.
+    fn settle(
+        &self,
+        settlements: Vec<Settlement>,
+        now: Timestamp,
+    ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
+
+    /// Prolongs leases, and never shortens one; `false` for one that the item has no longer.
+    fn extend(
+        &self,
+        leases: Vec<LeaseKey>,
+        until: Timestamp,
+    ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
+
+    /// When the next item of a job can be claimed: it is due, or its lease ends.
+    fn next_due(&self, job: &str) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
+
+    /// How many items of a job are in which state. Cheap, however many there are.
+    fn counts(&self, job: &str) -> impl Future<Output = StoreResult<Counts>> + Send;
+
+    /// One item, with its history.
+    fn item(
+        &self,
+        job: &str,
+        id: &str,
+    ) -> impl Future<Output = StoreResult<Option<ItemRecord>>> + Send;
+
+    /// Items in the order in which they were added, without their histories; the
+    /// first `max` after `after`, or fewer where they are large: [`Page::next`] tells.
+    fn list(
+        &self,
+        filter: &Filter,
+        after: Option<Cursor>,
+        max: usize,
+    ) -> impl Future<Output = StoreResult<Page<ItemRecord>>> + Send;
+
+    /// The failures of dead letters and skipped items (as far as the filter's states
+    /// go), grouped; the largest group first.
+    fn stats(&self, filter: &Filter) -> impl Future<Output = StoreResult<Vec<Group>>> + Send;
+
+    /// Begins new runs of up to `max` items that are dead or skipped: run + 1, attempt
+    /// 0, no progress; history and correlation id stay. What was purged is left out. The first is due at `now`, each
+    /// further one `every` later.
+    fn redrive(
+        &self,
+        filter: &Filter,
+        max: Option<u64>,
+        now: Timestamp,
+        every: Duration,
+    ) -> impl Future<Output = StoreResult<u64>> + Send;
+
+    /// Empties items that are dead or skipped: payload, history and failure are gone
+    /// for good, and the item counts as skipped, so that it is not added again.
+    fn purge(&self, filter: &Filter) -> impl Future<Output = StoreResult<u64>> + Send;
+
+    /// Adds items as they were elsewhere, histories included, to the job that each
+    /// names, and says how many were new. One that was pending or leased is due at `now`.
+    fn import(
+        &self,
+        items: Vec<ItemRecord>,
+        now: Timestamp,
+    ) -> impl Future<Output = StoreResult<u64>> + Send;
+
+    /// The value of a key, with its revision: 1, and one more for each change.
+    fn get(&self, key: &str) -> impl Future<Output = StoreResult<Option<(u64, String)>>> + Send;
+
+    /// Changes the value of a key if its revision is this one (0: there is none yet),
+    /// and says whether it was.
+    fn cas(
+        &self,
+        key: &str,
+        revision: u64,
+        value: &str,
+    ) -> impl Future<Output = StoreResult<bool>> + Send;
+
+    /// The keys that begin so, in their order.
+    fn keys(&self, prefix: &str) -> impl Future<Output = StoreResult<Vec<String>>> + Send;
+}

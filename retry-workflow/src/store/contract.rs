@@ -1,0 +1,1089 @@
+//! What every store has to do, as functions for the tests of a store.
+//!
+//! Each function is one behaviour: it takes a store that is empty, and panics where the
+//! store does something else. [`store_contract!`](crate::store_contract) makes a test of
+//! each of them:
+//!
+//! ```no_run
+//! # use retry_workflow::store::MemoryStore as MyStore;
+//! // In `tests/my_store.rs`. What is beside the store lives as long as the test does:
+//! // the folder that the store is in, or nothing.
+//! retry_workflow::store_contract!(|| (MyStore::new(), ()));
+//! # fn main() {}
+//! ```
+//!
+//! Time is passed in, in whole seconds and by the functions; no test waits.
+
+// Whoever tests a store wants the place of the failure, and nothing that goes on after it.
+#![allow(clippy::missing_panics_doc, reason = "a panic is how each of these says no")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Store;
+use crate::clock::Timestamp;
+use crate::failure::Failure;
+use crate::item::{
+    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
+    NewItem, Settled, Settlement,
+};
+
+/// A test for each behaviour of the contract of stores.
+///
+/// Takes a closure that makes an empty store, and whatever has to live as long as it:
+/// `|| (store, guard)`. The crate that uses it needs tokio with `macros` and `rt`.
+#[macro_export]
+macro_rules! store_contract {
+    ($make:expr) => {
+        $crate::store_contract!(@tests $make;
+            an_item_is_added_once
+            an_empty_batch_is_nothing
+            a_job_that_nobody_knows_is_empty
+            jobs_are_apart
+            the_correlation_is_that_of_the_item_or_its_name
+            what_is_due_first_is_claimed_first
+            what_is_not_due_is_not_claimed
+            what_is_never_due_is_never_claimed
+            no_more_than_asked_for_is_claimed
+            large_payloads_are_claimed_a_few_at_a_time
+            a_lease_is_exclusive_until_it_ends
+            a_lease_that_ended_is_claimed_again_and_counted_as_lost
+            losses_in_a_row_are_counted_until_one_is_settled
+            a_lease_that_ended_can_be_settled_until_it_is_claimed_again
+            a_stale_settlement_writes_nothing
+            a_lease_is_settled_once
+            an_unknown_lease_is_refused
+            success_keeps_the_output
+            a_retry_comes_back_when_it_is_due_with_its_progress
+            a_dead_letter_keeps_its_failure
+            a_skipped_item_needs_no_reason
+            a_release_takes_the_attempt_back
+            a_release_keeps_losses_and_progress
+            an_extended_lease_ends_later
+            an_extension_never_shortens_a_lease
+            a_stale_extension_is_refused
+            settlements_answer_in_their_order
+            the_next_due_time_is_that_of_items_and_leases
+            counts_follow_the_items
+            attempts_are_kept_in_their_order
+            a_list_is_cut_into_pages
+            a_list_is_filtered
+            a_class_among_others_is_found
+            a_list_by_ids_is_in_order
+            like_failures_are_grouped
+            groups_are_filtered
+            a_redrive_begins_a_new_run
+            a_redrive_is_spread_and_limited
+            a_redrive_takes_what_its_filter_says
+            a_redriven_item_can_die_again
+            a_purged_item_is_an_empty_one_that_stays
+            what_is_exported_can_be_imported
+            an_import_begins_anew_what_was_not_done
+            an_import_leaves_what_is_there
+            a_value_changes_with_its_revision
+            keys_are_found_by_their_beginning
+            anything_can_be_an_id
+            a_large_payload_is_kept
+            the_ends_of_time_and_numbers_are_no_panic
+            handles_share_one_store
+        );
+    };
+    (@tests $make:expr; $($behaviour:ident)+) => {
+        $(
+            #[::tokio::test]
+            async fn $behaviour() {
+                let (store, _lives_as_long) = ($make)();
+                $crate::store::contract::$behaviour(&store).await;
+            }
+        )+
+    };
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A point in time, in seconds after one at which all of the tests begin.
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros((1_800_000_000 + seconds) * 1_000_000)
+}
+
+fn new(id: &str) -> NewItem {
+    NewItem { id: id.to_owned(), payload: format!("{{\"id\":\"{id}\"}}"), correlation: None }
+}
+
+async fn enqueue<S: Store>(store: &S, job: &str, ids: &[&str]) {
+    let items: Vec<_> = ids.iter().map(|id| new(id)).collect();
+    let added = store.enqueue(job, items, at(0)).await.expect("enqueued");
+    assert_eq!(added, ids.len() as u64, "all of them are new");
+}
+
+async fn claim<S: Store>(store: &S, now: i64, max: usize) -> Vec<Lease> {
+    store.claim("job", "worker", at(now), max, MINUTE).await.expect("claimed")
+}
+
+async fn claim_one<S: Store>(store: &S, now: i64) -> Lease {
+    let mut leases = claim(store, now, 1).await;
+    assert_eq!(leases.len(), 1, "an item is due");
+    leases.remove(0)
+}
+
+async fn nothing_is_due<S: Store>(store: &S, now: i64) {
+    let leases = claim(store, now, 10).await;
+    assert!(leases.is_empty(), "nothing is due, and yet: {leases:?}");
+}
+
+async fn settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) {
+    assert!(try_settle(store, lease, now, end).await, "the lease is good");
+}
+
+async fn try_settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) -> bool {
+    let failed = matches!(end, Settled::RetryAt { .. } | Settled::Dead(_));
+    let history = vec![row(lease, now, failed)];
+    let settlements = vec![Settlement { lease: lease.key, end, history }];
+    let settled = store.settle(settlements, at(now)).await.expect("settled or refused");
+    assert_eq!(settled.len(), 1);
+    settled[0]
+}
+
+/// An attempt that took one second, and a wait of two if it failed.
+fn row(lease: &Lease, now: i64, failed: bool) -> AttemptRecord {
+    AttemptRecord {
+        run: lease.run,
+        attempt: lease.attempt,
+        started: at(now - 1),
+        duration: Duration::from_secs(1),
+        wait: Duration::from_secs(if failed { 2 } else { 0 }),
+        worker: Arc::from("worker"),
+        step: failed.then(|| "second".to_owned()),
+        outcome: if failed { AttemptOutcome::Failed } else { AttemptOutcome::Succeeded },
+        failure: failed.then(|| failure("server_error", "HTTP 503")),
+    }
+}
+
+fn failure(class: &str, message: &str) -> Failure {
+    let mut failure = Failure::new(class, message);
+    failure.chain = vec!["inner \"one\"".to_owned(), "innermost".to_owned()];
+    failure
+}
+
+/// Enqueues, claims and ends items with failures of these classes and messages, each a
+/// second after the other.
+async fn kill<S: Store>(store: &S, failures: &[(&str, &str, &str)]) {
+    for (second, (id, class, message)) in (0_i64..).zip(failures) {
+        enqueue(store, "job", &[id]).await;
+        let lease = claim_one(store, second).await;
+        settle(store, &lease, second, Settled::Dead(failure(class, message))).await;
+    }
+}
+
+async fn counts<S: Store>(store: &S) -> Counts {
+    store.counts("job").await.expect("counts")
+}
+
+async fn found<S: Store>(store: &S, id: &str) -> ItemRecord {
+    store.item("job", id).await.expect("read").expect("the item is there")
+}
+
+/// The ids of all that a filter means, in their order, by pages of two.
+async fn ids<S: Store>(store: &S, filter: &Filter) -> Vec<String> {
+    let mut ids = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list(filter, after, 2).await.expect("a page");
+        assert!(page.items.len() <= 2, "a page holds no more than asked for");
+        ids.extend(page.items.into_iter().map(|item| item.id));
+        match page.next {
+            Some(next) => {
+                assert!(after.is_none_or(|after| after < next), "a list goes on");
+                after = Some(next);
+            }
+            None => return ids,
+        }
+    }
+}
+
+fn everything() -> Filter {
+    Filter::default().states(ItemState::ALL)
+}
+
+/// An item that its job has already, by its id, is left as it is.
+pub async fn an_item_is_added_once<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let other = NewItem { payload: "2".to_owned(), ..new("a") };
+    let batch = vec![other, new("b"), new("b")];
+    assert_eq!(store.enqueue("job", batch, at(9)).await, Ok(1));
+    let item = found(store, "a").await;
+    assert_eq!((item.payload.as_str(), item.due), ("{\"id\":\"a\"}", Some(at(0))));
+    assert_eq!(counts(store).await.pending, 2);
+
+    // Also when it has ended.
+    let lease = claim_one(store, 0).await;
+    settle(store, &lease, 0, Settled::Succeeded(None)).await;
+    assert_eq!(store.enqueue("job", vec![new("a")], at(9)).await, Ok(0));
+    assert_eq!(found(store, "a").await.state, ItemState::Succeeded);
+}
+
+/// Nothing to do is no error.
+pub async fn an_empty_batch_is_nothing<S: Store>(store: &S) {
+    assert_eq!(store.enqueue("job", Vec::new(), at(0)).await, Ok(0));
+    assert_eq!(store.settle(Vec::new(), at(0)).await, Ok(Vec::new()));
+    assert_eq!(store.extend(Vec::new(), at(0)).await, Ok(Vec::new()));
+    assert_eq!(store.import(Vec::new(), at(0)).await, Ok(0));
+    enqueue(store, "job", &["a"]).await;
+    assert!(claim(store, 0, 0).await.is_empty());
+    let page = store.list(&everything(), None, 0).await.expect("a page");
+    assert!(page.items.is_empty() && page.next.is_some(), "there is more than nothing");
+    assert_eq!(store.redrive(&Filter::job("job"), Some(0), at(0), MINUTE).await, Ok(0));
+    let nobody = everything().ids(Vec::<String>::new());
+    assert!(ids(store, &nobody).await.is_empty());
+    assert!(ids(store, &Filter::default().states([])).await.is_empty());
+}
+
+/// To ask for a job that is not there is no error, and does not make one.
+pub async fn a_job_that_nobody_knows_is_empty<S: Store>(store: &S) {
+    nothing_is_due(store, 0).await;
+    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(counts(store).await, Counts::default());
+    assert_eq!(store.item("job", "a").await, Ok(None));
+    assert!(ids(store, &Filter::job("job")).await.is_empty());
+    assert_eq!(store.stats(&Filter::job("job")).await, Ok(Vec::new()));
+    assert_eq!(store.redrive(&Filter::job("job"), None, at(0), MINUTE).await, Ok(0));
+    assert_eq!(store.purge(&Filter::job("job")).await, Ok(0));
+}
+
+/// Items of two jobs may have the same id.
+pub async fn jobs_are_apart<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b"]).await;
+    enqueue(store, "other", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    settle(store, &lease, 0, Settled::Succeeded(None)).await;
+    let other = store.item("other", "a").await.expect("read").expect("there");
+    assert_eq!((other.job.as_str(), other.state), ("other", ItemState::Pending));
+    assert_eq!(store.counts("other").await.map(|counts| counts.pending), Ok(1));
+    assert_eq!(counts(store).await.pending, 1);
+    assert_eq!(claim(store, 0, 10).await.len(), 1);
+    assert_eq!(store.claim("other", "worker", at(0), 10, MINUTE).await.map(|all| all.len()), Ok(1));
+}
+
+/// An item has its own correlation id, or `job/id`; a worker is only told its own.
+pub async fn the_correlation_is_that_of_the_item_or_its_name<S: Store>(store: &S) {
+    let own = NewItem { correlation: Some("trace-1".to_owned()), ..new("a") };
+    assert_eq!(store.enqueue("job", vec![own, new("b")], at(0)).await, Ok(2));
+    assert_eq!(found(store, "a").await.correlation, "trace-1");
+    assert_eq!(found(store, "b").await.correlation, "job/b");
+    let leases = claim(store, 0, 2).await;
+    assert_eq!(leases[0].correlation.as_deref(), Some("trace-1"));
+    assert_eq!(leases[1].correlation, None);
+}
+
+/// By due time; those of one time in the order in which they were added.
+pub async fn what_is_due_first_is_claimed_first<S: Store>(store: &S) {
+    for (id, due) in [("c", 3), ("a", 1), ("b", 1), ("d", 2)] {
+        assert_eq!(store.enqueue("job", vec![new(id)], at(due)).await, Ok(1));
+    }
+    let leases = claim(store, 9, 10).await;
+    let order: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
+    assert_eq!(order, ["a", "b", "d", "c"]);
+    assert!(leases.iter().all(|lease| lease.payload == new(&lease.id).payload));
+}
+
+/// An item is due at its time, and not before.
+pub async fn what_is_not_due_is_not_claimed<S: Store>(store: &S) {
+    assert_eq!(store.enqueue("job", vec![new("a")], at(5)).await, Ok(1));
+    nothing_is_due(store, 4).await;
+    let lease = claim_one(store, 5).await;
+    assert_eq!((lease.run, lease.attempt, lease.lost, lease.key.token), (0, 1, 0, 1));
+    assert_eq!(lease.progress, None);
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.attempt), (ItemState::Leased, 1));
+    assert_eq!(item.due, Some(at(5) + MINUTE), "it shows the end of the lease");
+}
+
+/// [`Timestamp::NEVER`] does not come.
+pub async fn what_is_never_due_is_never_claimed<S: Store>(store: &S) {
+    assert_eq!(store.enqueue("job", vec![new("a")], Timestamp::NEVER).await, Ok(1));
+    let leases = store.claim("job", "worker", Timestamp::NEVER, 1, MINUTE).await;
+    assert_eq!(leases, Ok(Vec::new()));
+    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(found(store, "a").await.due, Some(Timestamp::NEVER));
+}
+
+/// `max` is kept to.
+pub async fn no_more_than_asked_for_is_claimed<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    assert_eq!(claim(store, 0, 2).await.len(), 2);
+    assert_eq!(claim(store, 0, usize::MAX).await.len(), 1);
+}
+
+/// Nobody else gets an item before its lease has ended.
+pub async fn a_lease_is_exclusive_until_it_ends<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    claim_one(store, 0).await;
+    nothing_is_due(store, 59).await;
+    claim_one(store, 60).await;
+}
+
+/// The next lease has a higher token and attempt; the lost one is in the history.
+pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let first = store.claim("job", "one", at(5), 1, MINUTE).await.expect("claimed").remove(0);
+    let second = store.claim("job", "two", at(500), 1, MINUTE).await.expect("claimed").remove(0);
+    assert_eq!(first.key.item, second.key.item);
+    assert!(second.key.token > first.key.token, "the token fences");
+    assert_eq!((second.attempt, second.lost), (2, 1));
+    let lost = AttemptRecord {
+        run: 0,
+        attempt: 1,
+        started: at(5),
+        duration: MINUTE,
+        wait: Duration::ZERO,
+        worker: Arc::from("one"),
+        step: None,
+        outcome: AttemptOutcome::Lost,
+        failure: None,
+    };
+    assert_eq!(found(store, "a").await.history, [lost]);
+    let counts = counts(store).await;
+    assert_eq!((counts.lost, counts.attempts, counts.leased, counts.pending), (1, 0, 1, 0));
+    // Nobody knows how long it has worked.
+    assert_eq!(counts.worked, Duration::ZERO);
+}
+
+/// [`Lease::lost`] is 0 again after a settlement.
+pub async fn losses_in_a_row_are_counted_until_one_is_settled<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    assert_eq!(claim_one(store, 0).await.lost, 0);
+    assert_eq!(claim_one(store, 100).await.lost, 1);
+    let lease = claim_one(store, 200).await;
+    assert_eq!((lease.lost, lease.attempt), (2, 3));
+    settle(store, &lease, 201, Settled::RetryAt { due: at(210), progress: None }).await;
+    assert_eq!(claim_one(store, 210).await.lost, 0);
+    assert_eq!(claim_one(store, 300).await.lost, 1);
+    assert_eq!(counts(store).await.lost, 3);
+}
+
+/// A worker that is late, while nobody else has the item, is still in time.
+pub async fn a_lease_that_ended_can_be_settled_until_it_is_claimed_again<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    settle(store, &lease, 900, Settled::Succeeded(None)).await;
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.ended), (ItemState::Succeeded, Some(at(900))));
+    assert_eq!(counts(store).await.lost, 0);
+}
+
+/// A settlement by a lease that has passed on changes nothing at all.
+pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let stale = claim_one(store, 0).await;
+    let held = claim_one(store, 100).await;
+    let before = (found(store, "a").await, counts(store).await);
+    for end in [
+        Settled::Succeeded(Some("1".to_owned())),
+        Settled::RetryAt { due: at(0), progress: Some("p".to_owned()) },
+        Settled::Dead(failure("other", "late")),
+        Settled::Skipped(Some(failure("other", "late"))),
+        Settled::Released,
+    ] {
+        assert!(!try_settle(store, &stale, 101, end.clone()).await, "{end:?} is refused");
+        assert_eq!((found(store, "a").await, counts(store).await), before, "{end:?}");
+    }
+    let dead = Filter::job("job").states([ItemState::Dead, ItemState::Skipped]);
+    assert_eq!(store.stats(&dead).await, Ok(Vec::new()));
+    settle(store, &held, 102, Settled::Succeeded(None)).await;
+}
+
+/// The second settlement of a lease is refused, in one batch as well.
+pub async fn a_lease_is_settled_once<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    let end = || Settled::RetryAt { due: at(500), progress: None };
+    let settlement =
+        || Settlement { lease: lease.key, end: end(), history: vec![row(&lease, 1, true)] };
+    assert_eq!(store.settle(vec![settlement(), settlement()], at(1)).await, Ok(vec![true, false]));
+    assert!(!try_settle(store, &lease, 2, end()).await);
+    assert_eq!(found(store, "a").await.history.len(), 1);
+    assert_eq!(counts(store).await.attempts, 1);
+}
+
+/// An item or a token that the store never gave out is refused like a stale one.
+pub async fn an_unknown_lease_is_refused<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    for key in [
+        LeaseKey { item: lease.key.item + 1000, token: 1 },
+        LeaseKey { item: -1, token: 1 },
+        LeaseKey { token: 0, ..lease.key },
+        LeaseKey { token: u64::MAX, ..lease.key },
+    ] {
+        let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
+        assert_eq!(store.settle(vec![settlement], at(1)).await, Ok(vec![false]), "{key:?}");
+        assert_eq!(store.extend(vec![key], at(900)).await, Ok(vec![false]), "{key:?}");
+    }
+}
+
+/// An item that is done is never due again, and what it has left can be read.
+pub async fn success_keeps_the_output<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    settle(store, &lease, 3, Settled::Succeeded(Some("{\"n\":1}".to_owned()))).await;
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.due, item.ended), (ItemState::Succeeded, None, Some(at(3))));
+    assert_eq!(item.output.as_deref(), Some("{\"n\":1}"));
+    assert_eq!((item.failure, item.attempt), (None, 1));
+    assert_eq!(item.history, [row(&lease, 3, false)]);
+    nothing_is_due(store, 1_000_000).await;
+}
+
+/// The wait between attempts is in the store, and so is what the next one is to know.
+pub async fn a_retry_comes_back_when_it_is_due_with_its_progress<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    let progress = Some("half".to_owned());
+    settle(store, &lease, 1, Settled::RetryAt { due: at(30), progress: progress.clone() }).await;
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.due, item.ended), (ItemState::Pending, Some(at(30)), None));
+    nothing_is_due(store, 29).await;
+    let lease = claim_one(store, 30).await;
+    assert_eq!((lease.attempt, &lease.progress), (2, &progress));
+    // What is not said again is gone.
+    settle(store, &lease, 31, Settled::RetryAt { due: at(31), progress: None }).await;
+    assert_eq!(claim_one(store, 31).await.progress, None);
+}
+
+/// State, history and dead letter are there at once.
+pub async fn a_dead_letter_keeps_its_failure<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    let why = failure("timeout+server_error", "order 17: HTTP 503");
+    settle(store, &lease, 4, Settled::Dead(why.clone())).await;
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.due, item.ended), (ItemState::Dead, None, Some(at(4))));
+    assert_eq!(item.failure, Some(why));
+    assert_eq!(item.history, [row(&lease, 4, true)]);
+    assert_eq!(ids(store, &Filter::job("job")).await, ["a"]);
+    nothing_is_due(store, 1_000_000).await;
+}
+
+/// An item may be left out with a failure, and without one.
+pub async fn a_skipped_item_needs_no_reason<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b"]).await;
+    let leases = claim(store, 0, 2).await;
+    settle(store, &leases[0], 1, Settled::Skipped(None)).await;
+    let why = failure("dependency", "\"load\" failed");
+    settle(store, &leases[1], 1, Settled::Skipped(Some(why.clone()))).await;
+    let (a, b) = (found(store, "a").await, found(store, "b").await);
+    assert_eq!((a.state, a.failure), (ItemState::Skipped, None));
+    assert_eq!((b.state, b.failure), (ItemState::Skipped, Some(why)));
+    let skipped = Filter::job("job").states([ItemState::Skipped]);
+    assert_eq!(ids(store, &skipped).await, ["a", "b"]);
+    assert_eq!(store.stats(&skipped).await.map(|groups| groups.len()), Ok(1));
+}
+
+/// A released item is due at once, as if it had not been claimed; its old lease is void.
+pub async fn a_release_takes_the_attempt_back<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    let release = Settlement { lease: lease.key, end: Settled::Released, history: Vec::new() };
+    assert_eq!(store.settle(vec![release.clone()], at(7)).await, Ok(vec![true]));
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.attempt, item.due), (ItemState::Pending, 0, Some(at(7))));
+    assert!(item.history.is_empty());
+    let again = claim_one(store, 7).await;
+    assert_eq!(again.attempt, 1);
+    assert!(again.key.token > lease.key.token);
+    assert_eq!(store.settle(vec![release], at(8)).await, Ok(vec![false]));
+}
+
+/// What a release gives back is the lease, and nothing else.
+pub async fn a_release_keeps_losses_and_progress<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    let progress = Some("half".to_owned());
+    settle(store, &lease, 1, Settled::RetryAt { due: at(1), progress: progress.clone() }).await;
+    claim_one(store, 1).await;
+    let lease = claim_one(store, 100).await;
+    assert_eq!((lease.attempt, lease.lost, &lease.progress), (3, 1, &progress));
+    let release = Settlement { lease: lease.key, end: Settled::Released, history: Vec::new() };
+    assert_eq!(store.settle(vec![release], at(101)).await, Ok(vec![true]));
+    let lease = claim_one(store, 101).await;
+    assert_eq!((lease.attempt, lease.lost, &lease.progress), (3, 1, &progress));
+}
+
+/// A heartbeat keeps an item.
+pub async fn an_extended_lease_ends_later<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    assert_eq!(store.extend(vec![lease.key], at(500)).await, Ok(vec![true]));
+    assert_eq!(store.next_due("job").await, Ok(Some(at(500))));
+    nothing_is_due(store, 499).await;
+    // Also one that has ended, as long as nobody else has the item.
+    assert_eq!(store.extend(vec![lease.key], at(900)).await, Ok(vec![true]));
+    nothing_is_due(store, 899).await;
+    settle(store, &lease, 899, Settled::Succeeded(None)).await;
+}
+
+/// A heartbeat that was long on its way does not take anything back.
+pub async fn an_extension_never_shortens_a_lease<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    assert_eq!(store.extend(vec![lease.key], at(10)).await, Ok(vec![true]));
+    assert_eq!(store.next_due("job").await, Ok(Some(at(60))));
+}
+
+/// A heartbeat of a lease that has passed on does not prolong the one of another worker.
+pub async fn a_stale_extension_is_refused<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b"]).await;
+    let stale = claim_one(store, 0).await;
+    let other = claim_one(store, 0).await;
+    settle(store, &other, 0, Settled::Succeeded(None)).await;
+    let held = claim_one(store, 100).await;
+    let keys = vec![stale.key, held.key, other.key];
+    assert_eq!(store.extend(keys, at(500)).await, Ok(vec![false, true, false]));
+    assert_eq!(found(store, "a").await.due, Some(at(500)));
+    assert_eq!(found(store, "b").await.due, None);
+}
+
+/// Good and refused ones in one batch.
+pub async fn settlements_answer_in_their_order<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    let leases = claim(store, 0, 3).await;
+    settle(store, &leases[1], 1, Settled::Succeeded(None)).await;
+    let settlements: Vec<_> = leases
+        .iter()
+        .map(|lease| Settlement {
+            lease: lease.key,
+            end: Settled::Dead(failure("other", "no")),
+            history: vec![row(lease, 2, true)],
+        })
+        .collect();
+    assert_eq!(store.settle(settlements, at(2)).await, Ok(vec![true, false, true]));
+    let counts = counts(store).await;
+    assert_eq!((counts.succeeded, counts.dead, counts.attempts), (1, 2, 3));
+}
+
+/// The earliest of due times and ends of leases; nothing once all has ended.
+pub async fn the_next_due_time_is_that_of_items_and_leases<S: Store>(store: &S) {
+    assert_eq!(store.enqueue("job", vec![new("a")], at(5)).await, Ok(1));
+    assert_eq!(store.enqueue("job", vec![new("b")], at(90)).await, Ok(1));
+    assert_eq!(store.next_due("job").await, Ok(Some(at(5))));
+    let a = claim_one(store, 5).await;
+    assert_eq!(store.next_due("job").await, Ok(Some(at(65))));
+    settle(store, &a, 6, Settled::Succeeded(None)).await;
+    assert_eq!(store.next_due("job").await, Ok(Some(at(90))));
+    let b = claim_one(store, 90).await;
+    settle(store, &b, 91, Settled::Succeeded(None)).await;
+    assert_eq!(store.next_due("job").await, Ok(None));
+}
+
+/// After each step.
+pub async fn counts_follow_the_items<S: Store>(store: &S) {
+    let states = |counts: Counts| {
+        [counts.pending, counts.leased, counts.succeeded, counts.dead, counts.skipped]
+    };
+    enqueue(store, "job", &["a", "b", "c", "d"]).await;
+    assert_eq!(states(counts(store).await), [4, 0, 0, 0, 0]);
+    let leases = claim(store, 0, 4).await;
+    assert_eq!(states(counts(store).await), [0, 4, 0, 0, 0]);
+    settle(store, &leases[0], 1, Settled::Succeeded(None)).await;
+    assert_eq!(states(counts(store).await), [0, 3, 1, 0, 0]);
+    settle(store, &leases[1], 1, Settled::Dead(failure("other", "no"))).await;
+    assert_eq!(states(counts(store).await), [0, 2, 1, 1, 0]);
+    settle(store, &leases[2], 1, Settled::Skipped(None)).await;
+    assert_eq!(states(counts(store).await), [0, 1, 1, 1, 1]);
+    settle(store, &leases[3], 1, Settled::RetryAt { due: at(2), progress: None }).await;
+    assert_eq!(states(counts(store).await), [1, 0, 1, 1, 1]);
+    let now = counts(store).await;
+    assert_eq!((now.attempts, now.lost), (4, 0));
+    assert_eq!((now.worked, now.waited), (Duration::from_secs(4), Duration::from_secs(4)));
+
+    let failed = Filter::job("job").states([ItemState::Dead, ItemState::Skipped]);
+    assert_eq!(store.redrive(&failed, Some(1), at(5), MINUTE).await, Ok(1));
+    assert_eq!(states(counts(store).await), [2, 0, 1, 0, 1]);
+    let lease = claim(store, 5, 2).await.remove(1);
+    settle(store, &lease, 6, Settled::Dead(failure("other", "no"))).await;
+    assert_eq!(states(counts(store).await), [0, 1, 1, 1, 1]);
+    assert_eq!(store.purge(&failed).await, Ok(2));
+    assert_eq!(states(counts(store).await), [0, 1, 1, 0, 2]);
+    assert_eq!(counts(store).await.attempts, 5, "what was done stays counted");
+}
+
+/// Several rows of one settlement, of several attempts, of several runs.
+pub async fn attempts_are_kept_in_their_order<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let mut written = Vec::new();
+    for run in 0..3 {
+        for second in 0..12 {
+            let now = run * 1000 + second;
+            let lease = claim_one(store, now).await;
+            let mut rows = vec![row(&lease, now, true), row(&lease, now, true)];
+            rows[1].step = None;
+            written.extend(rows.clone());
+            let end = if second == 11 {
+                Settled::Dead(failure("other", "no"))
+            } else {
+                Settled::RetryAt { due: at(now), progress: None }
+            };
+            let settlement = Settlement { lease: lease.key, end, history: rows };
+            assert_eq!(store.settle(vec![settlement], at(now)).await, Ok(vec![true]));
+        }
+        let due = at(run * 1000 + 1000);
+        assert_eq!(store.redrive(&Filter::job("job"), None, due, MINUTE).await, Ok(1));
+    }
+    assert_eq!(found(store, "a").await.history, written);
+    let list = store.list(&everything(), None, 1).await.expect("a page");
+    assert!(list.items[0].history.is_empty(), "lists are without histories");
+}
+
+/// In the order in which items were added, whatever became of them.
+pub async fn a_list_is_cut_into_pages<S: Store>(store: &S) {
+    enqueue(store, "job", &["e", "d", "c", "b", "a"]).await;
+    enqueue(store, "other", &["f"]).await;
+    let all = everything();
+    let page = store.list(&all, None, 4).await.expect("a page");
+    assert_eq!(page.items.len(), 4);
+    let page = store.list(&all, page.next, 4).await.expect("a page");
+    assert_eq!((page.items.len(), page.next), (2, None));
+    // A page that is just full may be the last one.
+    let page = store.list(&all, None, 6).await.expect("a page");
+    assert_eq!((page.items.len(), page.next), (6, None));
+    assert_eq!(ids(store, &all).await, ["e", "d", "c", "b", "a", "f"]);
+    let beyond = store.list(&all, Some(Cursor(i64::MAX)), 4).await.expect("a page");
+    assert!(beyond.items.is_empty() && beyond.next.is_none());
+}
+
+/// By job, state, signature and time.
+pub async fn a_list_is_filtered<S: Store>(store: &S) {
+    let failures =
+        [("a", "other", "order 1 is bad"), ("b", "timeout", "order 2 is bad"), ("c", "other", "x")];
+    kill(store, &failures).await;
+    enqueue(store, "job", &["d"]).await;
+    enqueue(store, "other", &["e"]).await;
+    let job = || Filter::job("job");
+    assert_eq!(ids(store, &job()).await, ["a", "b", "c"]);
+    assert_eq!(ids(store, &Filter::default()).await, ["a", "b", "c"]);
+    assert_eq!(ids(store, &Filter::job("other")).await, [""; 0]);
+    assert_eq!(ids(store, &job().states([ItemState::Pending])).await, ["d"]);
+    let pending = Filter::default().states([ItemState::Pending, ItemState::Dead]);
+    assert_eq!(ids(store, &pending).await, ["a", "b", "c", "d", "e"]);
+
+    let like = |job: Option<String>| Filter {
+        signature: Some("order <n> is bad".to_owned()),
+        job,
+        ..Filter::default()
+    };
+    assert_eq!(ids(store, &like(Some("job".to_owned()))).await, ["a", "b"]);
+    assert_eq!(ids(store, &like(None)).await, ["a", "b"]);
+    assert_eq!(ids(store, &Filter { signature: Some("order".to_owned()), ..job() }).await, [""; 0]);
+
+    assert_eq!(ids(store, &Filter { since: Some(at(1)), ..job() }).await, ["b", "c"]);
+    assert_eq!(ids(store, &Filter { until: Some(at(1)), ..job() }).await, ["a"]);
+    let one = Filter { since: Some(at(1)), until: Some(at(2)), ..everything() };
+    assert_eq!(ids(store, &one).await, ["b"], "what has not ended has no time");
+}
+
+/// A class is found alone and among others, but not as part of a word.
+pub async fn a_class_among_others_is_found<S: Store>(store: &S) {
+    let failures = [
+        ("a", "timeout", "x"),
+        ("b", "timeout+server_error", "x"),
+        ("c", "network+timeout+rate_limit", "x"),
+        ("d", "my_timeout", "x"),
+        ("e", "", "x"),
+    ];
+    kill(store, &failures).await;
+    let class = |class: &str| Filter { class: Some(class.to_owned()), ..Filter::job("job") };
+    assert_eq!(ids(store, &class("timeout")).await, ["a", "b", "c"]);
+    assert_eq!(ids(store, &class("server_error")).await, ["b"]);
+    assert_eq!(ids(store, &class("timeout+server_error")).await, ["b"]);
+    assert_eq!(ids(store, &class("network+timeout")).await, [""; 0]);
+    assert_eq!(ids(store, &class("time%")).await, [""; 0]);
+    assert_eq!(ids(store, &class("")).await, ["e"]);
+}
+
+/// Each item once, in the order of the list and not in that of the ids.
+pub async fn a_list_by_ids_is_in_order<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c", "d"]).await;
+    enqueue(store, "other", &["b"]).await;
+    let filter = |job: &str| everything().ids(["d", "nobody", "b", "b", job]);
+    let of_job = Filter { job: Some("job".to_owned()), ..filter("a") };
+    assert_eq!(ids(store, &of_job).await, ["a", "b", "d"]);
+    assert_eq!(ids(store, &filter("x")).await, ["b", "d", "b"]);
+    let dead = Filter { states: None, ..of_job };
+    assert_eq!(ids(store, &dead).await, [""; 0]);
+}
+
+/// By class and signature, the largest group first.
+pub async fn like_failures_are_grouped<S: Store>(store: &S) {
+    kill(
+        store,
+        &[
+            ("a", "other", "single"),
+            ("b", "timeout", "order 1 is bad"),
+            ("c", "timeout", "order 2 is bad"),
+            ("d", "other", "order 3 is bad"),
+            ("e", "timeout", "order 4 is bad"),
+            ("f", "other", "order 5 is bad"),
+        ],
+    )
+    .await;
+    let groups = store.stats(&Filter::job("job")).await.expect("groups");
+    let shape: Vec<_> = groups
+        .iter()
+        .map(|group| (group.class.as_str(), group.signature.as_str(), group.count))
+        .collect();
+    assert_eq!(
+        shape,
+        [
+            ("timeout", "order <n> is bad", 3),
+            ("other", "order <n> is bad", 2),
+            ("other", "single", 1)
+        ]
+    );
+    assert_eq!((groups[0].first, groups[0].last), (at(1), at(4)));
+    for group in &groups {
+        let example = found(store, &group.example).await.failure.expect("it failed");
+        assert_eq!((&example.class, &example.signature), (&group.class, &group.signature));
+        assert_eq!(example.message, group.message);
+    }
+}
+
+/// Only of what is meant; dead letters unless told otherwise.
+pub async fn groups_are_filtered<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x"), ("b", "timeout", "x"), ("c", "other", "y")]).await;
+    enqueue(store, "job", &["d"]).await;
+    let lease = claim_one(store, 5).await;
+    settle(store, &lease, 5, Settled::Skipped(Some(failure("other", "x")))).await;
+    let total = async |filter: Filter| -> u64 {
+        store.stats(&filter).await.expect("groups").iter().map(|group| group.count).sum()
+    };
+    assert_eq!(total(Filter::job("job")).await, 3);
+    assert_eq!(total(everything()).await, 4);
+    assert_eq!(total(Filter::job("other")).await, 0);
+    assert_eq!(total(Filter::job("job").ids(["a", "d"])).await, 1);
+    assert_eq!(total(Filter { signature: Some("x".to_owned()), ..Filter::job("job") }).await, 2);
+    assert_eq!(total(Filter { class: Some("other".to_owned()), ..Filter::default() }).await, 2);
+    assert_eq!(total(Filter { since: Some(at(1)), ..Filter::default() }).await, 2);
+}
+
+/// Run + 1, attempt 0, no progress, no failure; history and correlation stay.
+pub async fn a_redrive_begins_a_new_run<S: Store>(store: &S) {
+    let item = NewItem { correlation: Some("trace".to_owned()), ..new("a") };
+    assert_eq!(store.enqueue("job", vec![item], at(0)).await, Ok(1));
+    let lease = claim_one(store, 0).await;
+    let progress = Some("half".to_owned());
+    settle(store, &lease, 0, Settled::RetryAt { due: at(0), progress }).await;
+    claim_one(store, 0).await;
+    let lease = claim_one(store, 100).await;
+    settle(store, &lease, 101, Settled::Dead(failure("other", "no"))).await;
+    assert_eq!(store.redrive(&Filter::job("job"), None, at(200), MINUTE).await, Ok(1));
+
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.run, item.attempt), (ItemState::Pending, 1, 0));
+    assert_eq!((item.due, item.ended, item.failure), (Some(at(200)), None, None));
+    assert_eq!((item.history.len(), item.correlation.as_str()), (3, "trace"));
+    assert!(ids(store, &Filter::job("job")).await.is_empty());
+    assert_eq!(store.stats(&Filter::job("job")).await, Ok(Vec::new()));
+    nothing_is_due(store, 199).await;
+    let again = claim_one(store, 200).await;
+    assert_eq!((again.run, again.attempt, again.lost, &again.progress), (1, 1, 0, &None));
+    assert_eq!(again.correlation.as_deref(), Some("trace"));
+    assert!(again.key.token > lease.key.token, "an old lease stays void");
+    assert!(!try_settle(store, &lease, 201, Settled::Released).await);
+}
+
+/// The first now, each further one later; no more than `max`, the oldest first.
+pub async fn a_redrive_is_spread_and_limited<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x"), ("b", "other", "x"), ("c", "other", "x")]).await;
+    let every = Duration::from_millis(1500);
+    assert_eq!(store.redrive(&Filter::job("job"), Some(2), at(100), every).await, Ok(2));
+    assert_eq!(found(store, "a").await.due, Some(at(100)));
+    assert_eq!(found(store, "b").await.due, Some(at(100) + every));
+    assert_eq!(found(store, "c").await.state, ItemState::Dead);
+    assert_eq!(store.redrive(&Filter::job("job"), Some(2), at(100), every).await, Ok(1));
+    assert_eq!(store.redrive(&Filter::job("job"), Some(2), at(100), every).await, Ok(0));
+}
+
+/// Dead letters unless told otherwise; never what has not failed.
+pub async fn a_redrive_takes_what_its_filter_says<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x"), ("b", "timeout", "x"), ("c", "other", "y")]).await;
+    enqueue(store, "job", &["d", "e", "f"]).await;
+    let leases = claim(store, 5, 3).await;
+    settle(store, &leases[0], 5, Settled::Skipped(None)).await;
+    settle(store, &leases[1], 5, Settled::Succeeded(None)).await;
+    let now = at(9);
+    let redrive = async |filter: Filter| store.redrive(&filter, None, now, MINUTE).await;
+    assert_eq!(redrive(Filter::job("other")).await, Ok(0));
+    assert_eq!(redrive(Filter::job("job").ids(["a", "d", "e"])).await, Ok(1));
+    assert_eq!(
+        redrive(Filter { class: Some("timeout".to_owned()), ..Filter::job("job") }).await,
+        Ok(1)
+    );
+    assert_eq!(redrive(everything()).await, Ok(2), "the dead and the skipped one");
+    assert_eq!(found(store, "e").await.state, ItemState::Succeeded);
+    assert_eq!(found(store, "f").await.state, ItemState::Leased);
+}
+
+/// With another failure.
+pub async fn a_redriven_item_can_die_again<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x")]).await;
+    assert_eq!(store.redrive(&Filter::default(), None, at(5), MINUTE).await, Ok(1));
+    let lease = claim_one(store, 5).await;
+    settle(store, &lease, 6, Settled::Dead(failure("timeout", "y"))).await;
+    let item = found(store, "a").await;
+    assert_eq!(item.failure.map(|failure| failure.message).as_deref(), Some("y"));
+    let runs: Vec<_> = item.history.iter().map(|row| (row.run, row.attempt)).collect();
+    assert_eq!(runs, [(0, 1), (1, 1)]);
+    assert_eq!(store.stats(&Filter::default()).await.map(|groups| groups.len()), Ok(1));
+}
+
+/// Nothing is left of it but its name, so that it is not worked on once more.
+pub async fn a_purged_item_is_an_empty_one_that_stays<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
+    assert_eq!(store.purge(&Filter::job("job").ids(["a"])).await, Ok(1));
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.payload.as_str()), (ItemState::Skipped, ""));
+    assert_eq!((item.failure, item.history), (None, Vec::new()));
+    assert_eq!(ids(store, &Filter::job("job")).await, ["b"]);
+    assert_eq!(store.enqueue("job", vec![new("a")], at(9)).await, Ok(0));
+    assert_eq!(found(store, "a").await.payload, "");
+    // It has nothing that could run, or be purged, again.
+    let skipped = Filter::job("job").states([ItemState::Skipped]);
+    assert_eq!(ids(store, &skipped).await, ["a"]);
+    assert_eq!(store.redrive(&skipped, None, at(9), MINUTE).await, Ok(0));
+    assert_eq!(store.purge(&skipped).await, Ok(0));
+    // What has not failed is not purged, whatever the filter says.
+    enqueue(store, "job", &["c"]).await;
+    assert_eq!(store.purge(&everything()).await, Ok(1));
+    assert_eq!(found(store, "c").await.state, ItemState::Pending);
+}
+
+/// An item comes to another job, or store, with all its past.
+pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x"), ("b", "timeout", "order 17")]).await;
+    enqueue(store, "job", &["c", "d"]).await;
+    let lease = claim_one(store, 7).await;
+    settle(store, &lease, 7, Settled::Succeeded(Some("out".to_owned()))).await;
+    assert_eq!(store.purge(&Filter::job("job").ids(["a"])).await, Ok(1));
+    let mut items = Vec::new();
+    for id in ["a", "b", "c", "d"] {
+        let item = found(store, id).await;
+        items.push(ItemRecord { job: "copy".to_owned(), ..item });
+    }
+    assert_eq!(store.import(items.clone(), at(0)).await, Ok(4));
+    for item in &items {
+        assert_eq!(store.item("copy", &item.id).await, Ok(Some(item.clone())));
+    }
+    let mut expected = counts(store).await;
+    // The history of what was purged did not come along.
+    expected.attempts -= 1;
+    expected.worked -= Duration::from_secs(1);
+    expected.waited -= Duration::from_secs(2);
+    assert_eq!(store.counts("copy").await, Ok(expected));
+    assert_eq!(ids(store, &Filter::job("copy")).await, ["b"]);
+    assert_eq!(store.stats(&Filter::job("copy")).await.map(|groups| groups.len()), Ok(1));
+    // The copy keeps the correlation of the original, and can go on.
+    assert_eq!(store.redrive(&Filter::job("copy"), None, at(50), MINUTE).await, Ok(1));
+    let leases = store.claim("copy", "worker", at(50), 9, MINUTE).await.expect("claimed");
+    let told: Vec<_> = leases.iter().map(|lease| lease.correlation.as_deref()).collect();
+    assert_eq!(told, [Some("job/d"), Some("job/b")]);
+    settle(store, &leases[1], 51, Settled::Succeeded(None)).await;
+    let item = store.item("copy", "b").await.expect("read").expect("there");
+    assert_eq!(item.history.len(), 2);
+}
+
+/// What was pending or leased elsewhere is due here and now.
+pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b"]).await;
+    let lease = claim_one(store, 0).await;
+    settle(store, &lease, 1, Settled::RetryAt { due: at(500), progress: None }).await;
+    claim_one(store, 1).await;
+    let mut items = vec![found(store, "a").await, found(store, "b").await];
+    for item in &mut items {
+        "copy".clone_into(&mut item.job);
+    }
+    assert_eq!(store.import(items, at(40)).await, Ok(2));
+    let leases = store.claim("copy", "worker", at(40), 9, MINUTE).await.expect("claimed");
+    let attempts: Vec<_> = leases.iter().map(|lease| (lease.id.as_str(), lease.attempt)).collect();
+    assert_eq!(attempts, [("a", 2), ("b", 2)]);
+    let counts = store.counts("copy").await.expect("counts");
+    assert_eq!((counts.leased, counts.attempts, counts.lost), (2, 1, 0));
+}
+
+/// By their ids, in the store and in the import.
+pub async fn an_import_leaves_what_is_there<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x")]).await;
+    let old = found(store, "a").await;
+    let other = ItemRecord { payload: "other".to_owned(), ..old.clone() };
+    let new = ItemRecord { id: "b".to_owned(), ..old.clone() };
+    let items = vec![other, new.clone(), new];
+    assert_eq!(store.import(items, at(5)).await, Ok(1));
+    assert_eq!(found(store, "a").await, old);
+    assert_eq!(counts(store).await.attempts, 2);
+}
+
+/// Who has not seen the last change does not change anything.
+pub async fn a_value_changes_with_its_revision<S: Store>(store: &S) {
+    assert_eq!(store.get("k").await, Ok(None));
+    assert_eq!(store.cas("k", 1, "x").await, Ok(false));
+    assert_eq!(store.get("k").await, Ok(None));
+    assert_eq!(store.cas("k", 0, "one").await, Ok(true));
+    assert_eq!(store.cas("k", 0, "x").await, Ok(false));
+    assert_eq!(store.get("k").await, Ok(Some((1, "one".to_owned()))));
+    assert_eq!(store.cas("k", 1, "two").await, Ok(true));
+    assert_eq!(store.cas("k", 1, "x").await, Ok(false));
+    assert_eq!(store.cas("k", u64::MAX, "x").await, Ok(false));
+    assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
+}
+
+/// To the letter: there are no wild cards, and upper case is not lower case.
+pub async fn keys_are_found_by_their_beginning<S: Store>(store: &S) {
+    let mut all = ["", "a", "a%b", "a_b", "axb", "A", "a\0b", "ä", "äb", "b", "\u{10ffff}"];
+    for key in all {
+        assert_eq!(store.cas(key, 0, "").await, Ok(true), "{key:?}");
+    }
+    all.sort_unstable();
+    assert_eq!(store.keys("").await.expect("keys"), all);
+    for prefix in ["a", "a%", "a_", "A", "a\0", "ä", "\u{10ffff}", "nobody"] {
+        let expected: Vec<_> = all.iter().filter(|key| key.starts_with(prefix)).collect();
+        let found = store.keys(prefix).await.expect("keys");
+        assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{prefix:?}");
+    }
+}
+
+/// And a payload, a job, a worker, a step, a message.
+pub async fn anything_can_be_an_id<S: Store>(store: &S) {
+    const TEXTS: [&str; 11] = [
+        "",
+        " ",
+        "a\nb\r\n",
+        "'; DROP TABLE items; --",
+        "\"quoted\"",
+        "\0",
+        "a\0b",
+        "a\0c",
+        "%_?1:x",
+        "\u{1f980}\u{202e}\u{feff}",
+        "Ä",
+    ];
+    for job in TEXTS {
+        let items = TEXTS.map(|text| NewItem {
+            id: text.to_owned(),
+            payload: text.to_owned(),
+            correlation: Some(text.to_owned()),
+        });
+        assert_eq!(store.enqueue(job, items.to_vec(), at(0)).await, Ok(TEXTS.len() as u64));
+        let leases = store.claim(job, job, at(0), 99, MINUTE).await.expect("claimed");
+        for (lease, text) in leases.iter().zip(TEXTS) {
+            assert_eq!((lease.id.as_str(), lease.payload.as_str()), (text, text));
+            assert_eq!(lease.correlation.as_deref(), Some(text));
+            let mut why = Failure::new(text, text);
+            why.signature = text.to_owned().into();
+            why.chain = vec![text.to_owned(), job.to_owned()];
+            let row = AttemptRecord {
+                worker: Arc::from(job),
+                step: Some(text.to_owned()),
+                failure: Some(why.clone()),
+                ..row(lease, 0, true)
+            };
+            let settlement = Settlement {
+                lease: lease.key,
+                end: Settled::Dead(why.clone()),
+                history: vec![row.clone()],
+            };
+            assert_eq!(store.settle(vec![settlement], at(1)).await, Ok(vec![true]));
+            let item = store.item(job, text).await.expect("read").expect("there");
+            assert_eq!((item.job.as_str(), item.id.as_str()), (job, text));
+            assert_eq!((item.failure, item.history), (Some(why), vec![row]));
+        }
+        for text in TEXTS {
+            let like = Filter { signature: Some(text.to_owned()), ..Filter::job(job) };
+            assert_eq!(ids(store, &like).await, [text]);
+            assert_eq!(ids(store, &Filter::job(job).ids([text])).await, [text]);
+            let class = Filter { class: Some(text.to_owned()), ..Filter::job(job) };
+            assert_eq!(ids(store, &class).await, [text]);
+        }
+        assert_eq!(store.stats(&Filter::job(job)).await.map(|all| all.len()), Ok(TEXTS.len()));
+    }
+}
+
+/// 10 MB, as a payload and as an output.
+pub async fn a_large_payload_is_kept<S: Store>(store: &S) {
+    let payload = "é0123456".repeat(10_000_000 / 9);
+    let item = NewItem { payload: payload.clone(), ..new("a") };
+    assert_eq!(store.enqueue("job", vec![item], at(0)).await, Ok(1));
+    let lease = claim_one(store, 0).await;
+    assert!(lease.payload == payload, "it is as it was");
+    settle(store, &lease, 1, Settled::Succeeded(Some(payload.clone()))).await;
+    let item = found(store, "a").await;
+    assert!(item.payload == payload && item.output == Some(payload), "it is as it was");
+}
+
+/// A claim ends with the payload that fills it up.
+pub async fn large_payloads_are_claimed_a_few_at_a_time<S: Store>(store: &S) {
+    let payload = "x".repeat(super::MOST_CLAIMED_BYTES / 2);
+    let items = ["a", "b", "c"].map(|id| NewItem { payload: payload.clone(), ..new(id) });
+    assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));
+    assert_eq!(claim(store, 0, 10).await.len(), 2);
+    assert_eq!(claim(store, 0, 10).await.len(), 1);
+}
+
+/// Times before 1970, at the end of time, and durations without end.
+pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
+    let early = Timestamp::from_micros(i64::MIN);
+    assert_eq!(store.enqueue("job", vec![new("a"), new("b")], early).await, Ok(2));
+    assert_eq!(store.next_due("job").await, Ok(Some(early)));
+    let leases = store.claim("job", "w", early, 1, Duration::MAX).await.expect("claimed");
+    let mut long = row(&leases[0], 0, false);
+    long.duration = Duration::MAX;
+    long.wait = Duration::MAX;
+    (long.run, long.attempt) = (u32::MAX, u32::MAX);
+    let history = vec![long.clone(), long];
+    let settlement =
+        Settlement { lease: leases[0].key, end: Settled::Dead(failure("other", "no")), history };
+    assert_eq!(store.settle(vec![settlement], Timestamp::NEVER).await, Ok(vec![true]));
+    let longest = Duration::from_micros(i64::MAX.unsigned_abs());
+    let counts = counts(store).await;
+    assert_eq!((counts.worked, counts.waited), (longest, longest));
+    let item = found(store, "a").await;
+    assert_eq!(item.history[1].duration, longest);
+    assert_eq!((item.history[1].run, item.history[1].attempt), (u32::MAX, u32::MAX));
+
+    let mut imported = ItemRecord { id: "c".to_owned(), ..item };
+    (imported.run, imported.attempt) = (u32::MAX, u32::MAX);
+    assert_eq!(store.import(vec![imported], at(0)).await, Ok(1));
+    let redriven = store.redrive(&Filter::job("job"), None, at(0), Duration::MAX).await;
+    assert_eq!(redriven, Ok(2));
+    let item = found(store, "c").await;
+    assert_eq!((item.run, item.due), (u32::MAX, Some(Timestamp::NEVER)));
+    // The lease of `b` has no end.
+    let b = store.claim("job", "w", early, 1, Duration::MAX).await.expect("claimed").remove(0);
+    assert_eq!(store.extend(vec![b.key], Timestamp::NEVER).await, Ok(vec![true]));
+    let leases = store.claim("job", "w", Timestamp::NEVER, 9, MINUTE).await.expect("claimed");
+    assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["a"]);
+}
+
+/// A clone is another handle, and not another store.
+pub async fn handles_share_one_store<S: Store>(store: &S) {
+    let other = store.clone();
+    enqueue(&other, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    settle(&other, &lease, 1, Settled::Succeeded(None)).await;
+    drop(other);
+    assert_eq!(found(store, "a").await.state, ItemState::Succeeded);
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_behaviour_is_in_the_list() {
+        let source = include_str!("contract.rs");
+        let (list, _) = source
+            .split_once("(@tests")
+            .and_then(|(_, rest)| rest.split_once(");"))
+            .expect("the list");
+        let behaviours = source.lines().filter_map(|line| line.strip_prefix("pub async fn "));
+        for behaviour in behaviours.filter_map(|line| line.split_once('<')) {
+            assert!(list.contains(behaviour.0), "{} has no test", behaviour.0);
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! [`MemoryStore`]: a store for tests. It ends with its process.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::tally::{moved, whole, wrote};
+use super::{MOST_CLAIMED_BYTES, Store, StoreResult};
+use crate::clock::{Timestamp, micros};
+use crate::item::{
+    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
+    LeaseKey, NewItem, Page, Settled, Settlement,
+};
+
+/// A store for tests: in memory, and gone with its last handle.
+///
+/// ```
+/// use retry_workflow::store::{MemoryStore, Store};
+/// use retry_workflow::{NewItem, Timestamp};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let store = MemoryStore::new();
+/// let item = NewItem { id: "order-1".into(), payload: "{}".into(), correlation: None };
+/// store.enqueue("orders", vec![item], Timestamp::now()).await.unwrap();
+/// assert_eq!(store.counts("orders").await.unwrap().pending, 1);
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore(Arc<Mutex<Tables>>);
+
+impl MemoryStore {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tables> {
+        // A panic in here would be a bug of its own; what is kept is still of use to a test.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    /// By number: in the order in which they were added.
+    items: BTreeMap<i64, Item>,
+    jobs: BTreeMap<String, Job>,
+    values: BTreeMap<String, (u64, String)>,
+}
+
+#[derive(Debug, Default)]
+struct Job {
+    ids: HashMap<String, i64>,
+    /// What can be claimed, or can be once its lease has ended.
+    due: BTreeSet<(Timestamp, i64)>,
+    counts: Counts,
+}
+
+#[derive(Debug)]
+struct Item {
+    /// What is read back, history included.
+    record: ItemRecord,
+    correlation: Option<String>,
+    progress: Option<String>,
+    token: u64,
+    lost: u32,
+    worker: Arc<str>,
+    claimed: Timestamp,
+    purged: bool,
+}
+
+impl Item {
+    fn new(record: ItemRecord, correlation: Option<String>) -> Self {
+        let purged = record.state == ItemState::Skipped && record.payload.is_empty();
+        Self {
+            record,
+            correlation,
+            progress: None,
+            token: 0,
+            lost: 0,
+            worker: Arc::from(""),
+            claimed: Timestamp::default(),
+            purged,
+        }
+    }
+
+    fn is_held_by(&self, lease: LeaseKey) -> bool {
+        self.record.state == ItemState::Leased && self.token == lease.token
+    }
+}
+
+impl Job {
+    /// Brings an item into a state, and to its place in the order of due times.
+    fn move_to(&mut self, number: i64, item: &mut Item, to: ItemState, due: Option<Timestamp>) {
+        if let Some(due) = item.record.due {
+            self.due.remove(&(due, number));
+        }
+        if let Some(due) = due {
+            self.due.insert((due, number));
+        }
+        moved(&mut self.counts, Some(item.record.state), to);
+        item.record.state = to;
+        item.record.due = due;
+    }
+
+    fn write(&mut self, item: &mut Item, mut row: AttemptRecord) {
+        row.duration = whole(row.duration);
+        row.wait = whole(row.wait);
+        wrote(&mut self.counts, &row);
+        item.record.history.push(row);
+    }
+
+    fn claim(
+        &mut self,
+        number: i64,
+        item: &mut Item,
+        (worker, now, until): (&Arc<str>, Timestamp, Timestamp),
+    ) -> Lease {
+        if let (ItemState::Leased, Some(ended)) = (item.record.state, item.record.due) {
+            let row = AttemptRecord {
+                run: item.record.run,
+                attempt: item.record.attempt,
+                started: item.claimed,
+                duration: ended.since(item.claimed),
+                wait: Duration::ZERO,
+                worker: item.worker.clone(),
+                step: None,
+                outcome: AttemptOutcome::Lost,
+                failure: None,
+            };
+            self.write(item, row);
+            item.lost = item.lost.saturating_add(1);
+        }
+        self.move_to(number, item, ItemState::Leased, Some(until));
+        item.record.attempt = item.record.attempt.saturating_add(1);
+        item.token = item.token.saturating_add(1);
+        item.worker = worker.clone();
+        item.claimed = now;
+        Lease {
+            key: LeaseKey { item: number, token: item.token },
+            id: item.record.id.clone(),
+            payload: item.record.payload.clone(),
+            correlation: item.correlation.clone(),
+            run: item.record.run,
+            attempt: item.record.attempt,
+            lost: item.lost,
+            progress: item.progress.clone(),
+        }
+    }
+
+    fn settle(&mut self, item: &mut Item, settlement: Settlement, now: Timestamp) {
+        let number = settlement.lease.item;
+        for row in settlement.history {
+            self.write(item, row);
+        }
+        if settlement.end != Settled::Released {
+            item.lost = 0;
+            item.progress = None;
+        }
+        match settlement.end {
+            Settled::Succeeded(output) => {
+                self.move_to(number, item, ItemState::Succeeded, None);
+                item.record.ended = Some(now);
+                item.record.output = output;
+            }
+            Settled::RetryAt { due, progress } => {
+                self.move_to(number, item, ItemState::Pending, Some(due));
+                item.progress = progress;
+            }
+            Settled::Dead(failure) => {
+                self.move_to(number, item, ItemState::Dead, None);
+                item.record.ended = Some(now);
+                item.record.failure = Some(failure);
+            }
+            Settled::Skipped(failure) => {
+                self.move_to(number, item, ItemState::Skipped, None);
+                item.record.ended = Some(now);
+                item.record.failure = failure;
+            }
+            Settled::Released => {
+                self.move_to(number, item, ItemState::Pending, Some(now));
+                item.record.attempt = item.record.attempt.saturating_sub(1);
+            }
+        }
+    }
+}
+
+impl Tables {
+    /// An item, and the job it belongs to.
+    fn of(&mut self, number: i64) -> Option<(&mut Job, &mut Item)> {
+        let item = self.items.get_mut(&number)?;
+        let job = self.jobs.get_mut(&item.record.job)?;
+        Some((job, item))
+    }
+
+    fn add(&mut self, item: Item) -> bool {
+        let record = &item.record;
+        let job = self.jobs.entry(record.job.clone()).or_default();
+        if job.ids.contains_key(&record.id) {
+            return false;
+        }
+        let number = self.items.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
+        job.ids.insert(record.id.clone(), number);
+        job.due.extend(record.due.map(|due| (due, number)));
+        moved(&mut job.counts, None, record.state);
+        for row in &record.history {
+            wrote(&mut job.counts, row);
+        }
+        self.items.insert(number, item);
+        true
+    }
+
+    /// The numbers of dead letters and skipped items that are meant and not purged.
+    fn failed(&self, filter: &Filter) -> Vec<i64> {
+        let is_meant = |item: &Item| {
+            matches!(item.record.state, ItemState::Dead | ItemState::Skipped)
+                && !item.purged
+                && filter.wants(&item.record)
+        };
+        self.items.iter().filter(|(_, item)| is_meant(item)).map(|(number, _)| *number).collect()
+    }
+
+    fn redrive(&mut self, number: i64, due: Timestamp) {
+        if let Some((job, item)) = self.of(number) {
+            job.move_to(number, item, ItemState::Pending, Some(due));
+            item.record.run = item.record.run.saturating_add(1);
+            item.record.attempt = 0;
+            item.record.ended = None;
+            item.record.failure = None;
+            item.progress = None;
+            item.lost = 0;
+        }
+    }
+
+    fn purge(&mut self, number: i64) {
+        if let Some((job, item)) = self.of(number) {
+            job.move_to(number, item, ItemState::Skipped, None);
+            item.purged = true;
+            item.record.payload = String::new();
+            item.record.failure = None;
+            item.record.history = Vec::new();
+        }
+    }
+}
+
+/// An item without its history, as lists show it.
+fn listed(record: &ItemRecord) -> ItemRecord {
+    // Member by member: the history may be long, and is not wanted.
+    ItemRecord {
+        job: record.job.clone(),
+        id: record.id.clone(),
+        payload: record.payload.clone(),
+        correlation: record.correlation.clone(),
+        output: record.output.clone(),
+        failure: record.failure.clone(),
+        history: Vec::new(),
+        ..*record
+    }
+}
+
+impl Store for MemoryStore {
+    async fn enqueue(&self, job: &str, items: Vec<NewItem>, due: Timestamp) -> StoreResult<u64> {
+        let mut tables = self.lock();
+        let mut added = 0;
+        for NewItem { id, payload, correlation } in items {
+            let record = ItemRecord {
+                job: job.to_owned(),
+                correlation: correlation.clone().unwrap_or_else(|| format!("{job}/{id}")),
+                id,
+                payload,
+                state: ItemState::Pending,
+                run: 0,
+                attempt: 0,
+                due: Some(due),
+                ended: None,
+                output: None,
+                failure: None,
+                history: Vec::new(),
+            };
+            added += u64::from(tables.add(Item::new(record, correlation)));
+        }
+        Ok(added)
+    }
+
+    async fn claim(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        max: usize,
+        lease: Duration,
+    ) -> StoreResult<Vec<Lease>> {
+        let Tables { items, jobs, .. } = &mut *self.lock();
+        let Some(job) = jobs.get_mut(job) else { return Ok(Vec::new()) };
+        let due: Vec<_> = job
+            .due
+            .iter()
+            .take_while(|(due, _)| *due <= now && *due < Timestamp::NEVER)
+            .take(max)
+            .map(|(_, number)| *number)
+            .collect();
+        let worker = Arc::from(worker);
+        let terms = (&worker, now, now + lease);
+        let mut bytes: usize = 0;
+        Ok(due
+            .into_iter()
+            .map_while(|number| {
+                let lease = (bytes < MOST_CLAIMED_BYTES)
+                    .then(|| Some(job.claim(number, items.get_mut(&number)?, terms)))??;
+                bytes = bytes.saturating_add(lease.payload.len());
+                Some(lease)
+            })
+            .collect())
+    }
+
+    async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> StoreResult<Vec<bool>> {
+        let mut tables = self.lock();
+        let mut settle = |settlement: Settlement| match tables.of(settlement.lease.item) {
+            Some((job, item)) if item.is_held_by(settlement.lease) => {
+                job.settle(item, settlement, now);
+                true
+            }
+            _ => false,
+        };
+        Ok(settlements.into_iter().map(&mut settle).collect())
+    }
+
+    async fn extend(&self, leases: Vec<LeaseKey>, until: Timestamp) -> StoreResult<Vec<bool>> {
+        let mut tables = self.lock();
+        let mut extend = |lease: LeaseKey| match tables.of(lease.item) {
+            Some((job, item)) if item.is_held_by(lease) => {
+                let until = item.record.due.max(Some(until));
+                job.move_to(lease.item, item, ItemState::Leased, until);
+                true
+            }
+            _ => false,
+        };
+        Ok(leases.into_iter().map(&mut extend).collect())
+    }
+
+    async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
+        let tables = self.lock();
+        let first = tables.jobs.get(job).and_then(|job| job.due.first());
+        Ok(first.map(|(due, _)| *due).filter(|due| *due < Timestamp::NEVER))
+    }
+
+    async fn counts(&self, job: &str) -> StoreResult<Counts> {
+        Ok(self.lock().jobs.get(job).map(|job| job.counts).unwrap_or_default())
+    }
+
+    async fn item(&self, job: &str, id: &str) -> StoreResult<Option<ItemRecord>> {
+        let tables = self.lock();
+        let number = tables.jobs.get(job).and_then(|job| job.ids.get(id));
+        Ok(number.and_then(|number| tables.items.get(number)).map(|item| item.record.clone()))
+    }
+
+    async fn list(
+        &self,
+        filter: &Filter,
+        after: Option<Cursor>,
+        max: usize,
+    ) -> StoreResult<Page<ItemRecord>> {
+        let after = after.unwrap_or(Cursor(0));
+        let tables = self.lock();
+        let mut wanted = tables
+            .items
+            .range(after.0.saturating_add(1)..)
+            .filter(|(_, item)| filter.wants(&item.record))
+            .peekable();
+        let mut items = Vec::new();
+        let mut last = after;
+        while items.len() < max
+            && let Some((number, item)) = wanted.next()
+        {
+            items.push(listed(&item.record));
+            last = Cursor(*number);
+        }
+        let next = wanted.peek().map(|_| last);
+        Ok(Page { items, next })
+    }
+
+    async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
+        let tables = self.lock();
+        let mut groups = BTreeMap::<_, Group>::new();
+        for record in
+            tables.items.values().map(|item| &item.record).filter(|item| filter.wants(item))
+        {
+            let (Some(failure), Some(ended)) = (&record.failure, record.ended) else { continue };
+            let group =
+                groups.entry((&failure.class, &failure.signature)).or_insert_with(|| Group {
+                    class: failure.class.clone(),
+                    signature: failure.signature.clone(),
+                    count: 0,
+                    first: ended,
+                    last: ended,
+                    example: record.id.clone(),
+                    message: failure.message.clone(),
+                });
+            group.count += 1;
+            group.first = group.first.min(ended);
+            group.last = group.last.max(ended);
+        }
+        let mut groups: Vec<_> = groups.into_values().collect();
+        // Stable: groups of one size stay in the order of their names.
+        groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+        Ok(groups)
+    }
+
+    async fn redrive(
+        &self,
+        filter: &Filter,
+        max: Option<u64>,
+        now: Timestamp,
+        every: Duration,
+    ) -> StoreResult<u64> {
+        let mut tables = self.lock();
+        let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
+        let mut redriven = 0_u64;
+        let mut after = 0_i64;
+        for number in tables.failed(filter).into_iter().take(max) {
+            tables.redrive(number, now + Duration::from_micros(after.unsigned_abs()));
+            after = after.saturating_add(micros(every));
+            redriven += 1;
+        }
+        Ok(redriven)
+    }
+
+    async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
+        let mut tables = self.lock();
+        let failed = tables.failed(filter);
+        for &number in &failed {
+            tables.purge(number);
+        }
+        Ok(u64::try_from(failed.len()).unwrap_or(u64::MAX))
+    }
+
+    async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {
+        let mut tables = self.lock();
+        let mut added = 0;
+        for record in items {
+            let record = super::imported::as_kept(record, now);
+            let correlation = super::imported::own_correlation(&record);
+            added += u64::from(tables.add(Item::new(record, correlation)));
+        }
+        Ok(added)
+    }
+
+    async fn get(&self, key: &str) -> StoreResult<Option<(u64, String)>> {
+        Ok(self.lock().values.get(key).cloned())
+    }
+
+    async fn cas(&self, key: &str, revision: u64, value: &str) -> StoreResult<bool> {
+        let mut tables = self.lock();
+        let found = tables.values.get(key).map_or(0, |(revision, _)| *revision);
+        if found != revision {
+            return Ok(false);
+        }
+        tables.values.insert(key.to_owned(), (revision.saturating_add(1), value.to_owned()));
+        Ok(true)
+    }
+
+    async fn keys(&self, prefix: &str) -> StoreResult<Vec<String>> {
+        let tables = self.lock();
+        let from = tables.values.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        Ok(from.map(|(key, _)| key).take_while(|key| key.starts_with(prefix)).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::store_contract!(|| (MemoryStore::new(), ()));
+}

@@ -1,0 +1,292 @@
+//! [`SqliteStore`]: a store in one SQLite file, for jobs that outlive their process.
+//!
+//! All writing goes through one thread, which commits what has queued up in one
+//! transaction; reading has a thread and a connection of its own, so that a long list
+//! holds nothing up.
+
+mod add;
+mod claim;
+mod dead;
+mod file;
+mod layout;
+mod read;
+mod selection;
+mod settle;
+mod thread;
+mod transaction;
+mod trouble;
+mod values;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::thread::Thread;
+use self::transaction::Access;
+use super::{Store, StoreResult};
+use crate::clock::Timestamp;
+use crate::item::{
+    Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement,
+};
+
+/// A store in one SQLite file. A clone is another handle on it.
+///
+/// Other processes may open the file while this one works. The last handle that is
+/// dropped waits until all that was asked for is written, and closes the file.
+///
+/// ```
+/// use retry_workflow::store::{SqliteStore, Store};
+/// use retry_workflow::{NewItem, Timestamp};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("jobs.db");
+/// let store = SqliteStore::open(&path).unwrap();
+/// let item = NewItem { id: "order-1".into(), payload: "{}".into(), correlation: None };
+/// store.enqueue("orders", vec![item], Timestamp::now()).await.unwrap();
+/// drop(store);
+///
+/// let store = SqliteStore::open_existing(&path).unwrap();
+/// assert_eq!(store.counts("orders").await.unwrap().pending, 1);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SqliteStore(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    // In this order they end: the one that writes is the last to close the file, and
+    // brings it in order.
+    reader: Thread,
+    writer: Thread,
+}
+
+impl SqliteStore {
+    /// Opens the store in this file. If there is none, or an empty one, it becomes a new store.
+    ///
+    /// # Errors
+    ///
+    /// - [`Access`](super::StoreError::Access): the folder is not there, or the file may
+    ///   not be written
+    /// - [`Foreign`](super::StoreError::Foreign): the file holds something else
+    /// - [`Newer`](super::StoreError::Newer): a newer version has written it
+    /// - [`Corrupt`](super::StoreError::Corrupt): it is damaged
+    /// - [`Locked`](super::StoreError::Locked): another process holds it
+    ///
+    /// The file is as it was after each of them.
+    pub fn open(path: impl AsRef<Path>) -> StoreResult<Self> {
+        Self::options().open(path)
+    }
+
+    /// Opens the store in this file, which has to be there.
+    ///
+    /// # Errors
+    ///
+    /// [`Missing`](super::StoreError::Missing) if it is not, and those of [`open`](Self::open).
+    pub fn open_existing(path: impl AsRef<Path>) -> StoreResult<Self> {
+        Self::options().must_exist(true).open(path)
+    }
+
+    /// How to open a store, other than by default.
+    pub fn options() -> SqliteOptions {
+        SqliteOptions::default()
+    }
+
+    /// The file, as an absolute path.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.0.path).finish_non_exhaustive()
+    }
+}
+
+/// When a commit is safe on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// A commit survives a process that is killed at any time. The last ones before a
+    /// power failure may be gone; the store is whole all the same, and their items are
+    /// worked on again.
+    #[default]
+    Normal,
+    /// A commit survives a power failure, and waits for the disk.
+    Full,
+}
+
+/// How a [`SqliteStore`] is opened.
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until a store is opened with them"]
+pub struct SqliteOptions {
+    synchronous: Synchronous,
+    busy_timeout: Duration,
+    max_bytes: Option<u64>,
+    must_exist: bool,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            synchronous: Synchronous::Normal,
+            busy_timeout: Duration::from_secs(5),
+            max_bytes: None,
+            must_exist: false,
+        }
+    }
+}
+
+impl SqliteOptions {
+    /// When a commit is safe on the disk; [`Synchronous::Normal`] by default.
+    pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
+        self.synchronous = synchronous;
+        self
+    }
+
+    /// How long another process is waited for that holds the store, until
+    /// [`Locked`](super::StoreError::Locked); 5 s by default.
+    pub fn busy_timeout(mut self, timeout: Duration) -> Self {
+        self.busy_timeout = timeout;
+        self
+    }
+
+    /// The file does not grow above this through this handle: writing is refused with
+    /// [`Full`](super::StoreError::Full) instead. No limit by default.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = Some(bytes);
+        self
+    }
+
+    /// Whether the store has to be there already; `false` by default.
+    pub fn must_exist(mut self, must_exist: bool) -> Self {
+        self.must_exist = must_exist;
+        self
+    }
+
+    /// Opens the store in this file.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SqliteStore::open`] and [`SqliteStore::open_existing`].
+    pub fn open(&self, path: impl AsRef<Path>) -> StoreResult<SqliteStore> {
+        let path = file::located(path.as_ref(), self.must_exist)?;
+        let writing = file::open_to_write(&path, self)?;
+        let reading = file::open_to_read(&path, self)?;
+        let reader = Thread::start(&path, reading, Access::Read)?;
+        let writer = Thread::start(&path, writing, Access::Write)?;
+        Ok(SqliteStore(Arc::new(Inner { path, reader, writer })))
+    }
+}
+
+impl Store for SqliteStore {
+    async fn enqueue(&self, job: &str, items: Vec<NewItem>, due: Timestamp) -> StoreResult<u64> {
+        let job = job.to_owned();
+        self.0.writer.run(move |tx| add::enqueue(tx, &job, &items, due)).await
+    }
+
+    async fn claim(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        max: usize,
+        lease: Duration,
+    ) -> StoreResult<Vec<Lease>> {
+        let (job, worker) = (job.to_owned(), worker.to_owned());
+        let until = now + lease;
+        // What nobody waits for any more would be leased to nobody.
+        self.0
+            .writer
+            .run_if_wanted(move |tx| claim::claim(tx, &job, &worker, now, max, until))
+            .await
+    }
+
+    async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> StoreResult<Vec<bool>> {
+        self.0.writer.run(move |tx| settle::settle(tx, &settlements, now)).await
+    }
+
+    async fn extend(&self, leases: Vec<LeaseKey>, until: Timestamp) -> StoreResult<Vec<bool>> {
+        // Whoever is gone has nothing to prolong.
+        self.0.writer.run_if_wanted(move |tx| settle::extend(tx, &leases, until)).await
+    }
+
+    async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
+        let job = job.to_owned();
+        self.0.reader.run_if_wanted(move |tx| claim::next_due(tx, &job)).await
+    }
+
+    async fn counts(&self, job: &str) -> StoreResult<Counts> {
+        let job = job.to_owned();
+        self.0.reader.run_if_wanted(move |tx| read::counts(tx, &job)).await
+    }
+
+    async fn item(&self, job: &str, id: &str) -> StoreResult<Option<ItemRecord>> {
+        let (job, id) = (job.to_owned(), id.to_owned());
+        self.0.reader.run_if_wanted(move |tx| read::item(tx, &job, &id)).await
+    }
+
+    /// A page ends early where its payloads get large (64 MiB).
+    async fn list(
+        &self,
+        filter: &Filter,
+        after: Option<Cursor>,
+        max: usize,
+    ) -> StoreResult<Page<ItemRecord>> {
+        let filter = filter.clone();
+        self.0.reader.run_if_wanted(move |tx| read::list(tx, &filter, after, max)).await
+    }
+
+    async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
+        let filter = filter.clone();
+        self.0.reader.run_if_wanted(move |tx| dead::stats(tx, &filter)).await
+    }
+
+    async fn redrive(
+        &self,
+        filter: &Filter,
+        max: Option<u64>,
+        now: Timestamp,
+        every: Duration,
+    ) -> StoreResult<u64> {
+        let filter = filter.clone();
+        self.0.writer.run(move |tx| dead::redrive(tx, &filter, max, now, every)).await
+    }
+
+    async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
+        let filter = filter.clone();
+        self.0.writer.run(move |tx| dead::purge(tx, &filter)).await
+    }
+
+    async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {
+        let items: Vec<_> =
+            items.into_iter().map(|item| super::imported::as_kept(item, now)).collect();
+        self.0.writer.run(move |tx| add::import(tx, &items)).await
+    }
+
+    async fn get(&self, key: &str) -> StoreResult<Option<(u64, String)>> {
+        let key = key.to_owned();
+        self.0.reader.run_if_wanted(move |tx| values::get(tx, &key)).await
+    }
+
+    async fn cas(&self, key: &str, revision: u64, value: &str) -> StoreResult<bool> {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        self.0.writer.run(move |tx| values::cas(tx, &key, revision, &value)).await
+    }
+
+    async fn keys(&self, prefix: &str) -> StoreResult<Vec<String>> {
+        let prefix = prefix.to_owned();
+        self.0.reader.run_if_wanted(move |tx| values::keys(tx, &prefix)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::store_contract!(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        (SqliteStore::open(folder.path().join("store.db")).expect("a store"), folder)
+    });
+}

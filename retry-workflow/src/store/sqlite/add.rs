@@ -1,0 +1,88 @@
+//! Items that are new to the store: enqueued, or imported with their past.
+
+use rusqlite::{OptionalExtension, Result};
+
+use super::layout::{PURGED, code};
+use super::settle::{write_failure, write_row};
+use super::transaction::Transaction;
+use crate::clock::Timestamp;
+use crate::item::{ItemRecord, ItemState, NewItem};
+use crate::store::imported::own_correlation;
+use crate::store::tally::moved;
+
+const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
+     VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+const INSERT_STATE: &str = "INSERT INTO states \
+     (item, job, state, due, token, run, attempt, lost, ended, output) \
+     VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, 0, ?7, ?8)";
+
+pub(super) fn enqueue(
+    tx: &mut Transaction<'_>,
+    job: &str,
+    items: &[NewItem],
+    due: Timestamp,
+) -> Result<u64> {
+    if items.is_empty() {
+        return Ok(0);
+    }
+    let job = tx.job(job)?;
+    let mut insert_item = tx.prepare(INSERT_ITEM)?;
+    let mut insert_state = tx.prepare(
+        "INSERT INTO states (item, job, state, due, token, run, attempt, lost) \
+         VALUES (?1, ?2, 0, ?3, 0, 0, 0, 0)",
+    )?;
+    let mut added = 0_u64;
+    for NewItem { id, payload, correlation } in items {
+        if insert_item.execute((job, id, correlation, payload))? == 1 {
+            insert_state.execute((tx.last_number(), job, due.as_micros()))?;
+            added += 1;
+        }
+    }
+    let counts = tx.counts(job)?;
+    counts.pending = counts.pending.saturating_add(added);
+    Ok(added)
+}
+
+/// Adds items that are [as they are kept](crate::store::imported::as_kept).
+pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u64> {
+    let mut added = 0;
+    for item in items {
+        let job = tx.job(&item.job)?;
+        let correlation = own_correlation(item);
+        let values = (job, &item.id, correlation, &item.payload);
+        if tx.prepare(INSERT_ITEM)?.execute(values)? == 0 {
+            continue;
+        }
+        let number = tx.last_number();
+        let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
+        let state = if is_purged { PURGED } else { code(item.state) };
+        let time = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
+        tx.prepare(INSERT_STATE)?.execute((
+            number,
+            job,
+            state,
+            time(item.due),
+            item.run,
+            item.attempt,
+            time(item.ended),
+            &item.output,
+        ))?;
+        // No lease has the token 0: these rows come before all others.
+        for (part, row) in item.history.iter().enumerate() {
+            write_row(tx, job, (number, 0), part, row)?;
+        }
+        if let Some(failure) = &item.failure {
+            write_failure(tx, job, number, failure)?;
+        }
+        moved(tx.counts(job)?, None, item.state);
+        added += 1;
+    }
+    Ok(added)
+}
+
+/// The number of an item.
+pub(super) fn find(tx: &Transaction<'_>, job: i64, id: &str) -> Result<Option<i64>> {
+    tx.prepare("SELECT item FROM items WHERE job = ?1 AND id = ?2")?
+        .query_row((job, id), |row| row.get(0))
+        .optional()
+}

@@ -1,0 +1,150 @@
+//! Leasing items that are due, or whose lease has ended.
+
+use rusqlite::{OptionalExtension, Result, Row};
+
+use super::layout::{LEASED, outcome_code};
+use super::transaction::{Transaction, number, small, unsigned};
+use crate::clock::{Timestamp, micros};
+use crate::item::{AttemptOutcome, ItemState, Lease, LeaseKey};
+use crate::store::MOST_CLAIMED_BYTES;
+use crate::store::tally::moved;
+
+/// An item that is leased now, and what was left of the lease before.
+struct Claimed {
+    lease: Lease,
+    before: Option<Before>,
+}
+
+/// A lease that has ended unsettled.
+struct Before {
+    token: u64,
+    attempt: u32,
+    worker: i64,
+    claimed: Timestamp,
+    ended: Timestamp,
+}
+
+pub(super) fn claim(
+    tx: &mut Transaction<'_>,
+    job: &str,
+    worker: &str,
+    now: Timestamp,
+    max: usize,
+    until: Timestamp,
+) -> Result<Vec<Lease>> {
+    let Some(job) = tx.find_job(job)? else { return Ok(Vec::new()) };
+    let due = find_due(tx, job, now, max)?;
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
+    let worker = tx.worker(worker)?;
+    let mut lease_item = tx.prepare(
+        "UPDATE states SET state = 1, due = ?2, token = ?3, attempt = ?4, lost = ?5, \
+         worker = ?6, claimed = ?7 WHERE item = ?1",
+    )?;
+    let mut leases = Vec::with_capacity(due.len());
+    for Claimed { lease, before } in due {
+        lease_item.execute((
+            lease.key.item,
+            until.as_micros(),
+            number(lease.key.token),
+            lease.attempt,
+            lease.lost,
+            worker,
+            now.as_micros(),
+        ))?;
+        match before {
+            Some(before) => write_lost(tx, job, &lease, &before)?,
+            None => moved(tx.counts(job)?, Some(ItemState::Pending), ItemState::Leased),
+        }
+        leases.push(lease);
+    }
+    Ok(leases)
+}
+
+fn find_due(tx: &Transaction<'_>, job: i64, now: Timestamp, max: usize) -> Result<Vec<Claimed>> {
+    // `CROSS` keeps this order of tables: by the index, which has the wanted order too.
+    let mut due = tx.prepare(
+        "SELECT s.item, s.state, s.token, s.attempt, s.lost, s.worker, s.claimed, s.due, \
+                s.run, s.progress, i.id, i.correlation, i.payload \
+         FROM states s INDEXED BY claimable CROSS JOIN items i ON i.item = s.item \
+         WHERE s.job = ?1 AND s.due <= ?2 ORDER BY s.due, s.item LIMIT ?3",
+    )?;
+    // What is due at the end of time never is.
+    let now = now.as_micros().min(i64::MAX - 1);
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let mut bytes: usize = 0;
+    let mut taken = Vec::new();
+    for item in due.query_map((job, now, max), claimed)? {
+        let item = item?;
+        bytes = bytes.saturating_add(item.lease.payload.len());
+        taken.push(item);
+        if bytes >= MOST_CLAIMED_BYTES {
+            break;
+        }
+    }
+    Ok(taken)
+}
+
+fn claimed(row: &Row<'_>) -> Result<Claimed> {
+    let was_leased = row.get::<_, i64>(1)? == LEASED;
+    let token = unsigned(row.get(2)?);
+    let attempt = small(row, 3)?;
+    let lost = small(row, 4)?;
+    let before = if was_leased {
+        Some(Before {
+            token,
+            attempt,
+            worker: row.get(5)?,
+            claimed: Timestamp::from_micros(row.get(6)?),
+            ended: Timestamp::from_micros(row.get(7)?),
+        })
+    } else {
+        None
+    };
+    let lease = Lease {
+        key: LeaseKey { item: row.get(0)?, token: token.saturating_add(1) },
+        id: row.get(10)?,
+        payload: row.get(12)?,
+        correlation: row.get(11)?,
+        run: small(row, 8)?,
+        attempt: attempt.saturating_add(1),
+        lost: lost.saturating_add(u32::from(was_leased)),
+        progress: row.get(9)?,
+    };
+    Ok(Claimed { lease, before })
+}
+
+fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before) -> Result<()> {
+    let worked = before.ended.since(before.claimed);
+    tx.prepare(
+        "INSERT INTO history \
+         (item, token, part, run, attempt, started, duration, wait, worker, outcome) \
+         VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, 0, ?7, ?8)",
+    )?
+    .execute((
+        lease.key.item,
+        number(before.token),
+        lease.run,
+        before.attempt,
+        before.claimed.as_micros(),
+        micros(worked),
+        before.worker,
+        outcome_code(AttemptOutcome::Lost),
+    ))?;
+    let counts = tx.counts(job)?;
+    counts.lost = counts.lost.saturating_add(1);
+    Ok(())
+}
+
+pub(super) fn next_due(tx: &mut Transaction<'_>, job: &str) -> Result<Option<Timestamp>> {
+    let Some(job) = tx.find_job(job)? else { return Ok(None) };
+    let due: Option<i64> = tx
+        .prepare(
+            "SELECT due FROM states INDEXED BY claimable \
+             WHERE job = ?1 AND due < ?2 ORDER BY due LIMIT 1",
+        )?
+        .query_row((job, i64::MAX), |row| row.get(0))
+        .optional()?;
+    Ok(due.map(Timestamp::from_micros))
+}

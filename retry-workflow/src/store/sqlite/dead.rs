@@ -1,0 +1,111 @@
+//! Dead letters: grouped, driven again, emptied.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use rusqlite::Result;
+
+use super::layout::PURGED;
+use super::selection::Selection;
+use super::transaction::{Transaction, state};
+use crate::clock::{Timestamp, micros};
+use crate::item::{Filter, Group, ItemState};
+use crate::store::tally::moved;
+
+pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {
+    // By class, then by signature: each with the number of its example.
+    let mut groups = BTreeMap::<String, BTreeMap<String, (i64, Group)>>::new();
+    let Some(selection) = Selection::of(tx, filter)? else { return Ok(Vec::new()) };
+    selection.each(tx, "s.item, s.ended, f.class, f.signature", 0, |row| {
+        // Most rows are of a group that is there: their texts are only looked at.
+        let (Some(ended), Some(class), Some(signature)) = (
+            row.get::<_, Option<i64>>(1)?.map(Timestamp::from_micros),
+            row.get_ref(2)?.as_str_or_null()?,
+            row.get_ref(3)?.as_str_or_null()?,
+        ) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        if let Some((_, group)) = groups.get_mut(class).and_then(|alike| alike.get_mut(signature)) {
+            group.count += 1;
+            group.first = group.first.min(ended);
+            group.last = group.last.max(ended);
+            return Ok(ControlFlow::Continue(()));
+        }
+        let group = Group {
+            class: class.to_owned(),
+            signature: signature.to_owned().into(),
+            count: 1,
+            first: ended,
+            last: ended,
+            example: String::new(),
+            message: String::new(),
+        };
+        let alike = groups.entry(class.to_owned()).or_default();
+        alike.insert(signature.to_owned(), (row.get(0)?, group));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let mut example = tx.prepare(
+        "SELECT i.id, f.message FROM items i JOIN failures f ON f.item = i.item WHERE i.item = ?1",
+    )?;
+    let mut complete = |(item, group): (i64, Group)| {
+        let (example, message) =
+            example.query_row((item,), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Group { example, message, ..group })
+    };
+    let groups = groups.into_values().flat_map(BTreeMap::into_values);
+    let mut groups = groups.map(&mut complete).collect::<Result<Vec<_>>>()?;
+    // Stable: groups of one size stay in the order of their names.
+    groups.sort_by_key(|group| Reverse(group.count));
+    Ok(groups)
+}
+
+pub(super) fn redrive(
+    tx: &mut Transaction<'_>,
+    filter: &Filter,
+    max: Option<u64>,
+    now: Timestamp,
+    every: Duration,
+) -> Result<u64> {
+    let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
+    let Some(selection) = Selection::of_failed(tx, filter)? else { return Ok(0) };
+    let numbers = selection.numbers(tx, max)?;
+    let mut after = 0_i64;
+    let mut redriven = 0;
+    for item in numbers {
+        let due = now + Duration::from_micros(after.unsigned_abs());
+        move_failed(tx, item, ItemState::Pending)?;
+        tx.prepare(
+            "UPDATE states SET state = 0, due = ?2, run = min(run + 1, 4294967295), attempt = 0, \
+             lost = 0, ended = NULL, progress = NULL WHERE item = ?1",
+        )?
+        .execute((item, due.as_micros()))?;
+        after = after.saturating_add(micros(every));
+        redriven += 1;
+    }
+    Ok(redriven)
+}
+
+pub(super) fn purge(tx: &mut Transaction<'_>, filter: &Filter) -> Result<u64> {
+    let Some(selection) = Selection::of_failed(tx, filter)? else { return Ok(0) };
+    let mut purged = 0;
+    for item in selection.numbers(tx, usize::MAX)? {
+        move_failed(tx, item, ItemState::Skipped)?;
+        tx.prepare("UPDATE states SET state = ?2 WHERE item = ?1")?.execute((item, PURGED))?;
+        tx.prepare("UPDATE items SET payload = '' WHERE item = ?1")?.execute((item,))?;
+        tx.prepare("DELETE FROM history WHERE item = ?1")?.execute((item,))?;
+        purged += 1;
+    }
+    Ok(purged)
+}
+
+/// Counts an item that has failed as `to`, and forgets its failure.
+fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()> {
+    let (job, from) = tx
+        .prepare("SELECT job, state FROM states WHERE item = ?1")?
+        .query_row((item,), |row| Ok((row.get(0)?, state(row, 1)?)))?;
+    tx.prepare("DELETE FROM failures WHERE item = ?1")?.execute((item,))?;
+    moved(tx.counts(job)?, Some(from), to);
+    Ok(())
+}

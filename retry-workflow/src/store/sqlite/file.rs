@@ -1,0 +1,258 @@
+//! Finding, checking and opening the file of a store. What is no store, or one of a
+//! newer version, is left as it is.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
+
+use super::layout::{APPLICATION, TABLES, VERSION};
+use super::{SqliteOptions, Synchronous, trouble};
+use crate::store::{StoreError, StoreResult};
+
+/// The page cache of the connection that writes, in KiB.
+const CACHE: i64 = 16 * 1024;
+
+/// In pages: the log is brought into the file after so many, at a wait for the disk each time.
+const CHECKPOINT_AFTER: i64 = 4000;
+
+/// In bytes: a log that once was longer is cut back.
+const LOG_LIMIT: i64 = 64 * 1024 * 1024;
+
+/// In bytes: no file of SQLite is shorter.
+const HEADER: u64 = 100;
+
+/// In bytes.
+const PAGE: i64 = 4096;
+
+/// The absolute path of a store that can be opened, or may be created, there.
+pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
+    let access = |detail: String| StoreError::Access { path: path.to_path_buf(), detail };
+    // Absolute: `:memory:` and `file:…` would mean other things to SQLite than to people.
+    let absolute = std::path::absolute(path).map_err(|error| access(error.to_string()))?;
+    match std::fs::metadata(&absolute) {
+        Ok(found) if found.is_dir() => {
+            return Err(access("it is a folder: name a file in it".to_owned()));
+        }
+        Ok(found) if !found.is_file() => return Err(access("it is no regular file".to_owned())),
+        Ok(found) if found.len() == 0 && must_exist => {
+            return Err(StoreError::Missing { path: absolute });
+        }
+        // SQLite takes a file of one byte for an empty one, and would write over it.
+        Ok(found) if (1..HEADER).contains(&found.len()) => {
+            return Err(StoreError::Foreign { path: absolute });
+        }
+        Ok(_) => return Ok(absolute),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(access(error.to_string())),
+    }
+    if must_exist {
+        return Err(StoreError::Missing { path: absolute });
+    }
+    match absolute.parent() {
+        Some(folder) if !folder.is_dir() => {
+            Err(access(format!("there is no folder {}: create it first", folder.display())))
+        }
+        _ => Ok(absolute),
+    }
+}
+
+/// The connection that writes; the store is there, and has its tables, after it.
+pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
+    refuse_others(path)?;
+    let trouble = |error| trouble::of(path, &error);
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.must_exist);
+    let mut connection = Connection::open_with_flags(path, flags).map_err(trouble)?;
+    if connection.is_readonly("main").map_err(trouble)? {
+        return Err(StoreError::Access {
+            path: path.to_path_buf(),
+            detail: "it may be read, but not written: give its user leave to write it".to_owned(),
+        });
+    }
+    connection.busy_timeout(options.busy_timeout).map_err(trouble)?;
+    prepare(path, &mut connection, options)?;
+    Ok(connection)
+}
+
+/// The connection that reads, of a store that is there.
+pub(super) fn open_to_read(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(options.busy_timeout)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    };
+    open().map_err(|error| trouble::of(path, &error))
+}
+
+/// What a file says it is.
+struct Marks {
+    application: i64,
+    version: i64,
+    /// Whether there is anything in it.
+    has_tables: bool,
+}
+
+impl Marks {
+    /// All of one moment: another process may be making the file a store just now.
+    fn at_once(connection: &Connection) -> rusqlite::Result<Self> {
+        Self::of(&*connection.unchecked_transaction()?)
+    }
+
+    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let number = |sql| connection.query_row(sql, (), |row| row.get::<_, i64>(0));
+        Ok(Self {
+            application: number("PRAGMA application_id")?,
+            version: number("PRAGMA user_version")?,
+            has_tables: number("SELECT count(*) FROM sqlite_schema")? > 0,
+        })
+    }
+
+    fn check(&self, path: &Path) -> StoreResult<()> {
+        let path = || path.to_path_buf();
+        if self.application != APPLICATION && (self.application != 0 || self.has_tables) {
+            return Err(StoreError::Foreign { path: path() });
+        }
+        if self.application == APPLICATION && self.version > VERSION {
+            return Err(StoreError::Newer { path: path(), found: self.version, known: VERSION });
+        }
+        Ok(())
+    }
+}
+
+/// Looks at a file without touching it: no lock, no log, nothing recovered.
+///
+/// Through SQLite, and not by reading the file: closing a file by other means gives up
+/// the locks that this process may hold on it.
+fn refuse_others(path: &Path) -> StoreResult<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let marks = Connection::open_with_flags(as_uri(path), flags)
+        .and_then(|connection| Marks::at_once(&connection));
+    match marks {
+        Ok(marks) => marks.check(path),
+        Err(Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::NotADatabase => {
+            Err(StoreError::Foreign { path: path.to_path_buf() })
+        }
+        // Another process may be writing it just now. Opened the usual way, it will show.
+        Err(_) => Ok(()),
+    }
+}
+
+/// The address of a file that is looked at as if nobody ever wrote it.
+fn as_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if !bytes.starts_with(b"/") {
+        uri.push('/');
+    }
+    for &byte in bytes {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b':' => uri.push(char::from(byte)),
+            b'\\' if cfg!(windows) => uri.push('/'),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            byte => {
+                let _infallible = write!(uri, "%{byte:02x}");
+            }
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) -> StoreResult<()> {
+    let trouble = |error| trouble::of(path, &error);
+    let marks = Marks::at_once(connection).map_err(trouble)?;
+    marks.check(path)?;
+    if marks.application != APPLICATION {
+        if options.must_exist {
+            return Err(StoreError::Missing { path: path.to_path_buf() });
+        }
+        create(path, connection)?;
+    }
+    let synchronous = match options.synchronous {
+        Synchronous::Normal => "NORMAL",
+        Synchronous::Full => "FULL",
+    };
+    write_ahead(connection, options.busy_timeout).map_err(trouble)?;
+    let set = || {
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "cache_size", -CACHE)?;
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_AFTER)?;
+        connection.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
+        if let Some(bytes) = options.max_bytes {
+            let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+            let page = u64::try_from(page).unwrap_or(0).max(512);
+            // 2^32 - 2 is as far as SQLite goes by itself.
+            let pages = i64::try_from(bytes / page).unwrap_or(i64::MAX).clamp(1, 0xffff_fffe);
+            connection.pragma_update(None, "max_page_count", pages)?;
+        }
+        Ok(())
+    };
+    set().map_err(trouble)
+}
+
+/// Makes an empty file a store: as a whole, or not at all.
+fn create(path: &Path, connection: &mut Connection) -> StoreResult<()> {
+    let trouble = |error| trouble::of(path, &error);
+    connection.pragma_update(None, "page_size", PAGE).map_err(trouble)?;
+    let transaction = connection
+        .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+        .map_err(trouble)?;
+    // Another process may have been faster.
+    let marks = Marks::of(&transaction).map_err(trouble)?;
+    marks.check(path)?;
+    if marks.application == APPLICATION {
+        return Ok(());
+    }
+    transaction
+        .execute_batch(TABLES)
+        .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION))
+        .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
+        .and_then(|()| transaction.commit())
+        .map_err(trouble)
+}
+
+/// Lets others read while one writes. SQLite does not wait by itself when several
+/// processes want this change at once.
+fn write_ahead(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let changed =
+            connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0));
+        match changed {
+            Err(Error::SqliteFailure(failure, _))
+                if failure.code == ErrorCode::DatabaseBusy && begun.elapsed() < timeout =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(error),
+            // Where it cannot be had, the store is slower, and right all the same.
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_the_signs_of_an_address_is_still_a_path() {
+        assert_eq!(
+            as_uri(Path::new("/a b/c?d#e%f.db")),
+            "file:///a%20b/c%3fd%23e%25f.db?immutable=1"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! The tables of a store, and what marks a file as one.
+
+use crate::item::{AttemptOutcome, ItemState};
+
+/// `rtry`: marks a file as a store (`PRAGMA application_id`).
+pub(super) const APPLICATION: i64 = 0x7274_7279;
+
+/// The layout below (`PRAGMA user_version`). A change of it is a higher number, and a
+/// step that brings older files there.
+pub(super) const VERSION: i64 = 1;
+
+/// What is written once (`items`) is apart from what changes with each attempt
+/// (`states`): a claim rewrites a few numbers, however large the payload is.
+///
+/// `due` is when a pending item is due and when the lease of a leased one ends, so that
+/// one index (`claimable`) finds both; an item that has ended has none, and leaves it.
+/// Points in time and durations are in microseconds.
+pub(super) const TABLES: &str = "
+CREATE TABLE jobs (
+    job INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    pending INTEGER NOT NULL DEFAULT 0,
+    leased INTEGER NOT NULL DEFAULT 0,
+    succeeded INTEGER NOT NULL DEFAULT 0,
+    dead INTEGER NOT NULL DEFAULT 0,
+    skipped INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    lost INTEGER NOT NULL DEFAULT 0,
+    worked INTEGER NOT NULL DEFAULT 0,
+    waited INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE workers (
+    worker INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE items (
+    item INTEGER PRIMARY KEY,
+    job INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    correlation TEXT,
+    payload TEXT NOT NULL,
+    UNIQUE (job, id)
+);
+CREATE TABLE states (
+    item INTEGER PRIMARY KEY,
+    job INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    due INTEGER,
+    token INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    worker INTEGER,
+    claimed INTEGER,
+    ended INTEGER,
+    progress TEXT,
+    output TEXT
+);
+CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;
+CREATE INDEX failed ON states (job) WHERE state >= 3;
+CREATE TABLE history (
+    item INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    run INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    started INTEGER NOT NULL,
+    duration INTEGER NOT NULL,
+    wait INTEGER NOT NULL,
+    worker INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,
+    step TEXT,
+    class TEXT,
+    signature TEXT,
+    message TEXT,
+    chain TEXT,
+    PRIMARY KEY (item, token, part)
+) WITHOUT ROWID;
+CREATE TABLE failures (
+    item INTEGER PRIMARY KEY,
+    job INTEGER NOT NULL,
+    class TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    message TEXT NOT NULL,
+    chain TEXT
+);
+CREATE INDEX alike ON failures (job, signature);
+CREATE TABLE vals (
+    key TEXT PRIMARY KEY,
+    revision INTEGER NOT NULL,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+";
+
+pub(super) const PENDING: i64 = 0;
+pub(super) const LEASED: i64 = 1;
+pub(super) const SUCCEEDED: i64 = 2;
+pub(super) const DEAD: i64 = 3;
+pub(super) const SKIPPED: i64 = 4;
+/// Skipped, and emptied: it has nothing that could be run again.
+pub(super) const PURGED: i64 = 5;
+
+/// What the column `state` says; nothing if no version of this program wrote it.
+pub(super) fn state(code: i64) -> Option<ItemState> {
+    Some(match code {
+        PENDING => ItemState::Pending,
+        LEASED => ItemState::Leased,
+        SUCCEEDED => ItemState::Succeeded,
+        DEAD => ItemState::Dead,
+        SKIPPED | PURGED => ItemState::Skipped,
+        _ => return None,
+    })
+}
+
+/// What the column `state` says of an item that is not purged.
+pub(super) fn code(state: ItemState) -> i64 {
+    match state {
+        ItemState::Pending => PENDING,
+        ItemState::Leased => LEASED,
+        ItemState::Succeeded => SUCCEEDED,
+        ItemState::Dead => DEAD,
+        ItemState::Skipped => SKIPPED,
+    }
+}
+
+pub(super) fn outcome(code: i64) -> Option<AttemptOutcome> {
+    Some(match code {
+        0 => AttemptOutcome::Succeeded,
+        1 => AttemptOutcome::Failed,
+        2 => AttemptOutcome::Lost,
+        _ => return None,
+    })
+}
+
+pub(super) fn outcome_code(outcome: AttemptOutcome) -> i64 {
+    match outcome {
+        AttemptOutcome::Succeeded => 0,
+        AttemptOutcome::Failed => 1,
+        AttemptOutcome::Lost => 2,
+    }
+}

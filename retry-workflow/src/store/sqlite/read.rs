@@ -1,0 +1,133 @@
+//! Reading items back: one with its history, many without.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, Result, Row};
+
+use super::add;
+use super::layout;
+use super::selection::Selection;
+use super::transaction::{Transaction, small, state, unsigned};
+use crate::clock::Timestamp;
+use crate::failure::Failure;
+use crate::item::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Page};
+
+/// In bytes of payloads and outputs: no page of a list is much larger.
+const LARGEST_PAGE: usize = 64 * 1024 * 1024;
+
+const COLUMNS: &str = "s.item, (SELECT name FROM jobs j WHERE j.job = s.job), i.id, i.payload, \
+     i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.class, f.signature, \
+     f.message, f.chain";
+
+pub(super) fn counts(tx: &mut Transaction<'_>, job: &str) -> Result<Counts> {
+    let job = tx.find_job(job)?;
+    job.map_or(Ok(Counts::default()), |job| tx.committed_counts(job))
+}
+
+pub(super) fn item(tx: &mut Transaction<'_>, job: &str, id: &str) -> Result<Option<ItemRecord>> {
+    let Some(job) = tx.find_job(job)? else { return Ok(None) };
+    let Some(number) = add::find(tx, job, id)? else { return Ok(None) };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM states s JOIN items i ON i.item = s.item \
+         LEFT JOIN failures f ON f.item = s.item WHERE s.item = ?1"
+    );
+    let found = tx.prepare(&sql)?.query_row((number,), record).optional()?;
+    found.map(|item| Ok(ItemRecord { history: history(tx, number)?, ..item })).transpose()
+}
+
+pub(super) fn list(
+    tx: &mut Transaction<'_>,
+    filter: &Filter,
+    after: Option<Cursor>,
+    max: usize,
+) -> Result<Page<ItemRecord>> {
+    let mut page = Page { items: Vec::new(), next: None };
+    let Some(selection) = Selection::of(tx, filter)? else { return Ok(page) };
+    let mut last = after.unwrap_or(Cursor(0));
+    let mut bytes = 0_usize;
+    selection.each(tx, COLUMNS, last.0, |row| {
+        if page.items.len() >= max || bytes >= LARGEST_PAGE {
+            page.next = Some(last);
+            return Ok(ControlFlow::Break(()));
+        }
+        let item = record(row)?;
+        let size = item.payload.len().saturating_add(item.output.as_ref().map_or(0, String::len));
+        bytes = bytes.saturating_add(size);
+        page.items.push(item);
+        last = Cursor(row.get(0)?);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(page)
+}
+
+fn record(row: &Row<'_>) -> Result<ItemRecord> {
+    let job: String = row.get(1)?;
+    let id: String = row.get(2)?;
+    let correlation: Option<String> = row.get(4)?;
+    let time = |column| {
+        Ok::<_, rusqlite::Error>(row.get::<_, Option<_>>(column)?.map(Timestamp::from_micros))
+    };
+    Ok(ItemRecord {
+        payload: row.get(3)?,
+        correlation: correlation.unwrap_or_else(|| format!("{job}/{id}")),
+        job,
+        id,
+        state: state(row, 5)?,
+        run: small(row, 6)?,
+        attempt: small(row, 7)?,
+        due: time(8)?,
+        ended: time(9)?,
+        output: row.get(10)?,
+        failure: failure(row, 11)?,
+        history: Vec::new(),
+    })
+}
+
+fn history(tx: &Transaction<'_>, item: i64) -> Result<Vec<AttemptRecord>> {
+    tx.prepare(
+        "SELECT h.run, h.attempt, h.started, h.duration, h.wait, w.name, h.step, h.outcome, \
+                h.class, h.signature, h.message, h.chain \
+         FROM history h LEFT JOIN workers w ON w.worker = h.worker \
+         WHERE h.item = ?1 ORDER BY h.token, h.part",
+    )?
+    .query_map((item,), attempt)?
+    .collect()
+}
+
+fn attempt(row: &Row<'_>) -> Result<AttemptRecord> {
+    let duration =
+        |column| Ok::<_, rusqlite::Error>(Duration::from_micros(unsigned(row.get(column)?)));
+    let outcome = row.get(7)?;
+    Ok(AttemptRecord {
+        run: small(row, 0)?,
+        attempt: small(row, 1)?,
+        started: Timestamp::from_micros(row.get(2)?),
+        duration: duration(3)?,
+        wait: duration(4)?,
+        worker: Arc::from(row.get::<_, String>(5)?),
+        step: row.get(6)?,
+        outcome: layout::outcome(outcome)
+            .ok_or(rusqlite::Error::IntegralValueOutOfRange(7, outcome))?,
+        failure: failure(row, 8)?,
+    })
+}
+
+/// A failure from four columns that begin here, if it is there.
+fn failure(row: &Row<'_>, first: usize) -> Result<Option<Failure>> {
+    let Some(class) = row.get(first)? else { return Ok(None) };
+    let chain: Option<String> = row.get(first + 3)?;
+    let chain = chain.map_or(Ok(Vec::new()), |chain| {
+        serde_json::from_str(&chain).map_err(|error| {
+            let text = rusqlite::types::Type::Text;
+            rusqlite::Error::FromSqlConversionFailure(first + 3, text, Box::new(error))
+        })
+    })?;
+    Ok(Some(Failure {
+        class,
+        signature: row.get::<_, String>(first + 1)?.into(),
+        message: row.get(first + 2)?,
+        chain,
+    }))
+}

@@ -1,0 +1,201 @@
+//! The threads that hold the connections. The one that writes takes all that has queued
+//! up and commits it at once: many settlements share one commit.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, Result};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::transaction::{Access, Names, Transaction};
+use super::trouble;
+use crate::store::{StoreError, StoreResult};
+
+/// So many commands at most share a commit: whoever came first is not to wait for all
+/// that others think of meanwhile.
+const LARGEST_GROUP: usize = 1024;
+
+/// A thread with a connection. Dropping it waits until all that has queued up is done.
+pub(super) struct Thread {
+    queue: Option<Sender<Box<dyn Command>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Thread {
+    pub(super) fn start(path: &Path, connection: Connection, access: Access) -> StoreResult<Self> {
+        let (queue, commands) = channel();
+        let name = match access {
+            Access::Read => "retry-store-read",
+            Access::Write => "retry-store-write",
+        };
+        let mut worker =
+            Worker { path: path.to_path_buf(), connection, access, names: Names::default() };
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || worker.run(&commands))
+            .map_err(|error| StoreError::Other { detail: error.to_string() })?;
+        Ok(Self { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Does this in a transaction. It is done also if nobody waits for it any more; it may
+    /// be undone and done once more, if something else in the same transaction failed.
+    pub(super) async fn run<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+    {
+        self.queued(work, false).await
+    }
+
+    /// As [`run`](Self::run), but not if nobody waits for it any more when its turn comes.
+    pub(super) async fn run_if_wanted<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+    {
+        self.queued(work, true).await
+    }
+
+    async fn queued<T, F>(&self, work: F, only_if_wanted: bool) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let task = Task { work, done: None, reply, only_if_wanted };
+        let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
+        queue.send(Box::new(task)).map_err(|_| StoreError::Closed)?;
+        // On a clock that a test has stopped, a runtime whose tasks all wait for something
+        // outside jumps to the next timer. It does not while something blocks.
+        let answer = match Handle::try_current() {
+            Ok(runtime) if is_stopped() => {
+                match runtime.spawn_blocking(move || answer.blocking_recv()).await {
+                    Ok(answer) => answer,
+                    Err(_) => return Err(StoreError::Closed),
+                }
+            }
+            _ => answer.await,
+        };
+        answer.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic in there has been reported already.
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// Whether tokio's clock stands still. Two looks at one that goes differ, on all but
+/// coarse clocks, where the slower way is taken for nothing.
+fn is_stopped() -> bool {
+    Instant::now() == Instant::now()
+}
+
+/// Something to do in a transaction, and somebody to tell.
+trait Command: Send {
+    fn is_wanted(&self) -> bool;
+    fn run(&mut self, transaction: &mut Transaction<'_>) -> Result<()>;
+    fn answer(self: Box<Self>, committed: StoreResult<()>);
+}
+
+struct Task<T, F> {
+    work: F,
+    done: Option<T>,
+    reply: oneshot::Sender<StoreResult<T>>,
+    only_if_wanted: bool,
+}
+
+impl<T, F> Command for Task<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Transaction<'_>) -> Result<T> + Send,
+{
+    fn is_wanted(&self) -> bool {
+        !(self.only_if_wanted && self.reply.is_closed())
+    }
+
+    fn run(&mut self, transaction: &mut Transaction<'_>) -> Result<()> {
+        self.done = Some((self.work)(transaction)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, committed: StoreResult<()>) {
+        let Self { done, reply, .. } = *self;
+        let _nobody_waits = reply.send(committed.and_then(|()| done.ok_or(StoreError::Closed)));
+    }
+}
+
+/// Why nothing of a group was committed.
+enum Undone {
+    /// The transaction could not even begin.
+    NotBegun(StoreError),
+    Failed(StoreError),
+}
+
+struct Worker {
+    path: PathBuf,
+    connection: Connection,
+    access: Access,
+    names: Names,
+}
+
+impl Worker {
+    fn run(&mut self, commands: &Receiver<Box<dyn Command>>) {
+        // Readers gain nothing from a common end.
+        let more = match self.access {
+            Access::Read => 0,
+            Access::Write => LARGEST_GROUP - 1,
+        };
+        while let Ok(first) = commands.recv() {
+            let mut group = vec![first];
+            group.extend(commands.try_iter().take(more));
+            group.retain(|command| command.is_wanted());
+            if !group.is_empty() {
+                self.run_group(group);
+            }
+        }
+    }
+
+    fn run_group(&mut self, mut group: Vec<Box<dyn Command>>) {
+        match self.commit(&mut group) {
+            Ok(()) => answer(group, &Ok(())),
+            Err(Undone::NotBegun(error)) => answer(group, &Err(error)),
+            Err(Undone::Failed(error)) if group.len() == 1 => answer(group, &Err(error)),
+            // One of them spoils it for the others: each by itself.
+            Err(Undone::Failed(_)) => {
+                for command in group {
+                    self.run_group(vec![command]);
+                }
+            }
+        }
+    }
+
+    fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<(), Undone> {
+        let Self { path, connection, access, names } = self;
+        let mut transaction = Transaction::begin(connection, names, *access)
+            .map_err(|error| Undone::NotBegun(trouble::of(path, &error)))?;
+        let done = group.iter_mut().try_for_each(|command| command.run(&mut transaction));
+        done.and_then(|()| transaction.commit()).map_err(|error| {
+            // After some failures SQLite has rolled back by itself.
+            if !connection.is_autocommit() {
+                let _gone_anyway = connection.execute_batch("ROLLBACK");
+            }
+            names.forget();
+            Undone::Failed(trouble::of(path, &error))
+        })
+    }
+}
+
+fn answer(group: Vec<Box<dyn Command>>, committed: &StoreResult<()>) {
+    for command in group {
+        command.answer(committed.clone());
+    }
+}

@@ -1,0 +1,191 @@
+//! One transaction: the connection, the numbers of names, and the counts of jobs, which
+//! are written once at its end.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row};
+
+use super::layout;
+use crate::clock::micros;
+use crate::item::{Counts, ItemState};
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+/// Numbers that stand for names in the tables. They never change, once they are committed.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    jobs: HashMap<String, i64>,
+    workers: HashMap<String, i64>,
+}
+
+impl Names {
+    /// After a transaction that was undone: it may have given out some.
+    pub(super) fn forget(&mut self) {
+        self.jobs.clear();
+        self.workers.clear();
+    }
+}
+
+/// A transaction while it runs.
+pub(super) struct Transaction<'a> {
+    connection: &'a Connection,
+    names: &'a mut Names,
+    counts: HashMap<i64, Counts>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn begin(
+        connection: &'a Connection,
+        names: &'a mut Names,
+        access: Access,
+    ) -> Result<Self> {
+        // A transaction that reads first and then wants to write may fail at once, however
+        // long it is to wait.
+        connection
+            .prepare_cached(match access {
+                Access::Read => "BEGIN",
+                Access::Write => "BEGIN IMMEDIATE",
+            })?
+            .execute(())?;
+        Ok(Self { connection, names, counts: HashMap::new() })
+    }
+
+    pub(super) fn commit(self) -> Result<()> {
+        for (job, counts) in &self.counts {
+            self.prepare(
+                "UPDATE jobs SET pending = ?2, leased = ?3, succeeded = ?4, dead = ?5, \
+                 skipped = ?6, attempts = ?7, lost = ?8, worked = ?9, waited = ?10 WHERE job = ?1",
+            )?
+            .execute((
+                job,
+                number(counts.pending),
+                number(counts.leased),
+                number(counts.succeeded),
+                number(counts.dead),
+                number(counts.skipped),
+                number(counts.attempts),
+                number(counts.lost),
+                micros(counts.worked),
+                micros(counts.waited),
+            ))?;
+        }
+        self.prepare("COMMIT")?.execute(())?;
+        Ok(())
+    }
+
+    pub(super) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>> {
+        self.connection.prepare_cached(sql)
+    }
+
+    pub(super) fn last_number(&self) -> i64 {
+        self.connection.last_insert_rowid()
+    }
+
+    /// The number of a job, which is new if need be.
+    pub(super) fn job(&mut self, name: &str) -> Result<i64> {
+        if let Some(job) = self.find_job(name)? {
+            return Ok(job);
+        }
+        self.prepare("INSERT INTO jobs (name) VALUES (?1)")?.execute((name,))?;
+        let job = self.last_number();
+        self.names.jobs.insert(name.to_owned(), job);
+        Ok(job)
+    }
+
+    pub(super) fn find_job(&mut self, name: &str) -> Result<Option<i64>> {
+        if let Some(&job) = self.names.jobs.get(name) {
+            return Ok(Some(job));
+        }
+        let job: Option<i64> = self
+            .prepare("SELECT job FROM jobs WHERE name = ?1")?
+            .query_row((name,), |row| row.get(0))
+            .optional()?;
+        if let Some(job) = job {
+            self.names.jobs.insert(name.to_owned(), job);
+        }
+        Ok(job)
+    }
+
+    /// The number of a worker, which is new if need be.
+    pub(super) fn worker(&mut self, name: &str) -> Result<i64> {
+        if let Some(&worker) = self.names.workers.get(name) {
+            return Ok(worker);
+        }
+        let known: Option<i64> = self
+            .prepare("SELECT worker FROM workers WHERE name = ?1")?
+            .query_row((name,), |row| row.get(0))
+            .optional()?;
+        let worker = match known {
+            Some(worker) => worker,
+            None => {
+                self.prepare("INSERT INTO workers (name) VALUES (?1)")?.execute((name,))?;
+                self.last_number()
+            }
+        };
+        self.names.workers.insert(name.to_owned(), worker);
+        Ok(worker)
+    }
+
+    /// The counts of a job, as the transaction found them.
+    pub(super) fn committed_counts(&self, job: i64) -> Result<Counts> {
+        read_counts(self.connection, job)
+    }
+
+    /// The counts of a job, to be changed; written when the transaction ends.
+    pub(super) fn counts(&mut self, job: i64) -> Result<&mut Counts> {
+        use std::collections::hash_map::Entry;
+
+        match self.counts.entry(job) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => Ok(unknown.insert(read_counts(self.connection, job)?)),
+        }
+    }
+}
+
+fn read_counts(connection: &Connection, job: i64) -> Result<Counts> {
+    connection
+        .prepare_cached(
+            "SELECT pending, leased, succeeded, dead, skipped, attempts, lost, worked, waited \
+             FROM jobs WHERE job = ?1",
+        )?
+        .query_row((job,), |row| {
+            let count = |column| Ok::<_, rusqlite::Error>(unsigned(row.get(column)?));
+            Ok(Counts {
+                pending: count(0)?,
+                leased: count(1)?,
+                succeeded: count(2)?,
+                dead: count(3)?,
+                skipped: count(4)?,
+                attempts: count(5)?,
+                lost: count(6)?,
+                worked: Duration::from_micros(count(7)?),
+                waited: Duration::from_micros(count(8)?),
+            })
+        })
+}
+
+/// As SQLite's integers go.
+pub(super) fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// A number of attempts or runs, from a column.
+pub(super) fn small(row: &Row<'_>, column: usize) -> Result<u32> {
+    Ok(u32::try_from(row.get::<_, i64>(column)?.max(0)).unwrap_or(u32::MAX))
+}
+
+/// The state of an item, from a column.
+pub(super) fn state(row: &Row<'_>, column: usize) -> Result<ItemState> {
+    let code = row.get(column)?;
+    layout::state(code).ok_or(rusqlite::Error::IntegralValueOutOfRange(column, code))
+}

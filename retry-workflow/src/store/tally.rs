@@ -1,0 +1,43 @@
+//! Keeping the counts of a job as its items move, the same in each store.
+
+use std::time::Duration;
+
+use crate::clock::micros;
+use crate::item::{AttemptOutcome, AttemptRecord, Counts, ItemState};
+
+/// In whole microseconds, as far as these can be written down.
+pub(super) fn whole(duration: Duration) -> Duration {
+    Duration::from_micros(u64::try_from(micros(duration)).unwrap_or(0))
+}
+
+/// Counts an item that is in this state now, and was in that one before, if it was there.
+pub(super) fn moved(counts: &mut Counts, from: Option<ItemState>, to: ItemState) {
+    if let Some(from) = from {
+        let count = of_state(counts, from);
+        *count = count.saturating_sub(1);
+    }
+    let count = of_state(counts, to);
+    *count = count.saturating_add(1);
+}
+
+/// Counts a row of history.
+pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
+    // Nobody knows how long a lost attempt has worked before its worker was gone.
+    if row.outcome == AttemptOutcome::Lost {
+        counts.lost = counts.lost.saturating_add(1);
+        return;
+    }
+    counts.attempts = counts.attempts.saturating_add(1);
+    counts.worked = whole(counts.worked.saturating_add(whole(row.duration)));
+    counts.waited = whole(counts.waited.saturating_add(whole(row.wait)));
+}
+
+fn of_state(counts: &mut Counts, state: ItemState) -> &mut u64 {
+    match state {
+        ItemState::Pending => &mut counts.pending,
+        ItemState::Leased => &mut counts.leased,
+        ItemState::Succeeded => &mut counts.succeeded,
+        ItemState::Dead => &mut counts.dead,
+        ItemState::Skipped => &mut counts.skipped,
+    }
+}

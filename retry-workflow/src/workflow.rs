@@ -1,0 +1,288 @@
+//! [`Workflow`]: a job of many items, put together and run.
+
+use std::fmt::{self, Display};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use retry_runtime::durable::{Classified, Everything, Fault, Judges, Listed, When};
+use retry_runtime::matchers::Matcher;
+use retry_runtime::{Policy, Retrier, RetryQuota, Shared};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::closure::Closure;
+use crate::error::WorkflowError;
+use crate::error_policy::{ErrorPolicy, OnItemFailure};
+use crate::event::ItemFailure;
+use crate::items::Items;
+use crate::job::Job;
+use crate::launch;
+use crate::names::interned;
+use crate::report::JobReport;
+use crate::setup::{Setup, settings};
+use crate::source::{Given, Nothing, Source};
+use crate::store::{MemoryStore, Store};
+use crate::work::{ItemContext, Work};
+
+/// A job of many items: each is handled by a closure, retried by a policy, and kept in a store
+/// until it has ended.
+///
+/// | setting | default |
+/// | --- | --- |
+/// | [`retry`](Self::retry): how often an item is tried, and how far apart | 3 attempts, 1 s and 2 s apart |
+/// | [`retry_on`](Self::retry_on): which failures are retried | every one |
+/// | [`error_policy`](Self::error_policy): what becomes of items that fail for good | dead letters |
+/// | [`max_parallel`](Self::max_parallel) | 10 |
+/// | [`store`](Self::store) | in memory: good for tests, and gone with the process |
+/// | [`job_id`](Self::job_id) | the name and a number |
+/// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
+///
+/// ```
+/// use retry_workflow::matchers::{network, timeout};
+/// use retry_workflow::{ErrorPolicy, Workflow, policy};
+/// # #[cfg(feature = "sqlite")] use retry_workflow::SqliteStore;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Customer {
+///     name: String,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # #[cfg(feature = "sqlite")] {
+/// # let path = folder.path().join("import.db");
+/// let customers = ["Ada", "Grace"].map(|name| Customer { name: name.to_owned() });
+///
+/// let report = Workflow::new("import-customers")
+///     .error_policy(ErrorPolicy::new().max_failures(100))
+///     .retry(policy!(attempts = 3, jitter, budget = "5m"))
+///     .retry_on([network, timeout])
+///     .max_parallel(10)
+///     .store(SqliteStore::open(path)?)
+///     .run(customers, |customer: Customer, cx| async move {
+///         println!("{}: {}", cx.id(), customer.name);
+///         Ok::<_, std::io::Error>(())
+///     })
+///     .await?;
+/// assert!(report.is_success(), "{report}");
+/// # }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Handlers run at least once for each item: where a process is killed between the effect of a
+/// handler and its settlement, the item is handled again. Make effects idempotent by
+/// [`ItemContext::id`].
+#[must_use = "a workflow does nothing until it is run"]
+pub struct Workflow<S = MemoryStore, M = Everything> {
+    setup: Setup<S>,
+    retrier: Retrier<M>,
+}
+
+impl Workflow {
+    /// A workflow of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        let name = name.into();
+        let retrier = Retrier::new(Policy::new()).name(interned(&name));
+        Self { setup: Setup::new(name), retrier }
+    }
+}
+
+impl<S> Workflow<S> {
+    /// Retries only failures that one of these matchers matches; any other one ends the retries
+    /// of its item at once.
+    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Workflow<S, Listed> {
+        self.with_retrier(|retrier| retrier.retry_on(matchers))
+    }
+
+    /// Retries all failures but those that one of these matchers matches.
+    pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Workflow<S, Listed> {
+        self.with_retrier(|retrier| retrier.abort_on(matchers))
+    }
+
+    /// Retries only failures for which `predicate` holds.
+    pub fn retry_when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Workflow<S, When<F>> {
+        self.with_retrier(|retrier| retrier.when(predicate))
+    }
+}
+
+impl<S> Workflow<S, Listed> {
+    /// Failures that one of these matchers matches are not retried, whatever `retry_on` says.
+    pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        self.with_retrier(|retrier| retrier.abort_on(matchers))
+    }
+
+    /// Asks the error itself what it is, by its [`Classify`](retry_runtime::Classify).
+    pub fn classified(self) -> Workflow<S, Classified> {
+        self.with_retrier(Retrier::classified)
+    }
+}
+
+impl<S, M> Workflow<S, M> {
+    fn with_retrier<N>(self, change: impl FnOnce(Retrier<M>) -> Retrier<N>) -> Workflow<S, N> {
+        let Self { setup, retrier } = self;
+        Workflow { setup, retrier: change(retrier) }
+    }
+
+    /// How often an item is tried, and how far apart. The waits are durable: the item goes back
+    /// to the store, and its place is free for others. The budget goes on by the clock, too,
+    /// from the first failure of the item: also while nothing runs.
+    pub fn retry(self, policy: Policy) -> Self {
+        self.with_retrier(|retrier| retrier.with_policy(policy))
+    }
+
+    /// Pays for retries from this quota.
+    pub fn quota(self, quota: impl Into<Shared<RetryQuota>>) -> Self {
+        self.with_retrier(|retrier| retrier.quota(quota))
+    }
+
+    /// What becomes of items whose retries have ended, and when the job stops.
+    pub fn error_policy(mut self, policy: ErrorPolicy) -> Self {
+        self.setup.options.policy = policy;
+        self
+    }
+
+    settings!();
+
+    /// Where the job lives.
+    pub fn store<T: Store>(self, store: T) -> Workflow<T, M> {
+        let Self { setup, retrier } = self;
+        Workflow { setup: setup.store(store), retrier }
+    }
+
+    /// A handler for `on_item_failure: { custom: name }`: it sees an item whose retries have
+    /// ended, and says what becomes of it.
+    ///
+    /// ```
+    /// use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let report = Workflow::new("import")
+    ///     .error_policy(ErrorPolicy::new().on_item_failure(OnItemFailure::Custom("old".into())))
+    ///     .handler("old", |failed| async move {
+    ///         let is_old = failed.failure.message.contains("before 1970");
+    ///         if is_old { OnItemFailure::Skip } else { OnItemFailure::Dlq }
+    ///     })
+    ///     .run([1950], |year: u32, _| async move { Err::<(), _>(format!("{year} is before 1970")) })
+    ///     .await
+    ///     .unwrap();
+    /// assert_eq!(report.skipped(), 1);
+    /// # }
+    /// ```
+    pub fn handler<F, Fut>(mut self, name: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(ItemFailure) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = OnItemFailure> + Send + 'static,
+    {
+        let handler = move |failure| -> Pin<Box<dyn Future<Output = OnItemFailure> + Send>> {
+            Box::pin(handler(failure))
+        };
+        self.setup.options.handlers.insert(name.into(), Arc::new(handler));
+        self
+    }
+}
+
+impl<S: Store, M> Workflow<S, M> {
+    /// Handles all items, and says what became of them.
+    ///
+    /// Items come from an iterator or a stream, and go into the store as they come. An item is
+    /// known by its position and its content, or by what [`keyed`](crate::keyed) says: what the
+    /// store has already, from a process before this one, is not added again and not handled
+    /// again. For a job that is run every night, give each night a [`job_id`](Self::job_id).
+    ///
+    /// Items are owned (`String`, not `&str`), for they come back from the store; handlers are
+    /// `'static`: clone an `Arc` of what they share into each call. Where the compiler cannot tell
+    /// the error, the handler ends with `Ok::<_, Error>(())`.
+    ///
+    /// Dropping the future loses nothing: what it has not settled stays in the store.
+    ///
+    /// # Errors
+    /// The settings cannot be obeyed, an item is no JSON, or the store fails. An item that fails
+    /// is no error: it stands in the report.
+    pub async fn run<Src, SrcKind, I, H, Fut, T, E, Judging, Telling>(
+        self,
+        items: Src,
+        handler: H,
+    ) -> Result<JobReport, WorkflowError>
+    where
+        Src: Items<SrcKind, Item = I>,
+        I: Serialize + DeserializeOwned + Send + 'static,
+        H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        E: Display + Fault<Telling>,
+        M: Judges<E, Judging> + Send + Sync + 'static,
+        Judging: 'static,
+        Telling: 'static,
+    {
+        self.check()?;
+        let job = self.setup.job().await?;
+        let source = Given::new(items.into_source());
+        self.go(job, source, |retrier| {
+            Closure::<I, H, M, (Judging, Telling)>::new(handler, retrier)
+        })
+        .await
+    }
+
+    /// Goes on with a job, with the items that are in the store: attempt numbers, due times,
+    /// budgets and the breaker are as they were.
+    ///
+    /// # Errors
+    /// There is no such job, or one of those of [`run`](Self::run).
+    pub async fn resume<I, H, Fut, T, E, Judging, Telling>(
+        self,
+        job: &str,
+        handler: H,
+    ) -> Result<JobReport, WorkflowError>
+    where
+        I: DeserializeOwned + Send + 'static,
+        H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        E: Display + Fault<Telling>,
+        M: Judges<E, Judging> + Send + Sync + 'static,
+        Judging: 'static,
+        Telling: 'static,
+    {
+        self.check()?;
+        let job = launch::find(&self.setup.store, job).await?;
+        let source = Nothing { is_whole: job.input_complete };
+        self.go(job, source, |retrier| {
+            Closure::<I, H, M, (Judging, Telling)>::new(handler, retrier)
+        })
+        .await
+    }
+
+    async fn go<W: Work>(
+        self,
+        job: Job,
+        source: impl Source,
+        work: impl FnOnce(Retrier<M>) -> W,
+    ) -> Result<JobReport, WorkflowError> {
+        self.setup.run(job, source, work(self.retrier)).await
+    }
+
+    fn check(&self) -> Result<(), WorkflowError> {
+        let policy = self.retrier.policy();
+        policy.validate().map_err(WorkflowError::Policy)?;
+        if policy.get_deadline().is_some() {
+            return Err(WorkflowError::Deadline);
+        }
+        launch::check(&self.setup.options)
+    }
+}
+
+impl<S: fmt::Debug, M: fmt::Debug> fmt::Debug for Workflow<S, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workflow")
+            .field("name", &self.setup.name)
+            .field("job", &self.setup.job)
+            .field("store", &self.setup.store)
+            .field("retrier", &self.retrier)
+            .field("error_policy", &self.setup.options.policy)
+            .field("max_parallel", &self.setup.options.max_parallel)
+            .finish_non_exhaustive()
+    }
+}

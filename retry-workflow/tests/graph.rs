@@ -1,0 +1,281 @@
+//! Task graphs, on virtual time, in memory.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_workflow::matchers::network;
+use retry_workflow::{
+    Filter, Graph, InvalidGraph, ItemState, MemoryStore, Store, Task, Timestamp, WorkflowError,
+};
+use tokio::time::{Instant, sleep};
+
+/// What ran, in its order.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn add(&self, line: impl Into<String>) {
+        self.0.lock().unwrap().push(line.into());
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+async fn state(store: &MemoryStore, job: &str, task: &str) -> ItemState {
+    store.item(job, task).await.unwrap().unwrap().state
+}
+
+#[tokio::test(start_paused = true)]
+async fn ready_tasks_run_in_parallel_and_others_after_what_they_need() {
+    let log = Log::default();
+    let start = Instant::now();
+    let task = |name: &'static str| {
+        let log = log.clone();
+        Task::new(name, move |_| {
+            let log = log.clone();
+            async move {
+                sleep(Duration::from_secs(10)).await;
+                log.add(format!("{name} {}", start.elapsed().as_secs()));
+                Ok::<_, String>(())
+            }
+        })
+    };
+    let report = Graph::new("diamond")
+        .task(task("d").depends_on(["b", "c"]))
+        .task(task("b").depends_on(["a"]))
+        .task(task("c").depends_on(["a"]))
+        .task(task("a"))
+        .run()
+        .await
+        .unwrap();
+    assert!(report.is_success(), "{report}");
+    let mut ran = log.take();
+    ran.sort_unstable();
+    assert_eq!(ran, ["a 10", "b 20", "c 20", "d 30"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_depends_on_a_failed_task_is_skipped_by_the_name_of_the_culprit() {
+    let store = MemoryStore::new();
+    let log = Log::default();
+    let task = |name: &'static str| {
+        let log = log.clone();
+        Task::new(name, move |_| {
+            log.add(name);
+            async { Ok::<_, String>(()) }
+        })
+    };
+    let report = Graph::new("site")
+        .store(store.clone())
+        .task(Task::new("fetch", |_| async { Err::<(), _>("no network") }).max_retries(0))
+        .task(task("render").depends_on(["fetch"]))
+        .task(task("check").depends_on(["render"]))
+        .task(task("notify"))
+        .task(task("count").depends_on(["notify"]))
+        .run()
+        .await
+        .unwrap();
+    assert_eq!((report.succeeded(), report.dead(), report.skipped()), (2, 1, 2));
+    assert_eq!(log.take(), ["notify", "count"]);
+    let message =
+        |item: retry_workflow::ItemRecord| item.failure.map(|failure| failure.message).unwrap();
+    let render = store.item("site-1", "render").await.unwrap().unwrap();
+    assert_eq!(message(render), "`fetch` failed, and `render` needs it");
+    let check = store.item("site-1", "check").await.unwrap().unwrap();
+    assert_eq!(message(check), "`fetch` failed, and `check` needs it through `render`");
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_are_counted_and_each_wait_is_twice_as_long() {
+    let log = Log::default();
+    let start = Instant::now();
+    let report = Graph::new("retries")
+        .task(
+            Task::new("flaky", {
+                let log = log.clone();
+                move |cx| {
+                    log.add(format!("{} at {}", cx.retry_count(), start.elapsed().as_secs()));
+                    async { Err::<(), _>(std::io::Error::from(std::io::ErrorKind::BrokenPipe)) }
+                }
+            })
+            .max_retries(5)
+            .retry_delay(Duration::from_secs(2))
+            .max_retry_delay(Duration::from_secs(10))
+            .retry_on([network]),
+        )
+        .run()
+        .await
+        .unwrap();
+    assert_eq!(report.dead(), 1);
+    assert_eq!(log.take(), ["0 at 0", "1 at 2", "2 at 6", "3 at 14", "4 at 24", "5 at 34"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_graph_goes_on_where_it_was() {
+    let store = MemoryStore::new();
+    let log = Log::default();
+    let graph = |stop: u64| {
+        let task = |name: &'static str| {
+            let log = log.clone();
+            Task::new(name, move |_| {
+                log.add(name);
+                async {
+                    sleep(Duration::from_secs(10)).await;
+                    Ok::<_, String>(())
+                }
+            })
+        };
+        Graph::new("resumes")
+            .store(store.clone())
+            .task(task("a"))
+            .task(task("b").depends_on(["a"]))
+            .task(task("c").depends_on(["b"]))
+            .stop_on(sleep(Duration::from_secs(stop)))
+            .run()
+    };
+    let report = graph(15).await.unwrap();
+    assert!(report.stopped().is_some());
+    assert_eq!(log.take(), ["a", "b"]);
+    let report = graph(1_000).await.unwrap();
+    assert!(report.is_success(), "{report}");
+    assert_eq!(log.take(), ["c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn once_the_culprit_has_succeeded_what_was_skipped_is_run_after_all() {
+    let store = MemoryStore::new();
+    let graph = |good: bool| {
+        let fine = |_| async { Ok::<_, String>(()) };
+        Graph::new("mended")
+            .job_id("mended")
+            .store(store.clone())
+            .task(
+                Task::new("a", move |_| async move { if good { Ok(()) } else { Err("bad") } })
+                    .max_retries(0),
+            )
+            .task(Task::new("b", fine).depends_on(["a"]))
+            .task(Task::new("c", fine).depends_on(["b"]))
+            .run()
+    };
+    assert_eq!(graph(false).await.unwrap().skipped(), 2);
+    // The cause is mended, and the dead letter taken back.
+    let dead = Filter::job("mended");
+    assert_eq!(store.redrive(&dead, None, Timestamp::now(), Duration::ZERO).await.unwrap(), 1);
+    let report = graph(true).await.unwrap();
+    assert!(report.is_success(), "{report}");
+    assert_eq!(state(&store, "mended", "c").await, ItemState::Succeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_processes_run_each_task_once() {
+    let store = MemoryStore::new();
+    let log = Log::default();
+    let graph = || {
+        let task = |name: &'static str| {
+            let log = log.clone();
+            Task::new(name, move |_| {
+                log.add(name);
+                async {
+                    sleep(Duration::from_secs(100)).await;
+                    Ok::<_, String>(())
+                }
+            })
+        };
+        Graph::new("two")
+            .job_id("two")
+            .store(store.clone())
+            .max_parallel(1)
+            .task(task("a"))
+            .task(task("b"))
+            .task(task("c").depends_on(["a", "b"]))
+            .task(task("d").depends_on(["a"]))
+            .run()
+    };
+    let (one, two) = tokio::join!(graph(), graph());
+    assert!(one.unwrap().is_success() && two.unwrap().is_success());
+    let mut ran = log.take();
+    ran.sort_unstable();
+    assert_eq!(ran, ["a", "b", "c", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_graph_is_refused_before_anything_runs() {
+    let fine = |_| async { Ok::<_, String>(()) };
+    let cycle = Graph::new("cycle")
+        .task(Task::new("a", fine).depends_on(["b"]))
+        .task(Task::new("b", fine).depends_on(["a"]));
+    let error = cycle.run().await.unwrap_err();
+    assert!(matches!(error, WorkflowError::Graph(InvalidGraph::Cycle { .. })));
+    assert_eq!(
+        error.to_string(),
+        "tasks need each other: `a` → `b` → `a`; none of them could begin"
+    );
+    let twice = Graph::new("twice").task(Task::new("a", fine)).task(Task::new("a", fine));
+    assert_eq!(twice.run().await.unwrap_err().to_string(), "two tasks are called `a`: rename one");
+    assert_eq!(
+        Graph::new("empty").run().await.unwrap_err().to_string(),
+        "there are no tasks: add one"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_taken_back_while_others_run_lets_those_run_that_it_had_kept_from_it() {
+    let store = MemoryStore::new();
+    let log = Log::default();
+    let task = |name: &'static str, seconds: u64| {
+        let log = log.clone();
+        Task::new(name, move |_| {
+            let log = log.clone();
+            async move {
+                sleep(Duration::from_secs(seconds)).await;
+                log.add(name);
+                Ok::<_, String>(())
+            }
+        })
+    };
+    let graph = Graph::new("g")
+        .job_id("g")
+        .store(store.clone())
+        .task(
+            Task::new("a", |cx| async move { if cx.run() > 0 { Ok(()) } else { Err("bad") } })
+                .max_retries(0),
+        )
+        .task(task("b", 1).depends_on(["a"]))
+        .task(task("c", 1).depends_on(["b", "d"]))
+        .task(task("d", 60))
+        .run();
+    let taken_back = async {
+        sleep(Duration::from_secs(10)).await;
+        let dead = Filter::job("g");
+        store.redrive(&dead, None, Timestamp::now(), Duration::ZERO).await.unwrap()
+    };
+    let (report, taken) = tokio::join!(graph, taken_back);
+    assert_eq!(taken, 1);
+    assert!(report.unwrap().is_success());
+    assert_eq!(log.take(), ["b", "d", "c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_culprits_are_named_and_a_long_chain_is_no_burden() {
+    let store = MemoryStore::new();
+    let fine = |_| async { Ok::<_, String>(()) };
+    let bad = |_| async { Err::<(), _>("bad") };
+    let mut graph = Graph::new("long")
+        .store(store.clone())
+        .task(Task::new("p1", bad).max_retries(0))
+        .task(Task::new("p2", bad).max_retries(0))
+        .task(Task::new("c0", fine).depends_on(["p1", "p2"]));
+    for n in 1..1_000_u32 {
+        graph = graph.task(Task::new(format!("c{n}"), fine).depends_on([format!("c{}", n - 1)]));
+    }
+    let report = graph.run().await.unwrap();
+    assert_eq!((report.dead(), report.skipped()), (2, 1_000));
+    let last = store.item("long-1", "c999").await.unwrap().unwrap();
+    assert_eq!(
+        last.failure.unwrap().message,
+        "`p1`, `p2` failed, and `c999` needs them through `c998`"
+    );
+    assert!(report.groups.iter().any(|group| group.count == 1_000));
+}

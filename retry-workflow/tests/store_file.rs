@@ -1,0 +1,260 @@
+//! Files that are no store, or one that cannot be used now: each is refused by its name,
+//! and left as it was.
+
+#![cfg(feature = "sqlite")]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use retry_workflow::store::{SqliteStore, Store, StoreError, Synchronous};
+use retry_workflow::{NewItem, Timestamp};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    (folder, path)
+}
+
+fn items(count: usize) -> Vec<NewItem> {
+    let payload = "x".repeat(200);
+    let new =
+        |number| NewItem { id: format!("{number}"), payload: payload.clone(), correlation: None };
+    (0..count).map(new).collect()
+}
+
+async fn filled(path: &Path, count: usize) -> SqliteStore {
+    let store = SqliteStore::open(path).unwrap();
+    store.enqueue("job", items(count), Timestamp::default()).await.unwrap();
+    store
+}
+
+/// Everything in a folder, to see that nothing has changed.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut contents: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect();
+    contents.sort();
+    contents
+}
+
+/// Opening fails both ways, and nothing is changed by it.
+fn refused(path: &Path) -> StoreError {
+    let folder = path.parent().unwrap();
+    let before = contents(folder);
+    let error = SqliteStore::open(path).unwrap_err();
+    assert_eq!(SqliteStore::open_existing(path).unwrap_err(), error);
+    assert!(contents(folder) == before, "nothing was changed");
+    error
+}
+
+#[tokio::test]
+async fn an_empty_file_becomes_a_store() {
+    let (_folder, path) = folder();
+    std::fs::write(&path, "").unwrap();
+    let store = filled(&path, 3).await;
+    drop(store);
+    let store = SqliteStore::open_existing(&path).unwrap();
+    assert_eq!(store.counts("job").await.unwrap().pending, 3);
+}
+
+#[test]
+fn a_store_that_has_to_be_there_is_not_created() {
+    let (folder, path) = folder();
+    let error = SqliteStore::open_existing(&path).unwrap_err();
+    assert_eq!(error, StoreError::Missing { path: path.clone() });
+    assert!(error.to_string().ends_with("store.db: check the path"), "{error}");
+    assert!(contents(folder.path()).is_empty());
+    // Nor is an empty file made one.
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(SqliteStore::open_existing(&path), Err(StoreError::Missing { .. })));
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+}
+
+#[test]
+fn a_path_that_means_something_to_sqlite_is_a_path() {
+    let (folder, _) = folder();
+    for name in [":memory:", "file:x.db?mode=memory", "a b#%41?.db", "ä🦀.db"] {
+        let path = folder.path().join(name);
+        drop(SqliteStore::open(&path).unwrap());
+        assert!(path.is_file(), "{name}");
+        drop(SqliteStore::open_existing(&path).unwrap());
+    }
+}
+
+#[test]
+fn a_text_file_is_foreign() {
+    let (_folder, path) = folder();
+    for text in ["x", "name: job\nmode: standard\n", &"long ".repeat(10_000)] {
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(refused(&path), StoreError::Foreign { path: path.clone() });
+    }
+}
+
+#[test]
+fn a_database_of_something_else_is_foreign() {
+    for prepare in [
+        "CREATE TABLE notes (text)",
+        "PRAGMA application_id = 7",
+        "PRAGMA journal_mode = WAL; CREATE TABLE notes (text)",
+        "CREATE TABLE jobs (job); PRAGMA user_version = 99",
+    ] {
+        let (_folder, path) = folder();
+        Connection::open(&path).unwrap().execute_batch(prepare).unwrap();
+        assert_eq!(refused(&path), StoreError::Foreign { path: path.clone() }, "{prepare}");
+    }
+}
+
+#[tokio::test]
+async fn a_newer_layout_is_left_alone() {
+    let (_folder, path) = folder();
+    drop(filled(&path, 1).await);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 99").unwrap();
+    drop(other);
+    let error = refused(&path);
+    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 1 });
+}
+
+#[tokio::test]
+async fn a_newer_layout_that_is_still_in_the_log_is_seen() {
+    let (_folder, path) = folder();
+    drop(filled(&path, 1).await);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("PRAGMA user_version = 99").unwrap();
+    assert!(matches!(SqliteStore::open(&path), Err(StoreError::Newer { found: 99, .. })));
+}
+
+#[tokio::test]
+async fn a_truncated_store_is_corrupt() {
+    let (_folder, path) = folder();
+    drop(filled(&path, 1000).await);
+    let whole = std::fs::read(&path).unwrap();
+    for length in [whole.len() - 4096, whole.len() / 2, 5000] {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let error = refused(&path);
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{length}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_with_garbage_in_it_is_corrupt_when_that_is_read() {
+    let (_folder, path) = folder();
+    drop(filled(&path, 1000).await);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[8 * 4096..].fill(0x5a);
+    std::fs::write(&path, bytes).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    let all = retry_workflow::Filter::default().states(retry_workflow::ItemState::ALL);
+    let error = store.list(&all, None, 10_000).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+}
+
+#[test]
+fn a_folder_and_a_path_into_nowhere_say_what_to_do() {
+    let (folder, _) = folder();
+    let error = SqliteStore::open(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("it is a folder: name a file in it"), "{error}");
+    let nowhere = folder.path().join("no/such/store.db");
+    let error = SqliteStore::open(nowhere).unwrap_err();
+    assert!(matches!(error, StoreError::Access { .. }));
+    assert!(error.to_string().ends_with("no/such: create it first"), "{error}");
+    assert!(matches!(SqliteStore::open(""), Err(StoreError::Access { .. })));
+}
+
+#[tokio::test]
+async fn a_store_that_may_not_be_written_says_so() {
+    let (_folder, path) = folder();
+    drop(filled(&path, 1).await);
+    let mut leave = std::fs::metadata(&path).unwrap().permissions();
+    leave.set_readonly(true);
+    std::fs::set_permissions(&path, leave).unwrap();
+    if std::fs::OpenOptions::new().write(true).open(&path).is_ok() {
+        // Some users may write whatever they like.
+        return;
+    }
+    assert!(matches!(refused(&path), StoreError::Access { .. }));
+}
+
+#[tokio::test]
+async fn a_locked_store_is_waited_for_and_then_given_up() {
+    let (_folder, path) = folder();
+    let patience = Duration::from_millis(100);
+    let store = SqliteStore::options().busy_timeout(patience).open(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = Instant::now();
+    let error = store.enqueue("job", items(1), Timestamp::default()).await.unwrap_err();
+    assert_eq!(error, StoreError::Locked { path: path.clone() });
+    assert!(begun.elapsed() >= patience);
+    // Reading goes on meanwhile, and writing after it.
+    assert_eq!(store.counts("job").await.unwrap().pending, 0);
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(store.enqueue("job", items(1), Timestamp::default()).await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_full_store_keeps_what_it_has() {
+    let (_folder, path) = folder();
+    let store = SqliteStore::options().max_bytes(256 * 1024).open(&path).unwrap();
+    assert_eq!(store.enqueue("job", items(100), Timestamp::default()).await, Ok(100));
+    let error = store.enqueue("other", items(10_000), Timestamp::default()).await.unwrap_err();
+    assert_eq!(error, StoreError::Full { path: path.clone() });
+    assert_eq!(store.counts("other").await.unwrap().pending, 0);
+    // What is there can still be worked on, and so can a name that was new in what failed.
+    let leases = store.claim("job", "w", Timestamp::default(), 10, Duration::ZERO).await.unwrap();
+    assert_eq!(leases.len(), 10);
+    assert_eq!(store.enqueue("other", items(1), Timestamp::default()).await, Ok(1));
+}
+
+#[tokio::test]
+async fn one_that_fails_does_not_take_others_with_it() {
+    let (_folder, path) = folder();
+    let patience = Duration::from_secs(30);
+    let options = SqliteStore::options().max_bytes(256 * 1024).busy_timeout(patience);
+    let store = options.open(&path).unwrap();
+    // While another process holds the file, commands queue up, to become one group.
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let tasks: Vec<_> = (0..9)
+        .map(|number| {
+            let store = store.clone();
+            let count = if number == 4 { 10_000 } else { 10 };
+            tokio::spawn(async move {
+                store.enqueue(&format!("job-{number}"), items(count), Timestamp::default()).await
+            })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    other.execute_batch("COMMIT").unwrap();
+    for (number, task) in tasks.into_iter().enumerate() {
+        let added = task.await.unwrap();
+        let counts = store.counts(&format!("job-{number}")).await.unwrap();
+        if number == 4 {
+            assert!(matches!(added, Err(StoreError::Full { .. })), "{added:?}");
+            assert_eq!(counts.total(), 0);
+        } else {
+            assert_eq!((added, counts.total()), (Ok(10), 10));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_waits_for_the_disk_is_the_same() {
+    let (_folder, path) = folder();
+    let store = SqliteStore::options().synchronous(Synchronous::Full).open(&path).unwrap();
+    assert_eq!(store.enqueue("job", items(10), Timestamp::default()).await, Ok(10));
+}
+
+#[tokio::test]
+async fn the_last_handle_brings_the_file_in_order() {
+    let (folder, path) = folder();
+    let store = filled(&path, 1000).await;
+    drop(store.clone());
+    assert_eq!(contents(folder.path()).len(), 3, "the log and its index are there");
+    drop(store);
+    assert_eq!(contents(folder.path()).len(), 1, "all is in the one file");
+}

@@ -1,0 +1,643 @@
+//! Random operations on both stores and on a small model: all that can be seen is the
+//! same in the three.
+
+#![cfg(feature = "sqlite")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use retry_workflow::{
+    AttemptOutcome, AttemptRecord, Counts, Failure, Filter, ItemRecord, ItemState, Lease, LeaseKey,
+    MemoryStore, NewItem, Settled, Settlement, SqliteStore, Store, Timestamp,
+};
+
+const JOBS: [&str; 2] = ["one", "two"];
+const MESSAGES: [(&str, &str); 4] = [
+    ("other", "order 1 is bad"),
+    ("other", "order 2 is bad"),
+    ("timeout+server_error", "HTTP 503"),
+    ("timeout", "took 3s"),
+];
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Enqueue {
+        job: usize,
+        ids: Vec<u8>,
+        due: i64,
+    },
+    Claim {
+        job: usize,
+        worker: bool,
+        max: usize,
+        lease: u64,
+    },
+    /// Leases by their place among all that were ever given: most are stale.
+    Settle {
+        which: Vec<(usize, End, u8)>,
+    },
+    Extend {
+        which: Vec<usize>,
+        by: i64,
+    },
+    Wait(i64),
+    Redrive {
+        filter: Filter,
+        max: Option<u64>,
+        every: u64,
+    },
+    Purge(Filter),
+    /// Copies the items of a job to the other one.
+    Import {
+        from: usize,
+    },
+    Cas {
+        key: u8,
+        revision: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Succeeded,
+    RetryIn(i64),
+    Dead(usize),
+    Skipped(Option<usize>),
+    Released,
+}
+
+fn end() -> impl Strategy<Value = End> {
+    prop_oneof![
+        3 => Just(End::Succeeded),
+        3 => (0..30_i64).prop_map(End::RetryIn),
+        4 => (0..MESSAGES.len()).prop_map(End::Dead),
+        1 => prop::option::of(0..MESSAGES.len()).prop_map(End::Skipped),
+        1 => Just(End::Released),
+    ]
+}
+
+fn filter() -> impl Strategy<Value = Filter> {
+    let states = prop::collection::vec(prop::sample::select(ItemState::ALL.to_vec()), 0..5);
+    (
+        prop::option::of(prop::sample::select(JOBS.to_vec())),
+        prop::option::weighted(0.2, prop::collection::vec(0..12_u8, 0..6)),
+        prop::option::of(states),
+        prop::option::weighted(
+            0.2,
+            prop::sample::select(vec!["order <n> is bad", "HTTP <n>", "none"]),
+        ),
+        prop::option::weighted(
+            0.2,
+            prop::sample::select(vec!["other", "timeout", "timeout+server_error", "time"]),
+        ),
+        prop::option::weighted(0.2, 0..200_i64),
+        prop::option::weighted(0.2, 0..200_i64),
+    )
+        .prop_map(|(job, ids, states, signature, class, since, until)| Filter {
+            job: job.map(ToOwned::to_owned),
+            ids: ids.map(|ids| ids.into_iter().map(id).collect()),
+            states,
+            signature: signature.map(ToOwned::to_owned),
+            class: class.map(ToOwned::to_owned),
+            since: since.map(at),
+            until: until.map(at),
+        })
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let job = || 0..JOBS.len();
+    prop_oneof![
+        3 => (job(), prop::collection::vec(0..12_u8, 0..6), 0..40_i64)
+            .prop_map(|(job, ids, due)| Operation::Enqueue { job, ids, due }),
+        6 => (job(), any::<bool>(), 0..5_usize, 0..40_u64).prop_map(
+            |(job, worker, max, lease)| Operation::Claim { job, worker, max, lease }
+        ),
+        6 => prop::collection::vec((0..12_usize, end(), 0..3_u8), 0..5)
+            .prop_map(|which| Operation::Settle { which }),
+        2 => (prop::collection::vec(0..12_usize, 0..3), 0..60_i64)
+            .prop_map(|(which, by)| Operation::Extend { which, by }),
+        4 => (-5..50_i64).prop_map(Operation::Wait),
+        2 => (filter(), prop::option::of(0..4_u64), 0..10_u64)
+            .prop_map(|(filter, max, every)| Operation::Redrive { filter, max, every }),
+        1 => filter().prop_map(Operation::Purge),
+        1 => job().prop_map(|from| Operation::Import { from }),
+        1 => (0..3_u8, 0..4_u64).prop_map(|(key, revision)| Operation::Cas { key, revision }),
+    ]
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(1_800_000_000_000_000 + seconds * 1_000_000)
+}
+
+fn id(number: u8) -> String {
+    format!("item-{number}")
+}
+
+fn failure(which: usize) -> Failure {
+    let (class, message) = MESSAGES[which];
+    Failure::new(class, message)
+}
+
+/// An item of the model.
+#[derive(Clone, Debug)]
+struct Entry {
+    seen: ItemRecord,
+    own_correlation: Option<String>,
+    token: u64,
+    lost: u32,
+    progress: Option<String>,
+    holder: Arc<str>,
+    since: Timestamp,
+    is_purged: bool,
+}
+
+/// What a store is, said as simply as can be: a list of items, searched from its beginning.
+#[derive(Debug, Default)]
+struct Model {
+    entries: Vec<Entry>,
+    /// Of what was purged: attempts, losses, worked and waited, by job.
+    forgotten: BTreeMap<String, Vec<AttemptRecord>>,
+    values: BTreeMap<String, u64>,
+}
+
+impl Model {
+    fn position(&self, job: &str, id: &str) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.seen.job == job && entry.seen.id == id)
+    }
+
+    fn add(&mut self, seen: ItemRecord, own_correlation: Option<String>) -> u64 {
+        if self.position(&seen.job, &seen.id).is_some() {
+            return 0;
+        }
+        self.entries.push(Entry {
+            is_purged: seen.state == ItemState::Skipped && seen.payload.is_empty(),
+            seen,
+            own_correlation,
+            token: 0,
+            lost: 0,
+            progress: None,
+            holder: Arc::from(""),
+            since: at(0),
+        });
+        1
+    }
+
+    fn claim(
+        &mut self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        max: usize,
+        until: Timestamp,
+    ) -> Vec<(usize, Lease)> {
+        let mut due: Vec<_> = (0..self.entries.len())
+            .filter(|&at| self.entries[at].seen.job == job)
+            .filter_map(|at| Some((self.entries[at].seen.due?, at)))
+            .filter(|(due, _)| *due <= now)
+            .collect();
+        due.sort();
+        due.truncate(max);
+        let mut leases = Vec::new();
+        for (due, at) in due {
+            let entry = &mut self.entries[at];
+            if entry.seen.state == ItemState::Leased {
+                entry.lost += 1;
+                entry.seen.history.push(AttemptRecord {
+                    run: entry.seen.run,
+                    attempt: entry.seen.attempt,
+                    started: entry.since,
+                    duration: due.since(entry.since),
+                    wait: Duration::ZERO,
+                    worker: entry.holder.clone(),
+                    step: None,
+                    outcome: AttemptOutcome::Lost,
+                    failure: None,
+                });
+            }
+            entry.token += 1;
+            entry.seen.state = ItemState::Leased;
+            entry.seen.attempt += 1;
+            entry.seen.due = Some(until);
+            entry.holder = Arc::from(worker);
+            entry.since = now;
+            let lease = Lease {
+                key: LeaseKey { item: 0, token: entry.token },
+                id: entry.seen.id.clone(),
+                payload: entry.seen.payload.clone(),
+                correlation: entry.own_correlation.clone(),
+                run: entry.seen.run,
+                attempt: entry.seen.attempt,
+                lost: entry.lost,
+                progress: entry.progress.clone(),
+            };
+            leases.push((at, lease));
+        }
+        leases
+    }
+
+    fn holds(&self, (at, token): (usize, u64)) -> bool {
+        self.entries[at].token == token && self.entries[at].seen.state == ItemState::Leased
+    }
+
+    fn settle(
+        &mut self,
+        held: (usize, u64),
+        end: &Settled,
+        rows: &[AttemptRecord],
+        now: Timestamp,
+    ) -> bool {
+        if !self.holds(held) {
+            return false;
+        }
+        let Entry { seen, lost, progress, .. } = &mut self.entries[held.0];
+        seen.history.extend_from_slice(rows);
+        (seen.due, seen.ended) = (None, Some(now));
+        let (lost_before, progress_before) = (std::mem::take(lost), progress.take());
+        match end.clone() {
+            Settled::Succeeded(output) => {
+                (seen.state, seen.output) = (ItemState::Succeeded, output);
+            }
+            Settled::Dead(failure) => {
+                (seen.state, seen.failure) = (ItemState::Dead, Some(failure));
+            }
+            Settled::Skipped(failure) => {
+                (seen.state, seen.failure) = (ItemState::Skipped, failure);
+            }
+            Settled::RetryAt { due, progress: told } => {
+                (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(due), None);
+                *progress = told;
+            }
+            Settled::Released => {
+                (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(now), None);
+                seen.attempt -= 1;
+                (*lost, *progress) = (lost_before, progress_before);
+            }
+        }
+        true
+    }
+
+    fn failed(&mut self, filter: &Filter) -> impl Iterator<Item = &mut Entry> {
+        self.entries.iter_mut().filter(|entry| {
+            let state = entry.seen.state;
+            (state == ItemState::Dead || state == ItemState::Skipped)
+                && !entry.is_purged
+                && filter.wants(&entry.seen)
+        })
+    }
+
+    fn redrive(&mut self, filter: &Filter, max: Option<u64>, now: Timestamp, every: u64) -> u64 {
+        let max = max.map_or(usize::MAX, |max| usize::try_from(max).unwrap());
+        let mut redriven = 0;
+        for entry in self.failed(filter).take(max) {
+            entry.seen.state = ItemState::Pending;
+            entry.seen.run += 1;
+            entry.seen.attempt = 0;
+            entry.seen.due = Some(now + Duration::from_secs(every * redriven));
+            (entry.seen.ended, entry.seen.failure) = (None, None);
+            (entry.lost, entry.progress) = (0, None);
+            redriven += 1;
+        }
+        redriven
+    }
+
+    fn purge(&mut self, filter: &Filter) -> u64 {
+        let mut forgotten = Vec::new();
+        for entry in self.failed(filter) {
+            entry.is_purged = true;
+            entry.seen.state = ItemState::Skipped;
+            entry.seen.payload.clear();
+            entry.seen.failure = None;
+            forgotten.push((entry.seen.job.clone(), std::mem::take(&mut entry.seen.history)));
+        }
+        let purged = forgotten.len() as u64;
+        for (job, rows) in forgotten {
+            self.forgotten.entry(job).or_default().extend(rows);
+        }
+        purged
+    }
+
+    fn counts(&self, job: &str) -> Counts {
+        let entries = || self.entries.iter().filter(|entry| entry.seen.job == job);
+        let of = |state| entries().filter(|entry| entry.seen.state == state).count() as u64;
+        let rows: Vec<_> = entries()
+            .flat_map(|entry| &entry.seen.history)
+            .chain(self.forgotten.get(job).into_iter().flatten())
+            .collect();
+        let lost = rows.iter().filter(|row| row.outcome == AttemptOutcome::Lost).count();
+        Counts {
+            pending: of(ItemState::Pending),
+            leased: of(ItemState::Leased),
+            succeeded: of(ItemState::Succeeded),
+            dead: of(ItemState::Dead),
+            skipped: of(ItemState::Skipped),
+            attempts: (rows.len() - lost) as u64,
+            lost: lost as u64,
+            worked: rows
+                .iter()
+                .filter(|row| row.outcome != AttemptOutcome::Lost)
+                .map(|row| row.duration)
+                .sum(),
+            waited: rows.iter().map(|row| row.wait).sum(),
+        }
+    }
+
+    fn next_due(&self, job: &str) -> Option<Timestamp> {
+        let of_job = self.entries.iter().filter(|entry| entry.seen.job == job);
+        of_job.filter_map(|entry| entry.seen.due).min()
+    }
+
+    fn list(&self, filter: &Filter) -> Vec<ItemRecord> {
+        let wanted = self.entries.iter().map(|entry| &entry.seen).filter(|seen| filter.wants(seen));
+        wanted.map(|seen| ItemRecord { history: Vec::new(), ..seen.clone() }).collect()
+    }
+}
+
+/// The three, side by side.
+struct Stage {
+    memory: MemoryStore,
+    sqlite: SqliteStore,
+    model: Model,
+    now: i64,
+    /// Each lease that was ever given: as each of the three knows it, and its attempt.
+    given: Vec<((usize, u64), LeaseKey, LeaseKey, u32)>,
+}
+
+impl Stage {
+    async fn apply(&mut self, operation: Operation) {
+        let Self { memory, sqlite, model, .. } = self;
+        let now = at(self.now);
+        match operation {
+            Operation::Enqueue { job, ids, due } => self.enqueue(job, &ids, due).await,
+            Operation::Claim { job, worker, max, lease } => {
+                self.claim(job, worker, max, lease).await;
+            }
+            Operation::Settle { which } => self.settle(which).await,
+            Operation::Extend { which, by } => self.extend(&which, by).await,
+            // Clocks of machines differ: a claim may come from a little before the last one.
+            Operation::Wait(seconds) => self.now += seconds,
+            Operation::Redrive { filter, max, every } => {
+                let redriven = model.redrive(&filter, max, now, every);
+                let every = Duration::from_secs(every);
+                assert_eq!(memory.redrive(&filter, max, now, every).await, Ok(redriven));
+                assert_eq!(sqlite.redrive(&filter, max, now, every).await, Ok(redriven));
+            }
+            Operation::Purge(filter) => {
+                let purged = model.purge(&filter);
+                assert_eq!(memory.purge(&filter).await, Ok(purged));
+                assert_eq!(sqlite.purge(&filter).await, Ok(purged));
+            }
+            Operation::Import { from } => self.import(from).await,
+            Operation::Cas { key, revision } => {
+                let key = format!("key-{key}");
+                let found = model.values.get(&key).copied().unwrap_or(0);
+                if found == revision {
+                    model.values.insert(key.clone(), revision + 1);
+                }
+                let value = format!("{revision}");
+                assert_eq!(memory.cas(&key, revision, &value).await, Ok(found == revision));
+                assert_eq!(sqlite.cas(&key, revision, &value).await, Ok(found == revision));
+            }
+        }
+    }
+
+    async fn enqueue(&mut self, job: usize, ids: &[u8], due: i64) {
+        let Self { memory, sqlite, model, .. } = self;
+        let (job, due) = (JOBS[job], at(self.now + due));
+        let items: Vec<_> = ids
+            .iter()
+            .map(|&number| NewItem {
+                id: id(number),
+                payload: format!("{number}"),
+                correlation: (number % 2 == 0).then(|| format!("trace-{number}")),
+            })
+            .collect();
+        let mut added = 0;
+        for item in &items {
+            let own = item.correlation.clone();
+            let seen = ItemRecord {
+                job: job.to_owned(),
+                id: item.id.clone(),
+                payload: item.payload.clone(),
+                correlation: own.clone().unwrap_or(format!("{job}/{}", item.id)),
+                state: ItemState::Pending,
+                run: 0,
+                attempt: 0,
+                due: Some(due),
+                ended: None,
+                output: None,
+                failure: None,
+                history: Vec::new(),
+            };
+            added += model.add(seen, own);
+        }
+        assert_eq!(memory.enqueue(job, items.clone(), due).await, Ok(added));
+        assert_eq!(sqlite.enqueue(job, items, due).await, Ok(added));
+    }
+
+    async fn claim(&mut self, job: usize, worker: bool, max: usize, lease: u64) {
+        let Self { memory, sqlite, model, .. } = self;
+        let now = at(self.now);
+        let (job, worker) = (JOBS[job], if worker { "ada" } else { "bob" });
+        let lease = Duration::from_secs(lease);
+        let expected = model.claim(job, worker, now, max, now + lease);
+        let first = memory.claim(job, worker, now, max, lease).await.unwrap();
+        let second = sqlite.claim(job, worker, now, max, lease).await.unwrap();
+        // How a store numbers its items, and its tokens, is its own affair.
+        let without_key =
+            |lease: &Lease| Lease { key: LeaseKey { item: 0, token: 0 }, ..lease.clone() };
+        let expected_leases: Vec<_> =
+            expected.iter().map(|(_, lease)| without_key(lease)).collect();
+        assert_eq!(first.iter().map(without_key).collect::<Vec<_>>(), expected_leases);
+        assert_eq!(second.iter().map(without_key).collect::<Vec<_>>(), expected_leases);
+        for (((at, lease), first), second) in expected.iter().zip(first).zip(second) {
+            self.given.push(((*at, lease.key.token), first.key, second.key, lease.attempt));
+        }
+    }
+
+    async fn settle(&mut self, which: Vec<(usize, End, u8)>) {
+        let Self { memory, sqlite, model, .. } = self;
+        let now = at(self.now);
+        let (mut first, mut second, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+        for (back, end, rows) in which {
+            let Some(&(held, in_memory, in_sqlite, attempt)) = self.given.iter().nth_back(back)
+            else {
+                continue;
+            };
+            let end = match end {
+                End::Succeeded => Settled::Succeeded(Some(format!("{attempt}"))),
+                End::RetryIn(wait) => Settled::RetryAt {
+                    due: at(self.now + wait),
+                    progress: (wait % 2 == 0).then(|| format!("{wait}")),
+                },
+                End::Dead(which) => Settled::Dead(failure(which)),
+                End::Skipped(which) => Settled::Skipped(which.map(failure)),
+                End::Released => Settled::Released,
+            };
+            let history: Vec<_> = (0..rows)
+                .map(|part| AttemptRecord {
+                    run: 0,
+                    attempt,
+                    started: now,
+                    duration: Duration::from_millis(u64::from(part) + 1),
+                    wait: Duration::from_millis(u64::from(part)),
+                    worker: Arc::from("ada"),
+                    step: (part == 1).then(|| "step".to_owned()),
+                    outcome: AttemptOutcome::Failed,
+                    failure: (part == 1).then(|| failure(1)),
+                })
+                .collect();
+            expected.push(model.settle(held, &end, &history, now));
+            let settlement =
+                |lease| Settlement { lease, end: end.clone(), history: history.clone() };
+            first.push(settlement(in_memory));
+            second.push(settlement(in_sqlite));
+        }
+        assert_eq!(memory.settle(first, now).await.as_ref(), Ok(&expected));
+        assert_eq!(sqlite.settle(second, now).await.as_ref(), Ok(&expected));
+    }
+
+    async fn extend(&mut self, which: &[usize], by: i64) {
+        let Self { memory, sqlite, model, .. } = self;
+        let until = at(self.now + by);
+        let leases: Vec<_> =
+            which.iter().filter_map(|&back| self.given.iter().nth_back(back).copied()).collect();
+        let mut expected = Vec::new();
+        for &(held, ..) in &leases {
+            let holds = model.holds(held);
+            if holds {
+                let due = &mut model.entries[held.0].seen.due;
+                *due = (*due).max(Some(until));
+            }
+            expected.push(holds);
+        }
+        let first = leases.iter().map(|lease| lease.1).collect();
+        let second = leases.iter().map(|lease| lease.2).collect();
+        assert_eq!(memory.extend(first, until).await.as_ref(), Ok(&expected));
+        assert_eq!(sqlite.extend(second, until).await.as_ref(), Ok(&expected));
+    }
+
+    async fn import(&mut self, from: usize) {
+        let Self { memory, sqlite, model, .. } = self;
+        let now = at(self.now);
+        let (from, to) = (JOBS[from], JOBS[1 - from]);
+        let items: Vec<_> = model
+            .entries
+            .iter()
+            .map(|entry| &entry.seen)
+            .filter(|seen| seen.job == from)
+            .map(|seen| ItemRecord { job: to.to_owned(), ..seen.clone() })
+            .collect();
+        let mut added = 0;
+        for mut item in items.clone() {
+            if !item.state.is_final() {
+                (item.state, item.due) = (ItemState::Pending, Some(now));
+            }
+            let own = item.correlation.clone();
+            added += model.add(item, Some(own));
+        }
+        assert_eq!(memory.import(items.clone(), now).await, Ok(added));
+        assert_eq!(sqlite.import(items, now).await, Ok(added));
+    }
+
+    /// What is cheap to look at: after each operation.
+    async fn compare<S: Store>(&self, store: &S) {
+        for job in JOBS {
+            assert_eq!(store.counts(job).await, Ok(self.model.counts(job)));
+            assert_eq!(store.next_due(job).await, Ok(self.model.next_due(job)));
+        }
+    }
+
+    /// All there is: at the end.
+    async fn compare_all<S: Store>(&self, store: &S, filters: &[Filter]) {
+        for Entry { seen, .. } in &self.model.entries {
+            assert_eq!(store.item(&seen.job, &seen.id).await.unwrap().as_ref(), Some(seen));
+        }
+        let everything = Filter::default().states(ItemState::ALL);
+        for filter in filters.iter().chain([&everything, &Filter::default()]) {
+            let mut listed = Vec::new();
+            let mut after = None;
+            loop {
+                let page = store.list(filter, after, 3).await.unwrap();
+                listed.extend(page.items);
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(listed, self.model.list(filter), "{filter:?}");
+            self.compare_groups(store, filter).await;
+        }
+        for (key, revision) in &self.model.values {
+            let value = format!("{}", revision - 1);
+            assert_eq!(store.get(key).await, Ok(Some((*revision, value))));
+        }
+        let keys: Vec<_> = self.model.values.keys().cloned().collect();
+        assert_eq!(store.keys("key-").await, Ok(keys));
+    }
+
+    async fn compare_groups<S: Store>(&self, store: &S, filter: &Filter) {
+        let groups = store.stats(filter).await.unwrap();
+        let sizes: Vec<_> = groups.iter().map(|group| group.count).collect();
+        assert!(sizes.is_sorted_by(|one, next| one >= next), "the largest first: {sizes:?}");
+        let mut expected = BTreeMap::<_, Vec<ItemRecord>>::new();
+        for item in self.model.list(filter) {
+            if let Some(failure) = &item.failure {
+                let like = (failure.class.clone(), failure.signature.clone());
+                expected.entry(like).or_default().push(item);
+            }
+        }
+        let found: BTreeSet<_> =
+            groups.iter().map(|group| (group.class.clone(), group.signature.clone())).collect();
+        assert_eq!(found.len(), groups.len(), "each group once");
+        assert_eq!(found, expected.keys().cloned().collect());
+        for group in groups {
+            let items = &expected[&(group.class, group.signature)];
+            assert_eq!(group.count, items.len() as u64);
+            assert_eq!(Some(group.first), items.iter().filter_map(|item| item.ended).min());
+            assert_eq!(Some(group.last), items.iter().filter_map(|item| item.ended).max());
+            assert!(items.iter().any(|item| {
+                item.id == group.example
+                    && item.failure.as_ref().is_some_and(|one| one.message == group.message)
+            }));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_stores_do_as_the_model(
+        operations in prop::collection::vec(operation(), 1..40),
+        filters in prop::collection::vec(filter(), 3),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("store.db");
+            let mut stage = Stage {
+                memory: MemoryStore::new(),
+                sqlite: SqliteStore::open(&path).unwrap(),
+                model: Model::default(),
+                now: 0,
+                given: Vec::new(),
+            };
+            for operation in operations {
+                stage.apply(operation).await;
+                stage.compare(&stage.memory).await;
+                stage.compare(&stage.sqlite).await;
+            }
+            stage.compare_all(&stage.memory, &filters).await;
+            stage.compare_all(&stage.sqlite, &filters).await;
+            // And so it is after the file was closed.
+            let again = SqliteStore::options().must_exist(true);
+            stage.sqlite = {
+                drop(std::mem::replace(&mut stage.sqlite, SqliteStore::open(folder.path().join("x")).unwrap()));
+                again.open(&path).unwrap()
+            };
+            stage.compare_all(&stage.sqlite, &filters).await;
+        });
+    }
+}

@@ -1,0 +1,198 @@
+//! Many workers on one file: threads, processes, and those that are never heard of again.
+
+#![cfg(feature = "sqlite")]
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::process::{Command, Stdio};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use retry_workflow::store::{SqliteStore, Store};
+use retry_workflow::{Counts, Lease, NewItem, Settled, Settlement, Timestamp};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn items(count: usize) -> Vec<NewItem> {
+    let new =
+        |number| NewItem { id: format!("{number}"), payload: "{}".to_owned(), correlation: None };
+    (0..count).map(new).collect()
+}
+
+fn done(lease: &Lease) -> Settlement {
+    Settlement { lease: lease.key, end: Settled::Succeeded(None), history: Vec::new() }
+}
+
+/// Claims and settles until nothing is left, and says what it got.
+async fn work(store: SqliteStore, worker: &str) -> Vec<String> {
+    let mut got = Vec::new();
+    loop {
+        let leases = store.claim("job", worker, Timestamp::now(), 7, MINUTE).await.unwrap();
+        if leases.is_empty() {
+            return got;
+        }
+        let settlements: Vec<_> = leases.iter().map(done).collect();
+        let settled = store.settle(settlements, Timestamp::now()).await.unwrap();
+        assert!(settled.iter().all(|settled| *settled), "nobody else had them");
+        got.extend(leases.into_iter().map(|lease| lease.id));
+    }
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}
+
+#[test]
+fn threads_with_stores_of_their_own_never_get_one_item_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    run(store.enqueue("job", items(2000), Timestamp::default())).unwrap();
+    let got: Vec<Vec<String>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = ["a", "b", "c", "d"]
+            .map(|worker| {
+                let path = &path;
+                scope.spawn(move || run(work(SqliteStore::open(path).unwrap(), worker)))
+            })
+            .into_iter()
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let all: Vec<_> = got.into_iter().flatten().collect();
+    assert_eq!((all.len(), all.iter().collect::<HashSet<_>>().len()), (2000, 2000));
+    assert_eq!(run(store.counts("job")).unwrap().succeeded, 2000);
+}
+
+/// Says to a test that it is to be a worker process, on this file.
+const STORE: &str = "RETRY_WORKFLOW_TEST_STORE";
+
+fn process(path: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_worker_process", "--nocapture"]).env(STORE, path);
+    command
+}
+
+#[test]
+fn a_worker_process() {
+    // Run by itself, there is nothing to do.
+    let Some(path) = std::env::var_os(STORE) else { return };
+    for id in run(work(SqliteStore::open(path).unwrap(), "process")) {
+        println!("got {id}");
+    }
+}
+
+#[test]
+fn processes_never_get_one_item_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    run(store.enqueue("job", items(2000), Timestamp::default())).unwrap();
+    let children: Vec<_> =
+        (0..4).map(|_| process(&path).stdout(Stdio::piped()).spawn().unwrap()).collect();
+    let mut all = Vec::new();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let output = String::from_utf8(output.stdout).unwrap();
+        all.extend(output.lines().filter_map(|line| line.strip_prefix("got ")).map(str::to_owned));
+    }
+    assert_eq!((all.len(), all.iter().collect::<HashSet<_>>().len()), (2000, 2000));
+    let expected = Counts { succeeded: 2000, ..Counts::default() };
+    assert_eq!(run(store.counts("job")), Ok(expected));
+}
+
+#[test]
+fn processes_that_begin_at_once_agree_on_a_new_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let spawn = || process(&path).stdout(Stdio::null()).spawn().unwrap();
+    let children: Vec<_> = (0..8).map(|_| spawn()).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    std::thread::scope(|scope| {
+        let path = folder.path().join("threads.db");
+        for worker in 0..8 {
+            let path = path.clone();
+            scope.spawn(move || {
+                let store = SqliteStore::open(path).unwrap();
+                run(store.enqueue(&format!("{worker}"), items(1), Timestamp::default())).unwrap();
+            });
+        }
+    });
+}
+
+#[test]
+fn a_killed_process_leaves_leases_that_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    run(store.enqueue("job", items(50_000), Timestamp::default())).unwrap();
+    let mut child = process(&path).stdout(Stdio::null()).spawn().unwrap();
+    // As soon as it is at work.
+    while run(store.counts("job")).unwrap().succeeded < 100 {
+        assert!(child.try_wait().unwrap().is_none(), "it is at work");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = run(store.counts("job")).unwrap();
+    assert_eq!(left.total(), 50_000);
+    // A little later, all that it left behind is claimed.
+    let later = Timestamp::now() + 2 * MINUTE;
+    let leases = run(store.claim("job", "other", later, 100_000, MINUTE)).unwrap();
+    assert_eq!(leases.len() as u64, left.unfinished());
+    assert_eq!(run(store.counts("job")).unwrap().lost, left.leased);
+}
+
+#[tokio::test]
+async fn what_was_asked_for_is_done_though_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    for number in 0..100 {
+        // Begun, and given up at once.
+        let job = format!("job-{number}");
+        let mut enqueue = pin!(store.enqueue(&job, items(10), Timestamp::default()));
+        let _pending = enqueue.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    }
+    drop(store);
+    let store = SqliteStore::open_existing(&path).unwrap();
+    for number in 0..100 {
+        assert_eq!(store.counts(&format!("job-{number}")).await.unwrap().pending, 10);
+    }
+}
+
+#[tokio::test]
+async fn another_process_reads_and_writes_while_one_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    store.enqueue("job", items(10), Timestamp::default()).await.unwrap();
+    let other = SqliteStore::open_existing(&path).unwrap();
+    let leases = store.claim("job", "w", Timestamp::default(), 5, MINUTE).await.unwrap();
+    assert_eq!(other.counts("job").await.unwrap().leased, 5);
+    let settlements = leases.iter().map(done).collect();
+    assert_eq!(other.settle(settlements, Timestamp::default()).await, Ok(vec![true; 5]));
+    assert_eq!(store.counts("job").await.unwrap().succeeded, 5);
+    drop(other);
+    assert_eq!(store.claim("job", "w", Timestamp::default(), 9, MINUTE).await.unwrap().len(), 5);
+}
+
+/// Tokio moves a stopped clock to the next timer when nothing else is to be done.
+#[tokio::test(start_paused = true)]
+async fn a_stopped_clock_stands_while_the_store_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("store.db")).unwrap();
+    let timer = tokio::spawn(tokio::time::sleep(3600 * MINUTE));
+    let begun = tokio::time::Instant::now();
+    for _ in 0..50 {
+        store.enqueue("job", items(1000), Timestamp::default()).await.unwrap();
+        store.counts("job").await.unwrap();
+    }
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    // And goes on afterwards.
+    timer.await.unwrap();
+}

@@ -1,0 +1,100 @@
+//! Ctrl-C, what ends a service, and a terminal that goes away.
+
+use std::future::pending;
+
+use tokio::sync::watch;
+
+use super::progress::Teller;
+
+/// The first signal asks for an end, the second one ends this.
+pub(super) async fn second_signal(ask: &watch::Sender<bool>, teller: &Teller) {
+    let mut signals = Signals::new();
+    let first = signals.next().await;
+    teller.println("stopping: what runs comes to its end; Ctrl-C again stops at once");
+    ask.send_replace(true);
+    // A terminal that goes away says so more than once, and nobody has asked twice.
+    while signals.next().await == Signal::Hangup && first == Signal::Hangup {}
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]
+    Hangup,
+    Other,
+}
+
+#[cfg(unix)]
+struct Signals {
+    /// From the beginning, so that none is missed between two others.
+    interrupt: Option<tokio::signal::unix::Signal>,
+    terminate: Option<tokio::signal::unix::Signal>,
+    quit: Option<tokio::signal::unix::Signal>,
+    hangup: Option<tokio::signal::unix::Signal>,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        Self {
+            interrupt: signal(SignalKind::interrupt()).ok(),
+            terminate: signal(SignalKind::terminate()).ok(),
+            quit: signal(SignalKind::quit()).ok(),
+            hangup: if outlives_its_terminal() { None } else { signal(SignalKind::hangup()).ok() },
+        }
+    }
+
+    async fn next(&mut self) -> Signal {
+        async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
+            let asked = match signal {
+                Some(signal) => signal.recv().await,
+                None => None,
+            };
+            if asked.is_none() {
+                // Nobody can ask.
+                pending::<()>().await;
+            }
+        }
+
+        tokio::select! {
+            () = one(&mut self.interrupt) => Signal::Other,
+            () = one(&mut self.terminate) => Signal::Other,
+            () = one(&mut self.quit) => Signal::Other,
+            () = one(&mut self.hangup) => Signal::Hangup,
+        }
+    }
+}
+
+/// Whether this was begun by `nohup`, or as that does it: whoever listens to a signal no longer
+/// ignores it.
+#[cfg(unix)]
+fn outlives_its_terminal() -> bool {
+    use std::io::IsTerminal as _;
+
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        // Where nothing says what is ignored: `nohup` takes the terminal away.
+        return !std::io::stderr().is_terminal();
+    };
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // The first bit is that of the first signal, which is this one.
+    ignored.is_some_and(|mask| mask & 1 == 1)
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) -> Signal {
+        if tokio::signal::ctrl_c().await.is_err() {
+            pending::<()>().await;
+        }
+        Signal::Other
+    }
+}

@@ -1,0 +1,103 @@
+//! Export and import of the library, on every store.
+
+use std::io::{self, BufReader, Read};
+
+use retry_workflow::{DeadLetters, Filter, ImportError, Imported, ItemState, MemoryStore, Store};
+
+/// A line as `export` writes it.
+fn line(id: &str) -> String {
+    format!(
+        r#"{{"job":"orders","id":"{id}","payload":"{{\"n\":1}}","correlation":"orders/{id}","state":"dead","run":1,"attempt":2,"ended":"2026-11-21T08:00:00Z","failure":{{"class":"other","message":"m {id}","chain":["inner"],"signature":"m <n>"}},"history":[{{"run":0,"attempt":1,"started":"2026-11-21T07:00:00Z","duration":{{"secs":1,"nanos":0}},"wait":{{"secs":0,"nanos":0}},"worker":"host-1","outcome":"failed","failure":{{"class":"other","message":"m {id}","signature":"m <n>"}}}}]}}"#
+    ) + "\n"
+}
+
+fn lines(count: usize) -> String {
+    (0..count).map(|id| line(&id.to_string())).collect()
+}
+
+/// What goes in comes out, and comes in but once.
+async fn goes_round(here: impl Store, there: impl Store) {
+    let (here, there) = (DeadLetters::new(here), DeadLetters::new(there));
+    let text = lines(450);
+    let imported = here.import(text.as_bytes(), None).await.unwrap();
+    assert_eq!(imported, Imported { new: 450, known: 0 });
+    let mut first = Vec::new();
+    assert_eq!(here.export(&Filter::job("orders"), &mut first).await.unwrap(), 450);
+    there.import(first.as_slice(), None).await.unwrap();
+    let again = there.import(first.as_slice(), None).await.unwrap();
+    assert_eq!(again, Imported { new: 0, known: 450 });
+    let mut second = Vec::new();
+    there.export(&Filter::default(), &mut second).await.unwrap();
+    assert_eq!(String::from_utf8(first).unwrap(), String::from_utf8(second).unwrap());
+    let item = there.show("orders", "7").await.unwrap().unwrap();
+    assert_eq!((item.state, item.run, item.history.len()), (ItemState::Dead, 1, 1));
+}
+
+#[tokio::test]
+async fn dead_letters_go_round_in_memory() {
+    goes_round(MemoryStore::new(), MemoryStore::new()).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn dead_letters_go_round_in_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |name| retry_workflow::SqliteStore::open(folder.path().join(name)).unwrap();
+    goes_round(open("here.db"), open("there.db")).await;
+    goes_round(MemoryStore::new(), open("third.db")).await;
+}
+
+#[tokio::test]
+async fn a_bad_line_is_named_and_what_came_before_it_stays() {
+    let letters = DeadLetters::new(MemoryStore::new());
+    let text = lines(250) + "\n" + &line("bad").replace("dead", "ill") + &line("never");
+    let error = letters.import(text.as_bytes(), None).await.unwrap_err();
+    assert!(matches!(
+        error,
+        ImportError::Line { line: 252, before: Imported { new: 200, .. }, .. }
+    ));
+    assert!(error.to_string().contains("unknown variant `ill`"), "{error}");
+    assert_eq!(letters.count(&Filter::default()).await.unwrap(), 200);
+    assert!(DeadLetters::<MemoryStore>::check(text.as_bytes()).is_err());
+    assert_eq!(DeadLetters::<MemoryStore>::check(lines(3).as_bytes()).unwrap(), 3);
+}
+
+#[tokio::test]
+async fn lines_that_are_no_items_are_refused() {
+    let letters = DeadLetters::new(MemoryStore::new());
+    for (text, says) in [
+        ("{", "write items as `export` does"),
+        (&line(""), "not empty"),
+        (&line("x").replace("{\\\"n\\\":1}", "{"), "`payload` is no JSON"),
+        ("[]", "line 1"),
+    ] {
+        let error = letters.import(text.as_bytes(), None).await.unwrap_err().to_string();
+        assert!(error.contains(says) && error.contains("nothing was imported"), "{error}");
+    }
+    let error = letters.import(&b"\xff\xfe\n"[..], None).await.unwrap_err().to_string();
+    assert!(error.contains("UTF-8"), "{error}");
+}
+
+#[tokio::test]
+async fn marks_blank_lines_and_line_ends_of_windows_do_no_harm() {
+    let letters = DeadLetters::new(MemoryStore::new());
+    let text = format!("\u{feff}{}\r\n\r\n{}", line("a").trim_end(), line("b").trim_end());
+    let imported = letters.import(text.as_bytes(), Some("there")).await.unwrap();
+    assert_eq!(imported.new, 2);
+    assert!(letters.show("there", "b").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_reader_that_fails_is_told_with_its_line() {
+    struct Fails;
+    impl Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("unplugged"))
+        }
+    }
+    let letters = DeadLetters::new(MemoryStore::new());
+    let text = line("a");
+    let input = BufReader::new(text.as_bytes().chain(Fails));
+    let error = letters.import(input, None).await.unwrap_err();
+    assert_eq!(error.to_string(), "line 2 cannot be read: unplugged");
+}

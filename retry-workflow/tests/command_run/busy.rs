@@ -1,0 +1,30 @@
+//! A store that another process holds for longer than anybody waits for it: some 5 seconds.
+//! The first of all, for it takes the longest.
+
+use rusqlite::Connection;
+
+use super::support::{Place, until};
+
+#[test]
+fn a_store_that_another_process_holds_ends_the_job_which_is_gone_on_with() {
+    let place = Place::with(
+        "name: job\ncommands:\n  - shell: './first.sh'\n  - shell: 'echo second >> log'\n",
+    )
+    .script(
+        "first.sh",
+        "touch begun; while [ ! -f locked ]; do sleep 0.02; done; echo first >> log",
+    );
+    let mut running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
+    until("it has begun", || place.path("begun").exists());
+    let store = Connection::open(place.path("retry-workflow.db")).unwrap();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    place.write("locked", "");
+    assert!(running.line_with("is locked: another process holds it").is_some());
+    place.ends(0, &["status"]).says("status    running");
+    store.execute_batch("ROLLBACK").unwrap();
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("what has been done is kept; go on by: retry-workflow resume job-1");
+    place.ends(0, &["resume"]).says("2 succeeded, of 2");
+    assert!(place.read("log").ends_with("first\nsecond\n"));
+}

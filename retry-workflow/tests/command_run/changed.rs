@@ -1,0 +1,108 @@
+//! Files that have changed since their jobs were begun.
+
+use super::support::Place;
+
+fn commands(commands: &[&str]) -> String {
+    format!("name: job\ncommands:\n  - {}\n", commands.join("\n  - "))
+}
+
+const FIRST: &str = "shell: 'echo 1 >> log'";
+const SECOND: &str = "shell: 'echo 2 >> log'";
+const FAILS: &str = "shell: 'exit 7'";
+const MENDED: &str = "shell: 'echo 3 >> log'";
+
+/// A job of three commands, whose third has failed.
+fn failed() -> Place {
+    let place = Place::with(&commands(&[FIRST, SECOND, FAILS]));
+    place.ends(1, &["run", "job.yml"]);
+    place
+}
+
+#[test]
+fn a_job_does_not_go_on_where_commands_that_are_done_have_changed() {
+    let new = "shell: 'echo new >> log'";
+    for (changed, says) in [
+        (&[new, FIRST, SECOND, FAILS][..], "step 1 was `echo 1 >> log` when the job began, and is"),
+        (&[SECOND, FAILS], "step 1 was `echo 1 >> log` when the job began, and is `echo 2 >> log`"),
+        (&[FIRST, new, FAILS], "step 2 was `echo 2 >> log` when the job began, and is `echo new"),
+        (&[FIRST], "step 2 was `echo 2 >> log` when the job began, and there is no such step now"),
+        (
+            &[FIRST, "{ name: two, shell: 'echo 2 >> log' }", FAILS],
+            "step 2 was called `step 2` when the job began, and is called `two` now",
+        ),
+    ] {
+        let place = failed();
+        place.write("job.yml", &commands(changed));
+        for arguments in [&["resume"][..], &["dlq", "retry", "job-1"]] {
+            let ran = place.ends(2, arguments);
+            ran.says(says).says("change it back, or begin a new job by `run FILE`");
+        }
+        assert_eq!(place.read("log"), "1\n2\n", "{changed:?}");
+        place.write("job.yml", &commands(&[FIRST, SECOND, MENDED]));
+        place.ends(0, &["resume"]);
+        assert_eq!(place.read("log"), "1\n2\n3\n");
+    }
+}
+
+#[test]
+fn what_has_failed_and_what_comes_later_may_change() {
+    let place = failed();
+    let retried = "{ shell: 'echo 2 >> log', retry_config: { attempts: 9 }, timeout: 9m }";
+    let cause = "shell: 'echo cause >> log'";
+    place.write("job.yml", &format!("\n\n{}", commands(&[FIRST, retried, cause, FAILS])));
+    place.ends(1, &["resume"]).says("`step 4` failed");
+    place.write("job.yml", &commands(&[FIRST, retried, cause, MENDED, SECOND]));
+    place.ends(0, &["resume"]);
+    assert_eq!(place.read("log"), "1\n2\ncause\n3\n2\n");
+}
+
+#[test]
+fn a_reduce_is_gone_on_with_as_it_was() {
+    let workflow = |reduce: &str| {
+        format!(
+            "name: job\nmap: {{ input: items.json, agent_template: [shell: 'true'] }}\nreduce:\n{reduce}"
+        )
+    };
+    let first = "  - shell: 'echo ${map.total} >> log'\n";
+    let fails = "  - shell: 'exit 7'\n";
+    let place = Place::with(&workflow(&format!("{first}{fails}"))).items(&["a", "b"]);
+    place.ends(1, &["run", "job.yml"]);
+    place.write("job.yml", &workflow(&format!("  - shell: 'true'\n{first}{fails}")));
+    place.ends(2, &["resume"]).says("of reduce, step 1 was `echo \"${map.total}\" >> log`");
+    place.write("job.yml", &workflow(&format!("{first}  - shell: 'echo end >> log'\n")));
+    place.ends(0, &["resume"]);
+    assert_eq!(place.read("log"), "2\nend\n");
+}
+
+#[test]
+fn steps_of_one_name_are_told_apart_whatever_they_are_called() {
+    let named =
+        |name: &str, text: &str| format!("{{ name: '{name}', shell: 'echo {text} >> log' }}");
+    for names in [["x", "x", "1 x"], ["1 x", "x", "x"], ["2 x", "x", "x"], ["x", "x", "2 x"]] {
+        let [a, b, c] = names.map(|name| named(name, "it"));
+        let unnamed = "shell: 'echo it >> log'";
+        let place = Place::with(&commands(&[&a, &b, &c, &named("step 5", "it"), unnamed]));
+        place.ends(0, &["check", "job.yml"]);
+        place.ends(0, &["run", "job.yml"]).says("5 succeeded, of 5");
+        assert_eq!(place.read("log").lines().count(), 5, "{names:?}");
+    }
+}
+
+#[test]
+fn steps_that_get_a_namesake_later_stay_what_they_are() {
+    let one = "{ name: x, shell: 'echo 1 >> log' }";
+    let place = Place::with(&commands(&[one, FAILS]));
+    place.ends(1, &["run", "job.yml"]);
+    place.write("job.yml", &commands(&[one, MENDED, one]));
+    place.ends(0, &["resume"]);
+    assert_eq!(place.read("log"), "1\n3\n1\n");
+}
+
+#[test]
+fn a_job_of_commands_knows_how_many_there_are() {
+    let place = Place::with(&commands(&[FIRST, FAILS, SECOND, MENDED]));
+    place.ends(1, &["run", "job.yml"]).says("1 of 4 items (25 %), 1 dead letter\n");
+    let status = place.ends(0, &["status"]);
+    status.says("items     4: 1 succeeded, 1 dead letter").says(" 25 %");
+    assert_eq!(place.object(&["status"])["commands"], 4);
+}

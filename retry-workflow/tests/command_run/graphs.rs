@@ -1,0 +1,48 @@
+//! Tasks that fail, and what depends on them.
+
+use super::support::Place;
+
+const GRAPH: &str = "\
+name: site
+mode: graph
+tasks:
+  fetch: { shell: './task.sh fetch', max_retries: 2, retry_delay: 0.01 }
+  render: { shell: './task.sh render', depends_on: [fetch] }
+  upload: { shell: './task.sh upload', depends_on: render }
+  notify: { shell: './task.sh notify' }
+  archive: { shell: './task.sh archive', depends_on: [notify] }
+";
+
+fn place() -> Place {
+    Place::with(GRAPH).script(
+        "task.sh",
+        "echo $1 >> log; [ $1 != fetch ] || [ -f mended ] || { echo 'no route' >&2; exit 1; }",
+    )
+}
+
+#[test]
+fn what_depends_on_a_failure_is_skipped_and_names_it_and_the_rest_goes_on() {
+    let place = place();
+    let ran = place.ends(3, &["run", "job.yml"]);
+    ran.says("2 succeeded, 1 dead letter, 2 skipped, of 5");
+    assert_eq!(place.sorted("log"), ["archive", "fetch", "fetch", "fetch", "notify"]);
+    assert_eq!(place.waits("fetch"), [10, 20, 0]);
+    for (task, why) in [
+        ("render", "`fetch` failed, and `render` needs it"),
+        ("upload", "`fetch` failed, and `upload` needs it through `render`"),
+    ] {
+        let shown = place.ends(0, &["dlq", "show", "site-1", task]);
+        shown.says("state        skipped").says(why);
+    }
+}
+
+#[test]
+fn what_was_skipped_runs_when_its_culprit_has_been_mended() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    place.write("mended", "");
+    place.ends(0, &["dlq", "retry", "site-1"]).says("5 succeeded, of 5");
+    let log = place.sorted("log");
+    assert_eq!(log.iter().filter(|task| *task == "notify").count(), 1);
+    assert!(log.contains(&"upload".to_owned()));
+}

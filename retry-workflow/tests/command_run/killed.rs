@@ -1,0 +1,114 @@
+//! A job whose process is killed, and jobs that several processes work on.
+
+use super::support::{Place, until};
+
+const MAP: &str = "\
+name: job
+map:
+  input: items.json
+  max_parallel: 2
+  agent_template:
+    - shell: './work.sh ${item.id}'
+reduce:
+  - shell: 'echo one >> reduced'
+  - shell: './second.sh'
+";
+
+fn place(work: &str) -> Place {
+    let ids: Vec<_> = (0..12).map(|id| format!("item-{id}")).collect();
+    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+    Place::with(MAP).items(&ids).script("work.sh", work).script("second.sh", "echo two >> reduced")
+}
+
+#[test]
+fn a_killed_job_goes_on_with_what_had_not_ended() {
+    let place = place("echo $1 >> begun; sleep 0.05; echo $1 >> ended");
+    let running = place.spawn(&["run", "job.yml", "--lease", "300ms"]);
+    until("some have ended", || place.read("ended").lines().count() >= 4);
+    running.signal("KILL");
+    assert_eq!(running.ended().code, None);
+    let status = place.ends(0, &["status"]);
+    status.says("leases    ").says(" with a worker until ");
+    status.says("status    running since ").says("(if no process works on it)");
+    let ran = place.ends(0, &["resume"]);
+    ran.says("12 succeeded, of 12").says("lost with their worker");
+    let ended = place.sorted("ended");
+    let once: std::collections::BTreeSet<_> = ended.iter().collect();
+    assert_eq!(once.len(), 12);
+    // What had ended and was not written down yet when the kill came is run again, too.
+    for id in once {
+        let shown = place.object(&["dlq", "show", "job-1", id]);
+        let history = shown["history"].as_array().unwrap();
+        let lost = history.iter().filter(|attempt| attempt["outcome"] == "lost").count();
+        let runs = ended.iter().filter(|other| *other == id).count();
+        assert!(runs <= 1 + lost, "only what was lost is run again: {id}, {ended:?}");
+    }
+    assert_eq!(place.read("reduced"), "one\ntwo\n");
+}
+
+/// Kills the job from within, as soon as the test has said who it is.
+const KILLS: &str = "while [ ! -f pid ]; do sleep 0.01; done; [ -f mended ] || kill -9 $(cat pid)";
+
+#[test]
+fn a_job_that_is_killed_as_its_reduce_begins_runs_it_later() {
+    let place = place("echo $1 >> log").script("second.sh", "echo two >> reduced");
+    let workflow = place
+        .read("job.yml")
+        .replace("echo one >> reduced", &format!("{KILLS}; echo one >> reduced"));
+    place.write("job.yml", &workflow);
+    let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
+    place.write("pid", &running.id().to_string());
+    assert_eq!(running.ended().code, None);
+    place.write("mended", "");
+    place.write("reduced", "");
+    place.ends(0, &["resume"]).says("12 succeeded, of 12");
+    assert_eq!(place.read("log").lines().count(), 12);
+    assert!(place.read("reduced").ends_with("one\ntwo\n"));
+}
+
+#[test]
+fn a_job_that_is_killed_in_the_midst_of_its_reduce_repeats_no_step_that_has_ended() {
+    let place =
+        place("echo $1 >> log").script("second.sh", &format!("{KILLS}\necho two >> reduced"));
+    let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
+    place.write("pid", &running.id().to_string());
+    assert_eq!(running.ended().code, None);
+    place.write("mended", "");
+    place.ends(0, &["resume"]);
+    assert_eq!(place.read("reduced").matches("one").count(), 1);
+    assert!(place.read("reduced").contains("two"));
+    assert_eq!(place.read("log").lines().count(), 12);
+    let again = place.ends(0, &["resume", "job-1/reduce-1"]);
+    again.says("job-1 has ended: there is nothing to go on with");
+}
+
+#[test]
+fn two_processes_may_go_on_with_a_job_and_each_item_is_run_once() {
+    let place = place("echo $1 >> log; sleep 0.05");
+    let running = place.spawn(&["run", "job.yml"]);
+    until("some have begun", || place.read("log").lines().count() >= 2);
+    running.signal("INT");
+    assert_eq!(running.ended().code, Some(1));
+    let both = [place.spawn(&["resume"]), place.spawn(&["resume"])];
+    for running in both {
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.says("12 succeeded, of 12");
+    }
+    assert_eq!(place.read("log").lines().count(), 12);
+    assert_eq!(place.read("reduced"), "one\ntwo\n");
+}
+
+#[test]
+fn a_second_process_may_join_while_the_first_one_works() {
+    let place = place("echo $1 >> log; sleep 0.05");
+    let first = place.spawn(&["run", "job.yml"]);
+    until("some have begun", || place.read("log").lines().count() >= 2);
+    let second = place.spawn(&["resume"]);
+    for running in [first, second] {
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+    }
+    assert_eq!(place.read("log").lines().count(), 12);
+    assert_eq!(place.read("reduced"), "one\ntwo\n");
+}

@@ -1,0 +1,203 @@
+//! From dead letters to a job that has ended well: look, mend, `dlq retry`.
+
+use std::time::{Duration, Instant};
+
+use super::support::{Place, until};
+
+/// An import of five customers, of whom three cannot be imported until something is mended.
+fn place() -> Place {
+    Place::with(
+        "name: import\nmap:\n  input: items.json\n  agent_template:\n    - shell: './import.sh ${item.id}'\nreduce:\n  - shell: 'echo ${map.successful} ${map.failed} >> summary'\n",
+    )
+    .items(&["ada-1", "ada-2", "bob-1", "eve-1", "eve-2"])
+    .script(
+        "import.sh",
+        "echo $1 >> log\n[ -f mended ] && exit\ncase $1 in ada*) echo \"order 471${1#ada-} has no customer\" >&2; exit 1;; bob*) echo 'read timed out' >&2; exit 1;; esac",
+    )
+}
+
+#[test]
+fn the_cause_is_found_mended_and_the_rest_is_imported_and_reduced() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]).says("2 succeeded, 3 dead letters, of 5");
+    let stats = place.ends(0, &["dlq", "stats"]);
+    stats.says("order <n> has no customer").says("3 dead letters in 2 groups");
+    place.write("mended", "");
+    let ran = place.ends(0, &["dlq", "retry", "import-1"]);
+    ran.says("3 dead letters taken back")
+        .says("job import-1: finished\n  items     5 succeeded, of 5");
+    assert_eq!(place.read("summary"), "2 3\n5 0\n", "reduced again");
+    assert_eq!(place.read("log").lines().count(), 8);
+    let shown = place.ends(0, &["dlq", "show", "import-1", "ada-1"]);
+    shown
+        .says("succeeded, run 1, attempt 1")
+        .says("\nrun 0\n   1. failed")
+        .says("\nrun 1\n   1. succeeded");
+    place.ends(0, &["dlq", "list"]).says("no dead letters");
+    place.ends(0, &["resume", "import-1"]).says("has ended");
+}
+
+#[test]
+fn only_those_that_are_meant_are_taken_back() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    place.write("mended", "");
+    let groups = place.objects(&["dlq", "stats"]);
+    let group = groups.iter().find(|group| group["count"] == 2).unwrap();
+    let id = group["id"].as_str().unwrap();
+    place.ends(3, &["dlq", "retry", "--item", "bob-1"]).says("1 dead letter taken");
+    let of_it = ["dlq", "retry", "--signature", &id[..4], "--max", "1"];
+    place.ends(3, &of_it).says("1 dead letter taken back").says("4 succeeded, 1 dead letter, of 5");
+    place.ends(0, &of_it).says("5 succeeded, of 5");
+    assert_eq!(place.read("summary"), "2 3\n3 2\n4 1\n5 0\n");
+}
+
+#[test]
+fn no_more_are_begun_in_a_second_than_were_asked_for() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    place.write("mended", "");
+    let begun = Instant::now();
+    place.ends(0, &["dlq", "retry", "--all", "--rate", "5/s"]).says("at 5/s");
+    assert!(begun.elapsed() >= Duration::from_millis(400), "the last one is due after 400 ms");
+}
+
+#[test]
+fn those_that_are_taken_back_for_later_wait_for_resume() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    place.write("mended", "");
+    let ran = place.ends(0, &["dlq", "retry", "--all", "--later"]);
+    ran.says("a worker goes on with them; if none runs: retry-workflow resume");
+    assert_eq!(place.read("log").lines().count(), 5);
+    place.ends(0, &["status"]).says("3 waiting").says("resume    retry-workflow resume import-1");
+    place.ends(0, &["resume"]).says("5 succeeded, of 5");
+    assert_eq!(place.read("summary"), "2 3\n5 0\n");
+}
+
+#[test]
+fn a_process_that_works_takes_up_what_another_one_has_taken_back() {
+    let place = place().script(
+        "import.sh",
+        "echo $1 >> log\ncase $1 in ada*) [ -f mended ] || exit 1;; eve-2) while [ ! -f go ]; do sleep 0.02; done;; esac",
+    );
+    let running = place.spawn(&["run", "job.yml"]);
+    until("two are dead", || place.objects(&["jobs"]).iter().any(|job| job["counts"]["dead"] == 2));
+    place.write("mended", "");
+    place.ends(0, &["dlq", "retry", "--all", "--later"]).says("2 dead letters taken back");
+    until("they are imported", || place.read("log").lines().count() == 7);
+    place.write("go", "");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(place.read("summary"), "5 0\n");
+}
+
+#[test]
+fn what_keeps_them_from_being_run_is_said_before_they_are_taken_back() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    let workflow = place.read("job.yml");
+    place.write("job.yml", &workflow.replace("map:", "mapp:"));
+    place.ends(2, &["dlq", "retry", "--all"]).says("job.yml:2:1");
+    std::fs::remove_file(place.path("job.yml")).unwrap();
+    place.ends(2, &["dlq", "retry", "--all"]).says("there is no such file");
+    place.write("job.yml", "name: import\ncommands: [{ shell: 'true' }]\n");
+    place.ends(2, &["dlq", "retry", "--all"]).says("was begun in mode mapreduce");
+    let letters = place.objects(&["dlq", "list"]);
+    assert_eq!(letters.len(), 4, "three, and the place of the next ones");
+}
+
+#[test]
+fn a_reduce_that_failed_is_taken_back_as_part_of_its_job() {
+    let place = place();
+    let workflow = place.read("job.yml").replace("echo ${map", "[ -f mended ] && echo ${map");
+    place.write("job.yml", &workflow);
+    place.ends(1, &["run", "job.yml"]);
+    place.write("mended", "");
+    place.ends(3, &["dlq", "retry", "import-1/reduce-1"]).says("job import-1: finished");
+    assert_eq!(place.read("summary"), "2 3\n");
+}
+
+/// The dead letters of the first job as those of another one, which has no file.
+fn imported(place: &Place) {
+    place.ends(0, &["dlq", "export", "import-1", "-o", "letters.jsonl"]);
+    let import = place.ends(0, &["dlq", "import", "letters.jsonl", "--job", "again"]);
+    import.says("3 items imported");
+}
+
+#[test]
+fn imported_letters_are_a_job_that_needs_its_file() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    imported(&place);
+    place.write("mended", "");
+    let jobs = place.objects(&["jobs"]);
+    let job = jobs.iter().find(|job| job["id"] == "again").unwrap();
+    assert_eq!((&job["status"], &job["counts"]["dead"]), (&"finished".into(), &3.into()));
+    place.ends(2, &["dlq", "retry", "again"]).says("name the file by --file FILE");
+    assert_eq!(place.read("log").lines().count(), 5);
+    let ran = place.ends(0, &["dlq", "retry", "again", "--file", "job.yml"]);
+    ran.says("3 dead letters taken back").says("job again: finished").says("3 succeeded, of 3");
+    assert_eq!(place.read("log").lines().count(), 8);
+    assert!(place.read("summary").ends_with("3 0\n"));
+}
+
+#[test]
+fn an_imported_job_is_resumed_with_its_file() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    imported(&place);
+    place.write("mended", "");
+    place.ends(0, &["dlq", "retry", "again", "--later"]).says("3 dead letters taken back");
+    place.ends(2, &["resume", "again"]).says("name the file by --file FILE");
+    place.ends(0, &["resume", "again", "--file", "job.yml"]).says("3 succeeded, of 3");
+    place.ends(0, &["resume", "again"]).says("has ended");
+}
+
+#[test]
+fn a_job_without_a_file_does_not_keep_all_others_from_being_taken_back() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    imported(&place);
+    place.write("mended", "");
+    let dry = place.ends(0, &["dlq", "retry", "--all", "--dry-run"]);
+    dry.says("3 dead letters would be taken back").says("left out: the job `again` was not made");
+    let dry = place.object(&["dlq", "retry", "--class", "other", "--dry-run", "--max", "2"]);
+    assert_eq!((&dry["retried"], &dry["left_out"][0]), (&2.into(), &"again".into()));
+    let ran = place.ends(0, &["dlq", "retry", "--all"]);
+    ran.says("left out: the job `again` was not made of a workflow file");
+    ran.says("3 dead letters taken back").says("job import-1: finished\n  items     5 succeeded");
+    let left = place.ends(2, &["dlq", "retry", "--all"]);
+    left.says("the job `again` was not made of a workflow file");
+    place.ends(0, &["dlq", "stats", "again"]).says("3 dead letters in 2 groups");
+    place.ends(0, &["dlq", "retry", "--all", "--file", "job.yml"]).says("job again: finished");
+}
+
+#[test]
+fn the_rate_and_the_bound_hold_for_all_jobs_that_are_taken_back() {
+    let place = place();
+    place.ends(3, &["run", "job.yml"]);
+    place.ends(3, &["run", "job.yml"]);
+    imported(&place);
+    place.write("mended", "");
+    let begun = Instant::now();
+    let ran = place.ends(3, &["dlq", "retry", "--all", "--max", "4", "--rate", "5/s"]);
+    ran.says("4 dead letters taken back at 5/s").says("job import-2: finished");
+    assert!(begun.elapsed() >= Duration::from_millis(600), "the last one is due after 600 ms");
+    assert_eq!(place.read("log").lines().count(), 14);
+}
+
+#[test]
+fn a_file_whose_job_has_not_ended_is_run_anew_with_a_hint() {
+    let place = Place::with("name: job\ncommands:\n  - shell: 'echo x >> log; [ -f mended ]'\n");
+    let first = place.ends(1, &["run", "job.yml"]);
+    assert!(!first.err.contains("has not ended"), "{first:#?}");
+    place.write("mended", "");
+    let second = place.ends(0, &["run", "job.yml"]);
+    assert!(second.err.contains("job-1 of this file has not ended, and this is another job"));
+    assert!(second.err.contains("retry-workflow resume job-1"), "{second:#?}");
+    second.says("job job-2: finished");
+    place.ends(0, &["resume"]).says("job job-1: finished");
+    let third = place.ends(0, &["run", "job.yml"]);
+    assert!(!third.err.contains("has not ended"), "{third:#?}");
+}

@@ -1,0 +1,149 @@
+//! Ctrl-C and what ends a service: once, and twice.
+
+use std::time::{Duration, Instant};
+
+use super::support::{Place, until};
+
+/// A map over six items, two at a time; each takes a moment.
+fn place(work: &str) -> Place {
+    Place::with(
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 2\n  agent_template:\n    - shell: './work.sh ${item.id}'\nreduce:\n  - shell: 'echo ${map.successful} >> reduced'\n",
+    )
+    .items(&["a", "b", "c", "d", "e", "f"])
+    .script("work.sh", work)
+}
+
+#[track_caller]
+fn stops_and_goes_on(signal: &str) {
+    let place = place("echo \"begin $1\" >> log; sleep 0.3; echo \"end $1\" >> log");
+    let running = place.spawn(&["run", "job.yml"]);
+    until("two have begun", || place.read("log").lines().count() == 2);
+    running.signal(signal);
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("stopping: what runs comes to its end; Ctrl-C again stops at once");
+    ran.says("job job-1: stopped: it was asked to").says("2 succeeded, 4 to do, of 6");
+    ran.says("go on by: retry-workflow resume job-1");
+    assert_eq!(place.sorted("log").len(), 4, "what had begun has ended");
+    assert_eq!(place.read("reduced"), "");
+    let status = place.ends(0, &["status"]);
+    status.says("next      an item can be worked on now").says("resume    retry-workflow resume");
+    place.ends(0, &["resume"]).says("6 succeeded, of 6");
+    let begun = place.sorted("log").iter().filter(|line| line.starts_with("begin")).count();
+    assert_eq!(begun, 6, "none is run twice");
+    assert_eq!(place.read("reduced"), "6\n");
+}
+
+#[test]
+fn an_interrupted_job_lets_running_items_end_and_is_gone_on_with() {
+    stops_and_goes_on("INT");
+}
+
+#[test]
+fn a_terminated_job_does_the_same() {
+    stops_and_goes_on("TERM");
+}
+
+#[test]
+fn a_job_whose_terminal_goes_away_or_is_to_quit_does_the_same() {
+    stops_and_goes_on("QUIT");
+    // A suite that was begun by `nohup` hands that on.
+    if ignored(std::process::id()) & 1 == 0 {
+        stops_and_goes_on("HUP");
+    }
+}
+
+/// The signals that a process ignores: a bit for each.
+fn ignored(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_job_that_was_begun_by_nohup_outlives_its_terminal() {
+    let place = place("echo $1 >> log; sleep 0.1");
+    let name = env!("CARGO_BIN_EXE_retry-workflow");
+    let line = format!("trap '' HUP; exec '{name}' run job.yml");
+    let child = std::process::Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(place.path("."))
+        .env_remove("RETRY_WORKFLOW_STORE")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("two have begun", || place.read("log").lines().count() >= 2);
+    let id = child.id().to_string();
+    assert!(
+        std::process::Command::new("kill").args(["-s", "HUP", &id]).status().unwrap().success()
+    );
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(place.read("log").lines().count(), 6);
+}
+
+#[test]
+fn a_terminal_that_goes_away_twice_has_asked_once() {
+    if ignored(std::process::id()) & 1 == 1 {
+        return;
+    }
+    let place = place("echo \"begin $1\" >> log; sleep 0.4; echo \"end $1\" >> log");
+    let mut running = place.spawn(&["run", "job.yml"]);
+    until("two have begun", || place.read("log").lines().count() == 2);
+    running.signal("HUP");
+    assert!(running.line_with("stopping: ").is_some());
+    running.signal("HUP");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("go on by: retry-workflow resume job-1");
+    assert_eq!(place.sorted("log").len(), 4, "what had begun has ended");
+}
+
+#[test]
+fn a_second_signal_ends_commands_and_all_that_they_have_started() {
+    let place = place("while :; do echo x >> beats; sleep 0.02; done & wait");
+    let mut running = place.spawn(&["run", "job.yml"]);
+    until("they run", || place.read("beats").len() > 4);
+    let begun = Instant::now();
+    running.signal("INT");
+    assert!(running.line_with("Ctrl-C again stops at once").is_some());
+    running.signal("TERM");
+    let ran = running.ended();
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("stopped at once; what was running begins anew by: retry-workflow resume job-1");
+    let beats = place.read("beats").len();
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(place.read("beats").len(), beats, "they are gone");
+    let status = place.object(&["status"]);
+    assert_eq!((&status["counts"]["leased"], &status["counts"]["pending"]), (&0.into(), &6.into()));
+}
+
+#[test]
+fn a_job_that_only_waits_stops_at_once() {
+    let place = Place::with(
+        "name: job\ncommands:\n  - shell: 'echo x >> log; false'\n    retry_config: { attempts: 3, backoff: fixed, initial_delay: 10m, max_delay: 10m }\n",
+    );
+    let mut running = place.spawn(&["run", "job.yml"]);
+    assert!(running.line_with(", waiting for 9m 5").is_some());
+    place.ends(0, &["status"]).says("next      nothing until ").says("Z, in 9m 5");
+    running.signal("INT");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_eq!(place.read("log"), "x\n");
+}
+
+#[test]
+fn a_job_that_is_stopped_between_its_items_and_its_reduce_goes_on_with_that() {
+    let place = place("echo $1 >> log; sleep 0.2");
+    let running = place.spawn(&["run", "job.yml", "--max-parallel", "6"]);
+    until("all have begun", || place.read("log").lines().count() == 6);
+    running.signal("INT");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_eq!(place.read("reduced"), "");
+    place.ends(0, &["resume"]);
+    assert_eq!((place.read("log").lines().count(), place.read("reduced")), (6, "6\n".to_owned()));
+}

@@ -1,0 +1,128 @@
+//! What comes after a command has failed; agents; time limits.
+
+use std::time::{Duration, Instant};
+
+use super::support::Place;
+
+/// A command that fails, with this below it; then one that writes down what it is given.
+fn then(on_failure: &str) -> Place {
+    let workflow = format!(
+        "name: job\ncommands:\n  - shell: 'echo out; echo no luck >&2; exit 7'\n{on_failure}\n  - shell: 'echo \"[$(printf %s ${{last.output}})]\" > second'\n"
+    );
+    Place::with(&workflow)
+}
+
+#[test]
+fn a_failure_ends_the_job_unless_it_says_otherwise() {
+    for stop in ["", "    on_failure: stop", "    retry_config: { attempts: 1, on_failure: stop }"]
+    {
+        let place = then(stop);
+        let ran = place.ends(1, &["run", "job.yml"]);
+        ran.says("job job-1: stopped: `step 1` failed: exit status 7: no luck");
+        ran.says("go on by: retry-workflow resume job-1");
+        assert_eq!(place.read("second"), "", "{stop}");
+    }
+}
+
+#[test]
+fn the_job_goes_on_after_a_failure_that_is_left_as_it_is() {
+    for go_on in
+        ["    on_failure: continue", "    retry_config: { attempts: 1, on_failure: continue }"]
+    {
+        let place = then(go_on);
+        place.ends(0, &["run", "job.yml"]);
+        assert_eq!(place.read("second"), "[]\n", "{go_on}");
+    }
+}
+
+#[test]
+fn a_fallback_takes_the_place_of_the_command() {
+    let own = "    on_failure: { fallback: { command: 'echo saved' } }";
+    let beside =
+        "    retry_config: { attempts: 1, on_failure: { fallback: { command: 'echo saved' } } }";
+    for fallback in [own, beside] {
+        let place = then(fallback);
+        place.ends(0, &["run", "job.yml"]);
+        assert_eq!(place.read("second"), "[saved]\n", "{fallback}");
+    }
+    let place = then("    on_failure: { fallback: { command: 'echo worse >&2; exit 9' } }");
+    let ran = place.ends(1, &["run", "job.yml"]);
+    ran.says("exit status 9: worse: exit status 7: no luck");
+}
+
+#[test]
+fn steps_that_handle_a_failure_are_told_of_it_and_the_job_ends() {
+    let place = then(
+        "    on_failure:\n      - shell: 'echo ${error} >> handled'\n        retry_config: { attempts: 2 }\n      - shell: 'echo again >> handled'",
+    );
+    place.ends(1, &["run", "job.yml"]);
+    assert_eq!(place.read("handled"), "exit status 7: no luck\nagain\n");
+    assert_eq!(place.read("second"), "");
+    place.ends(0, &["explain", "job.yml"]).says("commands, step 1, on_failure, step 1\n2 attempts");
+}
+
+#[test]
+fn a_job_of_commands_goes_on_with_the_one_that_failed() {
+    let place = Place::with(
+        "name: nightly report\ncommands:\n  - shell: 'echo 1 >> log'\n  - shell: 'echo 2 >> log; [ -f mended ]'\n  - shell: 'echo 3 >> log'\n",
+    );
+    let ran = place.ends(1, &["run", "job.yml"]);
+    ran.says("go on by: retry-workflow resume 'nightly report-1'");
+    place.write("mended", "");
+    place.ends(0, &["resume", "nightly report-1"]);
+    assert_eq!(place.read("log"), "1\n2\n2\n3\n");
+    let again = place.ends(0, &["resume", "nightly report-1"]);
+    again.says("has ended: there is nothing to go on with");
+    assert_eq!(place.read("log").lines().count(), 4);
+}
+
+#[test]
+fn prompts_go_to_the_agent_on_the_path() {
+    let place = Place::with("name: job\ncommands:\n  - claude: 'fix it; $HOME `id`'\n")
+        .script("bin/claude", "printf '%s\\n' \"$@\" >> asked");
+    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
+    let ran = place.command(&["run", "job.yml"]).env("PATH", path).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert_eq!(place.read("asked"), "-p\nfix it; $HOME `id`\n");
+}
+
+#[test]
+fn another_agent_may_be_named_with_its_arguments() {
+    let place = Place::with(
+        "name: job\nagent: { program: ./helper.sh, args: [--model, small] }\nmap:\n  input: items.json\n  agent_template:\n    - claude: 'look at ${item.id}'\n    - shell: 'echo ${last.output} >> log'\n",
+    )
+    .items(&["it's"])
+    .script("helper.sh", "printf '%s|' \"$@\"");
+    place.ends(0, &["run", "job.yml"]);
+    assert_eq!(place.read("log"), "--model|small|look at it's|\n");
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_told_with_what_to_do() {
+    let place =
+        Place::with("name: job\nagent: { program: no-such-agent }\ncommands:\n  - claude: x\n");
+    place.ends(1, &["run", "job.yml"]).says("cannot start `no-such-agent`").says("agent");
+}
+
+#[test]
+fn a_time_limit_holds_for_each_attempt() {
+    let place = Place::with(
+        "name: job\ncommands:\n  - shell: 'echo x >> log; exec sleep 9'\n    timeout: 50ms\n    retry_config: { attempts: 2, initial_delay: 5ms, retry_on: [timeout] }\n",
+    );
+    place.ends(1, &["run", "job.yml"]).says("timed out after 50ms").says("attempts  2");
+    assert_eq!(place.read("log"), "x\nx\n");
+}
+
+#[test]
+fn a_time_limit_ends_all_that_the_command_has_started() {
+    let place =
+        Place::with("name: job\ncommands:\n  - shell: './work.sh & wait'\n    timeout: 300ms\n")
+            .script("work.sh", "while :; do echo x >> beats; sleep 0.02; done");
+    let begun = Instant::now();
+    let ran = place.ends(1, &["run", "job.yml"]);
+    ran.says("timed out after 300ms");
+    assert!(begun.elapsed() < Duration::from_secs(6));
+    let beats = place.read("beats").len();
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(place.read("beats").len(), beats, "it is gone");
+}

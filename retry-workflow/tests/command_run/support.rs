@@ -1,0 +1,220 @@
+//! [`Place`]: a folder with a workflow file, its scripts, and the command.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A folder that is gone after the test.
+pub(crate) struct Place(tempfile::TempDir);
+
+/// What the command has said.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// A folder with `job.yml`.
+    pub(crate) fn with(workflow: &str) -> Self {
+        Self::new().file("job.yml", workflow)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn file(self, name: &str, text: &str) -> Self {
+        self.write(name, text);
+        self
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// A program of the shell.
+    pub(crate) fn script(self, name: &str, body: &str) -> Self {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    /// `items.json` with items of these ids.
+    pub(crate) fn items(self, ids: &[&str]) -> Self {
+        let items: Vec<_> = ids.iter().map(|id| serde_json::json!({ "id": id })).collect();
+        let text = serde_json::json!(items).to_string();
+        self.file("items.json", &text)
+    }
+
+    /// What scripts have left; empty if there is none.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// The lines of that, in order.
+    pub(crate) fn sorted(&self, name: &str) -> Vec<String> {
+        let mut lines: Vec<_> = self.read(name).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_retry-workflow"));
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_remove("RETRY_WORKFLOW_STORE")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Running {
+        Running(Some(self.command(arguments).spawn().unwrap()))
+    }
+
+    pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.command(arguments).output().unwrap())
+    }
+
+    /// The same, where this exit code is expected.
+    #[track_caller]
+    pub(crate) fn ends(&self, code: i32, arguments: &[&str]) -> Ran {
+        let ran = self.ran(arguments);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:#?}");
+        ran
+    }
+
+    /// What it writes with `--json`: an object a line.
+    #[track_caller]
+    pub(crate) fn objects(&self, arguments: &[&str]) -> Vec<Value> {
+        let ran = self.ran(&[arguments, &["--json"]].concat());
+        ran.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{ran:#?}")))
+            .collect()
+    }
+
+    /// The one object of these.
+    #[track_caller]
+    pub(crate) fn object(&self, arguments: &[&str]) -> Value {
+        let mut objects = self.objects(arguments);
+        assert_eq!(objects.len(), 1, "{objects:#?}");
+        objects.remove(0)
+    }
+
+    /// The waits after each attempt of an item that has failed, in milliseconds.
+    pub(crate) fn waits(&self, item: &str) -> Vec<u64> {
+        let object = self.object(&["dlq", "show", item]);
+        let history = object["history"].as_array().unwrap();
+        let millis = |wait: &Value| {
+            wait["secs"].as_u64().unwrap() * 1_000 + wait["nanos"].as_u64().unwrap() / 1_000_000
+        };
+        history.iter().map(|attempt| millis(&attempt["wait"])).collect()
+    }
+}
+
+impl Ran {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn says(&self, text: &str) -> &Self {
+        let said = format!("{}{}", self.out, self.err);
+        assert!(said.contains(text), "{text:?} is not in {self:#?}");
+        self
+    }
+}
+
+/// The command while it runs; killed if a test gives up.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// The next line of standard error in which this stands; the command is killed if there is
+    /// none in time.
+    pub(crate) fn line_with(&mut self, text: &str) -> Option<String> {
+        let found = Arc::new(AtomicBool::new(false));
+        let (id, is_found) = (self.id().to_string(), Arc::clone(&found));
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(10));
+            if !is_found.load(Ordering::Relaxed) {
+                let _ = Command::new("kill").args(["-s", "KILL", &id]).status();
+            }
+        });
+        let line = self.read_line_with(text);
+        found.store(true, Ordering::Relaxed);
+        line
+    }
+
+    fn read_line_with(&mut self, text: &str) -> Option<String> {
+        let err = self.0.as_mut().unwrap().stderr.as_mut().unwrap();
+        // Byte by byte: what follows is for others to read.
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while err.read(&mut byte).unwrap() > 0 {
+            if byte != *b"\n" {
+                line.push(byte[0]);
+                continue;
+            }
+            let whole = String::from_utf8(std::mem::take(&mut line)).unwrap();
+            if whole.contains(text) {
+                return Some(whole);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn ended(mut self) -> Ran {
+        Ran::of(self.0.take().unwrap().wait_with_output().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Waits until that is so.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(15), "{what}: not in time");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -6,7 +6,7 @@
 //! cargo run --release --manifest-path benches/Cargo.toml -- build --runs 1  # in a hurry
 //! ```
 //!
-//! The parts are `calls` and `breakers`, which take a minute or two, and `compile` and
+//! The parts are `calls`, `breakers` and `jobs`, which take a minute or two, and `compile` and
 //! `build`, which run cargo over and over and take many. Figures of different machines
 //! and days are not comparable; the ratios are, for all of a row is measured in turns.
 
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use retry_benches::table::Table;
 use retry_benches::{child, machine, parts};
 
-const PARTS: [&str; 4] = ["calls", "breakers", "compile", "build"];
+const PARTS: [&str; 5] = ["calls", "breakers", "jobs", "compile", "build"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 /// What the command line asks for.
 struct Wanted<'a> {
     parts: Vec<&'a str>,
-    /// How often cargo is run for each figure.
+    /// How often cargo, or a job, is run for each figure.
     runs: usize,
 }
 
@@ -75,6 +75,7 @@ impl<'a> Wanted<'a> {
             match *part {
                 "calls" => parts::calls::run(&mut table),
                 "breakers" => parts::breakers::run(&mut table),
+                "jobs" => parts::jobs::run(&mut table, self.runs),
                 "compile" => parts::compile::run(&mut table, self.runs),
                 _ => parts::build::run(&mut table, self.runs),
             }

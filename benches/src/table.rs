@@ -31,6 +31,8 @@ struct Ratio {
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Row>,
+    /// Tables of another shape.
+    others: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -38,6 +40,11 @@ impl Table {
     /// Adds what these contests say about these figures.
     pub fn add(&mut self, what: &str, unit: Unit, contests: &[Contest<'_>], figures: &Figures) {
         self.rows.extend(contests.iter().filter_map(|contest| row(contest, what, unit, figures)));
+    }
+
+    /// Adds a table of another shape, as it is to be printed, below the one of this shape.
+    pub fn append(&mut self, other: String) {
+        self.others.push(other);
     }
 
     /// Adds a sentence below the table, once.
@@ -67,8 +74,8 @@ fn row(contest: &Contest<'_>, what: &str, unit: Unit, figures: &Figures) -> Opti
     })
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Table {
+    fn fmt_rows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns: Vec<&str> = COLUMNS
             .into_iter()
             .filter(|name| self.rows.iter().any(|row| row.ratios.contains_key(*name)))
@@ -87,6 +94,21 @@ impl fmt::Display for Table {
                 }
             }
             writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.rows.is_empty() {
+            self.fmt_rows(f)?;
+        }
+        for (place, other) in self.others.iter().enumerate() {
+            if place > 0 || !self.rows.is_empty() {
+                writeln!(f)?;
+            }
+            writeln!(f, "{other}")?;
         }
         self.notes.iter().try_for_each(|note| write!(f, "\n- {note}"))?;
         writeln!(f)

@@ -4,3 +4,4 @@ pub mod breakers;
 pub mod build;
 pub mod calls;
 pub mod compile;
+pub mod jobs;

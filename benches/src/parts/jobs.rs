@@ -1,0 +1,227 @@
+//! What a job of many items on SQLite costs: ours, the store alone, and apalis.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fmt, fs};
+
+use crate::race::median;
+use crate::scratch::{cargo, target_folder};
+use crate::table::Table;
+
+/// What one run tells; zero where it does not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    items_per_second: f64,
+    /// Without the time that it takes to put the items in.
+    handled_per_second: f64,
+    mebibytes: f64,
+}
+
+/// What runs one job in a process of its own: which program, doing what, and how much.
+#[derive(Clone, Copy, Debug)]
+struct Racer {
+    program: &'static str,
+    what: &'static str,
+    items: u32,
+    at_a_time: u32,
+}
+
+impl Racer {
+    const fn ours(what: &'static str, items: u32, at_a_time: u32) -> Self {
+        Self { program: "jobs", what, items, at_a_time }
+    }
+
+    const fn apalis(items: u32, at_a_time: u32) -> Self {
+        Self { program: "jobs-apalis", what: "apalis", items, at_a_time }
+    }
+
+    /// Whether it is run again to be surer of the figures: a long run is its own median.
+    const fn is_repeated(self) -> bool {
+        self.items < 1_000_000
+    }
+
+    /// Runs it on a store that is new, and thrown away.
+    fn run(self) -> Run {
+        let folder = Folder::new();
+        let output = Command::new(target_folder().join("release").join(self.program))
+            .args([self.what, &self.items.to_string(), &self.at_a_time.to_string()])
+            .arg(folder.0.join("jobs.db"))
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("it was built just now");
+        assert!(output.status.success(), "{self:?} failed");
+        let printed = String::from_utf8(output.stdout).expect("children print UTF-8");
+        let figure = |name: &str| {
+            let mut pairs = printed.lines().filter_map(|line| line.split_once('\t'));
+            pairs.find(|(found, _)| *found == name)?.1.parse::<f64>().ok()
+        };
+        let rate = |name| figure(name).map_or(0.0, |seconds| f64::from(self.items) / seconds);
+        Run {
+            items_per_second: rate("seconds"),
+            handled_per_second: rate("handling"),
+            mebibytes: figure("peak").unwrap_or(0.0) / 1024.0,
+        }
+    }
+}
+
+/// A folder for a store, on the disk that our own build is on: a temporary one may be in memory.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = target_folder().join("retry-benches-scratch").join("jobs");
+        // After a run that was killed there is one.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a writable folder");
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A line of the table.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    what: &'static str,
+    ours: Racer,
+    /// Who does the same, by name.
+    other: Option<(&'static str, Racer)>,
+}
+
+impl Row {
+    const fn of(what: &'static str, ours: Racer) -> Self {
+        Self { what, ours, other: None }
+    }
+
+    const fn beside(self, name: &'static str, racer: Racer) -> Self {
+        Self { other: Some((name, racer)), ..self }
+    }
+}
+
+/// In the order of the table.
+const ROWS: [Row; 7] = [
+    Row::of("100,000 items, 10 at a time", Racer::ours("workflow", 100_000, 10))
+        .beside("the store alone, by 100", Racer::ours("store", 100_000, 100)),
+    Row::of("100,000 items, 100 at a time", Racer::ours("workflow", 100_000, 100)),
+    Row::of("100,000 items, `Synchronous::Full`", Racer::ours("full", 100_000, 10)),
+    Row::of("100,000 items, `MemoryStore`", Racer::ours("memory", 100_000, 10)),
+    Row::of("1,000,000 items, 10 at a time", Racer::ours("workflow", 1_000_000, 10)),
+    Row::of("10,000 items, 10 at a time", Racer::ours("workflow", 10_000, 10))
+        .beside("apalis", Racer::apalis(10_000, 10)),
+    Row::of("10,000 items, 100 at a time", Racer::ours("workflow", 10_000, 100))
+        .beside("apalis", Racer::apalis(10_000, 100)),
+];
+
+/// Adds its table: of `runs` runs, in turns, the median.
+pub fn run(table: &mut Table, runs: usize) {
+    build(&["--features", "jobs", "--bin", "jobs"], Path::new("Cargo.toml"));
+    build(&["--bin", "jobs-apalis"], &Path::new("apalis").join("Cargo.toml"));
+    let racers: Vec<Racer> = ROWS
+        .iter()
+        .flat_map(|row| [Some(row.ours), row.other.map(|(_, racer)| racer)])
+        .flatten()
+        .collect();
+    let mut told = vec![Vec::with_capacity(runs); racers.len()];
+    for round in 0..runs {
+        for (racer, told) in racers.iter().zip(&mut told) {
+            if round == 0 || racer.is_repeated() {
+                told.push(racer.run());
+            }
+        }
+    }
+    let mut told = told.iter().map(|runs| middle(runs));
+    let mut lines = vec![
+        "| | items per second | peak memory | beside it | items per second | peak memory | as many times as fast |"
+            .to_owned(),
+        "| --- | ---: | ---: | --- | ---: | ---: | ---: |".to_owned(),
+    ];
+    for Row { what, other, .. } in ROWS {
+        let Some(ours) = told.next() else { break };
+        let theirs = other.and_then(|(name, _)| Some((name, told.next()?)));
+        lines.push(line(what, ours, theirs));
+        if let Some((name, theirs)) = theirs
+            && theirs.handled_per_second > 0.0
+        {
+            table.note(format!(
+                "{name}, {what}, all put in before: {} a second.",
+                Thousands(theirs.handled_per_second)
+            ));
+        }
+    }
+    table.append(lines.join("\n"));
+    table.note(format!(
+        "Jobs: items of 200 bytes that take no time, put in and handled, on 2 threads; SQLite with \
+         `synchronous = NORMAL` where nothing else is said; the median of {runs} runs, but of \
+         a million items one."
+    ));
+    table.note(
+        "apalis has 10,000 items: what it takes for an item grows with their number, for each \
+         acknowledgement looks through all that its worker ever had.",
+    );
+}
+
+fn line(what: &str, ours: Run, theirs: Option<(&str, Run)>) -> String {
+    let figures =
+        |run: Run| format!("{} | {:.0} MiB", Thousands(run.items_per_second), run.mebibytes);
+    let ours_shown = figures(ours);
+    match theirs {
+        None => format!("| {what} | {ours_shown} | | | | |"),
+        Some((name, theirs)) => {
+            let ratio = ours.items_per_second / theirs.items_per_second;
+            // The noise of other tables, of what is better the more it is.
+            let mark = if ratio < 0.97 { "**" } else { "" };
+            format!(
+                "| {what} | {ours_shown} | {name} | {} | {mark}{ratio:.2}{mark} |",
+                figures(theirs)
+            )
+        }
+    }
+}
+
+/// Of each figure the median.
+fn middle(runs: &[Run]) -> Run {
+    let of = |figure: fn(&Run) -> f64| median(runs.iter().map(figure).collect());
+    Run {
+        items_per_second: of(|run| run.items_per_second),
+        handled_per_second: of(|run| run.handled_per_second),
+        mebibytes: of(|run| run.mebibytes),
+    }
+}
+
+/// Builds a program of ours, beside this one.
+fn build(arguments: &[&str], manifest: &Path) {
+    let status = cargo()
+        .args(["build", "--quiet", "--release"])
+        .args(arguments)
+        .arg("--manifest-path")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest))
+        .arg("--target-dir")
+        .arg(target_folder())
+        .status()
+        .expect("cargo runs");
+    assert!(status.success(), "{} does not build", manifest.display());
+}
+
+/// A rate, in hundreds: nobody measures it more exactly. With commas between thousands.
+struct Thousands(f64);
+
+impl fmt::Display for Thousands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = if self.0 < 10_000.0 {
+            format!("{:.0}", self.0)
+        } else {
+            format!("{:.0}00", self.0 / 100.0)
+        };
+        for (place, digit) in digits.chars().enumerate() {
+            if place > 0 && (digits.len() - place).is_multiple_of(3) {
+                write!(f, ",")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        Ok(())
+    }
+}

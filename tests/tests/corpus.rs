@@ -9,6 +9,8 @@ mod attribute;
 mod file;
 #[path = "../macros.rs"]
 mod macros;
+#[path = "../../fuzz/checks/workflow.rs"]
+mod workflow;
 
 // They call each other from the root of their crate.
 use macros::*;
@@ -37,4 +39,9 @@ fn what_is_kept_for_the_attribute_holds() {
 #[test]
 fn what_is_kept_for_files_holds() {
     each("file", file::check);
+}
+
+#[test]
+fn what_is_kept_for_workflows_holds() {
+    each("workflow", workflow::check);
 }

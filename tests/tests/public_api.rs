@@ -1,4 +1,4 @@
-//! The public surface of the two crates that users name, item by item, in
+//! The public surface of the crates that users name, item by item, in
 //! `tests/data/public-api`: a change of it is a change of a file, which a review sees.
 //!
 //! With all features on, and without what is hidden in the documentation. After a
@@ -81,4 +81,5 @@ fn compare(package: &str) {
 fn the_surface_is_the_one_that_is_written_down() {
     compare("retry-policy");
     compare("retry-runtime");
+    compare("retry-workflow");
 }

@@ -1,0 +1,20 @@
+//! What holds for any text as a workflow file.
+
+use retry_workflow::file::WorkflowFile;
+
+/// # Panics
+/// It does not hold.
+pub fn check(text: &str) {
+    let Err(error) = WorkflowFile::parse("job.yml", text) else { return };
+    let told = error.to_string();
+    assert!(told.starts_with("error: ") && told.contains("job.yml"), "{text}\n{told}");
+    assert!(!told.contains('\u{1b}'), "{text}\nmoves a terminal's cursor:\n{told}");
+    assert!(error.count() > 0, "{text}");
+    for (place, message) in error.mistakes() {
+        assert!(!message.is_empty(), "{text}");
+        let Some((line, column)) = place else { continue };
+        // The end of a file can be meant, too.
+        assert!(line >= 1 && line <= text.lines().count() + 1, "{text}\n{line}:{column}");
+        assert!(column >= 1, "{text}\n{line}:{column}");
+    }
+}

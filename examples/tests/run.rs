@@ -238,3 +238,22 @@ fn metrics_are_scraped_over_http() {
         "{scraped}"
     );
 }
+
+#[test]
+fn job() {
+    assert_in_order(
+        &output_of("job"),
+        &[
+            "dropped in the middle: true",
+            "job import-customers-1: finished",
+            "150 succeeded, 50 dead letters, of 200",
+            "failures  other 50",
+            "50 × customer <n>: no tax rate",
+            "one cause, most likely",
+            "50 × customer <n>: no tax rate, such as item ",
+            "50 dead letters are taken back",
+            "job import-customers-1: finished",
+            "200 succeeded, of 200",
+        ],
+    );
+}

@@ -484,7 +484,6 @@ impl<S: Store, W: Work> Engine<S, W> {
         if leases.len() >= wanted || bytes >= MOST_CLAIMED_BYTES {
             self.claim_soon();
         }
-        self.ready_bytes = self.ready_bytes.saturating_add(bytes);
         if !leases.is_empty() {
             self.changes += 1;
         }
@@ -494,6 +493,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                 continue;
             }
             self.held.add(lease.key);
+            self.ready_bytes = self.ready_bytes.saturating_add(lease.payload.len());
             self.ready.push_back(lease);
         }
     }

@@ -1,9 +1,11 @@
 //! `dlq …`, `jobs` and `status` on a store with dead letters, by the real command.
 #![cfg(feature = "cli")]
 
+mod command;
+
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use retry_workflow::{
@@ -11,6 +13,8 @@ use retry_workflow::{
     Signature, SqliteStore, Store, Timestamp,
 };
 use serde_json::Value;
+
+use self::command::run;
 
 const STORE: &str = "retry-workflow.db";
 
@@ -68,16 +72,6 @@ const LETTERS: [(&str, &str, &str); 3] = [
     ("b", "timeout", "no answer after 31s"),
     ("c", "other", "order 4711 has no customer"),
 ];
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("RETRY_WORKFLOW_STORE")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
 
 /// What it writes, if it succeeds; with ages, which depend on the clock, as `?`.
 #[track_caller]

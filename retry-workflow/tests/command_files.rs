@@ -1,8 +1,9 @@
 //! `check` and `explain FILE`, by the real command.
 #![cfg(feature = "cli")]
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod command;
+
+use self::command::run;
 
 const GOOD: &str = "\
 name: publish
@@ -17,14 +18,6 @@ tasks:
     depends_on: [fetch]
     max_retries: 1
 ";
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
-}
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,13 @@
 //! `jobs` and `status`, by the real command, of jobs that the library has run.
 #![cfg(feature = "cli")]
 
+mod command;
+
 use std::path::Path;
-use std::process::{Command, Output};
 
 use retry_workflow::{ErrorPolicy, Policy, SqliteStore, Workflow};
+
+use self::command::run;
 
 /// A store with a job of three items that has finished, and one that stopped.
 fn folder() -> tempfile::TempDir {
@@ -23,15 +26,6 @@ fn folder() -> tempfile::TempDir {
         stops.max_parallel(1).run([3_u32, 4, 5], handle).await.unwrap();
     });
     folder
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("RETRY_WORKFLOW_STORE")
-        .output()
-        .unwrap()
 }
 
 fn told(folder: &Path, arguments: &[&str]) -> String {

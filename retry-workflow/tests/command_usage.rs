@@ -2,19 +2,11 @@
 //! asked for.
 #![cfg(feature = "cli")]
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+mod command;
 
-/// Runs the command in a folder of its own.
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("RETRY_WORKFLOW_STORE")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
+use std::process::{Command, Stdio};
+
+use self::command::run;
 
 #[track_caller]
 fn fails(arguments: &[&str], says: &str) {

@@ -32,7 +32,7 @@ impl Watched {
         let text = std::fs::read_to_string(&self.path)?;
         let overrides: Overrides = serde_saphyr::from_str(&text)?;
         // The environment comes on top of the file.
-        overrides.and(&Overrides::from_env_with_prefix("SHOP_RETRY_")?)?.apply();
+        overrides.merge(&Overrides::from_env_with_prefix("SHOP_RETRY_")?)?.apply();
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ impl Classify for ApiError {
     fn class(&self) -> Class {
         match self {
             Self::Status { code, .. } => classify::status(*code),
-            Self::Malformed => Class::NONE,
+            Self::Malformed => Class::empty(),
             Self::Interrupted(interrupted) => classify::error(interrupted),
         }
     }
@@ -53,7 +53,7 @@ impl fmt::Display for ApiError {
     on_retry = |event| println!("  {}; next in {:?}", event.error().unwrap(), event.wait()),
 )]
 async fn fetch(script: &[Trouble]) -> Result<u32, ApiError> {
-    let now = cx.attempt();
+    let now = cx.number();
     match script.get(now as usize - 1) {
         Some(Trouble::Stalls) => std::future::pending().await,
         Some(Trouble::RateLimit) => {

@@ -5,7 +5,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use crate::args::{Args, Door};
+use crate::args::{Args, Syntax};
 use crate::errors::Errors;
 use crate::{check, expand, ide, policy};
 
@@ -41,7 +41,7 @@ pub fn check(text: &str) {
     parses::<syn::Item>(hints, &options);
 
     let mut errors = Errors::new();
-    let args = Args::parse(options.clone(), Door::Attribute, &mut errors);
+    let args = Args::parse(options.clone(), Syntax::Attribute, &mut errors);
     let checked = check::check(&args, &mut errors);
     if let (true, Some(policy)) = (errors.is_empty(), checked.known) {
         assert!(policy.validate().is_ok(), "`{options}` is taken: {policy:?}");

@@ -5,8 +5,8 @@
 
 use std::fmt::Debug;
 
-use retry_policy::file::{TaskStyle, WorkflowStyle};
-use retry_policy::{Attempts, Policy};
+use retry_rules::file::{TaskStyle, WorkflowStyle};
+use retry_rules::{Attempts, Policy};
 use retry_runtime::RetryConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

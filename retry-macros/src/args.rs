@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use retry_policy::{Attempts, Field, Fields};
+use retry_rules::{Attempts, Field, Fields};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitBool, Path, Token, parenthesized, token};
@@ -144,12 +144,12 @@ const ELSEWHERE: [(&str, &str); 30] = [
 
 /// Who asks: `#[retry(…)]` takes all options, `policy!(…)` those of a policy.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Syntax {
     Attribute,
     Policy,
 }
 
-impl Door {
+impl Syntax {
     fn options(self) -> &'static [&'static str] {
         match self {
             Self::Attribute => &OPTIONS,
@@ -170,7 +170,7 @@ impl Door {
 
 impl Args {
     /// Reads all options. What is wrong goes to `errors`.
-    pub(crate) fn parse(tokens: TokenStream, door: Door, errors: &mut Errors) -> Self {
+    pub(crate) fn parse(tokens: TokenStream, door: Syntax, errors: &mut Errors) -> Self {
         let mut args = Self::default();
         let read = |input: ParseStream| {
             while !input.is_empty() {
@@ -196,7 +196,7 @@ impl Args {
         self.names.iter().find(|(name, _)| name == option).map(|(_, ident)| ident)
     }
 
-    fn option(&mut self, input: ParseStream, door: Door, errors: &mut Errors) -> syn::Result<()> {
+    fn option(&mut self, input: ParseStream, door: Syntax, errors: &mut Errors) -> syn::Result<()> {
         if !input.peek(Ident::peek_any) {
             return Err(at_next(input, "expected an option, such as `attempts = 5` or `jitter`"));
         }
@@ -441,7 +441,7 @@ fn clone(name: &Ident, input: ParseStream) -> syn::Result<Vec<Ident>> {
     Ok(names.into_iter().collect())
 }
 
-fn unknown(word: &str, value: ParseStream, door: Door) -> String {
+fn unknown(word: &str, value: ParseStream, door: Syntax) -> String {
     if matches!(word, "retries" | "max_retries" | "num_retries" | "max_times") {
         let number = value
             .parse::<Token![=]>()
@@ -458,7 +458,7 @@ fn unknown(word: &str, value: ParseStream, door: Door) -> String {
             "unknown option `{word}`: calls are counted here, the first included, so {more}"
         );
     }
-    if door == Door::Policy && OPTIONS.contains(&word) {
+    if door == Syntax::Policy && OPTIONS.contains(&word) {
         return format!(
             "`{word}` belongs to a function and not to a policy: write it in `#[retry(…)]`; \
              a policy takes {}",

@@ -5,7 +5,7 @@ use core::time::Duration;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-use retry_policy::{BreakerConfig, Field, Fields, Rule, Rules, Settings};
+use retry_rules::{BreakerConfig, Field, Fields, Rule, Rules, Settings};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Ident, Token};

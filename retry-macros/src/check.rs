@@ -9,10 +9,10 @@ use core::time::Duration;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-use retry_policy::{Backoff, Field, Fields, Policy, Rule, Rules, Settings};
+use retry_rules::{Backoff, Field, Fields, Policy, Rule, Rules, Settings};
 
 use crate::args::{Args, PolicyArgs};
-use crate::curve::{Curve, Spread};
+use crate::curve::{BackoffKind, JitterKind};
 use crate::errors::Errors;
 use crate::hygiene::quote;
 
@@ -99,12 +99,14 @@ fn written(args: &Args) -> Fields {
 
 /// The tokens that a broken rule's caret stands under.
 fn blamed(rule: Rule, args: &Args, policy: &Policy) -> TokenStream {
-    if let (Some(Curve::Custom(delays)), Rule::CustomDelayAboveMax | Rule::CustomDelaysUnused) =
-        (args.policy.backoff.as_ref().map(|backoff| &backoff.curve), rule)
+    if let (
+        Some(BackoffKind::Custom(delays)),
+        Rule::CustomDelayAboveMax | Rule::CustomDelaysUnused,
+    ) = (args.policy.backoff.as_ref().map(|backoff| &backoff.curve), rule)
     {
         let waits = match policy.get_attempts() {
-            retry_policy::Attempts::Limited(attempts) => attempts.saturating_sub(1) as usize,
-            retry_policy::Attempts::Unlimited => delays.len(),
+            retry_rules::Attempts::Limited(attempts) => attempts.saturating_sub(1) as usize,
+            retry_rules::Attempts::Unlimited => delays.len(),
         };
         let blamed = match rule {
             Rule::CustomDelayAboveMax => {
@@ -174,22 +176,24 @@ impl PolicyArgs {
             Field::Attempts => of(self.attempts.as_ref()),
             Field::Backoff => self.backoff.as_ref().map(|backoff| backoff.tokens.clone()),
             Field::Base => match curve {
-                Some(Curve::Exponential(base)) => of(base.as_ref()),
+                Some(BackoffKind::Exponential(base)) => of(base.as_ref()),
                 _ => None,
             },
             Field::Increment => match curve {
-                Some(Curve::Linear(increment)) => of(Some(increment)),
+                Some(BackoffKind::Linear(increment)) => of(Some(increment)),
                 _ => None,
             },
             Field::Delays => match curve {
-                Some(Curve::Custom(delays)) if !delays.is_empty() => Some(quote!(#(#delays),*)),
+                Some(BackoffKind::Custom(delays)) if !delays.is_empty() => {
+                    Some(quote!(#(#delays),*))
+                }
                 _ => None,
             },
             Field::InitialDelay => of(self.initial_delay.as_ref()),
             Field::MaxDelay => of(self.max_delay.as_ref()),
             Field::Jitter => self.jitter.as_ref().map(|jitter| jitter.tokens.clone()),
             Field::JitterFactor => match spread {
-                Some(Spread::Factor(factor)) => of(Some(factor)),
+                Some(JitterKind::Factor(factor)) => of(Some(factor)),
                 _ => None,
             },
             Field::Budget => of(self.budget.as_ref()),
@@ -237,8 +241,8 @@ impl Draft {
                 Field::Attempts,
                 attempts.known.map(|attempts| {
                     policy = match attempts {
-                        retry_policy::Attempts::Limited(attempts) => policy.attempts(attempts),
-                        retry_policy::Attempts::Unlimited => policy.unlimited(),
+                        retry_rules::Attempts::Limited(attempts) => policy.attempts(attempts),
+                        retry_rules::Attempts::Unlimited => policy.unlimited(),
                     };
                     policy
                 }),
@@ -256,9 +260,9 @@ impl Draft {
         }
         if let Some(jitter) = &args.jitter {
             let (field, known) = match &jitter.spread {
-                Spread::Named(named) => (Field::Jitter, Some(*named)),
-                Spread::Factor(factor) => {
-                    (Field::JitterFactor, factor.known.map(retry_policy::Jitter::Proportional))
+                JitterKind::Named(named) => (Field::Jitter, Some(*named)),
+                JitterKind::Factor(factor) => {
+                    (Field::JitterFactor, factor.known.map(retry_rules::Jitter::Proportional))
                 }
             };
             set(
@@ -304,18 +308,18 @@ impl Draft {
 }
 
 /// The curve, or the field of it that is no literal.
-fn known_curve(curve: &Curve) -> (Field, Option<Backoff>) {
+fn known_curve(curve: &BackoffKind) -> (Field, Option<Backoff>) {
     match curve {
-        Curve::Fixed => (Field::Backoff, Some(Backoff::Fixed)),
-        Curve::Linear(increment) => {
+        BackoffKind::Fixed => (Field::Backoff, Some(Backoff::Fixed)),
+        BackoffKind::Linear(increment) => {
             (Field::Increment, increment.known.map(|increment| Backoff::Linear { increment }))
         }
-        Curve::Exponential(None) => (Field::Backoff, Some(Backoff::DEFAULT)),
-        Curve::Exponential(Some(base)) => {
+        BackoffKind::Exponential(None) => (Field::Backoff, Some(Backoff::DEFAULT)),
+        BackoffKind::Exponential(Some(base)) => {
             (Field::Base, base.known.map(|base| Backoff::Exponential { base }))
         }
-        Curve::Fibonacci => (Field::Backoff, Some(Backoff::Fibonacci)),
-        Curve::Custom(delays) => {
+        BackoffKind::Fibonacci => (Field::Backoff, Some(Backoff::Fibonacci)),
+        BackoffKind::Custom(delays) => {
             let known: Option<Vec<Duration>> = delays.iter().map(|delay| delay.known).collect();
             // A policy is `Copy` and so holds a `'static` list; a macro's process is short-lived.
             (Field::Delays, known.map(|delays| Backoff::Custom(delays.leak())))

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use retry_policy::Jitter;
+use retry_rules::Jitter;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
@@ -17,10 +17,10 @@ use crate::value::{self, Value};
 /// What `backoff =` says.
 pub(crate) struct BackoffArg {
     pub(crate) tokens: TokenStream,
-    pub(crate) curve: Curve,
+    pub(crate) curve: BackoffKind,
 }
 
-pub(crate) enum Curve {
+pub(crate) enum BackoffKind {
     Fixed,
     Linear(Value<Duration>),
     Exponential(Option<Value<f64>>),
@@ -61,7 +61,7 @@ pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<Ba
     };
     let curve = match (word.as_str(), arguments) {
         ("custom", Some(content)) if !content.is_empty() => {
-            Curve::Custom(delays(&content, errors)?)
+            BackoffKind::Custom(delays(&content, errors)?)
         }
         ("custom", _) => {
             return Err(syn::Error::new(
@@ -70,16 +70,16 @@ pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<Ba
             ));
         }
         ("linear", Some(content)) => match setting(&content, &name, "increment", "\"2s\"")? {
-            Some(expr) => Curve::Linear(value::duration(expr)?),
+            Some(expr) => BackoffKind::Linear(value::duration(expr)?),
             None => return Err(no_increment(&name)),
         },
         ("linear", None) => return Err(no_increment(&name)),
-        ("exponential", Some(content)) => Curve::Exponential(
+        ("exponential", Some(content)) => BackoffKind::Exponential(
             setting(&content, &name, "base", "2.0")?
                 .map(|expr| value::float(expr, "base", "base = 2.0"))
                 .transpose()?,
         ),
-        ("exponential", None) => Curve::Exponential(None),
+        ("exponential", None) => BackoffKind::Exponential(None),
         (_, Some(content)) if !content.is_empty() => {
             let instead = if word == "fixed" {
                 "set the wait by `initial_delay = \"2s\"`"
@@ -91,8 +91,8 @@ pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<Ba
                 format!("`{word}` takes no settings: {instead}"),
             ));
         }
-        ("fixed", _) => Curve::Fixed,
-        _ => Curve::Fibonacci,
+        ("fixed", _) => BackoffKind::Fixed,
+        _ => BackoffKind::Fibonacci,
     };
     Ok(BackoffArg { tokens, curve })
 }
@@ -167,10 +167,10 @@ fn delays(content: ParseStream, errors: &mut Errors) -> syn::Result<Vec<Value<Du
 /// What `jitter` says.
 pub(crate) struct JitterArg {
     pub(crate) tokens: TokenStream,
-    pub(crate) spread: Spread,
+    pub(crate) spread: JitterKind,
 }
 
-pub(crate) enum Spread {
+pub(crate) enum JitterKind {
     Named(Jitter),
     Factor(Value<f64>),
 }
@@ -189,7 +189,7 @@ pub(crate) fn jitter(name: &Ident, input: ParseStream) -> syn::Result<JitterArg>
                 format!("write `jitter = {inside}`; the forms are {listed}"),
             ));
         }
-        return Ok(JitterArg { tokens: quote!(#name), spread: Spread::Named(Jitter::DEFAULT) });
+        return Ok(JitterArg { tokens: quote!(#name), spread: JitterKind::Named(Jitter::DEFAULT) });
     }
     let expr = assigned(name, input, "0.25")?;
     let tokens = quote!(#expr);
@@ -198,10 +198,10 @@ pub(crate) fn jitter(name: &Ident, input: ParseStream) -> syn::Result<JitterArg>
         return Err(syn::Error::new_spanned(&expr, format!("write `jitter = {capitalised}`")));
     }
     let spread = match value::word(&expr).as_deref() {
-        Some("full") => Spread::Named(Jitter::Full),
-        Some("equal") => Spread::Named(Jitter::Equal),
-        Some("decorrelated") => Spread::Named(Jitter::Decorrelated),
-        Some("none") => Spread::Named(Jitter::None),
+        Some("full") => JitterKind::Named(Jitter::Full),
+        Some("equal") => JitterKind::Named(Jitter::Equal),
+        Some("decorrelated") => JitterKind::Named(Jitter::Decorrelated),
+        Some("none") => JitterKind::Named(Jitter::None),
         Some(word) => {
             let hint = did_you_mean(word, &NAMES);
             return Err(syn::Error::new_spanned(
@@ -221,7 +221,7 @@ pub(crate) fn jitter(name: &Ident, input: ParseStream) -> syn::Result<JitterArg>
                     format!("{instead}; the forms are {listed}"),
                 ));
             }
-            Spread::Factor(value::float(expr, "jitter", "jitter = 0.25")?)
+            JitterKind::Factor(value::float(expr, "jitter", "jitter = 0.25")?)
         }
     };
     Ok(JitterArg { tokens, spread })

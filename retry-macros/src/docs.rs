@@ -1,7 +1,7 @@
 //! The section "Retries" of the function's rustdoc, which an editor shows on
 //! hover: the policy in one line, a table of the waits, the longest total wait.
 
-use retry_policy::{Attempts, Policy, duration};
+use retry_rules::{Attempts, Policy, duration};
 use syn::{Attribute, Visibility, parse_quote};
 
 use crate::args::{Args, Breaker, OnFailure};
@@ -12,7 +12,7 @@ use crate::value::plain;
 
 /// Where the section can be shown without taking something away.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SpanRange {
     Everywhere,
     /// In rustdoc, but not where `missing_docs` looks: the section says nothing
     /// of what the function is for.
@@ -21,13 +21,13 @@ enum Place {
     Nowhere,
 }
 
-fn place(function: &Function) -> Place {
+fn place(function: &Function) -> SpanRange {
     let documented = function.attrs.iter().any(|attr| attr.path().is_ident("doc"));
     let public = !matches!(function.vis, Visibility::Inherited);
     match (documented, public, function.sig.receiver().is_some()) {
-        (true, ..) | (false, false, false) => Place::Everywhere,
-        (false, true, _) => Place::Rustdoc,
-        (false, false, true) => Place::Nowhere,
+        (true, ..) | (false, false, false) => SpanRange::Everywhere,
+        (false, true, _) => SpanRange::Rustdoc,
+        (false, false, true) => SpanRange::Nowhere,
     }
 }
 
@@ -36,7 +36,7 @@ const SHOWN: u32 = 10;
 
 pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Vec<Attribute> {
     let place = place(function);
-    if args.docs == Some(false) || place == Place::Nowhere {
+    if args.docs == Some(false) || place == SpanRange::Nowhere {
         return Vec::new();
     }
     let mut lines = vec![String::new(), "# Retries".to_owned(), String::new()];
@@ -50,7 +50,7 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Ve
     ide::steady(lines)
         .iter()
         .map(|line| match place {
-            Place::Rustdoc => parse_quote!(#[cfg_attr(doc, doc = #line)]),
+            SpanRange::Rustdoc => parse_quote!(#[cfg_attr(doc, doc = #line)]),
             _ => parse_quote!(#[doc = #line]),
         })
         .collect()
@@ -154,7 +154,7 @@ mod tests {
     use syn::{Expr, Lit, Meta};
 
     use super::*;
-    use crate::args::Door;
+    use crate::args::Syntax;
     use crate::check;
     use crate::errors::Errors;
     use crate::item;
@@ -163,7 +163,7 @@ mod tests {
     fn section_of(options: &str, function: &str) -> (Vec<String>, bool) {
         let parse = |text: &str| text.parse::<TokenStream>().expect("tokens");
         let mut errors = Errors::new();
-        let args = Args::parse(parse(options), Door::Attribute, &mut errors);
+        let args = Args::parse(parse(options), Syntax::Attribute, &mut errors);
         let checked = check::check(&args, &mut errors);
         assert!(errors.into_tokens().is_empty());
         let function = item::parse(&parse(function)).expect("a function");

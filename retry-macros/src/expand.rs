@@ -47,11 +47,11 @@ use quote::ToTokens;
 
 use syn::{Ident, ReturnType, Type};
 
-use crate::args::{Args, Door, PolicyArgs};
+use crate::args::{Args, PolicyArgs, Syntax};
 use crate::check::{self, Checked};
 use crate::docs;
 use crate::errors::Errors;
-use crate::hygiene::{Place, quote};
+use crate::hygiene::{SpanRange, quote};
 use crate::item::{self, Boxed, Form, Function};
 use crate::matcher::Matcher;
 use crate::policy;
@@ -60,7 +60,7 @@ use crate::value::mentions;
 
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::new();
-    let args = Args::parse(args, Door::Attribute, &mut errors);
+    let args = Args::parse(args, Syntax::Attribute, &mut errors);
     let mut checked = check::check(&args, &mut errors);
     let function = match item::parse(item) {
         Ok(function) => function,
@@ -150,7 +150,7 @@ impl Args {
 }
 
 /// How a call of this function may be cut off.
-enum Cut {
+enum Timing {
     Never,
     /// A function that is not async: its deadline is checked between attempts.
     BetweenAttempts,
@@ -161,7 +161,7 @@ enum Cut {
 
 /// Whether the last failure is kept over a wait, for a call that may end before
 /// another attempt fails.
-enum Kept {
+enum KeepsFailure {
     Never,
     Always,
     /// Only the shared policy knows.
@@ -184,12 +184,12 @@ struct Expansion<'a> {
     /// The arguments that each attempt gets a clone of; no other names.
     clones: Vec<Ident>,
     /// Where the compiler's complaints about the return type belong.
-    return_place: Place,
+    return_place: SpanRange,
     /// The same for those about the error in it.
-    error_place: Place,
+    error_place: SpanRange,
     is_async: bool,
-    cut: Cut,
-    kept: Kept,
+    cut: Timing,
+    kept: KeepsFailure,
     /// Whether the error is a type that can be named from outside and lives for
     /// `'static`, as far as its tokens tell.
     error_is_known: bool,
@@ -207,22 +207,22 @@ impl<'a> Expansion<'a> {
         declared: Type,
     ) -> Self {
         let mut erased = declared;
-        let return_place = Place::of(&erased);
-        let error_place = item::error_of(&erased).map_or(return_place, Place::of);
+        let return_place = SpanRange::of(&erased);
+        let error_place = item::error_of(&erased).map_or(return_place, SpanRange::of);
         item::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
         let PolicyArgs { base, timeout, deadline, .. } = &args.policy;
         let (shared, timed) = (base.is_some(), timeout.is_some() || deadline.is_some());
         let cut = match (is_async, timed, shared) {
-            (true, true, _) => Cut::Always,
-            (true, false, true) => Cut::ByPolicy,
-            (false, ..) if deadline.is_some() || shared => Cut::BetweenAttempts,
-            _ => Cut::Never,
+            (true, true, _) => Timing::Always,
+            (true, false, true) => Timing::ByPolicy,
+            (false, ..) if deadline.is_some() || shared => Timing::BetweenAttempts,
+            _ => Timing::Never,
         };
         let kept = match (args.breaker.is_some() || is_async && deadline.is_some(), shared) {
-            (true, _) => Kept::Always,
-            (false, true) if is_async => Kept::ByPolicy,
-            _ => Kept::Never,
+            (true, _) => KeepsFailure::Always,
+            (false, true) if is_async => KeepsFailure::ByPolicy,
+            _ => KeepsFailure::Never,
         };
         let mut generics: Vec<String> = vec!["Self".to_owned()];
         generics.extend(function.sig.generics.type_params().map(|param| param.ident.to_string()));

@@ -4,8 +4,8 @@
 use core::time::Duration;
 
 use proc_macro2::TokenTree;
-use retry_policy::suggest;
-pub(crate) use retry_policy::suggest::or_else;
+use retry_rules::suggest;
+pub(crate) use retry_rules::suggest::or_else;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 

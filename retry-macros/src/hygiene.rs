@@ -16,12 +16,12 @@ use quote::ToTokens;
 /// Where something that the user wrote begins and ends. Spans cannot be joined on
 /// a stable compiler, so that an expression has to begin and end there itself.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SpanRange {
     first: Span,
     last: Span,
 }
 
-impl Place {
+impl SpanRange {
     /// The place of `tokens`.
     pub(crate) fn of(tokens: impl ToTokens) -> Self {
         let mut tokens = tokens.into_token_stream().into_iter();

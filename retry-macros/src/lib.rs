@@ -6,7 +6,7 @@
 //!
 //! - **parse**: `args` (the options), `curve`, `matcher`, `breaker` and `value`
 //!   (what stands behind them), `item` (the function);
-//! - **check**: `check` (the one rule list of `retry-policy`, on literals),
+//! - **check**: `check` (the one rule list of `retry-rules`, on literals),
 //!   `signature` (whether the options fit the function);
 //! - **expand**: `expand` (the loop), `policy` (the policy and what of it
 //!   only const evaluation can check), `docs` (the section "Retries"), `ide`

@@ -3,20 +3,20 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-use retry_policy::{Attempts, Field, Fields, Jitter, Rule};
+use retry_rules::{Attempts, Field, Fields, Jitter, Rule};
 use syn::spanned::Spanned as _;
 
-use crate::args::{Args, Door, PolicyArgs};
+use crate::args::{Args, PolicyArgs, Syntax};
 use crate::check;
-use crate::curve::{Curve, Spread};
+use crate::curve::{BackoffKind, JitterKind};
 use crate::errors::Errors;
-use crate::hygiene::{Place, quote};
+use crate::hygiene::{SpanRange, quote};
 use crate::value::Tokens;
 
 /// `policy!(attempts = 5, …)`: an expression that may stand in a `const`.
 pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
     let mut errors = Errors::new();
-    let args = Args::parse(tokens, Door::Policy, &mut errors);
+    let args = Args::parse(tokens, Syntax::Policy, &mut errors);
     let checked = check::check(&args, &mut errors);
     let private = private(&args);
     let policy = expression(&args.policy, checked.wrong, &private);
@@ -48,7 +48,7 @@ pub(crate) fn private(args: &Args) -> TokenStream {
 pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream) -> TokenStream {
     let mut policy = match &args.base {
         // Typed here, so that a mistake in it is told on its own tokens.
-        Some(base) => Place::of(base).call(quote!(#private::shared), base),
+        Some(base) => SpanRange::of(base).call(quote!(#private::shared), base),
         None => quote!(#private::Policy::new()),
     };
     let mut add = |field: Field, call: TokenStream| {
@@ -68,18 +68,18 @@ pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream
     }
     if let Some(backoff) = &args.backoff {
         let curve = match &backoff.curve {
-            Curve::Fixed => quote!(Fixed),
-            Curve::Linear(increment) => {
+            BackoffKind::Fixed => quote!(Fixed),
+            BackoffKind::Linear(increment) => {
                 let increment = Tokens(increment);
                 quote!(Linear { increment: #increment })
             }
-            Curve::Exponential(None) => quote!(DEFAULT),
-            Curve::Exponential(Some(base)) => {
+            BackoffKind::Exponential(None) => quote!(DEFAULT),
+            BackoffKind::Exponential(Some(base)) => {
                 let base = Tokens(base);
                 quote!(Exponential { base: #base })
             }
-            Curve::Fibonacci => quote!(Fibonacci),
-            Curve::Custom(delays) => {
+            BackoffKind::Fibonacci => quote!(Fibonacci),
+            BackoffKind::Custom(delays) => {
                 let delays = delays.iter().map(Tokens);
                 quote!(Custom(&[#(#delays),*]))
             }
@@ -91,12 +91,12 @@ pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream
     }
     if let Some(jitter) = &args.jitter {
         let spread = match &jitter.spread {
-            Spread::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
-            Spread::Named(Jitter::Full) => quote!(Full),
-            Spread::Named(Jitter::Equal) => quote!(Equal),
-            Spread::Named(Jitter::Decorrelated) => quote!(Decorrelated),
-            Spread::Named(_) => quote!(None),
-            Spread::Factor(factor) => {
+            JitterKind::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
+            JitterKind::Named(Jitter::Full) => quote!(Full),
+            JitterKind::Named(Jitter::Equal) => quote!(Equal),
+            JitterKind::Named(Jitter::Decorrelated) => quote!(Decorrelated),
+            JitterKind::Named(_) => quote!(None),
+            JitterKind::Factor(factor) => {
                 let factor = Tokens(factor);
                 quote!(Proportional(#factor))
             }
@@ -133,7 +133,7 @@ pub(crate) fn assertion(
     private: &TokenStream,
     complaint: &TokenStream,
 ) -> TokenStream {
-    let place = Place::of(blamed);
+    let place = SpanRange::of(blamed);
     // By a name of its own: all of the call has to have the same hygiene for its
     // caret to reach to the end, and `$crate` has another.
     let fail = place.call(quote!(__retry_fail), quote!(message));

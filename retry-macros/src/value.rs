@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use retry_policy::{Attempts, duration};
+use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
 use crate::hygiene::quote;

@@ -5,6 +5,10 @@
 //! the policy's `retry_on` and `abort_on`.
 
 mod known;
+pub mod matchers;
+#[cfg(feature = "pattern")]
+pub(crate) mod pattern;
+pub(crate) mod probe;
 mod text;
 
 use core::error::Error;
@@ -31,13 +35,15 @@ pub use text::text;
 pub struct Class(u8);
 
 impl Class {
-    /// None of the kinds: an error that no built-in matcher matches.
+    /// The empty set: an error that no built-in matcher matches.
     ///
     /// ```
     /// # use retry_runtime::Class;
-    /// assert!(Class::NONE.is_none());
+    /// assert!(Class::empty().is_empty());
     /// ```
-    pub const NONE: Self = Self(0);
+    pub const fn empty() -> Self {
+        Self(0)
+    }
 
     /// The peer could not be reached, or the connection broke.
     ///
@@ -71,31 +77,38 @@ impl Class {
     /// ```
     pub const RATE_LIMIT: Self = Self(1 << 3);
 
-    /// Whether the two sets have a kind in common.
+    /// Returns whether the set has at least one kind of `other`.
     ///
     /// ```
     /// # use retry_runtime::Class;
     /// let wanted = Class::NETWORK | Class::TIMEOUT;
-    /// assert!(Class::TIMEOUT.contains(wanted));
-    /// assert!(!Class::RATE_LIMIT.contains(wanted));
+    /// assert!(Class::TIMEOUT.intersects(wanted));
+    /// assert!(!Class::RATE_LIMIT.intersects(wanted));
+    /// ```
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Returns whether the set has every kind of `other`.
+    ///
+    /// ```
+    /// # use retry_runtime::Class;
+    /// let gateway_timeout = Class::SERVER_ERROR | Class::TIMEOUT;
+    /// assert!(gateway_timeout.contains(Class::TIMEOUT));
+    /// assert!(!gateway_timeout.contains(Class::TIMEOUT | Class::NETWORK));
     /// ```
     pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        self.0 & other.0 == other.0
     }
 
     /// Whether the set is empty.
     ///
     /// ```
     /// # use retry_runtime::{Class, classify};
-    /// assert!(classify::text("permission denied").is_none());
+    /// assert!(classify::text("permission denied").is_empty());
     /// ```
-    pub const fn is_none(self) -> bool {
+    pub const fn is_empty(self) -> bool {
         self.0 == 0
-    }
-
-    /// Whether every kind of `other` is in the set.
-    const fn contains_all(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
     }
 
     /// The kinds of both sets; `|` for constants.
@@ -162,7 +175,7 @@ impl fmt::Debug for Class {
 ///         match self {
 ///             ApiError::Transport(e) => classify::error(e),
 ///             ApiError::Status { code, .. } => classify::status(*code),
-///             ApiError::Malformed => Class::NONE,
+///             ApiError::Malformed => Class::empty(),
 ///         }
 ///     }
 ///
@@ -248,7 +261,7 @@ pub trait Classify {
 ///
 /// // The type is known, so that the text does not count.
 /// let corrupt = io::Error::new(io::ErrorKind::InvalidData, "frame says: timed out");
-/// assert_eq!(classify::error(&corrupt), Class::NONE);
+/// assert_eq!(classify::error(&corrupt), Class::empty());
 /// ```
 pub fn error(error: &(dyn Error + 'static)) -> Class {
     chain(error).unwrap_or_else(|| texts(error))
@@ -280,7 +293,7 @@ pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
 ///
 /// assert_eq!(classify::status(503), Class::SERVER_ERROR);
 /// assert_eq!(classify::status(504), Class::SERVER_ERROR | Class::TIMEOUT);
-/// assert_eq!(classify::status(404), Class::NONE);
+/// assert_eq!(classify::status(404), Class::empty());
 /// ```
 pub const fn status(code: u16) -> Class {
     match code {
@@ -288,7 +301,7 @@ pub const fn status(code: u16) -> Class {
         429 => Class::RATE_LIMIT,
         504 | 522 | 524 => Class::SERVER_ERROR.union(Class::TIMEOUT),
         500..=599 => Class::SERVER_ERROR,
-        _ => Class::NONE,
+        _ => Class::empty(),
     }
 }
 
@@ -317,5 +330,5 @@ fn chain(error: &(dyn Error + 'static)) -> Option<Class> {
 }
 
 fn texts(error: &(dyn Error + 'static)) -> Class {
-    links(error).map(display).fold(Class::NONE, Class::union)
+    links(error).map(display).fold(Class::empty(), Class::union)
 }

@@ -1,12 +1,15 @@
 //! [`Event`]: what calls, breakers and quotas report while they run.
 
+pub(crate) mod retry_event;
+pub(crate) mod transition;
+
 use core::fmt;
 use core::time::Duration;
 
-use retry_policy::{Attempts, Policy};
+use retry_rules::{Attempts, Policy};
 
-use crate::error::{Ended, Reason, Rounded};
-use crate::transition::Transition;
+use crate::event::transition::Transition;
+use crate::outcome::error::{Ended, Reason, Rounded};
 
 /// Something that happened to a call, a breaker, a quota or a policy; what
 /// [`on_event`](crate::on_event) hears, and what `tracing` and `metrics` are told.

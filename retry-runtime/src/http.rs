@@ -24,13 +24,13 @@
 //! # }
 //! ```
 
+pub mod retry_after;
+
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
 use ::http::{HeaderMap, Response, StatusCode};
-
-use crate::retry_after;
 
 /// The head of a response: what tells whether it is a failure, and when to ask
 /// again.
@@ -42,12 +42,12 @@ use crate::retry_after;
 /// use http::{HeaderMap, StatusCode};
 /// use retry_runtime::http::{Head, StatusError};
 ///
-/// struct Recorded {
+/// struct AttemptRecord {
 ///     status: StatusCode,
 ///     headers: HeaderMap,
 /// }
 ///
-/// impl Head for Recorded {
+/// impl Head for AttemptRecord {
 ///     fn status(&self) -> StatusCode {
 ///         self.status
 ///     }
@@ -56,7 +56,7 @@ use crate::retry_after;
 ///     }
 /// }
 ///
-/// let gone = Recorded { status: StatusCode::GONE, headers: HeaderMap::new() };
+/// let gone = AttemptRecord { status: StatusCode::GONE, headers: HeaderMap::new() };
 /// assert_eq!(StatusError::of(&gone).unwrap().status(), StatusCode::GONE);
 /// ```
 #[diagnostic::on_unimplemented(
@@ -252,6 +252,6 @@ mod tests {
         assert_eq!(classify::hint(&StatusError::new(busy.status(), None)), None);
         let gone = StatusError::of(&response(404)).unwrap();
         let error = anyhow::Error::from(gone).context("connection refused");
-        assert_eq!(classify::error(error.as_ref()), Class::NONE, "its type is known");
+        assert_eq!(classify::error(error.as_ref()), Class::empty(), "its type is known");
     }
 }

@@ -38,64 +38,25 @@
 //! `tokio::time::sleep` does.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod attempt;
-mod blocking;
-mod breaker;
-#[cfg(feature = "overrides")]
-mod changed;
-pub mod classify;
-mod clock;
-#[cfg(feature = "serde")]
-mod config;
-mod cut;
-pub mod durable;
-mod error;
+mod base;
+mod outcome;
 mod event;
-mod events;
+mod site;
+pub mod classify;
 #[cfg(feature = "http")]
 pub mod http;
-mod ide;
-mod kept;
 #[cfg(feature = "testing")]
-mod kit;
-#[cfg(feature = "metrics")]
-mod labels;
-mod lends;
-mod listeners;
-pub mod matchers;
-#[cfg(feature = "metrics")]
-pub mod metrics;
-mod nested;
-mod outcome;
+mod test_hooks;
+mod observe;
+mod protect;
 #[cfg(feature = "overrides")]
 mod overrides;
-#[cfg(feature = "pattern")]
-mod pattern;
-mod plan;
-mod probe;
-mod progress;
-mod quota;
-mod random;
-mod refuse;
-#[cfg(feature = "macros")]
-mod registry;
+mod call;
 mod retrier;
-#[cfg(feature = "http")]
-pub mod retry_after;
-mod retry_event;
-mod session;
-mod shape;
-mod shared;
-mod site;
-mod stats;
-mod sync;
-#[cfg(feature = "testing")]
-pub mod testing;
 #[cfg(feature = "tower")]
 pub mod tower;
-#[cfg(feature = "tracing")]
-mod trace;
-mod transition;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 /// What an expansion has for tests only. The macro may have been built with its
 /// feature `testing`, for another part of the same build, where this crate has not.
@@ -119,34 +80,44 @@ macro_rules! __retry_for_tests {
 #[path = "private.rs"]
 pub mod __private;
 
-pub(crate) use __private as private;
-
-pub use attempt::Attempt;
-pub use breaker::{CircuitBreaker, Permit, Rejected, Snapshot};
-pub use classify::{Class, Classify};
+// Reading order: the policy, the call, its error, what protects it, what is seen of it.
 #[cfg(feature = "serde")]
-pub use config::{OnFailure, RetryConfig};
-pub use error::{Interrupted, Reason, RetryError};
-pub use event::Event;
-#[cfg(not(retry_loom))]
-pub use events::{Listening, on_event};
-pub use outcome::Missing;
-#[cfg(feature = "overrides")]
-pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sync};
-pub use quota::RetryQuota;
-#[cfg(feature = "macros")]
-pub use registry::{Report, report, sites};
-pub use retrier::Retrier;
-pub use retry_event::RetryEvent;
-#[cfg(feature = "serde")]
-pub use retry_policy::file;
-pub use retry_policy::{
+pub use retry_rules::file;
+pub use retry_rules::{
     Attempts, Backoff, BreakerConfig, Invalid, Jitter, Policy, QuotaConfig, SlowCalls, Window,
 };
-pub use shared::Shared;
+
+pub use call::attempt::Attempt;
+pub use retrier::Retrier;
+#[cfg(feature = "serde")]
+pub use retrier::config::{OnFailure, RetryConfig};
+pub use retrier::durable;
+
+pub use outcome::Missing;
+pub use outcome::error::{Interrupted, Reason, RetryError};
+
+pub use classify::matchers;
+pub use classify::{Class, Classify};
+
+pub use protect::breaker::{CircuitBreaker, Permit, Rejected, Snapshot};
+pub use protect::quota::RetryQuota;
+pub use protect::shared::Shared;
+
+pub use event::Event;
+pub use event::retry_event::RetryEvent;
+pub use event::transition::{Cause, State, Transition};
+#[cfg(feature = "metrics")]
+pub use observe::metrics;
+#[cfg(not(retry_loom))]
+pub use observe::{Listening, on_event};
+
 pub use site::Site;
-pub use stats::Stats;
-pub use transition::{Cause, State, Transition};
+#[cfg(feature = "macros")]
+pub use site::registry::{Report, report, sites};
+pub use site::stats::Stats;
+
+#[cfg(feature = "overrides")]
+pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sync};
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("attribute.md")]

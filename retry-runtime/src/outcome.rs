@@ -3,11 +3,14 @@
 //! Each question that an expansion asks of a return type is one small trait, so
 //! that a type which cannot answer is told so on the user's own tokens.
 
+pub(crate) mod error;
+pub(crate) mod shape;
+
 use core::future::{Future, Ready, ready};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::error::{Ended, Interrupted, RetryError};
+use crate::outcome::error::{Ended, Interrupted, RetryError};
 
 /// A return type that says whether it is a failure.
 #[diagnostic::on_unimplemented(

@@ -15,13 +15,14 @@ use core::fmt;
 use core::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retry_policy::Policy;
-use retry_policy::file::Draft;
+use retry_rules::Policy;
+use retry_rules::file::Draft;
 use serde::{Deserialize, Deserializer};
 
 use crate::event::Event;
+use crate::observe;
 use crate::site::Origin;
-use crate::{events, registry};
+use crate::site::registry;
 
 pub use error::OverridesError;
 use layer::Checked;
@@ -83,21 +84,12 @@ use layer::Checked;
 /// let error = serde_json::from_str::<Overrides>(r#"{ "billing.pai": { "attempts": 2 } }"#).unwrap_err();
 /// assert!(error.to_string().starts_with("unknown function `billing.pai`: did you mean `billing.pay`?"));
 /// ```
+///
+/// `Overrides::default()` changes nothing; applied, it is the same as [`clear`](Self::clear).
 #[derive(Clone, Default)]
 pub struct Overrides(Arc<Checked>);
 
 impl Overrides {
-    /// No changes. In force, they are the same as [`clear`](Self::clear).
-    ///
-    /// ```
-    /// use retry_runtime::Overrides;
-    ///
-    /// Overrides::none().apply();
-    /// ```
-    pub fn none() -> Self {
-        Self::default()
-    }
-
     /// Changes by name of function, key and value, as a person writes them: `2`,
     /// `true`, `unlimited`, `500ms`, and, as in the attribute,
     /// `linear(increment = 2s)`, `exponential(base = 1.5)`, `custom(500ms, 1s)`.
@@ -110,7 +102,7 @@ impl Overrides {
     ///     Ok(7)
     /// }
     ///
-    /// Overrides::of([("shop.order", "attempts", "2"), ("shop.order", "jitter", "full")])?.apply();
+    /// Overrides::from_pairs([("shop.order", "attempts", "2"), ("shop.order", "jitter", "full")])?.apply();
     /// # Overrides::clear();
     /// # Ok::<(), retry_runtime::OverridesError>(())
     /// ```
@@ -118,7 +110,9 @@ impl Overrides {
     /// # Errors
     /// All mistakes: functions and keys that nobody knows or that cannot be changed,
     /// values that cannot be read, policies that break a rule.
-    pub fn of<N, K, V>(changes: impl IntoIterator<Item = (N, K, V)>) -> Result<Self, OverridesError>
+    pub fn from_pairs<N, K, V>(
+        changes: impl IntoIterator<Item = (N, K, V)>,
+    ) -> Result<Self, OverridesError>
     where
         N: AsRef<str>,
         K: AsRef<str>,
@@ -207,14 +201,14 @@ impl Overrides {
     /// }
     ///
     /// let file: Overrides = serde_json::from_str(r#"{ "stock.count": { "attempts": 7 } }"#).unwrap();
-    /// file.and(&Overrides::from_env()?)?.apply();
+    /// file.merge(&Overrides::from_env()?)?.apply();
     /// # Overrides::clear();
     /// # Ok::<(), retry_runtime::OverridesError>(())
     /// ```
     ///
     /// # Errors
     /// Together they break a rule that none of them breaks alone.
-    pub fn and(&self, on_top: &Self) -> Result<Self, OverridesError> {
+    pub fn merge(&self, on_top: &Self) -> Result<Self, OverridesError> {
         let both = self.0.and(&on_top.0);
         both.map(Self::new).map_err(|unsuitable| OverridesError::of_functions(&unsuitable))
     }
@@ -229,7 +223,7 @@ impl Overrides {
     /// ```
     /// use retry_runtime::Overrides;
     ///
-    /// Overrides::of([("*", "attempts", "1")])?.apply(); // nothing is retried
+    /// Overrides::from_pairs([("*", "attempts", "1")])?.apply(); // nothing is retried
     /// # Overrides::clear();
     /// # Ok::<(), retry_runtime::OverridesError>(())
     /// ```
@@ -252,7 +246,7 @@ impl Overrides {
             // What is in force by now: where threads apply changes at a time, the last of their
             // events tells what has come of it.
             let policy = site.changed().get().unwrap_or(compiled);
-            events::tell(&Event::Policy { name: site.name(), policy });
+            observe::tell(&Event::Policy { name: site.name(), policy });
         }
     }
 
@@ -262,7 +256,7 @@ impl Overrides {
     /// retry_runtime::Overrides::clear();
     /// ```
     pub fn clear() {
-        Self::none().apply();
+        Self::default().apply();
     }
 
     fn new(checked: Checked) -> Self {
@@ -302,7 +296,7 @@ impl fmt::Debug for Overrides {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_runtime::OverridesError> {
-/// let hurried = Overrides::of([("stock.ask", "attempts", "1")])?;
+/// let hurried = Overrides::from_pairs([("stock.ask", "attempts", "1")])?;
 /// let error = with_overrides(&hurried, ask()).await.unwrap_err();
 /// assert_eq!(error.attempts(), 1);
 /// # Ok(())
@@ -325,7 +319,7 @@ pub fn with_overrides<F: Future>(
 ///     Err("nothing is there".to_owned())
 /// }
 ///
-/// let hurried = Overrides::of([("stock.look", "attempts", "1")])?;
+/// let hurried = Overrides::from_pairs([("stock.look", "attempts", "1")])?;
 /// assert!(with_overrides_sync(&hurried, look).is_err()); // at once
 /// # Ok::<(), retry_runtime::OverridesError>(())
 /// ```

@@ -1,48 +1,47 @@
 //! What expansions call into. No part of the public interface: it changes
 //! together with the macros, which are of the same version.
 
-use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll};
+#[path = "private/ide.rs"]
+pub mod ide;
+
 use core::time::Duration;
 
-pub use retry_policy::{Backoff, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
+pub use retry_rules::{Backoff, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
 
-pub use crate::breaker::CircuitBreaker;
+pub use crate::call::attempt_timer::{AttemptTimer, CallTiming, Is, PickTimer, Timed, Untimed};
+pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};
+pub use crate::call::nested::{Guard, Inside};
+pub use crate::call::plan::{Plan, Timing};
+pub use crate::call::session::{Next, Session, Verdict};
+pub use crate::call::tracked::{
+    Tracked, cause, ended, failure, inner_error, inner_failure, tracked,
+};
 pub use crate::classify::Class;
-pub use crate::cut::{Cut, CutTiming, Cutting, Is, PickCut, Uncut};
-pub use crate::error::RetryError;
-pub use crate::error::{Ended, Interrupted};
-pub use crate::kept::{Forgotten, Keep, Kept, PickKept};
-#[cfg(all(feature = "testing", feature = "macros"))]
-pub use crate::kit::inject;
-#[cfg(all(feature = "testing", feature = "macros"))]
-pub use crate::lends::InPlace;
-pub use crate::lends::{LendsBreaker, LendsQuota};
-pub use crate::nested::{Guard, Inside};
+#[cfg(feature = "pattern")]
+pub use crate::classify::pattern::Pattern;
+pub use crate::event::retry_event::{Failure, RetryEvent};
+pub use crate::outcome::error::RetryError;
+pub use crate::outcome::error::{Ended, Interrupted};
 pub use crate::outcome::{
     Continue, Fallback, FallbackNow, GaveUp, Interruptible, Missing, Outcome, Plain, kind,
 };
-#[cfg(feature = "pattern")]
-pub use crate::pattern::Pattern;
-pub use crate::plan::{Plan, Timing};
-pub use crate::quota::RetryQuota;
-#[cfg(feature = "macros")]
-pub use crate::registry::Registered;
-pub use crate::retry_event::{Failure, RetryEvent};
-pub use crate::session::{Next, Session, Verdict};
+pub use crate::protect::breaker::CircuitBreaker;
+#[cfg(all(feature = "testing", feature = "macros"))]
+pub use crate::protect::lend::InPlace;
+pub use crate::protect::lend::{LendsBreaker, LendsQuota, breaker, quota};
+pub use crate::protect::quota::RetryQuota;
 pub use crate::site::Site;
-
-pub mod ide {
-    pub use crate::ide::*;
-}
+#[cfg(feature = "macros")]
+pub use crate::site::registry::Registered;
+#[cfg(all(feature = "testing", feature = "macros"))]
+pub use crate::test_hooks::inject;
 
 pub mod probe {
-    pub use crate::probe::*;
+    pub use crate::classify::probe::*;
 }
 
 pub mod shape {
-    pub use crate::shape::*;
+    pub use crate::outcome::shape::*;
 }
 
 pub use crate::__retry_for_tests as for_tests;
@@ -56,7 +55,7 @@ pub const VALUE: Verdict<'static> = Verdict {
     retry: true,
     hint: None,
     timeout: false,
-    error: crate::probe::Described::Display(&"the value is one that is retried"),
+    error: crate::classify::probe::ErrorDisplay::Display(&"the value is one that is retried"),
 };
 
 /// Never called: it gives a block the type of its `return`.
@@ -72,29 +71,7 @@ pub const fn shared(policy: Policy) -> Policy {
     policy
 }
 
-/// The breaker behind a static, a reference, a `Box`, an `Arc` or a `Shared`; or
-/// the one of a test in the place of what tests share.
-#[inline(always)]
-pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
-    #[cfg(feature = "testing")]
-    if let Some(own) = crate::lends::own_breaker(breaker) {
-        return own;
-    }
-    breaker.lend()
-}
-
-/// The quota behind a static, a reference, a `Box`, an `Arc` or a `Shared`; or
-/// the one of a test in the place of what tests share.
-#[inline(always)]
-pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
-    #[cfg(feature = "testing")]
-    if let Some(own) = crate::lends::own_quota(quota) {
-        return own;
-    }
-    quota.lend()
-}
-
-crate::sync::const_fn! {
+crate::base::sync::const_fn! {
     /// A breaker in place. Where its settings break a rule, an assertion beside it
     /// says so; one complaint is enough.
     pub const fn breaker_in_place(name: &'static str, config: BreakerConfig) -> CircuitBreaker {
@@ -186,69 +163,4 @@ pub fn resolve_now<R, Kind, X: FallbackNow<R, Kind>>(value: X) -> R {
 /// The default to go on with, of the same type as the outcome.
 pub fn go_on<R: Continue>(_: &R) -> R {
     R::go_on()
-}
-
-/// The outcome of an attempt of a function that returns `RetryError<E>`.
-#[inline(always)]
-pub fn tracked<T, E>(outcome: Result<T, E>) -> Result<T, RetryError<E>> {
-    outcome.map_err(RetryError::of_attempt)
-}
-
-/// The end of such a call.
-pub fn ended<T, E>(outcome: Result<T, RetryError<E>>, ended: Ended) -> Result<T, RetryError<E>> {
-    outcome.map_err(|error| error.ended(ended))
-}
-
-/// What such a call's fallback is called with.
-pub fn inner_error<T, E>(outcome: Result<T, RetryError<E>>, ended: Ended) -> RetryError<E> {
-    match outcome {
-        Ok(_) => RetryError::of_value(ended),
-        Err(error) => error.ended(ended),
-    }
-}
-
-/// The error of such an attempt, or what cut it off.
-pub fn cause<E>(error: &RetryError<E>) -> Result<&E, &Interrupted> {
-    error.cause()
-}
-
-/// How an attempt failed, for events.
-pub fn failure<R: Outcome>(outcome: &R) -> Failure<'_, R::Error> {
-    outcome.failure().err().map_or(Failure::Value, Failure::Error)
-}
-
-/// The same for a function that returns `RetryError<E>`.
-pub fn inner_failure<T, E>(outcome: &Result<T, RetryError<E>>) -> Failure<'_, E> {
-    match outcome.as_ref().map_err(RetryError::cause) {
-        Ok(_) => Failure::Value,
-        Err(Ok(error)) => Failure::Error(error),
-        Err(Err(interrupted)) => Failure::Interrupted(*interrupted),
-    }
-}
-
-pin_project_lite::pin_project! {
-    /// The future of an attempt of such a function.
-    #[derive(Debug)]
-    #[must_use = "an attempt does nothing until it is awaited"]
-    pub struct Tracked<F> {
-        #[pin]
-        attempt: F,
-    }
-}
-
-impl<F> Tracked<F> {
-    /// Around the body.
-    #[inline(always)]
-    pub fn new(attempt: F) -> Self {
-        Self { attempt }
-    }
-}
-
-impl<T, E, F: Future<Output = Result<T, E>>> Future for Tracked<F> {
-    type Output = Result<T, RetryError<E>>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.project().attempt.poll(cx).map(tracked)
-    }
 }

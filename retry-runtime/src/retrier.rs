@@ -1,26 +1,31 @@
 //! [`Retrier`]: the same sessions without a macro, for closures.
 
+#[cfg(feature = "serde")]
+pub(crate) mod config;
+pub mod durable;
+
 use core::fmt::{self, Display};
 use core::future::Future;
 use core::mem::take;
 use core::time::Duration;
 
-use retry_policy::Policy;
+use retry_rules::Policy;
 
-use crate::breaker::{CircuitBreaker, Permit};
+use crate::call::attempt_timer::{AttemptTimer, CallTiming, Timed};
+use crate::call::last_failure::LastFailure;
+use crate::call::plan::{Plan, Timing};
+use crate::call::session::{Next, Session, Verdict};
+use crate::call::tracked;
+use crate::classify::matchers::Matcher;
+use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView, Fault};
 use crate::classify::{Class, Classify};
-use crate::cut::{Cut, CutTiming, Cutting};
-use crate::error::{Interrupted, RetryError};
-use crate::kept::Kept;
-use crate::matchers::Matcher;
+use crate::event::retry_event::RetryEvent;
 use crate::outcome::Interruptible as _;
-use crate::plan::{Plan, Timing};
-use crate::private;
-use crate::probe::{Described, Fault, Judge, Told};
-use crate::quota::RetryQuota;
-use crate::retry_event::RetryEvent;
-use crate::session::{Next, Session, Verdict};
-use crate::shared::Shared;
+use crate::outcome::error::{Interrupted, RetryError};
+use crate::protect::breaker::{CircuitBreaker, Permit};
+use crate::protect::lend;
+use crate::protect::quota::RetryQuota;
+use crate::protect::shared::Shared;
 use crate::site::Origin;
 
 /// Retries a closure by a policy that is known when the program runs.
@@ -59,25 +64,25 @@ pub struct Retrier<M = Everything> {
 
 /// What a retrier's matchers say of a failure.
 #[derive(Clone, Copy, Debug)]
-pub struct Judged {
+pub struct MatchOutcome {
     pub(crate) retry: bool,
     pub(crate) hint: Option<Duration>,
     pub(crate) timeout: bool,
 }
 
-/// Matchers that can judge errors of type `E`. `Kind` is inferred.
-pub trait Judges<E, Kind> {
+/// Matchers that can classifier errors of type `E`. `Kind` is inferred.
+pub trait Decider<E, Kind> {
     /// What they say of this error.
-    fn judge(&self, error: &E) -> Judged;
+    fn decide(&self, error: &E) -> MatchOutcome;
 
     /// What they say of an attempt that the policy itself cut off.
-    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged;
+    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome;
 
     /// What they say of a value that its caller calls a failure. Without a list
     /// the caller's word decides.
-    fn judge_value(&self, judge: Judge<'_>, _: Told<'_>) -> Judged {
-        let timeout = judge.class().contains(Class::TIMEOUT);
-        Judged { retry: true, hint: judge.retry_after(), timeout }
+    fn decide_value(&self, classifier: Classifier<'_>, _: ErrorView<'_>) -> MatchOutcome {
+        let timeout = classifier.class().contains(Class::TIMEOUT);
+        MatchOutcome { retry: true, hint: classifier.retry_after(), timeout }
     }
 
     /// Hears of a failure that will be retried.
@@ -88,13 +93,13 @@ pub trait Judges<E, Kind> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Everything;
 
-impl<E> Judges<E, ()> for Everything {
-    fn judge(&self, _: &E) -> Judged {
-        Judged { retry: true, hint: None, timeout: false }
+impl<E> Decider<E, ()> for Everything {
+    fn decide(&self, _: &E) -> MatchOutcome {
+        MatchOutcome { retry: true, hint: None, timeout: false }
     }
 
-    fn judge_interrupted(&self, _: Interrupted) -> Judged {
-        Judged { retry: true, hint: None, timeout: true }
+    fn decide_interrupted(&self, _: Interrupted) -> MatchOutcome {
+        MatchOutcome { retry: true, hint: None, timeout: true }
     }
 }
 
@@ -106,36 +111,36 @@ pub struct Listed {
 }
 
 impl Listed {
-    fn judged(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
-        let class = judge.class();
+    fn matched(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
+        let class = classifier.class();
         let any =
-            |matchers: &[Matcher]| matchers.iter().any(|matcher| matcher.matches(class, told));
+            |matchers: &[Matcher]| matchers.iter().any(|matcher| matcher.matches(class, view));
         let wanted = self.retry_on.as_deref().is_none_or(any);
-        Judged {
+        MatchOutcome {
             retry: wanted && !any(&self.abort_on),
-            hint: judge.retry_after(),
+            hint: classifier.retry_after(),
             timeout: class.contains(Class::TIMEOUT),
         }
     }
 
-    fn judged_interrupted(&self, interrupted: Interrupted) -> Judged {
-        let told = Told::Typed(&interrupted);
-        self.judged(Judge::Told(told), told)
+    fn decide_interrupted_by_list(&self, interrupted: Interrupted) -> MatchOutcome {
+        let view = ErrorView::Typed(&interrupted);
+        self.matched(Classifier::View(view), view)
     }
 }
 
-impl<E: Fault<Kind>, Kind> Judges<E, Kind> for Listed {
-    fn judge(&self, error: &E) -> Judged {
-        let told = error.told();
-        self.judged(Judge::Told(told), told)
+impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Listed {
+    fn decide(&self, error: &E) -> MatchOutcome {
+        let view = error.view();
+        self.matched(Classifier::View(view), view)
     }
 
-    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
-        self.judged_interrupted(interrupted)
+    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+        self.decide_interrupted_by_list(interrupted)
     }
 
-    fn judge_value(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
-        self.judged(judge, told)
+    fn decide_value(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
+        self.matched(classifier, view)
     }
 }
 
@@ -143,17 +148,17 @@ impl<E: Fault<Kind>, Kind> Judges<E, Kind> for Listed {
 #[derive(Clone, Debug, Default)]
 pub struct Classified(Listed);
 
-impl<E: Classify + Display> Judges<E, ()> for Classified {
-    fn judge(&self, error: &E) -> Judged {
-        self.0.judged(Judge::Own(error), Told::Text(error))
+impl<E: Classify + Display> Decider<E, ()> for Classified {
+    fn decide(&self, error: &E) -> MatchOutcome {
+        self.0.matched(Classifier::Own(error), ErrorView::Text(error))
     }
 
-    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
-        self.0.judged_interrupted(interrupted)
+    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+        self.0.decide_interrupted_by_list(interrupted)
     }
 
-    fn judge_value(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
-        self.0.judged(judge, told)
+    fn decide_value(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
+        self.0.matched(classifier, view)
     }
 }
 
@@ -167,14 +172,14 @@ impl<F> fmt::Debug for When<F> {
     }
 }
 
-impl<E, F: Fn(&E) -> bool> Judges<E, ()> for When<F> {
-    fn judge(&self, error: &E) -> Judged {
-        Judged { retry: (self.0)(error), hint: None, timeout: false }
+impl<E, F: Fn(&E) -> bool> Decider<E, ()> for When<F> {
+    fn decide(&self, error: &E) -> MatchOutcome {
+        MatchOutcome { retry: (self.0)(error), hint: None, timeout: false }
     }
 
     /// Not retried, as in the attribute: the predicate did not pick it.
-    fn judge_interrupted(&self, _: Interrupted) -> Judged {
-        Judged { retry: false, hint: None, timeout: true }
+    fn decide_interrupted(&self, _: Interrupted) -> MatchOutcome {
+        MatchOutcome { retry: false, hint: None, timeout: true }
     }
 }
 
@@ -192,22 +197,22 @@ impl<M: fmt::Debug, F> fmt::Debug for RetryAfter<M, F> {
     }
 }
 
-impl<E, Kind, M, F> Judges<E, Kind> for RetryAfter<M, F>
+impl<E, Kind, M, F> Decider<E, Kind> for RetryAfter<M, F>
 where
-    M: Judges<E, Kind>,
+    M: Decider<E, Kind>,
     F: Fn(&E) -> Option<Duration>,
 {
-    fn judge(&self, error: &E) -> Judged {
-        let judged = self.matchers.judge(error);
-        Judged { hint: (self.hint)(error).or(judged.hint), ..judged }
+    fn decide(&self, error: &E) -> MatchOutcome {
+        let matched = self.matchers.decide(error);
+        MatchOutcome { hint: (self.hint)(error).or(matched.hint), ..matched }
     }
 
-    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
-        self.matchers.judge_interrupted(interrupted)
+    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+        self.matchers.decide_interrupted(interrupted)
     }
 
-    fn judge_value(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
-        self.matchers.judge_value(judge, told)
+    fn decide_value(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
+        self.matchers.decide_value(classifier, view)
     }
 
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
@@ -228,21 +233,21 @@ impl<M: fmt::Debug, F> fmt::Debug for OnRetry<M, F> {
     }
 }
 
-impl<E, Kind, M, F> Judges<E, Kind> for OnRetry<M, F>
+impl<E, Kind, M, F> Decider<E, Kind> for OnRetry<M, F>
 where
-    M: Judges<E, Kind>,
+    M: Decider<E, Kind>,
     F: Fn(&RetryEvent<'_, E>),
 {
-    fn judge(&self, error: &E) -> Judged {
-        self.matchers.judge(error)
+    fn decide(&self, error: &E) -> MatchOutcome {
+        self.matchers.decide(error)
     }
 
-    fn judge_interrupted(&self, interrupted: Interrupted) -> Judged {
-        self.matchers.judge_interrupted(interrupted)
+    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+        self.matchers.decide_interrupted(interrupted)
     }
 
-    fn judge_value(&self, judge: Judge<'_>, told: Told<'_>) -> Judged {
-        self.matchers.judge_value(judge, told)
+    fn decide_value(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
+        self.matchers.decide_value(classifier, view)
     }
 
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
@@ -306,7 +311,7 @@ impl Retrier<Listed> {
     }
 
     /// Asks the error itself what it is, by its [`Classify`], where a matcher
-    /// is about a class. (The attribute finds that out without being told.)
+    /// is about a class. (The attribute finds that out without being view.)
     ///
     /// ```
     /// use retry_runtime::matchers::server_error;
@@ -409,8 +414,8 @@ impl<M> Retrier<M> {
 
     pub(crate) fn plan(&self) -> Plan<'_> {
         Plan {
-            breaker: self.breaker.as_ref().map(private::breaker),
-            quota: self.quota.as_ref().map(private::quota),
+            breaker: self.breaker.as_ref().map(lend::breaker),
+            quota: self.quota.as_ref().map(lend::quota),
             ..Plan::by(self.origin, &self.policy)
         }
     }
@@ -439,16 +444,16 @@ impl<M> Retrier<M> {
         mut operation: Op,
     ) -> impl Future<Output = Result<T, RetryError<E>>>
     where
-        M: Judges<E, Kind>,
+        M: Decider<E, Kind>,
         E: Display,
         Op: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
         async move {
             // On the heap, and only where there is a bound: a timer is larger than all the rest.
-            let mut cut = self.policy.is_timed().then(|| Box::new(Cut::start(&self.plan())));
+            let mut cut = self.policy.is_timed().then(|| Box::new(Timed::start(&self.plan())));
             let timing =
-                |cut: &Option<Box<Cut>>| cut.as_ref().map_or(Timing::NONE, |cut| cut.timing());
+                |cut: &Option<Box<Timed>>| cut.as_ref().map_or(Timing::NONE, |cut| cut.timing());
             let mut call = Call::<T, E>::new();
             loop {
                 // A scope of its own: nothing of the attempt lives on through the wait.
@@ -456,9 +461,9 @@ impl<M> Retrier<M> {
                     let permit = self.admit(&mut call, timing(&cut))?;
                     let outcome = match &mut cut {
                         Some(cut) => {
-                            Box::pin(cut.attempt(private::Tracked::new(operation()))).await
+                            Box::pin(cut.attempt(tracked::Tracked::new(operation()))).await
                         }
-                        None => private::tracked(operation().await),
+                        None => tracked::tracked(operation().await),
                     };
                     match outcome {
                         Ok(value) => {
@@ -473,7 +478,7 @@ impl<M> Retrier<M> {
                     }
                 }
                 match &self.quota {
-                    Some(quota) => call.wait_on_credit(private::quota(quota)).await,
+                    Some(quota) => call.wait_on_credit(lend::quota(quota)).await,
                     None => call.wait().await,
                 }
             }
@@ -490,14 +495,14 @@ impl<M> Retrier<M> {
         mut operation: impl FnMut() -> Result<T, E>,
     ) -> Result<T, RetryError<E>>
     where
-        M: Judges<E, Kind>,
+        M: Decider<E, Kind>,
         E: Display,
     {
         let timing = Timing::start(&self.plan());
         let mut call = Call::<T, E>::new();
         loop {
             let permit = self.admit(&mut call, timing)?;
-            match private::tracked(operation()) {
+            match tracked::tracked(operation()) {
                 Ok(value) => {
                     self.succeeded(call, permit);
                     return Ok(value);
@@ -527,7 +532,7 @@ impl<M: fmt::Debug> fmt::Debug for Retrier<M> {
 
 /// The session of a call: it keeps the last failure, for a breaker or a deadline
 /// may end the call before another attempt fails.
-type Call<T, E> = Session<Kept<Result<T, RetryError<E>>>>;
+type Call<T, E> = Session<LastFailure<Result<T, RetryError<E>>>>;
 
 /// What the expansion of the attribute writes in place.
 impl<M> Retrier<M> {
@@ -539,7 +544,7 @@ impl<M> Retrier<M> {
         timing: Timing,
     ) -> Result<Option<Permit<'_>>, RetryError<E>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
-        match private::breaker(breaker).try_acquire() {
+        match lend::breaker(breaker).try_acquire() {
             Ok(permit) => Ok(Some(permit)),
             Err(rejected) => Err(self.rejected(call, timing, rejected.into())),
         }
@@ -554,7 +559,7 @@ impl<M> Retrier<M> {
     ) -> RetryError<E> {
         let ended = call.rejected(&self.plan().timing(timing), &rejected);
         let last = take(call).close().last_or_else(|| Result::interrupted(rejected));
-        private::inner_error(last, ended)
+        tracked::inner_error(last, ended)
     }
 
     #[inline]
@@ -563,7 +568,7 @@ impl<M> Retrier<M> {
             permit.success();
         }
         match &self.quota {
-            Some(quota) => call.succeeded_on_credit(self.origin, private::quota(quota)),
+            Some(quota) => call.succeeded_on_credit(self.origin, lend::quota(quota)),
             None => call.succeeded(self.origin),
         }
     }
@@ -578,21 +583,21 @@ impl<M> Retrier<M> {
         error: RetryError<E>,
     ) -> Option<RetryError<E>>
     where
-        M: Judges<E, Kind>,
+        M: Decider<E, Kind>,
         E: Display,
     {
         let matchers = &self.matchers;
-        let (judged, shown): (_, &dyn Display) = match error.cause() {
-            Ok(error) => (matchers.judge(error), error),
-            Err(interrupted) => (matchers.judge_interrupted(*interrupted), interrupted),
+        let (matched, shown): (_, &dyn Display) = match error.cause() {
+            Ok(error) => (matchers.decide(error), error),
+            Err(interrupted) => (matchers.decide_interrupted(*interrupted), interrupted),
         };
-        let Judged { retry, hint, timeout } = judged;
-        let verdict = Verdict { retry, hint, timeout, error: Described::Display(shown) };
+        let MatchOutcome { retry, hint, timeout } = matched;
+        let verdict = Verdict { retry, hint, timeout, error: ErrorDisplay::Display(shown) };
         let plan = self.plan().timing(timing);
         match call.failed(&plan, permit, verdict) {
             Next::Wait => {
                 let outcome = Err(error);
-                let failure = private::inner_failure(&outcome);
+                let failure = tracked::inner_failure(&outcome);
                 matchers.on_retry(&call.event(&plan, failure));
                 // Only these can end a call before it fails again. What no end needs is let go
                 // of before the wait: a response may hold a connection.
@@ -605,7 +610,7 @@ impl<M> Retrier<M> {
                 let kept = take(call).close();
                 let outcome = Err(error);
                 let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
-                Some(private::inner_error(last, ended))
+                Some(tracked::inner_error(last, ended))
             }
         }
     }

@@ -1,13 +1,21 @@
 //! [`Site`]: a function with `#[retry]`, as a program knows it while it runs.
 
+#[cfg(feature = "metrics")]
+pub(crate) mod labels;
+#[cfg(feature = "overrides")]
+pub(crate) mod policy_override;
+#[cfg(feature = "macros")]
+pub(crate) mod registry;
+pub(crate) mod stats;
+
 use core::fmt;
 use core::panic::Location;
 
-use retry_policy::Policy;
+use retry_rules::Policy;
 
 #[cfg(feature = "overrides")]
-use crate::changed::Changed;
-use crate::stats::{Counters, Stats};
+use crate::site::policy_override::PolicyOverride;
+use crate::site::stats::{Counters, Stats};
 
 /// A function with `#[retry]`: its name, where it stands, its policy, and what
 /// has become of its calls. [`sites`](crate::sites) lists them.
@@ -31,9 +39,9 @@ pub struct Site {
     policy: Option<Policy>,
     counters: Counters,
     #[cfg(feature = "metrics")]
-    labels: std::sync::OnceLock<crate::labels::Labels>,
+    labels: std::sync::OnceLock<crate::site::labels::Labels>,
     #[cfg(feature = "overrides")]
-    changed: Changed,
+    changed: PolicyOverride,
 }
 
 impl Site {
@@ -50,7 +58,7 @@ impl Site {
             #[cfg(feature = "metrics")]
             labels: std::sync::OnceLock::new(),
             #[cfg(feature = "overrides")]
-            changed: Changed::new(),
+            changed: PolicyOverride::new(),
         }
     }
 
@@ -102,12 +110,12 @@ impl Site {
 
     /// What its metrics are labelled with, made at its first failure.
     #[cfg(feature = "metrics")]
-    pub(crate) fn labels(&self) -> &crate::labels::Labels {
-        self.labels.get_or_init(|| crate::labels::labels(self.name))
+    pub(crate) fn labels(&self) -> &crate::site::labels::Labels {
+        self.labels.get_or_init(|| crate::site::labels::labels(self.name))
     }
 
     #[cfg(feature = "overrides")]
-    pub(crate) const fn changed(&self) -> &Changed {
+    pub(crate) const fn changed(&self) -> &PolicyOverride {
         &self.changed
     }
 }

@@ -8,21 +8,21 @@ use core::time::Duration;
 #[cfg(feature = "macros")]
 use core::any::Any;
 #[cfg(feature = "macros")]
-use retry_policy::suggest;
+use retry_rules::suggest;
 
-use crate::breaker::CircuitBreaker;
-#[cfg(feature = "macros")]
-use crate::kit::inject::{Failure, Plan};
-use crate::kit::{Entered, Kit};
-use crate::lends;
-use crate::quota::RetryQuota;
-#[cfg(feature = "macros")]
-use crate::registry::sites;
+use crate::base::sync::Arc;
+use crate::protect::breaker::CircuitBreaker;
+use crate::protect::lend;
+use crate::protect::quota::RetryQuota;
 #[cfg(feature = "macros")]
 use crate::site::Site;
-use crate::sync::Arc;
+#[cfg(feature = "macros")]
+use crate::site::registry::sites;
+#[cfg(feature = "macros")]
+use crate::test_hooks::inject::{Failure, Plan};
+use crate::test_hooks::{EnteredHooks, TestHooks};
 
-pub use crate::kit::{Became, Recorded};
+pub use crate::test_hooks::{AttemptOutcome, AttemptRecord};
 
 /// Begins a test: from here on calls on this thread obey what it sets up, until the
 /// guard is dropped.
@@ -42,7 +42,7 @@ pub use crate::kit::{Became, Recorded};
 /// assert_eq!(retries.attempts("doc.start").len(), 1);
 /// ```
 pub fn start() -> Testing {
-    Testing { entered: Entered::new(Arc::default()) }
+    Testing { entered: EnteredHooks::new(Arc::default()) }
 }
 
 /// A test under way; made by [`start`]. The [module](self) tells how to use it.
@@ -52,11 +52,11 @@ pub fn start() -> Testing {
 #[derive(Debug)]
 #[must_use = "a test is over when its guard is dropped: `let retries = start();`, and not `let _ = start();`"]
 pub struct Testing {
-    entered: Entered,
+    entered: EnteredHooks,
 }
 
 impl Testing {
-    fn kit(&self) -> &Arc<Kit> {
+    fn kit(&self) -> &Arc<TestHooks> {
         self.entered.kit()
     }
 
@@ -119,7 +119,7 @@ impl Testing {
     /// run at the same time stand in one list.
     ///
     /// ```
-    /// use retry_runtime::testing::{self, Became};
+    /// use retry_runtime::testing::{self, AttemptOutcome};
     /// use retry_runtime::{Policy, Retrier};
     /// use std::time::Duration;
     ///
@@ -134,15 +134,15 @@ impl Testing {
     ///
     /// let attempts = retries.attempts("doc.attempts");
     /// let (wait, error) = (Duration::from_secs(1), "busy".to_owned());
-    /// assert_eq!(attempts[0].became, Became::Retried { wait, error });
-    /// assert_eq!(attempts[1].became, Became::Succeeded);
+    /// assert_eq!(attempts[0].became, AttemptOutcome::Retried { wait, error });
+    /// assert_eq!(attempts[1].became, AttemptOutcome::Succeeded);
     /// ```
     ///
     /// # Panics
     /// If nothing of this name has run, and it is the last part of the name of an
     /// annotated function: that one is to be written out, as in `shop::billing::fetch`.
     #[track_caller]
-    pub fn attempts(&self, name: &str) -> Vec<Recorded> {
+    pub fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
         let attempts = self.kit().seen(name);
         #[cfg(feature = "macros")]
         if let (true, None, Some(meant)) = (attempts.is_empty(), site(name), ending_in(name)) {
@@ -183,7 +183,7 @@ impl Testing {
     /// As [`attempts`](Self::attempts).
     #[track_caller]
     pub fn waits(&self, name: &str) -> Vec<Duration> {
-        self.attempts(name).iter().filter_map(Recorded::wait).collect()
+        self.attempts(name).iter().filter_map(AttemptRecord::wait).collect()
     }
 
     /// This test's own instance of a breaker that the whole program shares: what calls
@@ -205,7 +205,7 @@ impl Testing {
     /// assert_eq!(DB.state(), State::Closed, "for the rest of the program");
     /// ```
     pub fn breaker(&self, shared: &'static CircuitBreaker) -> &'static CircuitBreaker {
-        lends::own_breaker_of(self.kit(), shared)
+        lend::own_breaker_of(self.kit(), shared)
     }
 
     /// The same for a quota.
@@ -227,7 +227,7 @@ impl Testing {
     /// assert_eq!(OUTBOUND.available(), 500, "for the rest of the program");
     /// ```
     pub fn quota(&self, shared: &'static RetryQuota) -> &'static RetryQuota {
-        lends::own_quota_of(self.kit(), shared)
+        lend::own_quota_of(self.kit(), shared)
     }
 
     /// Carries this test along with a future, to whatever thread polls it: around what
@@ -272,7 +272,7 @@ impl Testing {
     pub fn scope_sync<R, F: FnOnce() -> R>(&self, f: F) -> impl FnOnce() -> R + use<R, F> {
         let kit = Arc::clone(self.kit());
         move || {
-            let _entered = Entered::new(kit);
+            let _entered = EnteredHooks::new(kit);
             f()
         }
     }
@@ -414,7 +414,7 @@ impl Testing {
     #[track_caller]
     pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
         let site = known(name);
-        let mut all = inventory::iter::<lends::InPlace>();
+        let mut all = inventory::iter::<lend::InPlace>();
         match all.find(|in_place| in_place.site.name() == site.name()) {
             Some(in_place) => self.breaker(in_place.breaker),
             None => panic!(
@@ -464,7 +464,7 @@ pin_project_lite::pin_project! {
     pub struct Scoped<F> {
         #[pin]
         future: F,
-        kit: Arc<Kit>,
+        kit: Arc<TestHooks>,
     }
 }
 
@@ -473,7 +473,7 @@ impl<F: Future> Future for Scoped<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = Entered::new(Arc::clone(this.kit));
+        let _entered = EnteredHooks::new(Arc::clone(this.kit));
         this.future.poll(cx)
     }
 }

@@ -49,7 +49,7 @@
 //! last response is held until then, and with it what it owns: a connection,
 //! mostly. Without them it is dropped before the wait.
 
-mod judging;
+mod matching;
 mod layer;
 mod requests;
 mod responses;

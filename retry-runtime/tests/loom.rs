@@ -187,9 +187,9 @@ fn a_quota_keeps_its_tokens() {
         ));
         let threads = [false, true].map(|after_timeout| {
             let quota = Arc::clone(&quota);
-            thread::spawn(move || quota.try_take(after_timeout).unwrap_or(0))
+            thread::spawn(move || quota.try_acquire(after_timeout).unwrap_or(0))
         });
-        let third = quota.try_take(false).unwrap_or(0);
+        let third = quota.try_acquire(false).unwrap_or(0);
         assert!(quota.available() <= 7);
         let taken = threads.map(|thread| thread.join().unwrap());
         assert_eq!(quota.available() + taken[0] + taken[1] + third, 7);
@@ -203,13 +203,13 @@ fn a_quota_never_overflows() {
             "loom",
             QuotaConfig::new().capacity(5).retry_cost(4).timeout_cost(5),
         ));
-        let cost = quota.try_take(false).unwrap();
+        let cost = quota.try_acquire(false).unwrap();
         let rewarded = Arc::clone(&quota);
         let reward = thread::spawn(move || {
-            rewarded.reward();
+            rewarded.refund();
             assert!(rewarded.available() <= 5);
         });
-        quota.give_back(cost);
+        quota.release(cost);
         assert!(quota.available() <= 5);
         reward.join().unwrap();
         assert_eq!(quota.available(), 5);

@@ -131,7 +131,7 @@ impl FromStr for Timestamp {
         let invalid = || InvalidTimestamp(text.to_owned());
         let text = text.trim();
         if let Some(ago) = text.strip_suffix("ago") {
-            let ago = retry_policy::duration::parse(ago.trim()).map_err(|_| invalid())?;
+            let ago = retry_rules::duration::parse(ago.trim()).map_err(|_| invalid())?;
             return Ok(Self::now() - ago);
         }
         let day = format!("{text}T00:00:00Z");

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use retry_runtime::durable::{Description, Fault, Judges};
+use retry_runtime::durable::{Decider, Description, Fault};
 use retry_runtime::{Interrupted, Reason, Retrier};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -36,7 +36,7 @@ where
     H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<T, E>> + Send,
     E: Display + Fault<Telling>,
-    M: Judges<E, Judging> + Send + Sync + 'static,
+    M: Decider<E, Judging> + Send + Sync + 'static,
     Judging: 'static,
     Telling: 'static,
 {

@@ -92,7 +92,7 @@ impl Dependencies {
             for need in needs {
                 let Some(&from) = nodes.get(need) else {
                     let similar =
-                        retry_policy::suggest::nearest(need, nodes.keys().map(String::as_str));
+                        retry_rules::suggest::nearest(need, nodes.keys().map(String::as_str));
                     return Err(InvalidGraph::Unknown {
                         task: task.clone(),
                         needs: need.clone(),

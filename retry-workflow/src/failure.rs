@@ -85,7 +85,7 @@ pub(crate) fn class_name(class: Class) -> String {
         (Class::SERVER_ERROR, "server_error"),
         (Class::RATE_LIMIT, "rate_limit"),
     ];
-    if class.is_none() {
+    if class.is_empty() {
         return "other".to_owned();
     }
     let names: Vec<_> =
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn classes_have_the_names_of_the_matchers() {
-        assert_eq!(class_name(Class::NONE), "other");
+        assert_eq!(class_name(Class::empty()), "other");
         assert_eq!(class_name(Class::SERVER_ERROR | Class::TIMEOUT), "timeout+server_error");
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn causes_with_one_context_are_kept_apart() {
         let of = |cause: &str| {
             let texts = vec!["importing customer 7".to_owned(), cause.to_owned()];
-            Failure::of(Description { class: Class::NONE, texts }).signature
+            Failure::of(Description { class: Class::empty(), texts }).signature
         };
         assert_eq!(of("disk full").as_str(), "importing customer <n>: disk full");
         assert_ne!(of("disk full"), of("no tax rate"));
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn what_is_inside_is_said_once() {
         let texts = vec!["could not save: disk full".to_owned(), "disk full".to_owned()];
-        let failure = Failure::of(Description { class: Class::NONE, texts });
+        let failure = Failure::of(Description { class: Class::empty(), texts });
         assert_eq!(failure.to_string(), "could not save: disk full");
     }
 }

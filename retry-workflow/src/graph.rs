@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_runtime::durable::{Everything, Fault, Judges, Listed};
+use retry_runtime::durable::{Decider, Everything, Fault, Listed};
 use retry_runtime::file::TaskStyle;
 use retry_runtime::matchers::Matcher;
 use retry_runtime::{Policy, Retrier};
@@ -163,7 +163,7 @@ impl<S> Graph<S> {
         H: Fn(ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
         E: Display + Fault<Telling>,
-        M: Judges<E, Judging> + Send + Sync + 'static,
+        M: Decider<E, Judging> + Send + Sync + 'static,
         Judging: 'static,
         Telling: 'static,
     {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_runtime::durable::{Decision, Failed, Judges, Progress};
+use retry_runtime::durable::{Decider, Decision, Failed, Progress};
 use retry_runtime::{Interrupted, Policy, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ impl Kept {
         failure: &Failure,
     ) -> After
     where
-        M: Judges<E, Kind>,
+        M: Decider<E, Kind>,
         E: Display,
     {
         let now = Timestamp::now();

@@ -171,6 +171,6 @@ impl fmt::Display for Short {
         } else {
             Duration::from_micros(u64::from(self.0.subsec_micros()))
         };
-        fmt::Display::fmt(&retry_policy::duration::format(rounded), f)
+        fmt::Display::fmt(&retry_rules::duration::format(rounded), f)
     }
 }

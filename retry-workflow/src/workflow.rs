@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use retry_runtime::durable::{Classified, Everything, Fault, Judges, Listed, When};
+use retry_runtime::durable::{Classified, Decider, Everything, Fault, Listed, When};
 use retry_runtime::matchers::Matcher;
 use retry_runtime::{Policy, Retrier, RetryQuota, Shared};
 use serde::Serialize;
@@ -214,7 +214,7 @@ impl<S: Store, M> Workflow<S, M> {
         H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
         E: Display + Fault<Telling>,
-        M: Judges<E, Judging> + Send + Sync + 'static,
+        M: Decider<E, Judging> + Send + Sync + 'static,
         Judging: 'static,
         Telling: 'static,
     {
@@ -242,7 +242,7 @@ impl<S: Store, M> Workflow<S, M> {
         H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
         E: Display + Fault<Telling>,
-        M: Judges<E, Judging> + Send + Sync + 'static,
+        M: Decider<E, Judging> + Send + Sync + 'static,
         Judging: 'static,
         Telling: 'static,
     {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-const MIRROR: &str = include_str!("../../retry-runtime/src/ide.rs");
+const MIRROR: &str = include_str!("../../retry-runtime/src/private/ide.rs");
 const OPTIONS_TABLE: &str = include_str!("../../retry-runtime/src/attribute.md");
 const FIXTURE: &str = include_str!("../fixtures/editor/src/lib.rs");
 const FUNCTION: &str = "async fn f(body: Vec<u8>) -> Result<u8, E> { Ok(body[0]) }";
@@ -280,7 +280,7 @@ fn every_word_of_the_grammar_has_an_item() {
     for (place, words) in places {
         for word in words {
             let path = format!("{place}{word}").replace("crate", "crate_");
-            assert!(mirror.contains_key(&path), "retry-runtime/src/ide.rs has no `{path}`");
+            assert!(mirror.contains_key(&path), "retry-runtime/src/private/ide.rs has no `{path}`");
         }
     }
 }
@@ -345,7 +345,7 @@ fn options_are_explained_in_the_words_of_the_table() {
         let docs = &mirror[item];
         assert!(
             docs.starts_with(&said),
-            "retry-runtime/src/ide.rs explains `{option}` so:\n{docs}\n\nand attribute.md so:\n{said}"
+            "retry-runtime/src/private/ide.rs explains `{option}` so:\n{docs}\n\nand attribute.md so:\n{said}"
         );
     }
     for matcher in ["pattern", "matches", "when", "ok"] {
@@ -381,13 +381,17 @@ fn documented(file: &str, name: &str) -> String {
 fn settings_are_explained_in_the_words_of_their_definitions() {
     let mirror = mirror();
     let mut originals = vec![
-        ("backoff::linear".to_owned(), "retry-policy/src/backoff.rs", "Linear"),
-        ("backoff::linear::increment".to_owned(), "retry-policy/src/backoff.rs", "increment"),
-        ("backoff::exponential".to_owned(), "retry-policy/src/backoff.rs", "Exponential"),
-        ("backoff::exponential::base".to_owned(), "retry-policy/src/backoff.rs", "base"),
+        ("backoff::linear".to_owned(), "retry-rules/src/policy/backoff.rs", "Linear"),
+        ("backoff::linear::increment".to_owned(), "retry-rules/src/policy/backoff.rs", "increment"),
+        ("backoff::exponential".to_owned(), "retry-rules/src/policy/backoff.rs", "Exponential"),
+        ("backoff::exponential::base".to_owned(), "retry-rules/src/policy/backoff.rs", "base"),
     ];
     for class in ["network", "timeout", "server_error", "rate_limit"] {
-        originals.push((format!("retry_on::{class}"), "retry-runtime/src/matchers.rs", class));
+        originals.push((
+            format!("retry_on::{class}"),
+            "retry-runtime/src/classify/matchers.rs",
+            class,
+        ));
     }
     for setting in breaker::SETTINGS {
         let name = match setting {
@@ -395,7 +399,7 @@ fn settings_are_explained_in_the_words_of_their_definitions() {
             "slow_rate" => "rate",
             other => other,
         };
-        originals.push((format!("breaker::{setting}"), "retry-policy/src/breaker.rs", name));
+        originals.push((format!("breaker::{setting}"), "retry-rules/src/breaker.rs", name));
     }
     for (item, file, name) in originals {
         assert_eq!(mirror[&item], documented(file, name), "`{item}`, by {file}");

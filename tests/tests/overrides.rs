@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use retry_policy::{Rule, Rules};
+use retry_rules::{Rule, Rules};
 use retry_runtime::{
     Attempts, Event, Jitter, Overrides, Policy, Reason, RetryError, Site, on_event, policy, report,
     retry, sites, with_overrides, with_overrides_sync,
@@ -106,7 +106,7 @@ fn in_force(name: &str) -> String {
 }
 
 fn of(name: &str, key: &str, value: &str) -> Overrides {
-    Overrides::of([(name, key, value)]).unwrap_or_else(|error| panic!("{error}"))
+    Overrides::from_pairs([(name, key, value)]).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn yaml(text: &str) -> Overrides {
@@ -120,7 +120,7 @@ fn wrong_yaml(text: &str) -> String {
 }
 
 fn wrong<const N: usize>(changes: [(&str, &str, &str); N]) -> String {
-    Overrides::of(changes).unwrap_err().to_string()
+    Overrides::from_pairs(changes).unwrap_err().to_string()
 }
 
 fn vars<const N: usize>(vars: [(&str, &str); N]) -> Result<Overrides, String> {
@@ -345,12 +345,12 @@ fn what_comes_on_top_goes_for_more_by_the_star_too() {
     alone(async {
         let file = yaml("billing.fetch: { attempts: 7, initial_delay: 2s }");
         let stop = vars([("RETRY_ALL_ATTEMPTS", "1")]).unwrap();
-        file.and(&stop).unwrap().apply();
+        file.merge(&stop).unwrap().apply();
         assert_eq!(
             in_force("billing.fetch"),
             "1 attempt, exponential (base 2) from 2s to 30s, jitter ±30 %"
         );
-        stop.and(&file).unwrap().apply();
+        stop.merge(&file).unwrap().apply();
         assert_eq!(site("billing.fetch").policy().unwrap().get_attempts(), Attempts::Limited(7));
         assert_eq!(site("shop.order").policy().unwrap().get_attempts(), Attempts::Limited(1));
     });
@@ -361,7 +361,7 @@ fn what_is_right_by_itself_may_be_wrong_together() {
     let (slow, short) =
         (of("billing.fetch", "initial_delay", "10s"), of("billing.fetch", "max_delay", "5s"));
     assert_eq!(
-        slow.and(&short).unwrap_err().to_string(),
+        slow.merge(&short).unwrap_err().to_string(),
         "`billing.fetch`: `initial_delay` is longer than `max_delay`, which cuts every wait: \
          lower the one or raise the other (initial_delay 10s, max_delay 5s)"
     );
@@ -614,7 +614,7 @@ fn a_mistake_in_the_environment_is_told_with_its_variable() {
             "RETRY_SHOP_LOOK_UP_ATTEMPTS",
             "2",
             "`RETRY_SHOP_LOOK_UP_ATTEMPTS` may mean `attempts` of `shop.look-up` or `attempts` of `shop.look.up`: \
-             change it by its name, in a file or by `Overrides::of`, or give one of them another `name`",
+             change it by its name, in a file or by `Overrides::from_pairs`, or give one of them another `name`",
         ),
     ] {
         assert_eq!(vars([(variable, value)]).unwrap_err(), complaint);
@@ -954,7 +954,7 @@ proptest! {
         let keys = ["attempts", "backoff", "max_delay", "jitter", "jitter_factor", "backoff", "backoff"];
         let key = keys.get(key).copied().unwrap_or(&value);
         for value in [value.clone(), format!("custom({value})"), format!("linear({value})"), format!("{value})")] {
-            let _ = Overrides::of([("billing.fetch", key, value.as_str())]);
+            let _ = Overrides::from_pairs([("billing.fetch", key, value.as_str())]);
             let variable = format!("RETRY_BILLING_FETCH_{}", key.to_uppercase());
             let _ = Overrides::from_vars("RETRY_", [(variable, value)]);
         }
@@ -962,14 +962,14 @@ proptest! {
             let _ = Overrides::from_vars("RETRY_", [(variable, "full")]);
         }
         let _ = serde_saphyr::from_str::<Overrides>(&name);
-        let _ = Overrides::of([(name, key.to_owned(), value)]);
+        let _ = Overrides::from_pairs([(name, key.to_owned(), value)]);
     }
 
     #[test]
     fn what_is_accepted_keeps_the_rules_for_each_function(first in changes(), second in changes()) {
-        let made = Overrides::of(first).and_then(|first| Ok((Overrides::of(second)?, first)));
+        let made = Overrides::from_pairs(first).and_then(|first| Ok((Overrides::from_pairs(second)?, first)));
         let Ok((second, first)) = made else { return Ok(()) };
-        let sets = [Some(first.clone()), Some(second.clone()), first.and(&second).ok()];
+        let sets = [Some(first.clone()), Some(second.clone()), first.merge(&second).ok()];
         for overrides in sets.into_iter().flatten() {
             let policies = alone(async {
                 overrides.apply();

@@ -79,7 +79,7 @@ fn compare(package: &str) {
 #[test]
 #[ignore = "compiles all optional dependencies: a step of `.ci/run`"]
 fn the_surface_is_the_one_that_is_written_down() {
-    compare("retry-policy");
+    compare("retry-rules");
     compare("retry-runtime");
     compare("retry-workflow");
 }

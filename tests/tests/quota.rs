@@ -13,7 +13,7 @@ fn quota(config: QuotaConfig) -> RetryQuota {
 #[test]
 fn it_limits_without_any_setting() {
     let quota = quota(DEFAULT);
-    let retries = (0..1_000).filter(|_| quota.try_take(false).is_some()).count();
+    let retries = (0..1_000).filter(|_| quota.try_acquire(false).is_some()).count();
     assert_eq!(retries, 100);
     assert_eq!(quota.available(), 0);
 }
@@ -21,13 +21,13 @@ fn it_limits_without_any_setting() {
 #[test]
 fn a_retry_costs_several_successes() {
     let quota = quota(DEFAULT);
-    while quota.try_take(false).is_some() {}
+    while quota.try_acquire(false).is_some() {}
     for _ in 0..4 {
-        quota.reward();
+        quota.refund();
     }
-    assert_eq!(quota.try_take(false), None);
-    quota.reward();
-    assert_eq!(quota.try_take(false), Some(5));
+    assert_eq!(quota.try_acquire(false), None);
+    quota.refund();
+    assert_eq!(quota.try_acquire(false), Some(5));
 
     let free = DEFAULT.success_refund(5);
     assert!(RetryQuota::try_new("api", free).is_err(), "a success may not pay for a retry");
@@ -36,9 +36,9 @@ fn a_retry_costs_several_successes() {
 #[test]
 fn a_timeout_costs_more() {
     let quota = quota(DEFAULT.capacity(14));
-    assert_eq!(quota.try_take(true), Some(10));
-    assert_eq!(quota.try_take(true), None);
-    assert_eq!(quota.try_take(false), None, "and a refusal takes nothing");
+    assert_eq!(quota.try_acquire(true), Some(10));
+    assert_eq!(quota.try_acquire(true), None);
+    assert_eq!(quota.try_acquire(false), None, "and a refusal takes nothing");
     assert_eq!(quota.available(), 4);
 }
 
@@ -46,8 +46,8 @@ fn a_timeout_costs_more() {
 fn a_retry_that_succeeds_is_free() {
     let quota = quota(DEFAULT);
     for _ in 0..1_000 {
-        let cost = quota.try_take(false).expect("given back each time");
-        quota.give_back(cost);
+        let cost = quota.try_acquire(false).expect("given back each time");
+        quota.release(cost);
     }
     assert_eq!(quota.available(), 500);
 }
@@ -55,16 +55,16 @@ fn a_retry_that_succeeds_is_free() {
 #[test]
 fn it_never_holds_more_than_its_capacity() {
     let quota = quota(DEFAULT.capacity(u32::MAX));
-    assert!(quota.try_take(false).is_some());
-    quota.give_back(u32::MAX);
-    quota.reward();
+    assert!(quota.try_acquire(false).is_some());
+    quota.release(u32::MAX);
+    quota.refund();
     assert_eq!(quota.available(), u32::MAX);
 }
 
 #[test]
 fn a_reset_fills_it() {
     let quota = quota(DEFAULT);
-    assert!(quota.try_take(true).is_some());
+    assert!(quota.try_acquire(true).is_some());
     quota.reset();
     assert_eq!(quota.available(), 500);
 }
@@ -76,7 +76,7 @@ fn threads_share_one_bucket() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..1_000 {
-                    if quota.try_take(false).is_some() {
+                    if quota.try_acquire(false).is_some() {
                         retries.fetch_add(1, Ordering::Relaxed);
                     }
                 }

@@ -186,7 +186,7 @@ impl World {
         let is_nested = matches!(&result, Err(error) if error.reason() == Reason::Nested);
         let begun = inner.0.begun.load(SeqCst);
         // As many as its policy allows inside the first attempt, and then one.
-        assert!(if cx.attempt() == 1 { !is_nested } else { begun <= 1 }, "{result:?} in {cx:?}");
+        assert!(if cx.number() == 1 { !is_nested } else { begun <= 1 }, "{result:?} in {cx:?}");
         inner.end(&result);
         result.map_err(|_| Fault::Busy)
     }
@@ -337,7 +337,7 @@ impl<'w> Call<'w> {
         retries > 0 && self.begun.load(SeqCst) == retries
     }
 
-    fn give_back(&self) {
+    fn release(&self) {
         if self.has_quota() {
             self.world.ledger.give(self.cost.load(SeqCst));
         }
@@ -364,7 +364,7 @@ impl<'w> Settled<'w> {
                 if retries > 0 {
                     tally.attempts.fetch_add(1, SeqCst);
                     tally.recovered.fetch_add(1, SeqCst);
-                    call.give_back();
+                    call.release();
                 } else if call.has_quota() {
                     call.world.ledger.give(call.world.quota.config().get_success_refund());
                 }
@@ -375,7 +375,7 @@ impl<'w> Settled<'w> {
                 assert!(is_rejected || begun == retries + 1, "{error}");
                 if is_rejected {
                     assert_eq!(error.reason(), Reason::CircuitOpen, "{error}");
-                    call.give_back();
+                    call.release();
                 } else {
                     tally.attempts.fetch_add(1, SeqCst);
                 }
@@ -395,7 +395,7 @@ impl Drop for Settled<'_> {
             if std::thread::panicking() { &call.world.panicked } else { &call.world.cancelled };
         how.fetch_add(1, SeqCst);
         if call.is_waiting() {
-            call.give_back();
+            call.release();
         }
     }
 }

@@ -4,8 +4,8 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{FnArg, Ident, Pat, ReceiverKind, Signature, Token, Type};
 
-use super::{Cut, Expansion};
-use crate::hygiene::{Place, quote};
+use super::{Expansion, Timing};
+use crate::hygiene::{SpanRange, quote};
 use crate::item::{self, Boxed};
 use crate::value::mentions;
 
@@ -129,7 +129,7 @@ impl Expansion<'_> {
             .iter()
             .map(|name| {
                 let mutability = mutable.contains(name).then(|| quote!(mut));
-                let place = Place::of(name);
+                let place = SpanRange::of(name);
                 let argument = place.locate(quote!(&#name));
                 let clone = place.call(quote!(::core::clone::Clone::clone), argument);
                 quote!(let #mutability #name = #clone;)
@@ -175,11 +175,11 @@ impl Expansion<'_> {
             attempt
         };
         match self.cut {
-            Cut::Never | Cut::BetweenAttempts => quote!(#attempt.await),
-            Cut::Always | Cut::ByPolicy => {
+            Timing::Never | Timing::BetweenAttempts => quote!(#attempt.await),
+            Timing::Always | Timing::ByPolicy => {
                 let cut = self.return_place.locate(quote!(&mut cut));
                 let arguments = quote!(#cut, #attempt);
-                let cutting = self.on_return_type(&quote!(Cutting::attempt), &arguments);
+                let cutting = self.on_return_type(&quote!(AttemptTimer::attempt), &arguments);
                 quote!(#cutting.await)
             }
         }

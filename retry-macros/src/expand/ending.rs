@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 
 use super::Expansion;
 use crate::args::OnFailure;
-use crate::hygiene::{Place, quote};
+use crate::hygiene::{SpanRange, quote};
 
 impl Expansion<'_> {
     /// What the function returns, of an outcome.
@@ -45,7 +45,7 @@ impl Expansion<'_> {
     pub(super) fn fall_back(&self, fallback: &syn::Expr, retry_loop: &TokenStream) -> TokenStream {
         let private = &self.private;
         let declared = &self.declared;
-        let place = Place::of(fallback);
+        let place = SpanRange::of(fallback);
         let call = place.call(quote!(#private::call_fallback), quote!(error, #fallback));
         let resolved = if self.is_async {
             let resolved = place.call(quote!(#private::resolve::<#declared, _, _>), call);

@@ -6,9 +6,9 @@ use quote::ToTokens;
 use syn::ext::IdentExt as _;
 use syn::{Expr, Ident};
 
-use super::{Cut, Expansion};
+use super::{Expansion, Timing};
 use crate::args::Breaker;
-use crate::hygiene::{Place, quote};
+use crate::hygiene::{SpanRange, quote};
 use crate::policy;
 use crate::value::mentions;
 
@@ -116,10 +116,10 @@ impl Expansion<'_> {
             plan.extend(quote!(.quota(#quota)));
         }
         match self.cut {
-            Cut::Never => {}
-            Cut::BetweenAttempts => plan.extend(quote!(.timing(timing))),
-            Cut::Always | Cut::ByPolicy => {
-                plan.extend(quote!(.timing(#private::CutTiming::timing(&cut))));
+            Timing::Never => {}
+            Timing::BetweenAttempts => plan.extend(quote!(.timing(timing))),
+            Timing::Always | Timing::ByPolicy => {
+                plan.extend(quote!(.timing(#private::CallTiming::timing(&cut))));
             }
         }
         plan
@@ -181,14 +181,14 @@ pub(super) enum Protection {
         borrowed: TokenStream,
         /// The function that makes a breaker or a quota of it.
         borrow: TokenStream,
-        place: Place,
+        place: SpanRange,
     },
 }
 
 impl Protection {
     /// A call of `borrow` on a reference to what was written.
     fn of(written: &Expr, borrow: TokenStream) -> Self {
-        let place = Place::of(written);
+        let place = SpanRange::of(written);
         let borrowed = place.call(quote!(&), written);
         match written {
             Expr::Path(_) => Self::Path(place.call(borrow, borrowed)),

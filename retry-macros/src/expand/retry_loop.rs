@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 
 use super::items::option;
-use super::{Cut, Expansion, Kept};
+use super::{Expansion, KeepsFailure, Timing};
 use crate::args::OnFailure;
 use crate::hygiene::quote;
 
@@ -73,15 +73,15 @@ impl Expansion<'_> {
         let private = &self.private;
         let plan = self.bare_plan();
         let mut before = match self.kept {
-            Kept::Never => quote!(let mut session = #private::Session::<()>::new();),
-            Kept::Always => {
-                quote!(let mut session = #private::Session::<#private::Kept<_>>::new();)
+            KeepsFailure::Never => quote!(let mut session = #private::Session::<()>::new();),
+            KeepsFailure::Always => {
+                quote!(let mut session = #private::Session::<#private::LastFailure<_>>::new();)
             }
-            Kept::ByPolicy => {
+            KeepsFailure::ByPolicy => {
                 let has_deadline = self.ask_policy(&quote!(has_deadline));
                 quote! {
                     let mut session = #private::Session::<
-                        <#private::Is<{ #has_deadline }> as #private::PickKept>::Kept<_>,
+                        <#private::Is<{ #has_deadline }> as #private::PickFailureSlot>::Slot<_>,
                     >::new();
                 }
             }
@@ -90,12 +90,12 @@ impl Expansion<'_> {
             before.extend(protection.map(|protection| protection.bound_to(name)));
         }
         before.extend(match self.cut {
-            Cut::Never => quote!(),
-            Cut::BetweenAttempts => quote!(let timing = #private::Timing::start(&#plan);),
-            Cut::Always => quote!(let mut cut = #private::Cut::start(&#plan);),
-            Cut::ByPolicy => {
+            Timing::Never => quote!(),
+            Timing::BetweenAttempts => quote!(let timing = #private::Timing::start(&#plan);),
+            Timing::Always => quote!(let mut cut = #private::Timed::start(&#plan);),
+            Timing::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
-                quote!(let mut cut = <#private::Is<{ #is_timed }> as #private::PickCut>::Cut::start(&#plan);)
+                quote!(let mut cut = <#private::Is<{ #is_timed }> as #private::PickTimer>::Timer::start(&#plan);)
             }
         });
         before
@@ -210,10 +210,10 @@ impl Expansion<'_> {
             return quote!(session.close(););
         }
         match self.cut {
-            Cut::Never | Cut::BetweenAttempts => quote!(let _ = session.close();),
-            Cut::Always | Cut::ByPolicy => quote! {
+            Timing::Never | Timing::BetweenAttempts => quote!(let _ = session.close();),
+            Timing::Always | Timing::ByPolicy => quote! {
                 let kept = session.close();
-                let outcome = if #private::CutTiming::timing(&cut).is_cut() {
+                let outcome = if #private::CallTiming::timing(&cut).is_cut() {
                     kept.last_or_else(|| outcome)
                 } else {
                     outcome
@@ -223,6 +223,6 @@ impl Expansion<'_> {
     }
 
     fn keeps(&self) -> bool {
-        !matches!(self.kept, Kept::Never)
+        !matches!(self.kept, KeepsFailure::Never)
     }
 }

@@ -52,11 +52,11 @@ impl Expansion<'_> {
         let needs_kind = self.args.matchers().any(asks_class);
         let needs_text = self.args.matchers().any(asks_text);
         let how = if needs_kind && !needs_text { "strict" } else { "lenient" };
-        let asked = self.probe(how, "__ask", typed);
-        lets.extend(quote!(let asked = #asked;));
+        let probed = self.probe(how, "__probe", typed);
+        lets.extend(quote!(let probed = #probed;));
         if needs_text {
-            let told = self.probe("strict", "__told", typed);
-            lets.extend(quote!(let told = #told;));
+            let view = self.probe("strict", "__view", typed);
+            lets.extend(quote!(let view = #view;));
         }
 
         let retry = match &self.args.retry_on {
@@ -72,17 +72,17 @@ impl Expansion<'_> {
         };
         let hint = match &self.args.retry_after {
             Some(retry_after) if typed => {
-                quote!(#private::hint(error, #retry_after).or_else(|| asked.judge.retry_after()))
+                quote!(#private::hint(error, #retry_after).or_else(|| probed.classifier.retry_after()))
             }
-            _ => quote!(asked.judge.retry_after()),
+            _ => quote!(probed.classifier.retry_after()),
         };
         let timeout = match &self.args.quota {
-            Some(_) => quote!(asked.judge.class().contains(#private::Class::TIMEOUT)),
+            Some(_) => quote!(probed.classifier.class().contains(#private::Class::TIMEOUT)),
             None => quote!(false),
         };
         quote!({
             #lets
-            #private::Verdict { retry: #retry, hint: #hint, timeout: #timeout, error: asked.described }
+            #private::Verdict { retry: #retry, hint: #hint, timeout: #timeout, error: probed.display }
         })
     }
 
@@ -110,13 +110,13 @@ impl Expansion<'_> {
             .collect();
         let mut conditions = Vec::new();
         if let Some((first, rest)) = classes.split_first() {
-            conditions.push(quote!(asked.judge.class().contains(#first #(.union(#rest))*)));
+            conditions.push(quote!(probed.classifier.class().intersects(#first #(.union(#rest))*)));
         }
         for matcher in matchers {
             match matcher {
                 Matcher::Pattern(text) => conditions.push(quote!({
                     static __RETRY_PATTERN: #private::Pattern = #private::Pattern::new(#text);
-                    told.any_text(|text| #private::Pattern::is_match(&__RETRY_PATTERN, text))
+                    view.any_text(|text| #private::Pattern::is_match(&__RETRY_PATTERN, text))
                 })),
                 Matcher::Matches { pattern, guard } if typed => {
                     let guard = guard.as_ref().map(|guard| quote!(if #guard));

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::Class;
-use crate::error::Interrupted;
+use crate::outcome::error::Interrupted;
 
 /// An error type whose meaning is known.
 pub trait Known: Error + 'static {
@@ -128,7 +128,7 @@ impl Known for io::Error {
             | Kind::ArgumentListTooLong
             | Kind::Interrupted
             | Kind::Unsupported
-            | Kind::OutOfMemory => Some(Class::NONE),
+            | Kind::OutOfMemory => Some(Class::empty()),
 
             // `Other`, and the kinds without a public name: a failed DNS
             // lookup is one of them.
@@ -147,7 +147,7 @@ impl Known for Interrupted {
     fn known(&self) -> Option<Class> {
         Some(match self {
             Self::Timeout { .. } | Self::Deadline { .. } => Class::TIMEOUT,
-            Self::CircuitOpen { .. } => Class::NONE,
+            Self::CircuitOpen { .. } => Class::empty(),
         })
     }
 }
@@ -177,15 +177,15 @@ impl Known for reqwest::Error {
             return Some(super::status(status.as_u16()));
         }
         // reqwest keeps its own "timed out" type private, so it has to be asked.
-        let timeout = if self.is_timeout() { Class::TIMEOUT } else { Class::NONE };
+        let timeout = if self.is_timeout() { Class::TIMEOUT } else { Class::empty() };
         #[cfg(not(target_arch = "wasm32"))]
-        let network = if self.is_connect() { Class::NETWORK } else { Class::NONE };
+        let network = if self.is_connect() { Class::NETWORK } else { Class::empty() };
         #[cfg(target_arch = "wasm32")]
-        let network = Class::NONE;
+        let network = Class::empty();
 
         let said = timeout | network;
         let final_word = self.is_builder() || self.is_redirect() || self.is_decode();
-        (final_word || !said.is_none()).then_some(said)
+        (final_word || !said.is_empty()).then_some(said)
     }
 }
 
@@ -197,7 +197,7 @@ impl Known for hyper::Error {
         } else if self.is_closed() || self.is_incomplete_message() || self.is_canceled() {
             Some(Class::NETWORK)
         } else if self.is_parse() || self.is_user() {
-            Some(Class::NONE)
+            Some(Class::empty())
         } else {
             None
         }
@@ -221,7 +221,7 @@ impl Known for tonic::Status {
             // What tonic turns its own `TimeoutExpired` into.
             Code::Cancelled if self.message() == "Timeout expired" => Class::TIMEOUT,
             // `DataLoss` is 500 in HTTP, but defined as unrecoverable.
-            _ => Class::NONE,
+            _ => Class::empty(),
         })
     }
 }
@@ -294,7 +294,7 @@ mod tests {
             (Kind::UnexpectedEof, Class::NETWORK),
             (Kind::TimedOut, Class::TIMEOUT),
             (Kind::WouldBlock, Class::TIMEOUT),
-            (Kind::PermissionDenied, Class::NONE),
+            (Kind::PermissionDenied, Class::empty()),
         ] {
             assert_eq!(class(io::Error::new(kind, "HTTP 500")), expected, "{kind}");
         }
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(class(io::Error::other("failed to lookup address information")), Class::NETWORK);
         let circuit =
             Interrupted::CircuitOpen { breaker: "timed out", remaining: Duration::from_secs(1) };
-        assert_eq!(class(io::Error::from(circuit)), Class::NONE);
+        assert_eq!(class(io::Error::from(circuit)), Class::empty());
     }
 
     #[cfg(unix)]
@@ -331,7 +331,7 @@ mod tests {
     fn a_known_type_deep_in_the_chain_silences_the_texts() {
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         let middle = Wrapper("HTTP 500", denied.into());
-        assert_eq!(class(Wrapper("connection refused", middle.into())), Class::NONE);
+        assert_eq!(class(Wrapper("connection refused", middle.into())), Class::empty());
     }
 
     #[test]
@@ -391,7 +391,7 @@ mod tests {
         });
         assert_eq!(class(error), Class::NETWORK);
         let builder = reqwest::Client::new().get("no address: timed out").build().unwrap_err();
-        assert_eq!(class(builder), Class::NONE);
+        assert_eq!(class(builder), Class::empty());
     }
 
     #[cfg(feature = "tonic")]
@@ -405,9 +405,9 @@ mod tests {
             (Code::ResourceExhausted, Class::RATE_LIMIT),
             (Code::Internal, Class::SERVER_ERROR),
             (Code::Unknown, Class::SERVER_ERROR),
-            (Code::DataLoss, Class::NONE),
-            (Code::NotFound, Class::NONE),
-            (Code::Cancelled, Class::NONE),
+            (Code::DataLoss, Class::empty()),
+            (Code::NotFound, Class::empty()),
+            (Code::Cancelled, Class::empty()),
         ] {
             assert_eq!(class(Status::new(code, "HTTP 429")), expected, "{code:?}");
         }

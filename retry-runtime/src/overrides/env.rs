@@ -1,7 +1,7 @@
 //! Overrides from the environment: a variable for each key of a function.
 
-use retry_policy::file::KEYS;
-use retry_policy::suggest::{nearest, or_else};
+use retry_rules::file::KEYS;
+use retry_rules::suggest::{nearest, or_else};
 
 use super::error::OverridesError;
 use super::layer::Checked;
@@ -93,7 +93,7 @@ impl Variables {
                     .map(|(target, key)| format!("`{key}` of `{}`", target.name()))
                     .collect();
                 Err(format!(
-                    "`{prefix}{rest}` may mean {}: change it by its name, in a file or by `Overrides::of`, \
+                    "`{prefix}{rest}` may mean {}: change it by its name, in a file or by `Overrides::from_pairs`, \
                      or give one of them another `name`",
                     several.join(" or ")
                 ))

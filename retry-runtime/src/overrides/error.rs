@@ -10,7 +10,7 @@ use super::layer::Unsuitable;
 /// ```
 /// use retry_runtime::Overrides;
 ///
-/// let error = Overrides::of([("*", "attempts", "two"), ("*", "jiter", "full")]).unwrap_err();
+/// let error = Overrides::from_pairs([("*", "attempts", "two"), ("*", "jiter", "full")]).unwrap_err();
 /// assert_eq!(error.to_string().lines().count(), 2);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

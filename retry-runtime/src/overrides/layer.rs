@@ -4,12 +4,12 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use retry_policy::file::{CommandStyle, Draft};
-use retry_policy::{Field, Fields, Policy, Rule, Rules};
+use retry_rules::file::{CommandStyle, Draft};
+use retry_rules::{Field, Fields, Policy, Rule, Rules};
 
 use super::names::Target;
-use crate::registry;
 use crate::site::Site;
+use crate::site::registry;
 
 /// What one source says: keys by whom they are for.
 #[derive(Clone, Debug, Default)]

@@ -1,9 +1,9 @@
 //! Whom changes are for, and which keys they have, by the words that stand there.
 
-use retry_policy::file::KEYS;
-use retry_policy::suggest::{nearest, or_else};
+use retry_rules::file::KEYS;
+use retry_rules::suggest::{nearest, or_else};
 
-use crate::registry;
+use crate::site::registry;
 
 /// Whom a change is for. All come before each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use retry_policy::file::CommandStyle;
+use retry_rules::file::CommandStyle;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -4,8 +4,8 @@ use core::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use retry_policy::file::Draft;
-use retry_policy::{Fields, Policy};
+use retry_rules::file::Draft;
+use retry_rules::{Fields, Policy};
 
 use super::layer::{self, Checked};
 use crate::site::Site;

@@ -4,7 +4,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use retry_policy::file::CommandStyle;
+use retry_rules::file::CommandStyle;
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{Error as _, IntoDeserializer, Visitor};
 use serde::{Deserialize as _, Deserializer, forward_to_deserialize_any};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tower_layer::Layer;
 
 use super::RetryService;
-use super::judging::Judging;
+use super::matching::Matching;
 use super::requests::{By, ByClone};
 use super::responses::{AllSucceed, Classified, Picked};
 use crate::classify::Classify;
@@ -38,7 +38,7 @@ use crate::retrier::{Everything, Retrier};
 /// ```
 #[must_use = "a layer does nothing until it is put on a service"]
 pub struct RetryLayer<M = Everything, Kind = (), R = AllSucceed, C = ByClone> {
-    pub(super) retrier: Retrier<Judging<M, R>>,
+    pub(super) retrier: Retrier<Matching<M, R>>,
     pub(super) requests: Arc<C>,
     kind: PhantomData<fn() -> Kind>,
 }
@@ -46,7 +46,7 @@ pub struct RetryLayer<M = Everything, Kind = (), R = AllSucceed, C = ByClone> {
 impl<M, Kind> RetryLayer<M, Kind> {
     /// Retries errors as `retrier` does.
     pub fn new(retrier: Retrier<M>) -> Self {
-        let retrier = retrier.with(|matchers| Judging {
+        let retrier = retrier.with(|matchers| Matching {
             matchers: Arc::new(matchers),
             responses: Arc::new(AllSucceed),
         });
@@ -122,8 +122,10 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
 
     fn responses<R>(self, responses: R) -> RetryLayer<M, Kind, R, C> {
         let Self { retrier, requests, .. } = self;
-        let retrier = retrier
-            .with(|Judging { matchers, .. }| Judging { matchers, responses: Arc::new(responses) });
+        let retrier = retrier.with(|Matching { matchers, .. }| Matching {
+            matchers,
+            responses: Arc::new(responses),
+        });
         RetryLayer { retrier, requests, kind: PhantomData }
     }
 }

@@ -4,8 +4,8 @@ use core::convert::Infallible;
 use core::fmt;
 
 use crate::classify::Classify;
-use crate::probe::{Judge, Told};
-use crate::retrier::{Judged, Judges};
+use crate::classify::probe::{Classifier, ErrorView};
+use crate::retrier::{Decider, MatchOutcome};
 
 /// Which responses are failures.
 pub trait Responses<T> {
@@ -19,7 +19,7 @@ pub trait Responses<T> {
 /// What is wrong with a response: a text for events, and something for matchers.
 pub trait ResponseFailure: fmt::Display {
     /// What the matchers say of it.
-    fn judged<E, Kind>(&self, matchers: &impl Judges<E, Kind>) -> Judged;
+    fn matched<E, Kind>(&self, matchers: &impl Decider<E, Kind>) -> MatchOutcome;
 }
 
 /// No response is a failure: the default.
@@ -35,7 +35,7 @@ impl<T> Responses<T> for AllSucceed {
 }
 
 impl ResponseFailure for Infallible {
-    fn judged<E, Kind>(&self, _: &impl Judges<E, Kind>) -> Judged {
+    fn matched<E, Kind>(&self, _: &impl Decider<E, Kind>) -> MatchOutcome {
         match *self {}
     }
 }
@@ -73,8 +73,8 @@ impl<X: fmt::Display> fmt::Display for Said<X> {
 }
 
 impl<X: Classify + fmt::Display> ResponseFailure for Said<X> {
-    fn judged<E, Kind>(&self, matchers: &impl Judges<E, Kind>) -> Judged {
-        matchers.judge_value(Judge::Own(&self.0), Told::Text(&self.0))
+    fn matched<E, Kind>(&self, matchers: &impl Decider<E, Kind>) -> MatchOutcome {
+        matchers.decide_value(Classifier::Own(&self.0), ErrorView::Text(&self.0))
     }
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for Matched {
 }
 
 impl ResponseFailure for Matched {
-    fn judged<E, Kind>(&self, _: &impl Judges<E, Kind>) -> Judged {
-        Judged { retry: true, hint: None, timeout: false }
+    fn matched<E, Kind>(&self, _: &impl Decider<E, Kind>) -> MatchOutcome {
+        MatchOutcome { retry: true, hint: None, timeout: false }
     }
 }

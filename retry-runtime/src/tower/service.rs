@@ -11,12 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tower_service::Service;
 
 use super::RetryLayer;
-use super::judging::{CallJudge, Failed};
+use super::matching::{CallMatching, Failed};
 use super::requests::{ByClone, Requests, Supply};
 use super::responses::{AllSucceed, Responses};
-use crate::error::Ended;
-use crate::error::{Reason, RetryError};
-use crate::retrier::{Everything, Judges};
+use crate::outcome::error::Ended;
+use crate::outcome::error::{Reason, RetryError};
+use crate::retrier::{Decider, Everything};
 
 /// A service whose calls are retried: what [`RetryLayer`] makes.
 ///
@@ -87,7 +87,7 @@ where
     S::Response: Send + 'static,
     S::Error: fmt::Display + Send + 'static,
     Q: Send + 'static,
-    M: Judges<S::Error, Kind> + Send + Sync + 'static,
+    M: Decider<S::Error, Kind> + Send + Sync + 'static,
     Kind: 'static,
     R: Responses<S::Response> + Send + Sync + 'static,
     R::Failure: Send + 'static,
@@ -144,7 +144,7 @@ fn never_called<E>(error: E) -> RetryError<E> {
     RetryError::of_attempt(error).ended(ended)
 }
 
-/// One call. The session, and with it every decision, is the retrier's.
+/// One call. The session, and with it every matched, is the retrier's.
 async fn call<S, Q, M, Kind, R, C>(
     layer: RetryLayer<M, Kind, R, C>,
     service: S,
@@ -153,12 +153,12 @@ async fn call<S, Q, M, Kind, R, C>(
 where
     S: Service<Q>,
     S::Error: fmt::Display,
-    M: Judges<S::Error, Kind>,
+    M: Decider<S::Error, Kind>,
     R: Responses<S::Response>,
     C: Requests<Q>,
 {
     let RetryLayer { retrier, requests, .. } = layer;
-    let mut retrier = retrier.with(CallJudge::new);
+    let mut retrier = retrier.with(CallMatching::new);
     let mut supply = Supply::new(request, &*requests);
     let mut first = supply.take(retrier.policy().allows_after(1));
     if supply.is_spent() {
@@ -168,14 +168,14 @@ where
     // An attempt borrows the service mutably, which a closure cannot lend to a future. The
     // attempts follow one another, so that nobody ever waits for the lock.
     let service = &Mutex::new(service);
-    let judge = retrier.matchers();
+    let classifier = retrier.matchers();
     let outcome = retrier
         .run(|| {
             attempt = attempt.saturating_add(1);
             let more = retrier.policy().allows_after(attempt);
             let request = first.take().or_else(|| supply.take(more));
             if more && supply.is_spent() {
-                judge.spend();
+                classifier.spend();
             }
             async move {
                 let Some(request) = request else {
@@ -186,7 +186,7 @@ where
                 }
                 let response = lock(service).call(request);
                 let response = response.await.map_err(Failed::Call)?;
-                match judge.responses().failure(&response) {
+                match classifier.responses().failure(&response) {
                     Some(failure) => Err(Failed::Response { response, failure }),
                     None => Ok(response),
                 }

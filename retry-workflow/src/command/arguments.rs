@@ -298,7 +298,7 @@ impl Default for RunArguments {
 }
 
 fn lease(text: &str) -> Result<Duration, String> {
-    let lease = retry_policy::duration::parse(text).map_err(|error| error.to_string())?;
+    let lease = retry_rules::duration::parse(text).map_err(|error| error.to_string())?;
     if lease < SHORTEST_LEASE {
         return Err("it would end before it can be prolonged: write 100ms or more".to_owned());
     }
@@ -308,7 +308,7 @@ fn lease(text: &str) -> Result<Duration, String> {
 /// A point in time; a duration alone is how long ago it was.
 fn time(text: &str) -> Result<Timestamp, String> {
     text.parse().or_else(|error: InvalidTimestamp| {
-        let ago = retry_policy::duration::parse(text.trim()).map_err(|_| error.to_string())?;
+        let ago = retry_rules::duration::parse(text.trim()).map_err(|_| error.to_string())?;
         Ok(Timestamp::now() - ago)
     })
 }

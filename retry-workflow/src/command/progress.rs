@@ -281,7 +281,7 @@ fn line(progress: &Progress, rate: Option<f64>, now: Timestamp) -> String {
 fn in_seconds(duration: Duration) -> String {
     let more = u64::from(duration.subsec_nanos() > 0);
     let seconds = duration.as_secs().saturating_add(more);
-    retry_policy::duration::format(Duration::from_secs(seconds)).to_string()
+    retry_rules::duration::format(Duration::from_secs(seconds)).to_string()
 }
 
 #[cfg(test)]

@@ -117,6 +117,6 @@ pub(super) fn short(duration: Duration) -> String {
             duration.as_secs()
                 + u64::from(duration.subsec_millis() >= 500 && duration.as_secs() < u64::MAX),
         );
-        retry_policy::duration::format(rounded).to_string()
+        retry_rules::duration::format(rounded).to_string()
     }
 }

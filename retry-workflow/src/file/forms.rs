@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_policy::suggest::nearest;
+use retry_rules::suggest::nearest;
 use retry_runtime::file::Span;
 use retry_runtime::{OnFailure, RetryConfig};
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use retry_policy::suggest::nearest;
+use retry_rules::suggest::nearest;
 use serde_json::Value;
 use serde_json_path::{JsonPath, LocatedNode};
 

@@ -5,7 +5,7 @@ mod reader;
 use std::fmt;
 use std::sync::Arc;
 
-use retry_policy::suggest::nearest;
+use retry_rules::suggest::nearest;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{MergeKeyPolicy, Spanned};

@@ -101,7 +101,7 @@ impl fmt::Display for StepError {
             Status::Exit(code) => write!(f, "exit status {code}")?,
             Status::Signal(signal) => write!(f, "ended by signal {signal}")?,
             Status::Timeout(limit) => {
-                write!(f, "timed out after {}", retry_policy::duration::format(*limit))?;
+                write!(f, "timed out after {}", retry_rules::duration::format(*limit))?;
             }
             Status::NotStarted(why) => f.write_str(why)?,
         }

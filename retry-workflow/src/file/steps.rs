@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_runtime::durable::{Description, Judges, Listed};
+use retry_runtime::durable::{Decider, Description, Listed};
 use retry_runtime::{Reason, Retrier, RetryConfig};
 use serde::{Deserialize, Serialize};
 
@@ -319,7 +319,7 @@ fn decide<M, Kind>(
     failure: &Failure,
 ) -> After
 where
-    M: Judges<StepError, Kind>,
+    M: Decider<StepError, Kind>,
 {
     Kept::decide(kept, retrier, worker, Ok(error), failure)
 }

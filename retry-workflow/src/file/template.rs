@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use retry_policy::suggest::nearest;
+use retry_rules::suggest::nearest;
 use serde_json::Value;
 
 use super::place::Place;

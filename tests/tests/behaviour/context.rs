@@ -12,7 +12,7 @@ type Seen = Vec<(u32, bool, Option<Duration>, Duration)>;
 async fn it_tells_the_attempt_and_the_waits() {
     #[retry(attempts = 3, context = cx)]
     async fn fetch(seen: &mut Seen) -> Result<(), Failure> {
-        seen.push((cx.attempt(), cx.is_last(), cx.last_delay(), cx.waited()));
+        seen.push((cx.number(), cx.is_last(), cx.last_delay(), cx.waited()));
         Err(Failure::Corrupt)
     }
     let mut seen = Seen::new();
@@ -43,7 +43,7 @@ async fn unlimited_attempts_have_no_last() {
 fn a_function_that_is_not_async_has_it_too() {
     #[retry(attempts = 3, backoff = fixed, initial_delay = "1ms", context = cx)]
     fn fetch() -> Result<u32, Failure> {
-        if cx.is_last() { Ok(cx.attempt()) } else { Err(Failure::Corrupt) }
+        if cx.is_last() { Ok(cx.number()) } else { Err(Failure::Corrupt) }
     }
     assert_eq!(fetch(), Ok(3));
 }

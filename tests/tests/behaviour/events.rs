@@ -266,10 +266,10 @@ async fn an_empty_quota_is_told_once_and_again_only_after_it_was_half_full() {
     send().await.unwrap_err();
     assert_eq!(empty(), 0, "it is still the same emptiness");
     // 9 of 20 tokens: room for a retry, but not half full.
-    OUT.give_back(9);
+    OUT.release(9);
     send().await.unwrap_err();
     assert_eq!((OUT.available(), empty()), (4, 0));
-    OUT.give_back(6);
+    OUT.release(6);
     assert_eq!(empty(), 0, "to be half full again is no news");
     send().await.unwrap_err();
     assert_eq!((OUT.available(), empty()), (0, 1));
@@ -280,10 +280,10 @@ fn a_quota_with_room_for_one_retry_is_not_told_empty_at_each_success() {
     let tiny = QuotaConfig::new().capacity(5).retry_cost(5).timeout_cost(5);
     let tiny = RetryQuota::new("events.tiny", tiny);
     listen();
-    assert!(tiny.try_take(false).is_some());
+    assert!(tiny.try_acquire(false).is_some());
     for _ in 0..4 {
-        assert!(tiny.try_take(false).is_none());
-        tiny.reward();
+        assert!(tiny.try_acquire(false).is_none());
+        tiny.refund();
     }
     let told = heard().into_iter().filter(|event| event.field("quota") == Some("events.tiny"));
     assert_eq!(told.count(), 1);

@@ -105,7 +105,7 @@ async fn it_is_asked_before_the_breaker() {
     async fn fetch() -> Result<(), RetryError<Failure>> {
         Err(Failure::Corrupt)
     }
-    while OUT.try_take(false).is_some() {}
+    while OUT.try_acquire(false).is_some() {}
     assert_eq!(fetch().await.unwrap_err().reason(), Reason::Quota);
 }
 

@@ -88,12 +88,12 @@ async fn an_error_that_knows_it_itself_is_asked() {
     #[retry(attempts = 2)]
     async fn fetch(calls: &Calls) -> Result<(), Classified> {
         calls.make();
-        Err(Classified(Class::NONE, Some(secs(44))))
+        Err(Classified(Class::empty(), Some(secs(44))))
     }
     #[retry(attempts = 2, retry_after = |_| hint)]
     async fn overridden(calls: &Calls, hint: Option<Duration>) -> Result<(), Classified> {
         calls.make();
-        Err(Classified(Class::NONE, Some(secs(44))))
+        Err(Classified(Class::empty(), Some(secs(44))))
     }
     let calls = Calls::new();
     fetch(&calls).await.unwrap_err();

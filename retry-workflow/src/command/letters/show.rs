@@ -183,5 +183,5 @@ pub(crate) fn duration(duration: Duration) -> String {
     if millis == 0 && !duration.is_zero() {
         return "<1ms".to_owned();
     }
-    retry_policy::duration::format(Duration::from_millis(millis)).to_string()
+    retry_rules::duration::format(Duration::from_millis(millis)).to_string()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use retry_policy::suggest::nearest;
+use retry_rules::suggest::nearest;
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
     VariantAccess, Visitor,

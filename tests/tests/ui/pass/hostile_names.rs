@@ -14,7 +14,7 @@ mod hostile {
     pub mod core {}
     pub mod std {}
     pub mod alloc {}
-    pub mod retry_policy {}
+    pub mod retry_rules {}
     pub mod tokio {}
 
     pub struct Option;

@@ -16,7 +16,7 @@ async fn protected() -> Result<u8, RetryError<String>> {
 
 #[retry(breaker(failure_threshold = 3), retry_on = [network, pattern("busy")], context = cx)]
 fn blocking() -> Result<u32, RetryError<String>> {
-    Ok(cx.attempt())
+    Ok(cx.number())
 }
 
 fn main() {

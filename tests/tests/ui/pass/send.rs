@@ -89,7 +89,7 @@ const HTTP: retry_runtime::Policy = policy!(attempts = 5, deadline = "30s");
 )]
 async fn everything(id: u32) -> Result<u32, std::io::Error> {
     work().await;
-    Ok(id + cx.attempt())
+    Ok(id + cx.number())
 }
 
 #[retry]

@@ -20,7 +20,7 @@ trait Everywhere: Sized {
     fn context(self) {}
     fn event(self) {}
     fn rejected(self) {}
-    fn reward(self) {}
+    fn refund(self) {}
     #[allow(clippy::wrong_self_convention)]
     fn is_match(self) {}
     fn lend(self) {}
@@ -31,7 +31,7 @@ impl<T> Everywhere for T {}
 
 #[retry(breaker = DB, quota = OUTBOUND, context = cx, retry_on = [network, pattern("locked")], on_retry = |_| {})]
 async fn beside_a_trait_for_everything() -> io::Result<u32> {
-    Ok(cx.attempt())
+    Ok(cx.number())
 }
 
 /// What a reference binds by its pattern stays a reference.

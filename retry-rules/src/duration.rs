@@ -1,0 +1,109 @@
+//! Durations as people write them: `"500ms"`, `"30s"`, `"1h30m"`.
+//!
+//! The grammar is humantime's; the words for what is wrong are the same in the
+//! attribute and in files.
+
+use core::fmt;
+use core::time::Duration;
+
+/// What is wrong with a duration, and what to write instead.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InvalidDuration(Complaint);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Complaint {
+    NoUnit(std::string::String),
+    Negative,
+    Grammar(humantime::DurationError),
+}
+
+impl fmt::Display for InvalidDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Complaint::NoUnit(number) => {
+                write!(
+                    f,
+                    "a duration needs a unit: write `\"{number}s\"` for seconds or `\"{number}ms\"` for milliseconds"
+                )
+            }
+            Complaint::Negative => {
+                f.write_str("a duration is not negative: write one such as `\"5s\"`")
+            }
+            Complaint::Grammar(error) => {
+                write!(f, "{error}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")
+            }
+        }
+    }
+}
+
+impl core::error::Error for InvalidDuration {}
+
+/// Reads a duration such as `"500ms"`, `"30s"` or `"1h30m"`.
+///
+/// # Errors
+/// The text is no duration: humantime's complaint, and what to write. A bare
+/// number lacks its unit.
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_rules::duration::parse;
+///
+/// assert_eq!(parse("1h30m"), Ok(Duration::from_secs(5_400)));
+/// assert!(parse("5").unwrap_err().to_string().contains("\"5s\""));
+/// ```
+pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
+    let trimmed = text.trim();
+    let number = !trimmed.is_empty() && trimmed.chars().all(|c| c.is_ascii_digit() || c == '.');
+    if number && trimmed != "0" {
+        return Err(without_unit(trimmed));
+    }
+    if trimmed.starts_with('-') {
+        return Err(InvalidDuration(Complaint::Negative));
+    }
+    if may_overflow(text) {
+        return Err(InvalidDuration(Complaint::Grammar(humantime::DurationError::NumberOverflow)));
+    }
+    humantime::parse_duration(text).map_err(|error| InvalidDuration(Complaint::Grammar(error)))
+}
+
+/// Whether humantime might panic: it adds a carry of nanoseconds to the seconds
+/// unchecked, so `"18446744073709551615s 1000000000ns"` overflows. No shorter
+/// text can, nor one of small numbers.
+fn may_overflow(text: &str) -> bool {
+    let large = || text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
+    text.len() > 32 && (text.len() > 512 || large())
+}
+
+/// The complaint about a bare number where a duration is wanted.
+pub fn without_unit(number: impl fmt::Display) -> InvalidDuration {
+    use std::string::ToString;
+
+    InvalidDuration(Complaint::NoUnit(number.to_string()))
+}
+
+/// Writes a duration in the way that [`parse`] reads, to the nanosecond.
+///
+/// ```
+/// # use core::time::Duration;
+/// assert_eq!(retry_rules::duration::format(Duration::from_secs(90)).to_string(), "1m 30s");
+/// ```
+pub fn format(duration: Duration) -> impl fmt::Display {
+    humantime::format_duration(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_carry_beyond_the_largest_duration_is_refused() {
+        let error = parse("18446744073709551615s 1000000000ns").unwrap_err();
+        assert!(std::string::ToString::to_string(&error).contains("too large"));
+    }
+
+    #[test]
+    fn a_long_duration_of_small_numbers_is_read() {
+        let text = "1year 2months 3days 4h 5m 6s 7ms 8us 9ns";
+        assert_eq!(parse(text).unwrap().subsec_nanos(), 7_008_009);
+    }
+}

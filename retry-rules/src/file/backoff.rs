@@ -1,0 +1,183 @@
+//! A backoff as it stands in a file: a bare name, or a name with its settings.
+//!
+//! `fixed`, `{ fixed: null }`, `{ linear: { increment: "2s" } }`,
+//! `{ custom: { delays: ["500ms", { secs: 3, nanos: 0 }] } }`. The workflow
+//! style holds its delays inside: `{ fixed: { delay: "2s" } }`.
+
+use core::fmt;
+use core::time::Duration;
+use std::boxed::Box;
+use std::format;
+use std::sync::Mutex;
+use std::vec::Vec;
+
+use serde::de::{Error, Expected, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Span;
+use super::map_only::from_map;
+use crate::policy::backoff::Backoff;
+
+const NAMES: &[&str] = &["fixed", "linear", "exponential", "fibonacci", "custom"];
+
+/// What a file says of the curve: the curve, and the first wait if it stands inside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Curve {
+    pub(super) backoff: Backoff,
+    pub(super) initial: Option<Duration>,
+}
+
+/// What stands behind a curve's name: its settings, or nothing.
+#[derive(Default)]
+struct Settings(Inside);
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_map(deserializer, "the settings of the backoff, such as { increment: \"2s\" }")
+            .map(Self)
+    }
+}
+
+/// All settings that a curve may have inside, under all their names.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inside {
+    #[serde(alias = "delay")]
+    initial: Option<Span>,
+    increment: Option<Span>,
+    #[serde(alias = "multiplier")]
+    base: Option<f64>,
+    delays: Option<Vec<Span>>,
+}
+
+impl Inside {
+    fn into_curve<E: Error>(self, name: &str) -> Result<Curve, E> {
+        let stray = |there: bool, key: &str| {
+            if there {
+                Err(E::custom(format!("`{key}` is no setting of a {name} backoff")))
+            } else {
+                Ok(())
+            }
+        };
+        if name != "linear" {
+            stray(self.increment.is_some(), "increment")?;
+        }
+        if name != "exponential" {
+            stray(self.base.is_some(), "base")?;
+        }
+        if name == "custom" {
+            stray(self.initial.is_some(), "initial")?;
+        } else {
+            stray(self.delays.is_some(), "delays")?;
+        }
+        let missing = |key: &str, example: &str| {
+            E::custom(format!(
+                "a {name} backoff needs its `{key}`: write `{name}: {{ {key}: {example} }}`"
+            ))
+        };
+        let backoff = match name {
+            "fixed" => Backoff::Fixed,
+            "linear" => {
+                let increment = self.increment.ok_or_else(|| missing("increment", "\"2s\""))?;
+                Backoff::Linear { increment: increment.into() }
+            }
+            "exponential" => match self.base {
+                Some(base) => Backoff::Exponential { base },
+                None => Backoff::DEFAULT,
+            },
+            "fibonacci" => Backoff::Fibonacci,
+            "custom" => {
+                let delays = self.delays.ok_or_else(|| missing("delays", "[\"500ms\", \"1s\"]"))?;
+                Backoff::Custom(keep(delays.into_iter().map(Duration::from).collect()))
+            }
+            other => return Err(E::unknown_variant(other, NAMES)),
+        };
+        Ok(Curve { backoff, initial: self.initial.map(Duration::from) })
+    }
+}
+
+impl<'de> Deserialize<'de> for Curve {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CurveVisitor;
+
+        impl<'de> Visitor<'de> for CurveVisitor {
+            type Value = Curve;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a backoff: fixed, linear, exponential, fibonacci or custom")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Curve, E> {
+                if !NAMES.contains(&name) {
+                    // Not `unknown_variant`: of a `custom` error readers of YAML know the place.
+                    return Err(E::custom(format!(
+                        "\"{name}\": expected {}",
+                        &self as &dyn Expected
+                    )));
+                }
+                Inside::default().into_curve(name)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Curve, A::Error> {
+                let Some(name) = map.next_key::<std::string::String>()? else {
+                    return Err(A::Error::custom("a backoff needs a name, such as `exponential`"));
+                };
+                if !NAMES.contains(&name.as_str()) {
+                    return Err(A::Error::unknown_variant(&name, NAMES));
+                }
+                let curve = map
+                    .next_value::<Option<Settings>>()?
+                    .unwrap_or_default()
+                    .0
+                    .into_curve(&name)?;
+                if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
+                    return Err(A::Error::custom(format!(
+                        "a backoff is one curve, and {name} is one already"
+                    )));
+                }
+                Ok(curve)
+            }
+        }
+
+        deserializer.deserialize_any(CurveVisitor)
+    }
+}
+
+impl Serialize for Curve {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Form {
+            Fixed,
+            Linear { increment: Span },
+            Exponential { base: f64 },
+            Fibonacci,
+            Custom { delays: Vec<Span> },
+        }
+
+        let form = match self.backoff {
+            Backoff::Fixed => Form::Fixed,
+            Backoff::Linear { increment } => Form::Linear { increment: Span(increment) },
+            Backoff::Exponential { base } => Form::Exponential { base },
+            Backoff::Fibonacci => Form::Fibonacci,
+            Backoff::Custom(delays) => {
+                Form::Custom { delays: delays.iter().copied().map(Span).collect() }
+            }
+        };
+        form.serialize(serializer)
+    }
+}
+
+/// Keeps a list of delays for the life of the program, each distinct list once,
+/// so that a policy stays `Copy` and reloading a file does not grow memory.
+fn keep(delays: Vec<Duration>) -> &'static [Duration] {
+    static KEPT: Mutex<Vec<&'static [Duration]>> = Mutex::new(Vec::new());
+
+    let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(same) = kept.iter().find(|list| **list == delays) {
+        return same;
+    }
+    let list: &'static [Duration] = Box::leak(delays.into_boxed_slice());
+    kept.push(list);
+    list
+}

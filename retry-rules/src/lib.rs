@@ -1,0 +1,50 @@
+//! What a retry policy *is*: data, rules and arithmetic.
+//!
+//! Pure and `const`, without the standard library and without dependencies by
+//! default. It knows nobody: the macro checks literals with it while a program
+//! is compiled, the runtime obeys it, and files are read into it (feature
+//! `serde`).
+//!
+//! Users depend on `retry-runtime`, which re-exports all of this.
+//!
+//! ```
+//! use core::time::Duration;
+//! use retry_rules::{Backoff, Jitter, Policy};
+//!
+//! const HTTP: Policy = Policy::new()
+//!     .attempts(5)
+//!     .backoff(Backoff::Exponential { base: 2.0 })
+//!     .jitter(Jitter::Proportional(0.3))
+//!     .budget(Duration::from_secs(300));
+//!
+//! assert!(HTTP.validate().is_ok());
+//! assert_eq!(HTTP.wait(3), Duration::from_secs(4));
+//! ```
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(any(feature = "humantime", feature = "suggest"))]
+extern crate std;
+
+mod policy;
+mod breaker;
+mod quota;
+mod rules;
+#[cfg(feature = "humantime")]
+pub mod duration;
+#[cfg(feature = "suggest")]
+#[doc(hidden)]
+pub mod suggest;
+#[cfg(feature = "serde")]
+pub mod file;
+
+// Reading order: what a policy is made of, the other settings, the rules.
+pub use policy::backoff::Backoff;
+pub use policy::jitter::Jitter;
+pub use policy::{Attempts, Policy};
+
+pub use breaker::{BreakerConfig, SlowCalls, Window};
+pub use quota::QuotaConfig;
+
+pub use rules::invalid::Invalid;
+pub use rules::{Field, Fields, Rule, Rules, Settings};

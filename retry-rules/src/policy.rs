@@ -1,0 +1,374 @@
+//! [`Policy`]: how often, how long, and when to give up early.
+
+pub(crate) mod arithmetic;
+pub(crate) mod backoff;
+pub(crate) mod jitter;
+pub(crate) mod shown;
+
+use core::fmt;
+use core::time::Duration;
+
+use self::arithmetic::{less, min, times};
+use self::backoff::Backoff;
+use self::jitter::Jitter;
+use self::shown::Shown;
+use crate::rules::invalid::Invalid;
+use crate::rules::{Fields, Rules};
+
+/// How many calls are made in all, the first included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempts {
+    /// This many; at least 1.
+    Limited(u32),
+    /// As many as the budget or the deadline lets be made.
+    Unlimited,
+}
+
+impl fmt::Display for Attempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limited(attempts) => attempts.fmt(f),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+/// How often to call, how long to wait between calls, and when to give up early.
+///
+/// Plain data, `Copy`, built in `const`:
+///
+/// | part | default |
+/// | --- | --- |
+/// | [`attempts`](Self::attempts) | 3 |
+/// | [`backoff`](Self::backoff) | exponential, base 2 |
+/// | [`initial_delay`](Self::initial_delay) | 1 s |
+/// | [`max_delay`](Self::max_delay) | 30 s |
+/// | [`jitter`](Self::jitter) | none |
+/// | [`budget`](Self::budget), [`deadline`](Self::deadline), [`timeout`](Self::timeout) | none |
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_rules::{Backoff, Policy};
+///
+/// const POLL: Policy = Policy::new()
+///     .unlimited()
+///     .backoff(Backoff::Fixed)
+///     .deadline(Duration::from_secs(60));
+///
+/// assert!(POLL.validate().is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    pub(crate) attempts: Attempts,
+    pub(crate) backoff: Backoff,
+    pub(crate) initial_delay: Duration,
+    pub(crate) max_delay: Duration,
+    pub(crate) jitter: Jitter,
+    pub(crate) budget: Option<Duration>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Policy {
+    /// The default policy: 3 attempts, 1 s and 2 s apart.
+    pub const fn new() -> Self {
+        Self {
+            attempts: Attempts::Limited(3),
+            backoff: Backoff::DEFAULT,
+            initial_delay: Duration::from_secs(1),
+            max_delay: Duration::from_secs(30),
+            jitter: Jitter::None,
+            budget: None,
+            deadline: None,
+            timeout: None,
+        }
+    }
+
+    /// Calls in all, the first included. Default 3; at least 1.
+    pub const fn attempts(mut self, attempts: u32) -> Self {
+        self.attempts = Attempts::Limited(attempts);
+        self
+    }
+
+    /// No limit to the calls; a budget or a deadline must end them.
+    pub const fn unlimited(mut self) -> Self {
+        self.attempts = Attempts::Unlimited;
+        self
+    }
+
+    /// The curve of the waits. Default: exponential with base 2.
+    pub const fn backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// The first wait. Default 1 s.
+    pub const fn initial_delay(mut self, delay: Duration) -> Self {
+        self.initial_delay = delay;
+        self
+    }
+
+    /// No wait is longer, jitter included. Default 30 s.
+    pub const fn max_delay(mut self, delay: Duration) -> Self {
+        self.max_delay = delay;
+        self
+    }
+
+    /// How waits are spread. Default: not at all.
+    pub const fn jitter(mut self, jitter: Jitter) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// Bounds the sum of the waits, not the time inside the calls. Default: no bound.
+    pub const fn budget(mut self, budget: Duration) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Bounds the whole call, the running attempt included. Default: no bound.
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Bounds one attempt. Default: no bound.
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The [`attempts`](Self::attempts) of this policy.
+    pub const fn get_attempts(&self) -> Attempts {
+        self.attempts
+    }
+
+    /// The [`backoff`](Self::backoff) of this policy.
+    pub const fn get_backoff(&self) -> Backoff {
+        self.backoff
+    }
+
+    /// The [`initial_delay`](Self::initial_delay) of this policy.
+    pub const fn get_initial_delay(&self) -> Duration {
+        self.initial_delay
+    }
+
+    /// The [`max_delay`](Self::max_delay) of this policy.
+    pub const fn get_max_delay(&self) -> Duration {
+        self.max_delay
+    }
+
+    /// The [`jitter`](Self::jitter) of this policy.
+    pub const fn get_jitter(&self) -> Jitter {
+        self.jitter
+    }
+
+    /// The [`budget`](Self::budget) of this policy, if it has one.
+    pub const fn get_budget(&self) -> Option<Duration> {
+        self.budget
+    }
+
+    /// The [`deadline`](Self::deadline) of this policy, if it has one.
+    pub const fn get_deadline(&self) -> Option<Duration> {
+        self.deadline
+    }
+
+    /// The [`timeout`](Self::timeout) of this policy, if it has one.
+    pub const fn get_timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Whether an attempt can be cut off: there is a deadline or a timeout.
+    pub const fn is_timed(&self) -> bool {
+        self.deadline.is_some() || self.timeout.is_some()
+    }
+
+    /// Whether the whole call is bounded.
+    pub const fn has_deadline(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    /// Whether another call may follow `made` calls.
+    ///
+    /// ```
+    /// # use retry_rules::Policy;
+    /// assert!(Policy::new().allows_after(2));
+    /// assert!(!Policy::new().allows_after(3));
+    /// ```
+    pub const fn allows_after(&self, made: u32) -> bool {
+        match self.attempts {
+            Attempts::Limited(attempts) => made < attempts,
+            Attempts::Unlimited => true,
+        }
+    }
+
+    /// The `n`-th wait (from 1) by the curve, before jitter.
+    pub const fn wait(&self, n: u32) -> Duration {
+        self.backoff.wait(n, self.initial_delay, self.max_delay)
+    }
+
+    /// The shortest and the longest that the `n`-th wait (from 1) may be, with
+    /// jitter; `previous` is the wait before it, if there was one.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Jitter, Policy};
+    /// let full = Policy::new().jitter(Jitter::Full);
+    /// assert_eq!(full.wait_interval(2, None), (Duration::ZERO, Duration::from_secs(2)));
+    /// ```
+    pub const fn wait_interval(&self, n: u32, previous: Option<Duration>) -> (Duration, Duration) {
+        self.jitter.interval(self.wait(n), self.initial_delay, self.max_delay, previous)
+    }
+
+    /// The same where a server asked for the wait `hint`: at least that, not cut
+    /// to `max_delay`, and jittered upwards only. Where attempts are unlimited, it is
+    /// no shorter than the curve's.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Jitter, Policy};
+    /// let minute = Duration::from_secs(60);
+    /// assert_eq!(Policy::new().hint_interval(1, minute, None), (minute, minute));
+    /// ```
+    pub const fn hint_interval(
+        &self,
+        n: u32,
+        hint: Duration,
+        previous: Option<Duration>,
+    ) -> (Duration, Duration) {
+        let curve = self.wait_interval(n, previous);
+        let hint = match self.attempts {
+            // Hints of 0s would never use a budget up, and the call would never end.
+            Attempts::Unlimited if less(hint, curve.0) => curve.0,
+            _ => hint,
+        };
+        self.jitter.hint_interval(hint, curve)
+    }
+
+    /// The longest that a call can wait in all, or `None` where nothing bounds it.
+    ///
+    /// An upper bound, but for what a server asks for: its hints are not counted.
+    /// Curves that are still growing after a thousand waits
+    /// count as grown from there on.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// assert_eq!(Policy::new().longest_total_wait(), Some(Duration::from_secs(3)));
+    /// ```
+    pub const fn longest_total_wait(&self) -> Option<Duration> {
+        const WALKED: u32 = 1_000;
+
+        // A wait that the deadline falls inside is not begun.
+        let bound = match (self.budget, self.deadline) {
+            (Some(budget), Some(deadline)) => Some(min(budget, deadline)),
+            (Some(bound), None) | (None, Some(bound)) => Some(bound),
+            (None, None) => None,
+        };
+        let waits = match self.attempts {
+            Attempts::Limited(attempts) => attempts.saturating_sub(1),
+            Attempts::Unlimited => return bound,
+        };
+        let mut total = Duration::ZERO;
+        let mut previous = None;
+        let mut n = 1;
+        while n <= waits && n <= WALKED {
+            let (_, longest) = self.wait_interval(n, previous);
+            total = total.saturating_add(longest);
+            previous = Some(longest);
+            n += 1;
+        }
+        if waits > WALKED {
+            let rest = waits - WALKED;
+            total = total.saturating_add(times(self.max_delay, rest as u64));
+        }
+        Some(match bound {
+            Some(bound) => min(total, bound),
+            None => total,
+        })
+    }
+
+    /// Whether this policy keeps all rules; see [`Rule`](crate::Rule) for the list.
+    ///
+    /// # Errors
+    /// The rules that it breaks.
+    pub const fn validate(&self) -> Result<(), Invalid> {
+        self.validate_written(Fields::NONE)
+    }
+
+    /// The same for a policy of which somebody wrote just the fields `written`:
+    /// finds also what was written in vain.
+    ///
+    /// # Errors
+    /// The rules that it breaks.
+    pub const fn validate_written(&self, written: Fields) -> Result<(), Invalid> {
+        let broken = Rules::broken_by_policy(self, written);
+        if broken.is_empty() { Ok(()) } else { Err(Invalid::new(broken)) }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One line, as a person would say it: `5 attempts, exponential (base 2) from 1s
+/// to 30s, jitter ±30 %, budget 5m`.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (initial, max) = (Shown(self.initial_delay), Shown(self.max_delay));
+        match self.attempts {
+            Attempts::Limited(1) => f.write_str("1 attempt")?,
+            attempts => write!(f, "{attempts} attempts")?,
+        }
+        match self.backoff {
+            _ if self.jitter == Jitter::Decorrelated => {
+                write!(f, ", decorrelated from {initial} to {max}")?;
+            }
+            Backoff::Fixed => write!(f, ", fixed {initial}")?,
+            Backoff::Linear { increment } => {
+                write!(f, ", linear from {initial} by {} to {max}", Shown(increment))?;
+            }
+            Backoff::Exponential { base } => {
+                write!(f, ", exponential (base {base}) from {initial} to {max}")?;
+            }
+            Backoff::Fibonacci => write!(f, ", fibonacci from {initial} to {max}")?,
+            Backoff::Custom(delays) => {
+                f.write_str(", custom")?;
+                for delay in delays {
+                    write!(f, " {},", Shown(*delay))?;
+                }
+                write!(f, " then {max}")?;
+            }
+        }
+        match self.jitter {
+            Jitter::None | Jitter::Decorrelated => {}
+            Jitter::Proportional(factor) => write!(f, ", jitter ±{} %", percent(factor))?,
+            Jitter::Full | Jitter::Equal => write!(f, ", {} jitter", self.jitter.name())?,
+        }
+        for (word, bound) in
+            [("budget", self.budget), ("deadline", self.deadline), ("timeout", self.timeout)]
+        {
+            if let Some(bound) = bound {
+                write!(f, ", {word} {}", Shown(bound))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A share in percent, to the millionth: 0.07 · 100 is 7.000000000000001.
+fn percent(share: f64) -> f64 {
+    let percent = share * 100.0;
+    if !(0.0..=100.0).contains(&percent) {
+        return percent;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most 100,000,000; `f64::round` needs the standard library"
+    )]
+    let millionths = (percent * 1e6 + 0.5) as u32;
+    f64::from(millionths) / 1e6
+}

@@ -1,0 +1,110 @@
+//! Jitter: the interval that a wait is drawn from.
+//!
+//! Drawing needs randomness, which this crate has none of: the runtime draws,
+//! uniformly, from the interval that is computed here. The interval is cut at
+//! `max_delay` *before* the draw. Drawing first and clamping afterwards would
+//! pile waits up at the cap and form the herd anew.
+
+use core::time::Duration;
+
+use crate::policy::arithmetic::{less, min, scale, times};
+
+/// How waits are spread, so that callers that failed together do not come back
+/// together.
+///
+/// Full, equal and decorrelated jitter are those of Marc Brooker, [Exponential
+/// Backoff and Jitter](https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Jitter {
+    /// Every wait is exactly what the curve says. The default.
+    #[default]
+    None,
+    /// Up to this share less or more: `Proportional(0.3)` is ±30 %. From 0 to 1.
+    Proportional(f64),
+    /// Anything from nothing to the curve's wait.
+    Full,
+    /// Half of the curve's wait, and up to that again.
+    Equal,
+    /// Anything from the initial delay to three times the wait before. It
+    /// replaces the curve.
+    Decorrelated,
+}
+
+impl Jitter {
+    /// What a bare `jitter` means: ±30 %.
+    pub const DEFAULT: Self = Self::Proportional(0.3);
+
+    /// The shortest and the longest wait that may be drawn where the curve says
+    /// `wait`; `previous` is the wait before this one, if there was one.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use retry_rules::Jitter;
+    ///
+    /// let s = Duration::from_secs;
+    /// let (shortest, longest) = Jitter::Proportional(0.5).interval(s(20), s(1), s(25), None);
+    /// assert_eq!((shortest, longest), (s(10), s(25)));
+    /// ```
+    pub const fn interval(
+        self,
+        wait: Duration,
+        initial: Duration,
+        max: Duration,
+        previous: Option<Duration>,
+    ) -> (Duration, Duration) {
+        let wait = min(wait, max);
+        let (shortest, longest) = match self {
+            Self::None => (wait, wait),
+            Self::Proportional(factor) => (scale(wait, 1.0 - factor), scale(wait, 1.0 + factor)),
+            Self::Full => (Duration::ZERO, wait),
+            Self::Equal => (scale(wait, 0.5), wait),
+            Self::Decorrelated => {
+                let previous = match previous {
+                    Some(previous) => previous,
+                    None => initial,
+                };
+                (initial, times(previous, 3))
+            }
+        };
+        let longest = min(longest, max);
+        // A server's hint may have made the wait before shorter than a third of the initial delay.
+        if less(longest, shortest) { (longest, longest) } else { (shortest, longest) }
+    }
+
+    /// The same for a wait that a server asked for. Its word is not cut to
+    /// `max_delay`, and only ever spread upwards: nobody comes back too early.
+    ///
+    /// `interval` is what [`interval`](Self::interval) says of the curve; jitter
+    /// that is no share of a wait spreads by as much as it would there.
+    pub(crate) const fn hint_interval(
+        self,
+        hint: Duration,
+        interval: (Duration, Duration),
+    ) -> (Duration, Duration) {
+        let longest = match self {
+            Self::None => hint,
+            Self::Proportional(factor) => scale(hint, 1.0 + factor),
+            Self::Full | Self::Equal | Self::Decorrelated => {
+                hint.saturating_add(interval.1.saturating_sub(interval.0))
+            }
+        };
+        // A factor that breaks the rules must not let anybody back too early.
+        if less(longest, hint) { (hint, hint) } else { (hint, longest) }
+    }
+
+    /// The word for this jitter, in the attribute and in files.
+    ///
+    /// ```
+    /// assert_eq!(retry_rules::Jitter::Full.name(), "full");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Proportional(_) => "proportional",
+            Self::Full => "full",
+            Self::Equal => "equal",
+            Self::Decorrelated => "decorrelated",
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The one source of randomness: a small generator for each thread.
+//!
+//! Jitter needs spread, not secrecy, so a small generator does; it is seeded
+//! from the entropy that the standard library draws for its hash maps. A test that
+//! has set a seed decides what is drawn.
+
+use core::cell::RefCell;
+use core::time::Duration;
+use std::hash::{BuildHasher, RandomState};
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+thread_local! {
+    static GENERATOR: RefCell<SmallRng> =
+        RefCell::new(SmallRng::seed_from_u64(RandomState::new().hash_one("jitter")));
+}
+
+/// A duration drawn uniformly from `shortest` to `longest`, both included.
+pub(crate) fn between(shortest: Duration, longest: Duration) -> Duration {
+    let width = longest.saturating_sub(shortest);
+    if width.is_zero() {
+        return shortest;
+    }
+    // Beyond u64 nanoseconds (584 years) the last few centuries are left out.
+    let nanos = u64::try_from(width.as_nanos()).unwrap_or(u64::MAX);
+    let draw = |generator: &mut SmallRng| generator.random_range(0..=nanos);
+    #[cfg(feature = "testing")]
+    if let Some(seed) = crate::test_hooks::next_seed() {
+        let drawn = draw(&mut SmallRng::seed_from_u64(seed));
+        return shortest.saturating_add(Duration::from_nanos(drawn));
+    }
+    let drawn = GENERATOR.with_borrow_mut(draw);
+    shortest.saturating_add(Duration::from_nanos(drawn))
+}

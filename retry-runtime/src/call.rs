@@ -1,0 +1,13 @@
+//! One call, from its first attempt to its end. [`session`] decides what happens
+//! after an attempt; the rest is what a call carries: its plan, its timer, its
+//! last failure.
+
+pub(crate) mod attempt;
+pub(crate) mod attempt_timer;
+pub(crate) mod blocking;
+pub(crate) mod last_failure;
+pub(crate) mod nested;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod session;
+pub(crate) mod tracked;

@@ -1,0 +1,61 @@
+//! The waits of functions that are not async: the thread sleeps.
+//!
+//! On a thread that drives async tasks that stalls all of them. Nothing can be
+//! done about it from here, but it is not done silently.
+
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use tokio::task::coop;
+
+use crate::observe;
+
+pub(crate) fn sleep(delay: Duration, name: &'static str) {
+    if delay.is_zero() {
+        // It stalls nobody: a policy without waits, or a test that skips them.
+        return;
+    }
+    if drives_tasks() && is_first(name) {
+        observe::blocks_tasks(name, delay);
+    }
+    std::thread::sleep(delay);
+}
+
+/// Whether this thread is polling an async task now.
+///
+/// A runtime gives each poll of a task a budget of operations; the threads of
+/// `spawn_blocking` belong to a runtime too, but have no budget. Each unit
+/// taken here is given back when its guard is dropped.
+fn drives_tasks() -> bool {
+    /// Above any budget: tokio's is 128.
+    const ENOUGH: usize = 1_024;
+
+    if tokio::runtime::Handle::try_current().is_err() {
+        return false;
+    }
+    let mut context = Context::from_waker(Waker::noop());
+    let mut taken = Vec::new();
+    let mut limited = false;
+    while taken.len() < ENOUGH && !limited {
+        match coop::poll_proceed(&mut context) {
+            Poll::Ready(unit) => taken.push(unit),
+            Poll::Pending => limited = true,
+        }
+    }
+    // Each guard restores the budget as it was before it: the first one last.
+    while taken.pop().is_some() {}
+    limited
+}
+
+/// Whether this site has not been warned about before.
+fn is_first(name: &'static str) -> bool {
+    static WARNED: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+
+    WARNED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .get_or_insert_default()
+        .insert(name)
+}

@@ -1,0 +1,478 @@
+//! The one state machine: what happens after an attempt.
+//!
+//! The attribute's expansion, the closure API and the workflow crate all drive
+//! it; async and sync differ only in who sleeps. It is inert until something
+//! fails: a call that succeeds at once allocates nothing, reads no clock and
+//! draws no random number.
+//!
+//! ```text
+//! loop {
+//!     admit   (breaker)   ─ rejected ──▶ end
+//!     attempt
+//!     success ────────────────────────▶ end
+//!     failed  (Verdict)   ─ GiveUp ────▶ end
+//!     wait
+//! }
+//! ```
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+
+use tokio::time::Sleep;
+
+use crate::base::random;
+use crate::call::attempt::Attempt;
+use crate::call::last_failure::FailureSlot;
+use crate::call::nested::{self, Inner};
+use crate::call::plan::Plan;
+use crate::call::progress;
+use crate::classify::probe::ErrorDisplay;
+use crate::event::Event;
+use crate::event::retry_event::{Failure, RetryEvent};
+use crate::observe;
+use crate::outcome::error::{Ended, Reason};
+use crate::protect::breaker::{CircuitBreaker, Permit};
+use crate::protect::quota::RetryQuota;
+use crate::site::Origin;
+
+/// A failure, judged by the caller's matchers.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdict<'a> {
+    /// Whether `retry_on` and `abort_on` let it be retried.
+    pub retry: bool,
+    /// The wait that the server asked for.
+    pub hint: Option<Duration>,
+    /// Whether it was a timeout, which a quota charges more for.
+    pub timeout: bool,
+    /// What went wrong, for events.
+    pub error: ErrorDisplay<'a>,
+}
+
+/// What comes after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Next {
+    /// Wait, then try again.
+    Wait,
+    /// The call is over.
+    GiveUp(Ended),
+}
+
+/// One call: how many attempts it made, how long it waited, and, where `K` keeps
+/// it, the last failure.
+///
+/// One pointer wide, and null until the first wait.
+#[derive(Debug)]
+pub struct Session<K = ()> {
+    progress: Option<Pin<Box<Progress<K>>>>,
+}
+
+pin_project_lite::pin_project! {
+    /// What a session knows once it has waited. The sleep and the last failure
+    /// live inside, so that a call makes one allocation however often it waits.
+    #[derive(Debug)]
+    struct Progress<K> {
+        so_far: SoFar,
+        kept: K,
+        #[pin]
+        sleep: Option<Sleep>,
+    }
+}
+
+/// The attempts and waits that lie behind a call.
+#[derive(Clone, Copy, Debug, Default)]
+struct SoFar {
+    inner: Inner,
+    made: u32,
+    waited: Duration,
+    // `None` before the first wait.
+    delay: Option<Duration>,
+    // What the retry under way took from the quota, for it to give back.
+    cost: u32,
+}
+
+impl<K> Default for Session<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K> Session<K> {
+    /// A call that has made no attempt yet.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self { progress: None }
+    }
+
+    /// Whether an attempt has failed: the one under way is a retry.
+    #[inline(always)]
+    pub const fn is_retrying(&self) -> bool {
+        self.progress.is_some()
+    }
+
+    /// An attempt succeeded, and the call with it.
+    #[inline(always)]
+    pub fn succeeded(self, origin: impl Into<Origin>) {
+        // By value: what is known to hold nothing needs no drop.
+        match self.progress {
+            Some(progress) => progress.so_far.recovered(origin.into(), None),
+            None => at_once(origin),
+        }
+    }
+
+    /// The same where a quota pays for the retries: a success at the first attempt
+    /// gives it something back.
+    #[inline(always)]
+    pub fn succeeded_on_credit(self, origin: impl Into<Origin>, quota: &RetryQuota) {
+        match self.progress {
+            Some(progress) => progress.so_far.recovered(origin.into(), Some(quota)),
+            None => {
+                quota.refund();
+                at_once(origin);
+            }
+        }
+    }
+
+    /// An attempt failed. The order of the decisions is the one that the
+    /// documentation of `#[retry]` promises.
+    #[cold]
+    #[inline(never)]
+    pub fn failed(
+        &mut self,
+        plan: &Plan<'_>,
+        permit: Option<Permit<'_>>,
+        verdict: Verdict<'_>,
+    ) -> Next
+    where
+        K: FailureSlot,
+    {
+        let mut so_far = self.so_far();
+        let next = so_far.failed(plan, permit, &verdict);
+        match &mut self.progress {
+            _ if next != Next::Wait => {}
+            Some(progress) => *progress.as_mut().project().so_far = so_far,
+            none => *none = Some(Box::pin(Progress { so_far, kept: K::none(), sleep: None })),
+        }
+        next
+    }
+
+    fn so_far(&self) -> SoFar {
+        self.progress.as_ref().map_or_else(SoFar::default, |progress| progress.so_far)
+    }
+
+    /// Keeps a failure that will be retried.
+    pub fn keep(&mut self, failure: K::Failure)
+    where
+        K: FailureSlot,
+    {
+        if let Some(progress) = &mut self.progress {
+            progress.as_mut().project().kept.keep(failure);
+        }
+    }
+
+    /// The call is over without success; what was kept is handed out. Where every
+    /// way out consumes the session, the success path needs no flag to tell
+    /// whether to drop it.
+    #[inline(always)]
+    pub fn close(self) -> K
+    where
+        K: FailureSlot,
+    {
+        match self.progress {
+            Some(mut progress) => progress.as_mut().project().kept.take(),
+            None => K::none(),
+        }
+    }
+
+    /// What `on_retry` is called with, after a failure that will be retried.
+    pub fn event<'e, E>(&self, plan: &Plan<'_>, failure: Failure<'e, E>) -> RetryEvent<'e, E> {
+        let SoFar { made, waited, delay, .. } = self.so_far();
+        let wait = delay.unwrap_or_default();
+        RetryEvent {
+            name: plan.origin.name,
+            attempt: made,
+            attempts: plan.obeyed().get_attempts(),
+            failure,
+            wait,
+            waited: waited.saturating_sub(wait),
+        }
+    }
+
+    /// The breaker did not admit the next attempt.
+    #[cold]
+    #[inline(never)]
+    pub fn rejected(&self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
+        self.so_far().rejected(plan, rejected)
+    }
+
+    /// What the body may ask about the attempt that is about to begin.
+    pub fn context(&self, plan: &Plan<'_>) -> Attempt {
+        let SoFar { made, waited, delay, .. } = self.so_far();
+        Attempt {
+            number: made.saturating_add(1),
+            of: plan.obeyed().get_attempts(),
+            last_delay: delay,
+            waited,
+        }
+    }
+
+    /// Sleeps for the wait that has been decided.
+    pub fn wait(&mut self) -> Wait<'_, K> {
+        Wait { progress: self.progress.as_mut().map(Pin::as_mut) }
+    }
+
+    /// The same; where it is cancelled, `quota` gets back what it lent to the
+    /// retry that is then never made.
+    pub fn wait_on_credit<'a>(&'a mut self, quota: &'a RetryQuota) -> WaitOnCredit<'a, K> {
+        WaitOnCredit { wait: self.wait(), quota: Some(quota) }
+    }
+
+    /// The same on the thread. The call is named in a warning where the thread
+    /// drives async tasks.
+    pub fn wait_here(&mut self, origin: impl Into<Origin>) {
+        if let Some(progress) = &mut self.progress {
+            let so_far = progress.as_mut().project().so_far;
+            crate::call::blocking::sleep(so_far.wait(), origin.into().name);
+            so_far.inner.attempt_begins();
+        }
+    }
+}
+
+impl Session {
+    /// A call of which this lies behind, in this process or in another one.
+    pub(crate) fn resumed(behind: progress::Progress) -> Self {
+        let progress::Progress { attempts: made, waited, last_delay: delay } = behind;
+        if made == 0 {
+            return Self::new();
+        }
+        let so_far = SoFar { made, waited, delay, ..SoFar::default() };
+        Self { progress: Some(Box::pin(Progress { so_far, kept: (), sleep: None })) }
+    }
+
+    /// What lies behind the call.
+    pub(crate) fn progress(&self) -> progress::Progress {
+        let SoFar { made, waited, delay, .. } = self.so_far();
+        progress::Progress { attempts: made, waited, last_delay: delay }
+    }
+}
+
+/// A call has succeeded at its first attempt: nobody hears of it but tests that look on.
+#[inline(always)]
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(unused_variables, clippy::needless_pass_by_value, reason = "nobody looks on")
+)]
+fn at_once(origin: impl Into<Origin>) {
+    #[cfg(feature = "testing")]
+    crate::test_hooks::succeeded(origin.into().name, 1);
+}
+
+/// Whether a test lets waits end at once.
+fn skips_waits() -> bool {
+    #[cfg(feature = "testing")]
+    let skips = crate::test_hooks::skips_waits();
+    #[cfg(not(feature = "testing"))]
+    let skips = false;
+    skips
+}
+
+impl SoFar {
+    /// How long the wait that has been decided is to be slept.
+    fn wait(&self) -> Duration {
+        if skips_waits() { Duration::ZERO } else { self.delay.unwrap_or_default() }
+    }
+
+    /// The waits that a test has skipped: for a deadline they have been slept.
+    fn unslept(&self) -> Duration {
+        if skips_waits() { self.waited } else { Duration::ZERO }
+    }
+
+    fn failed(
+        &mut self,
+        plan: &Plan<'_>,
+        permit: Option<Permit<'_>>,
+        verdict: &Verdict<'_>,
+    ) -> Next {
+        if let Some(permit) = permit {
+            // What no retry would mend says nothing about the health of the other side: a 404.
+            if verdict.retry { permit.failure() } else { permit.forgive() }
+        }
+        self.inner.attempt_ended();
+        let policy = &*plan.obeyed();
+        let plan = &Plan { policy, ..*plan };
+        let attempt = self.made.saturating_add(1);
+        match self.next_wait(plan, attempt, verdict) {
+            Ok((delay, cost)) => {
+                let (attempts, waited) = (policy.get_attempts(), self.waited);
+                observe::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
+                let waited = waited.saturating_add(delay);
+                *self = Self { made: attempt, waited, delay: Some(delay), cost, inner: self.inner };
+                Next::Wait
+            }
+            Err(reason) => {
+                let ended = Ended { reason, attempts: attempt, waited: self.waited };
+                observe::gave_up(plan.origin, ended, false, &verdict.error);
+                self.end(plan.origin, attempt);
+                Next::GiveUp(ended)
+            }
+        }
+    }
+
+    /// How long to wait after attempt `attempt`, and what that costs the quota;
+    /// or why not to.
+    fn next_wait(
+        &self,
+        plan: &Plan<'_>,
+        attempt: u32,
+        verdict: &Verdict<'_>,
+    ) -> Result<(Duration, u32), Reason> {
+        let policy = plan.policy;
+        if plan.timing.is_cut() {
+            return Err(Reason::Deadline);
+        }
+        if !verdict.retry {
+            return Err(Reason::NotRetryable);
+        }
+        if !policy.allows_after(attempt) {
+            return Err(Reason::Attempts);
+        }
+        if nested::once() {
+            return Err(Reason::Nested);
+        }
+        let (shortest, longest) = match verdict.hint {
+            Some(hint) => policy.hint_interval(attempt, hint, self.delay),
+            None => policy.wait_interval(attempt, self.delay),
+        };
+        let delay = random::between(shortest, longest);
+        let waited = self.waited.saturating_add(delay);
+        let by_the_clock = plan.since_first.saturating_add(delay);
+        if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
+            return Err(Reason::Budget);
+        }
+        if plan.timing.falls_inside(self.unslept().saturating_add(delay)) {
+            return Err(Reason::Deadline);
+        }
+        let cost = match plan.quota {
+            Some(quota) => {
+                let after_timeout = verdict.timeout || plan.timing.is_timeout();
+                quota.try_acquire(after_timeout).ok_or(Reason::Quota)?
+            }
+            None => 0,
+        };
+        if plan.breaker.is_some_and(CircuitBreaker::is_open) {
+            if let Some(quota) = plan.quota {
+                quota.release(cost);
+            }
+            return Err(Reason::CircuitOpen);
+        }
+        Ok((delay, cost))
+    }
+
+    fn rejected(self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
+        // What was taken for the retry, which is not made.
+        if let Some(quota) = plan.quota {
+            quota.release(self.cost);
+        }
+        let ended = Ended { reason: Reason::CircuitOpen, attempts: self.made, waited: self.waited };
+        observe::gave_up(plan.origin, ended, true, rejected);
+        self.end(plan.origin, self.made);
+        ended
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn recovered(self, origin: Origin, quota: Option<&RetryQuota>) {
+        if let Some(quota) = quota {
+            quota.release(self.cost);
+        }
+        let attempt = self.made.saturating_add(1);
+        #[cfg(feature = "testing")]
+        crate::test_hooks::succeeded(origin.name, attempt);
+        observe::recovered(origin, attempt, self.waited);
+        self.end(origin, attempt);
+    }
+
+    /// The call that failed has ended after `attempts`.
+    fn end(&self, origin: Origin, attempts: u32) {
+        let Inner { name: inner, attempts: inner_attempts, .. } = self.inner;
+        // A function beside itself, in one task, is none inside itself.
+        if let Some(inner) = inner.filter(|inner| *inner != origin.name) {
+            let (name, retries) = (origin.name, self.made);
+            observe::tell(&Event::Nested { name, retries, inner, inner_attempts });
+        }
+        self.inner.call_ended(origin.name, attempts);
+    }
+}
+
+/// The future of a wait.
+#[derive(Debug)]
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct Wait<'a, K> {
+    progress: Option<Pin<&'a mut Progress<K>>>,
+}
+
+impl<K> Future for Wait<'_, K> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.progress {
+            Some(progress) => progress.as_mut().poll_sleep(cx),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+/// The future of a wait for a retry that a quota has paid for.
+#[derive(Debug)]
+#[must_use = "a wait does nothing until it is awaited"]
+pub struct WaitOnCredit<'a, K> {
+    wait: Wait<'a, K>,
+    // `None` once the retry is made: it keeps what it was lent.
+    quota: Option<&'a RetryQuota>,
+}
+
+impl<K> Future for WaitOnCredit<'_, K> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(Pin::new(&mut self.wait).poll(cx));
+        self.quota = None;
+        Poll::Ready(())
+    }
+}
+
+impl<K> Drop for WaitOnCredit<'_, K> {
+    // Out of line: it is part of the drop of every future that may wait so.
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        if let (Some(progress), Some(quota)) = (&self.wait.progress, self.quota) {
+            quota.release(progress.so_far.cost);
+        }
+    }
+}
+
+impl<K> Progress<K> {
+    fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let delay = this.so_far.wait();
+        if delay.is_zero() {
+            // No timer for nothing; but a loop without waits must still let others run.
+            ready!(tokio::task::coop::poll_proceed(cx)).made_progress();
+        } else {
+            if this.sleep.is_none() {
+                // Made here and not when the wait was decided: only an async caller needs a timer.
+                this.sleep.set(Some(tokio::time::sleep(delay)));
+            }
+            if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+                ready!(sleep.poll(cx));
+            }
+            this.sleep.set(None);
+        }
+        this.so_far.inner.attempt_begins();
+        Poll::Ready(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Matchers as values: which failures a [`Retrier`](crate::Retrier) or a
+//! [`RetryConfig`](crate::RetryConfig) retries.
+//!
+//! The attribute has the same ones by the same names, and more that need a
+//! macro (`matches(…)`, `ok(…)`).
+//!
+//! ```
+//! use retry_runtime::matchers::{network, pattern, timeout};
+//! use retry_runtime::{Policy, Retrier};
+//!
+//! # fn main() -> Result<(), retry_runtime::matchers::InvalidPattern> {
+//! let retrier = Retrier::new(Policy::new())
+//!     .retry_on([network, timeout, pattern("(?i)database is locked")?]);
+//! # Ok(())
+//! # }
+//! ```
+
+use core::fmt;
+
+use crate::classify::Class;
+use crate::classify::probe::ErrorView;
+
+/// One entry of `retry_on`.
+#[derive(Clone, Debug)]
+pub struct Matcher(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Class(Class),
+    #[cfg(feature = "pattern")]
+    Pattern(regex::Regex),
+}
+
+#[expect(non_upper_case_globals, reason = "they read as the words of the attribute")]
+mod named {
+    use super::{Class, Kind, Matcher};
+
+    /// The other side could not be reached, or the connection broke.
+    pub const network: Matcher = Matcher(Kind::Class(Class::NETWORK));
+    /// It took too long.
+    pub const timeout: Matcher = Matcher(Kind::Class(Class::TIMEOUT));
+    /// The server failed: HTTP 5xx and the like.
+    pub const server_error: Matcher = Matcher(Kind::Class(Class::SERVER_ERROR));
+    /// The server asks for fewer calls: HTTP 429 and the like.
+    pub const rate_limit: Matcher = Matcher(Kind::Class(Class::RATE_LIMIT));
+}
+
+pub use named::{network, rate_limit, server_error, timeout};
+
+/// A regular expression over the text of an error and of what it wraps.
+///
+/// # Errors
+/// The text is no regular expression; regex's own picture of where.
+#[cfg(feature = "pattern")]
+pub fn pattern(text: &str) -> Result<Matcher, InvalidPattern> {
+    match regex::Regex::new(text) {
+        Ok(regex) => Ok(Matcher(Kind::Pattern(regex))),
+        Err(error) => Err(InvalidPattern(error.to_string())),
+    }
+}
+
+/// A text that is no regular expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidPattern(String);
+
+impl fmt::Display for InvalidPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this pattern is no regular expression: {}", self.0)
+    }
+}
+
+impl core::error::Error for InvalidPattern {}
+
+impl Matcher {
+    #[cfg_attr(
+        not(feature = "pattern"),
+        expect(unused_variables, reason = "only a pattern reads the text")
+    )]
+    pub(crate) fn matches(&self, class: Class, view: ErrorView<'_>) -> bool {
+        match &self.0 {
+            Kind::Class(wanted) => class.intersects(*wanted),
+            #[cfg(feature = "pattern")]
+            Kind::Pattern(regex) => view.any_text(|text| regex.is_match(text)),
+        }
+    }
+}
+
+/// As it stands in a file: `network`, or `pattern: "…"`.
+#[cfg(feature = "serde")]
+mod file {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Class, Kind, Matcher, pattern};
+
+    #[derive(Deserialize, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Form {
+        Network,
+        Timeout,
+        ServerError,
+        RateLimit,
+        Pattern(String),
+    }
+
+    impl<'de> Deserialize<'de> for Matcher {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Ok(match Form::deserialize(deserializer)? {
+                Form::Network => super::network,
+                Form::Timeout => super::timeout,
+                Form::ServerError => super::server_error,
+                Form::RateLimit => super::rate_limit,
+                Form::Pattern(text) => pattern(&text).map_err(D::Error::custom)?,
+            })
+        }
+    }
+
+    impl Serialize for Matcher {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let form = match &self.0 {
+                Kind::Pattern(regex) => Form::Pattern(regex.as_str().to_owned()),
+                Kind::Class(class) if *class == Class::NETWORK => Form::Network,
+                Kind::Class(class) if *class == Class::TIMEOUT => Form::Timeout,
+                Kind::Class(class) if *class == Class::SERVER_ERROR => Form::ServerError,
+                Kind::Class(_) => Form::RateLimit,
+            };
+            form.serialize(serializer)
+        }
+    }
+}

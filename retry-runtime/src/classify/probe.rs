@@ -1,0 +1,724 @@
+//! What can be learnt about an error of a type that is only known where a
+//! macro expands: its class, its text, a line that describes it.
+//!
+//! A ladder ([`lenient`], [`strict`]) serves the attribute's expansion, which sees
+//! tokens and no types. It asks for the best that the type offers by method
+//! resolution: each level is a type that derefs to the level below it, and has
+//! the method only for errors of its kind, so that the highest level whose bounds
+//! hold is found first ("autoderef specialisation"). It works on whatever bounds
+//! are in scope, in generic functions as well, imports nothing, and each level is
+//! looked at once, which traits on stacked references would not give.
+//!
+//! [`Fault`] serves the closure API, where the type is a parameter and a bound
+//! has to be named. Both end in a [`Classifier`], so that nothing behind them
+//! depends on the error's type.
+
+use core::any::type_name;
+use core::error::Error;
+use core::fmt::{self, Debug, Display, Write as _};
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::time::Duration;
+use std::borrow::Cow;
+
+use crate::classify::{self, Class, Classify, Known};
+
+/// All that an error is asked at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Probed<'a> {
+    /// What kind of failure it is, and the wait that the server asked for.
+    pub classifier: Classifier<'a>,
+    /// How an event shows it.
+    pub display: ErrorDisplay<'a>,
+}
+
+/// What an error has to say about itself, whatever its type.
+#[derive(Clone, Copy)]
+pub enum Classifier<'a> {
+    /// It classifies itself.
+    Own(&'a dyn Classify),
+    /// It is judged from outside.
+    View(ErrorView<'a>),
+}
+
+impl Classifier<'_> {
+    /// What kind of failure the error is.
+    #[cold]
+    pub fn class(self) -> Class {
+        match self {
+            Self::Own(error) => error.class(),
+            Self::View(told) => told.class(),
+        }
+    }
+
+    /// How long the server asked to be left alone, if the error knows.
+    #[cold]
+    pub fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::Own(error) => error.retry_after(),
+            Self::View(told) => told.retry_after(),
+        }
+    }
+}
+
+impl Debug for Classifier<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(_) => f.write_str("Own"),
+            Self::View(told) => Debug::fmt(told, f),
+        }
+    }
+}
+
+/// What can be read from an error from outside: types and texts.
+#[derive(Clone, Copy)]
+pub enum ErrorView<'a> {
+    /// An error whose type can be looked at.
+    Typed(&'a (dyn Error + 'static)),
+    /// An error of which only the text and the source can be looked at: it may
+    /// borrow, or its type is none that is known.
+    Borrowed(&'a (dyn Error + 'a)),
+    /// A text.
+    Text(&'a dyn Display),
+    /// Nothing at all.
+    Nothing,
+}
+
+impl ErrorView<'_> {
+    /// What kind of failure the error is.
+    #[cold]
+    pub fn class(self) -> Class {
+        match self {
+            Self::Typed(error) => classify::error(error),
+            Self::Borrowed(error) => classify::borrowed(error),
+            Self::Text(text) => classify::display(text),
+            Self::Nothing => Class::empty(),
+        }
+    }
+
+    /// How long the server asked to be left alone, if anything in the error is
+    /// known to know.
+    #[cold]
+    fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::Typed(error) => classify::hint(error),
+            Self::Borrowed(error) => error.source().and_then(classify::hint),
+            Self::Text(_) | Self::Nothing => None,
+        }
+    }
+
+    /// Whether the text of the error, or of anything that it wraps, is one that
+    /// `is_wanted`.
+    #[cold]
+    pub fn any_text(self, mut is_wanted: impl FnMut(&str) -> bool) -> bool {
+        let mut buffer = String::new();
+        let mut ask = |text: &dyn Display| {
+            buffer.clear();
+            // An error whose `Display` fails has said what it could.
+            let _ = write!(buffer, "{text}");
+            is_wanted(&buffer)
+        };
+        match self {
+            Self::Typed(error) => classify::links(error).any(|link| ask(&link)),
+            Self::Borrowed(error) => {
+                ask(&error)
+                    || error
+                        .source()
+                        .is_some_and(|source| classify::links(source).any(|link| ask(&link)))
+            }
+            Self::Text(text) => ask(text),
+            Self::Nothing => false,
+        }
+    }
+}
+
+impl Debug for ErrorView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Typed(error) => f.debug_tuple("Typed").field(error).finish(),
+            Self::Borrowed(error) => f.debug_tuple("Borrowed").field(error).finish(),
+            Self::Text(text) => f.debug_tuple("Text").field(&format_args!("{text}")).finish(),
+            Self::Nothing => f.write_str("Nothing"),
+        }
+    }
+}
+
+/// An error as an event shows it: its `Display`, else its `Debug`, else the
+/// name of its type.
+#[derive(Clone, Copy)]
+pub enum ErrorDisplay<'a> {
+    /// By its `Display`; `{:#}` is passed on.
+    Display(&'a dyn Display),
+    /// By its `Debug`.
+    Debug(&'a dyn Debug),
+    /// By the name of its type.
+    Type(&'static str),
+}
+
+impl Display for ErrorDisplay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Display(error) => Display::fmt(error, f),
+            Self::Debug(error) => Debug::fmt(error, f),
+            Self::Type(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Debug for ErrorDisplay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+/// Asks `error`, for a matcher that needs the answer: what its type cannot tell is
+/// a compile error.
+pub const fn strict<E>(error: &E) -> ByClassifyAndDisplay<'_, E, true> {
+    ByClassifyAndDisplay::above(error)
+}
+
+/// Asks `error`; what its type cannot tell is nothing.
+pub const fn lenient<E>(error: &E) -> ByClassifyAndDisplay<'_, E, false> {
+    ByClassifyAndDisplay::above(error)
+}
+
+/// The foot of the ladder: an error of any type.
+#[derive(Debug)]
+pub struct Base<'a, E, const STRICT: bool>(PhantomData<&'a E>);
+
+impl<'a, E, const STRICT: bool> Base<'a, E, STRICT> {
+    const fn above(_: &'a E) -> Self {
+        Self(PhantomData)
+    }
+
+    /// Only the name of the type.
+    fn nothing() -> Probed<'a> {
+        Probed {
+            classifier: Classifier::View(ErrorView::Nothing),
+            display: ErrorDisplay::Type(type_name::<E>()),
+        }
+    }
+}
+
+impl<'a, E> Base<'a, E, true> {
+    /// No type passes.
+    pub fn __probe(&self) -> Probed<'a>
+    where
+        E: Classifiable,
+    {
+        Self::nothing()
+    }
+
+    /// No type passes.
+    pub fn __view(&self) -> ErrorView<'a>
+    where
+        E: Readable,
+    {
+        ErrorView::Nothing
+    }
+}
+
+impl<'a, E> Base<'a, E, false> {
+    /// Nothing is known.
+    pub fn __probe(&self) -> Probed<'a> {
+        Self::nothing()
+    }
+
+    /// Nothing is known.
+    pub fn __view(&self) -> ErrorView<'a> {
+        ErrorView::Nothing
+    }
+}
+
+/// Stands for all the bounds of the levels; nothing implements it, so that it
+/// is the bound that a compile error names.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be matched by `network`, `timeout`, `server_error` or `rate_limit`",
+    label = "this error says nothing about its kind",
+    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that it can be read",
+    note = "or implement `retry_runtime::Classify` for it, so that it says itself what it is",
+    note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
+)]
+pub trait Classifiable {}
+
+/// [`Classifiable`] for patterns, which need a text.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be matched by `pattern`",
+    label = "this error has no text",
+    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that it can be read",
+    note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
+)]
+pub trait Readable {}
+
+/// A level of the ladder: errors of a kind answer here, others fall through to
+/// the level below.
+macro_rules! rung {
+    ($(#[$doc:meta])* $Rung:ident above $Below:ident) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $Rung<'a, E, const STRICT: bool> {
+            error: &'a E,
+            below: $Below<'a, E, STRICT>,
+        }
+
+        impl<'a, E, const STRICT: bool> $Rung<'a, E, STRICT> {
+            const fn above(error: &'a E) -> Self {
+                Self { error, below: $Below::above(error) }
+            }
+        }
+
+        impl<'a, E, const STRICT: bool> Deref for $Rung<'a, E, STRICT> {
+            type Target = $Below<'a, E, STRICT>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.below
+            }
+        }
+    };
+}
+
+/// The answers of a level whose errors classify themselves.
+macro_rules! answers_itself {
+    ($Rung:ident where E: $($bound:path),+; $error:ident => $described:expr) => {
+        impl<'a, E: $($bound +)+, const STRICT: bool> $Rung<'a, E, STRICT> {
+            /// What the error has to say.
+            pub fn __probe(&self) -> Probed<'a> {
+                let $error = self.error;
+                Probed { classifier: Classifier::Own($error), display: $described }
+            }
+        }
+    };
+}
+
+/// The answers of a level that judges from outside, by what it is told.
+macro_rules! answers_by_view {
+    ($Rung:ident where E: $($bound:path),+; $error:ident => $told:expr) => {
+        impl<'a, E: $($bound +)+, const STRICT: bool> $Rung<'a, E, STRICT> {
+            /// What can be read from the error.
+            pub fn __view(&self) -> ErrorView<'a> {
+                let $error = self.error;
+                $told
+            }
+
+            /// What the error has to say.
+            pub fn __probe(&self) -> Probed<'a> {
+                let classifier = Classifier::View(self.__view());
+                Probed { classifier, display: ErrorDisplay::Display(self.error) }
+            }
+        }
+    };
+}
+
+rung!(
+    /// The highest level: the error classifies itself, and describes itself for users.
+    ByClassifyAndDisplay above ByClassifyAndDebug
+);
+answers_itself!(ByClassifyAndDisplay where E: Classify, Display; error => ErrorDisplay::Display(error));
+
+rung!(
+    /// The error classifies itself, and describes itself for developers.
+    ByClassifyAndDebug above ByClassify
+);
+answers_itself!(ByClassifyAndDebug where E: Classify, Debug; error => ErrorDisplay::Debug(error));
+
+rung!(
+    /// The error classifies itself, and says nothing else.
+    ByClassify above ByDyn
+);
+answers_itself!(ByClassify where E: Classify; _error => ErrorDisplay::Type(type_name::<E>()));
+
+rung!(
+    /// The error gives away a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`.
+    ByDyn above ByTyped
+);
+answers_by_view!(
+    ByDyn where E: AsRef<dyn Error + Send + Sync>, Display; error => ErrorView::Typed(error.as_ref())
+);
+
+rung!(
+    /// The error's own type is one that is known, or a box of any.
+    ByTyped above ByError
+);
+answers_by_view!(ByTyped where E: Typed, Display; error => ErrorView::Typed(error.typed()));
+
+rung!(
+    /// Any other error. There is no level for `'static` ones: method
+    /// resolution does not see lifetimes, and a bound of `'static` would refuse
+    /// errors that borrow. The types that are worth looking at have a level of
+    /// their own; only where the error is a type parameter, its own type stays
+    /// unseen and it is read instead. What it wraps is looked into either way.
+    ByError above ByText
+);
+answers_by_view!(ByError where E: Error; error => ErrorView::Borrowed(error));
+
+rung!(
+    /// The error is a text.
+    ByText above ByDebug
+);
+answers_by_view!(ByText where E: Display; error => ErrorView::Text(error));
+
+rung!(
+    /// The error describes itself for developers, and nothing is known of its kind.
+    ByDebug above Base
+);
+
+impl<'a, E: Debug> ByDebug<'a, E, false> {
+    /// What the error has to say.
+    pub fn __probe(&self) -> Probed<'a> {
+        Probed {
+            classifier: Classifier::View(ErrorView::Nothing),
+            display: ErrorDisplay::Debug(self.error),
+        }
+    }
+}
+
+/// An error whose type can be looked at without asking `'static` of all errors.
+pub trait Typed {
+    /// The error.
+    fn typed(&self) -> &(dyn Error + 'static);
+}
+
+impl<E: Known> Typed for E {
+    fn typed(&self) -> &(dyn Error + 'static) {
+        self
+    }
+}
+
+impl Typed for Box<dyn Error> {
+    fn typed(&self) -> &(dyn Error + 'static) {
+        &**self
+    }
+}
+
+impl Typed for Box<dyn Error + Send> {
+    fn typed(&self) -> &(dyn Error + 'static) {
+        &**self
+    }
+}
+
+/// An error that the closure API can tell the kind of.
+///
+/// `Kind` is never named: exactly one holds for each error type, and the
+/// compiler finds it. An error that implements [`Classify`] as well is not asked
+/// by this trait, as two kinds for one type would leave the compiler no choice;
+/// `Retrier::classified` is the way for it.
+///
+/// It is implemented for every [`Error`], for `anyhow::Error` and all else that
+/// gives away a `dyn Error + Send + Sync`, for boxed errors, and for texts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what kind of failure it is",
+    label = "this error can neither be read nor looked into",
+    note = "implement `std::error::Error` for `{Self}`, so that it can be read",
+    note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the call"
+)]
+pub trait Fault<Kind> {
+    /// What the error has to say.
+    fn view(&self) -> ErrorView<'_>;
+}
+
+/// [`Fault`] of an [`Error`].
+#[derive(Debug)]
+pub enum SourceChain {}
+
+/// [`Fault`] of a type that gives away a `dyn Error + Send + Sync`.
+#[derive(Debug)]
+pub enum DynError {}
+
+/// [`Fault`] of a box whose error cannot be shared between threads.
+#[derive(Debug)]
+pub enum LocalDynError {}
+
+/// [`Fault`] of a text.
+#[derive(Debug)]
+pub enum Text {}
+
+impl<E: Error + 'static> Fault<SourceChain> for E {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Typed(self)
+    }
+}
+
+impl<E: AsRef<dyn Error + Send + Sync>> Fault<DynError> for E {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Typed(self.as_ref())
+    }
+}
+
+impl Fault<LocalDynError> for Box<dyn Error> {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Typed(&**self)
+    }
+}
+
+impl Fault<LocalDynError> for Box<dyn Error + Send> {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Typed(&**self)
+    }
+}
+
+impl Fault<Text> for String {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Text(self)
+    }
+}
+
+impl Fault<Text> for &str {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Text(self)
+    }
+}
+
+impl Fault<Text> for Cow<'_, str> {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Text(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// What the attribute's expansion writes.
+    macro_rules! probe {
+        ($door:ident $method:ident $error:expr) => {
+            match $error {
+                error => super::$door(error).$method(),
+            }
+        };
+    }
+
+    macro_rules! class {
+        // `match` keeps temporaries in `$error` alive.
+        ($error:expr) => {
+            match $error {
+                error => {
+                    let class = probe!(lenient __probe error).classifier.class();
+                    assert_eq!(class, probe!(strict __probe error).classifier.class());
+                    class
+                }
+            }
+        };
+    }
+
+    fn refused() -> io::Error {
+        io::Error::from(io::ErrorKind::ConnectionRefused)
+    }
+
+    #[derive(Debug)]
+    struct Wrapper<S>(&'static str, S);
+
+    impl<S> Display for Wrapper<S> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl<S: Error + 'static> Error for Wrapper<S> {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.1)
+        }
+    }
+
+    #[derive(Debug)]
+    struct Borrowing<'a>(&'a str);
+
+    impl Display for Borrowing<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Borrowing<'_> {}
+
+    /// Its text and its type say otherwise than it does itself.
+    #[derive(Debug)]
+    struct Everything;
+
+    impl Display for Everything {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("HTTP 500")
+        }
+    }
+
+    impl Error for Everything {}
+
+    impl Classify for Everything {
+        fn class(&self) -> Class {
+            Class::RATE_LIMIT
+        }
+
+        fn retry_after(&self) -> Option<Duration> {
+            Some(Duration::from_secs(7))
+        }
+    }
+
+    struct OnlyClassify<'a>(&'a Class);
+
+    impl Classify for OnlyClassify<'_> {
+        fn class(&self) -> Class {
+            *self.0
+        }
+    }
+
+    struct OnlyText;
+
+    impl Display for OnlyText {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("request timeout")
+        }
+    }
+
+    #[derive(Debug)]
+    struct OnlyDebug;
+
+    struct Mute;
+
+    type Alias = Box<dyn Error + Send + Sync>;
+
+    #[test]
+    fn an_error_that_classifies_itself_has_the_last_word() {
+        assert_eq!(class!(&Everything), Class::RATE_LIMIT);
+        let judge = probe!(lenient __probe &Everything).classifier;
+        assert_eq!(judge.retry_after(), Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn an_error_that_classifies_itself_needs_nothing_else() {
+        let class = Class::NETWORK;
+        assert_eq!(class!(&OnlyClassify(&class)), Class::NETWORK);
+    }
+
+    #[test]
+    fn an_error_that_does_not_classify_itself_knows_no_wait() {
+        assert_eq!(probe!(lenient __probe &refused()).classifier.retry_after(), None);
+    }
+
+    #[test]
+    fn erased_errors_are_looked_into() {
+        let error = || Wrapper("wrapped", refused());
+        assert_eq!(class!(&anyhow::Error::from(error()).context("more")), Class::NETWORK);
+        assert_eq!(class!(&Alias::from(error())), Class::NETWORK);
+        let send: Box<dyn Error + Send> = Box::new(error());
+        assert_eq!(class!(&send), Class::NETWORK);
+        let local: Box<dyn Error> = Box::new(error());
+        assert_eq!(class!(&local), Class::NETWORK);
+        let shared: Arc<dyn Error + Send + Sync> = Arc::new(error());
+        assert_eq!(class!(&shared), Class::NETWORK);
+        assert_eq!(class!(&anyhow::anyhow!("HTTP 500")), Class::SERVER_ERROR);
+    }
+
+    #[test]
+    fn known_types_are_known_without_a_wrapper() {
+        assert_eq!(class!(&refused()), Class::NETWORK);
+        assert_eq!(class!(&Box::new(refused())), Class::NETWORK);
+        assert_eq!(class!(&Arc::new(refused())), Class::NETWORK);
+        let invalid = io::Error::new(io::ErrorKind::InvalidData, "timed out");
+        assert_eq!(class!(&invalid), Class::empty());
+    }
+
+    #[test]
+    fn other_errors_are_read_and_looked_into() {
+        assert_eq!(class!(&Wrapper("HTTP 500", refused())), Class::NETWORK);
+        assert_eq!(class!(&Wrapper("HTTP 500", Everything)), Class::SERVER_ERROR);
+        let text = String::from("broken pipe");
+        assert_eq!(class!(&Borrowing(&text)), Class::NETWORK);
+    }
+
+    #[test]
+    fn texts_are_read() {
+        assert_eq!(class!(&OnlyText), Class::TIMEOUT);
+        assert_eq!(class!(&"HTTP 429"), Class::RATE_LIMIT);
+        assert_eq!(class!(&String::from("HTTP 500")), Class::SERVER_ERROR);
+    }
+
+    #[test]
+    fn what_says_nothing_is_nothing_if_nobody_insists() {
+        assert_eq!(probe!(lenient __probe &Mute).classifier.class(), Class::empty());
+        assert!(!probe!(lenient __view &Mute).any_text(|_| true));
+        assert_eq!(probe!(lenient __probe &()).classifier.class(), Class::empty());
+    }
+
+    #[test]
+    fn generic_functions_use_the_bounds_in_scope() {
+        fn by_display<E: Display>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_error<E: Error>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_static_error<E: Error + Send + Sync + 'static>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_classify<E: Classify>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_as_ref<E: AsRef<dyn Error + Send + Sync> + Display>(error: &E) -> Class {
+            class!(error)
+        }
+        fn by_nothing<E>(error: &E) -> Class {
+            probe!(lenient __probe error).classifier.class()
+        }
+        fn inside<S: Error + 'static>(error: &Wrapper<S>) -> Class {
+            class!(error)
+        }
+        assert_eq!(by_display(&Everything), Class::SERVER_ERROR);
+        assert_eq!(by_error(&Borrowing("HTTP 500")), Class::SERVER_ERROR);
+        assert_eq!(by_error(&Wrapper("", refused())), Class::NETWORK);
+        assert_eq!(by_static_error(&Everything), Class::SERVER_ERROR);
+        assert_eq!(by_classify(&Everything), Class::RATE_LIMIT);
+        assert_eq!(by_as_ref(&anyhow::Error::from(refused())), Class::NETWORK);
+        assert_eq!(by_nothing(&Everything), Class::empty());
+        assert_eq!(inside(&Wrapper("", refused())), Class::NETWORK);
+    }
+
+    #[test]
+    fn a_pattern_sees_every_text_of_the_chain() {
+        let error = anyhow::Error::from(Wrapper("outer", Everything)).context("outermost");
+        for wanted in ["outermost", "outer", "HTTP 500"] {
+            assert!(probe!(strict __view &error).any_text(|text| text == wanted), "{wanted}");
+        }
+        assert!(!probe!(strict __view &error).any_text(|text| text.contains("other")));
+        assert!(probe!(strict __view &Everything).any_text(|text| text == "HTTP 500"));
+        assert!(probe!(strict __view &OnlyText).any_text(|text| text == "request timeout"));
+        let wrapper = Wrapper("outer", Everything);
+        assert!(probe!(strict __view &wrapper).any_text(|text| text == "HTTP 500"));
+        let hidden = io::Error::other(Wrapper("outer", Everything));
+        assert!(probe!(strict __view &hidden).any_text(|text| text == "HTTP 500"));
+    }
+
+    #[test]
+    fn descriptions_take_the_best_that_there_is() {
+        assert_eq!(probe!(lenient __probe &Everything).display.to_string(), "HTTP 500");
+        assert_eq!(probe!(lenient __probe &OnlyDebug).display.to_string(), "OnlyDebug");
+        assert!(probe!(lenient __probe &Mute).display.to_string().ends_with("::Mute"));
+        let chain = anyhow::anyhow!("inner").context("outer");
+        assert_eq!(format!("{:#}", probe!(lenient __probe &chain).display), "outer: inner");
+    }
+
+    #[test]
+    fn the_closure_api_finds_the_kind_of_fault() {
+        fn class<E: Fault<K>, K>(error: &E) -> Class {
+            error.view().class()
+        }
+        fn generic<E: Error + Send + Sync + 'static>(error: &E) -> Class {
+            class(error)
+        }
+        fn own<E: Classify>(error: &E) -> Class {
+            Classifier::Own(error).class()
+        }
+        assert_eq!(class(&refused()), Class::NETWORK);
+        assert_eq!(generic(&refused()), Class::NETWORK);
+        assert_eq!(class(&anyhow::Error::from(refused())), Class::NETWORK);
+        assert_eq!(class(&Alias::from(refused())), Class::NETWORK);
+        assert_eq!(class(&(Box::new(refused()) as Box<dyn Error>)), Class::NETWORK);
+        assert_eq!(class(&(Box::new(refused()) as Box<dyn Error + Send>)), Class::NETWORK);
+        assert_eq!(class(&"HTTP 500"), Class::SERVER_ERROR);
+        assert_eq!(class(&String::from("HTTP 500")), Class::SERVER_ERROR);
+        assert_eq!(class(&Cow::Borrowed("HTTP 500")), Class::SERVER_ERROR);
+        assert_eq!(class(&Everything), Class::SERVER_ERROR);
+        assert_eq!(own(&Everything), Class::RATE_LIMIT);
+    }
+}

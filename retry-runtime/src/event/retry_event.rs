@@ -1,0 +1,112 @@
+//! [`RetryEvent`]: a failed attempt that will be retried, with its error by type,
+//! as the function's own `on_retry` sees it.
+
+use core::fmt;
+use core::time::Duration;
+
+use retry_rules::Attempts;
+
+use crate::outcome::error::{Interrupted, Rounded};
+
+/// A failed attempt that will be retried, as `on_retry = |event| …` sees it.
+///
+/// ```
+/// use retry_runtime::{RetryEvent, retry};
+///
+/// fn log(event: &RetryEvent<'_, String>) {
+///     eprintln!("{event}");
+/// }
+///
+/// #[retry(attempts = 5, on_retry = log)]
+/// async fn fetch() -> Result<u32, String> {
+///     Ok(7)
+/// }
+/// ```
+#[derive(Debug)]
+pub struct RetryEvent<'a, E> {
+    pub(crate) name: &'static str,
+    pub(crate) attempt: u32,
+    pub(crate) attempts: Attempts,
+    pub(crate) failure: Failure<'a, E>,
+    pub(crate) wait: Duration,
+    pub(crate) waited: Duration,
+}
+
+/// How an attempt failed.
+#[derive(Debug)]
+pub enum Failure<'a, E> {
+    /// With an error of its own.
+    Error(&'a E),
+    /// Without one: it was cut off.
+    Interrupted(Interrupted),
+    /// With a value that `ok(…)` calls a failure.
+    Value,
+}
+
+impl<E> Clone for Failure<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Failure<'_, E> {}
+
+impl<E> RetryEvent<'_, E> {
+    /// The name of the function: module path and function name, unless set.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Which attempt failed; the first is 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// How many attempts the policy allows.
+    pub fn attempts(&self) -> Attempts {
+        self.attempts
+    }
+
+    /// The error that it failed with. `None` where a value counts as the
+    /// failure (`ok(…)`), and where the attempt was
+    /// [`interrupted`](Self::interrupted).
+    pub fn error(&self) -> Option<&E> {
+        match self.failure {
+            Failure::Error(error) => Some(error),
+            Failure::Interrupted(_) | Failure::Value => None,
+        }
+    }
+
+    /// What cut the attempt off, where the function returns
+    /// [`RetryError`](crate::RetryError). Other functions have made their own
+    /// error of it: see [`error`](Self::error).
+    pub fn interrupted(&self) -> Option<Interrupted> {
+        match self.failure {
+            Failure::Interrupted(interrupted) => Some(interrupted),
+            Failure::Error(_) | Failure::Value => None,
+        }
+    }
+
+    /// How long the wait before the next attempt is.
+    pub fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// The sum of the waits before this one.
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+}
+
+/// `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`
+impl<E: fmt::Display> fmt::Display for RetryEvent<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, attempt, attempts, wait, failure, .. } = self;
+        write!(f, "{name}: attempt {attempt} of {attempts} failed, next in {}", Rounded(*wait))?;
+        match failure {
+            Failure::Error(error) => write!(f, ": {error}"),
+            Failure::Interrupted(interrupted) => write!(f, ": {interrupted}"),
+            Failure::Value => Ok(()),
+        }
+    }
+}

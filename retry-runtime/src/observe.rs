@@ -1,0 +1,180 @@
+//! Where events go: the counters of the function, `tracing` and `metrics` where
+//! these features are on, and those who listen.
+//!
+//! All of it happens on the failure path only.
+
+#[cfg(feature = "metrics")]
+pub mod metrics;
+#[cfg(feature = "tracing")]
+mod trace;
+
+use core::fmt;
+use core::time::Duration;
+#[cfg(not(retry_loom))]
+use std::cell::Cell;
+
+use retry_rules::Attempts;
+
+#[cfg(not(retry_loom))]
+use crate::base::listeners::Listeners;
+#[cfg(not(retry_loom))]
+use crate::base::sync::Arc;
+use crate::event::Event;
+use crate::event::transition::Transition;
+use crate::outcome::error::Ended;
+use crate::site::Origin;
+
+#[cfg(not(retry_loom))]
+type Listener = dyn Fn(&Event<'_>) + Send + Sync;
+
+// Not in the models of loom, where no mutex can be made in a constant.
+#[cfg(not(retry_loom))]
+static LISTENERS: Listeners<Listener> = Listeners::new();
+
+/// Calls `listener` with each [`Event`] of the program from now on.
+///
+/// For those who use neither `tracing` nor `metrics`. It is called on the thread
+/// on which the event happens, while no lock is held, so it should be quick. One
+/// that panics is left alone until the next event. What a listener itself makes
+/// happen, by calling a function that retries, is not told to listeners.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use retry_runtime::{Event, on_event, retry};
+///
+/// static RETRIES: AtomicU32 = AtomicU32::new(0);
+///
+/// #[retry(attempts = 3, initial_delay = "1ms", name = "listened.to")]
+/// fn fail() -> Result<(), String> {
+///     Err("no".to_owned())
+/// }
+///
+/// let listening = on_event(|event| {
+///     if let Event::Retry { name: "listened.to", .. } = event {
+///         RETRIES.fetch_add(1, Ordering::Relaxed);
+///     }
+/// });
+/// let _ = fail();
+/// assert_eq!(RETRIES.load(Ordering::Relaxed), 2);
+/// listening.stop();
+/// ```
+#[cfg(not(retry_loom))]
+pub fn on_event(listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Listening {
+    let listener: Arc<Listener> = Arc::new(listener);
+    LISTENERS.add(Arc::clone(&listener));
+    Listening(listener)
+}
+
+/// A listener that [`on_event`] has added. It listens until it is told to
+/// [`stop`](Self::stop), even if this is dropped.
+#[cfg(not(retry_loom))]
+pub struct Listening(Arc<Listener>);
+
+#[cfg(not(retry_loom))]
+impl Listening {
+    /// No event that happens from now on reaches the listener.
+    pub fn stop(self) {
+        LISTENERS.remove(&self.0);
+    }
+}
+
+#[cfg(not(retry_loom))]
+impl fmt::Debug for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listening")
+    }
+}
+
+/// Tells everybody but `metrics`, which is told of the few that it counts where
+/// they happen: its labels are the function's.
+pub(crate) fn tell(event: &Event<'_>) {
+    #[cfg(feature = "tracing")]
+    crate::observe::trace::tell(event);
+    #[cfg(feature = "testing")]
+    crate::test_hooks::record(event);
+    #[cfg(not(retry_loom))]
+    tell_listeners(event);
+}
+
+#[cfg(not(retry_loom))]
+fn tell_listeners(event: &Event<'_>) {
+    thread_local! {
+        // A listener that retries something would hear of itself for ever.
+        static TELLING: Cell<bool> = const { Cell::new(false) };
+    }
+
+    struct Reset;
+
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            TELLING.set(false);
+        }
+    }
+
+    LISTENERS.tell(|listener| {
+        if !TELLING.replace(true) {
+            let _reset = Reset;
+            listener(event);
+        }
+    });
+}
+
+pub(crate) fn will_retry(
+    origin: Origin,
+    attempts: Attempts,
+    attempt: u32,
+    wait: Duration,
+    waited: Duration,
+    error: &dyn fmt::Display,
+) {
+    if let Some(counters) = origin.counters() {
+        counters.retry(wait);
+    }
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::will_retry(origin, wait);
+    tell(&Event::Retry { name: origin.name, attempt, attempts, wait, waited, error });
+}
+
+pub(crate) fn recovered(origin: Origin, attempt: u32, waited: Duration) {
+    if let Some(counters) = origin.counters() {
+        counters.recovered();
+    }
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::recovered(origin);
+    tell(&Event::Recovered { name: origin.name, attempt, waited });
+}
+
+/// A call ended without success; `rejected`: because a further attempt was not admitted.
+pub(crate) fn gave_up(origin: Origin, ended: Ended, rejected: bool, error: &dyn fmt::Display) {
+    let Ended { reason, attempts, waited } = ended;
+    if let Some(counters) = origin.counters() {
+        counters.gave_up(reason, rejected);
+    }
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::gave_up(origin, reason, rejected);
+    tell(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
+}
+
+pub(crate) fn breaker_moved(transition: &Transition) {
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::breaker_moved(transition);
+    tell(&Event::Breaker(*transition));
+}
+
+/// How many tokens a quota holds: a level for those who draw it, and no event.
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
+pub(crate) fn quota_level(quota: &'static str, tokens: u32) {
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::quota_level(quota, tokens);
+}
+
+/// A function that is not async sleeps on a thread that drives async tasks.
+pub(crate) fn blocks_tasks(name: &'static str, delay: Duration) {
+    #[cfg(feature = "tracing")]
+    crate::observe::trace::blocks_tasks(name, delay);
+    #[cfg(not(feature = "tracing"))]
+    eprintln!(
+        "retry: `{name}` sleeps for {delay:?} on a thread that drives async tasks, which stalls them: \
+         make the function async, or call it through `spawn_blocking`"
+    );
+}

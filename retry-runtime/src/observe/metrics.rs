@@ -1,0 +1,126 @@
+//! Events through the `metrics` facade, for dashboards.
+//!
+//! | name | kind | labels | |
+//! | --- | --- | --- | --- |
+//! | `retry_attempts_total` | counter | `name` | attempts of calls that failed at least once |
+//! | `retry_retries_total` | counter | `name` | failed attempts that were followed by a wait |
+//! | `retry_recoveries_total` | counter | `name` | calls that succeeded after having failed |
+//! | `retry_give_ups_total` | counter | `name`, `reason` | calls that were given up |
+//! | `retry_wait_seconds` | histogram | `name` | the waits |
+//! | `retry_breaker_state` | gauge | `breaker` | 0 closed, 1 half-open, 2 open; from the first change on |
+//! | `retry_quota_tokens` | gauge | `quota` | tokens in the bucket; from the first retry on |
+//!
+//! A call that succeeds at its first attempt touches none of them. A counter is
+//! there from the first failure of its function on, or from [`register`] on.
+//!
+//! The waits are recorded when they begin, with the length that was decided. To
+//! add them up over several processes, give the exporter bounds for
+//! `retry_wait_seconds`: some serve quantiles otherwise.
+
+use core::time::Duration;
+
+use metrics::{
+    Counter, Key, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram,
+    gauge, with_recorder,
+};
+
+use crate::event::transition::{State, Transition};
+use crate::outcome::error::Reason;
+use crate::site::Origin;
+use crate::site::labels::labels;
+
+const ATTEMPTS: &str = "retry_attempts_total";
+const RETRIES: &str = "retry_retries_total";
+const RECOVERIES: &str = "retry_recoveries_total";
+const GIVE_UPS: &str = "retry_give_ups_total";
+const WAIT: &str = "retry_wait_seconds";
+const BREAKER: &str = "retry_breaker_state";
+const QUOTA: &str = "retry_quota_tokens";
+
+/// Tells the recorder what each metric is. Call it once, after the recorder is
+/// installed; without it there are the same numbers, but no help texts.
+///
+/// ```
+/// retry_runtime::metrics::describe();
+/// ```
+pub fn describe() {
+    describe_counter!(ATTEMPTS, "Attempts of calls that failed at least once");
+    describe_counter!(RETRIES, "Failed attempts that were followed by a wait");
+    describe_counter!(RECOVERIES, "Calls that succeeded after having failed");
+    describe_counter!(GIVE_UPS, "Calls that were given up, by reason");
+    describe_histogram!(WAIT, Unit::Seconds, "Waits between attempts");
+    describe_gauge!(BREAKER, "State of a circuit breaker: 0 closed, 1 half-open, 2 open");
+    describe_gauge!(QUOTA, "Tokens in a retry quota");
+}
+
+/// Lets the counters of every function with `#[retry]` begin at zero. Call it
+/// once, after the recorder is installed.
+///
+/// Without it a counter begins at its first failure, from nothing to 1, which is
+/// no increase to Prometheus and its like: an alert would miss the first failure.
+/// Each function gets ten counters by it, one for each [`Reason`] among them.
+///
+/// ```
+/// retry_runtime::metrics::register();
+/// ```
+#[cfg(feature = "macros")]
+pub fn register() {
+    for site in crate::sites() {
+        let origin = Origin::from(site);
+        for name in [ATTEMPTS, RETRIES, RECOVERIES] {
+            counter(name, origin, None).increment(0);
+        }
+        for reason in Reason::ALL {
+            counter(GIVE_UPS, origin, Some(reason)).increment(0);
+        }
+    }
+}
+
+fn key(name: &'static str, origin: Origin, reason: Option<Reason>) -> Key {
+    let length = if reason.is_some() { 2 } else { 1 };
+    let place = reason.map_or(0, Reason::index);
+    match origin.site {
+        Some(site) => Key::from_static_parts(name, &site.labels()[place][..length]),
+        None => Key::from_parts(name, labels(origin.name)[place][..length].to_vec()),
+    }
+}
+
+static METADATA: Metadata<'static> =
+    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+
+fn counter(name: &'static str, origin: Origin, reason: Option<Reason>) -> Counter {
+    let key = key(name, origin, reason);
+    with_recorder(|recorder| recorder.register_counter(&key, &METADATA))
+}
+
+pub(crate) fn will_retry(origin: Origin, wait: Duration) {
+    counter(ATTEMPTS, origin, None).increment(1);
+    counter(RETRIES, origin, None).increment(1);
+    let key = key(WAIT, origin, None);
+    with_recorder(|recorder| recorder.register_histogram(&key, &METADATA)).record(wait);
+}
+
+pub(crate) fn recovered(origin: Origin) {
+    counter(ATTEMPTS, origin, None).increment(1);
+    counter(RECOVERIES, origin, None).increment(1);
+}
+
+pub(crate) fn gave_up(origin: Origin, reason: Reason, rejected: bool) {
+    if !rejected {
+        counter(ATTEMPTS, origin, None).increment(1);
+    }
+    counter(GIVE_UPS, origin, Some(reason)).increment(1);
+}
+
+pub(crate) fn breaker_moved(transition: &Transition) {
+    let state = match transition.to {
+        State::Closed => 0.0,
+        State::HalfOpen => 1.0,
+        State::Open => 2.0,
+    };
+    gauge!(BREAKER, "breaker" => transition.breaker).set(state);
+}
+
+pub(crate) fn quota_level(quota: &'static str, tokens: u32) {
+    gauge!(QUOTA, "quota" => quota).set(f64::from(tokens));
+}

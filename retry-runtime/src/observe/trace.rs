@@ -1,0 +1,93 @@
+//! Events through `tracing`; its names are documented in a table and stay.
+
+use core::time::Duration;
+
+use retry_rules::Attempts;
+
+use crate::event::Event;
+use crate::event::transition::{State, Transition};
+use crate::outcome::error::Reason;
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How many attempts the policy allows: a number, or nothing, so that whoever stores
+/// it finds the same type in every event.
+fn allowed(attempts: Attempts) -> Option<u32> {
+    match attempts {
+        Attempts::Limited(attempts) => Some(attempts),
+        Attempts::Unlimited => None,
+    }
+}
+
+pub(crate) fn tell(event: &Event<'_>) {
+    match *event {
+        Event::Retry { name, attempt, attempts, wait, waited, error } => tracing::debug!(
+            target: "retry",
+            name,
+            attempt,
+            attempts = allowed(attempts),
+            wait_ms = millis(wait),
+            waited_ms = millis(waited),
+            %error,
+            "attempt failed, will be retried"
+        ),
+        Event::Recovered { name, attempt, waited } => {
+            tracing::info!(target: "retry", name, attempt, waited_ms = millis(waited), "recovered");
+        }
+        Event::GaveUp { name, reason, attempts, waited, error, .. } => {
+            let waited_ms = millis(waited);
+            // What nobody wanted retried is the caller's business, and may be frequent; what
+            // one attempt was asked of is told by whoever asked.
+            let is_expected = matches!(reason, Reason::NotRetryable | Reason::Nested);
+            let reason = reason.as_str();
+            if is_expected {
+                tracing::debug!(target: "retry", name, attempts, waited_ms, reason, %error, "gave up");
+            } else {
+                tracing::warn!(target: "retry", name, attempts, waited_ms, reason, %error, "gave up");
+            }
+        }
+        Event::Breaker(Transition { breaker, from, to, cause }) => {
+            let closes = to == State::Closed;
+            let (from, to, cause) = (from.as_str(), to.as_str(), cause.as_str());
+            // That it closes again is good news.
+            if closes {
+                tracing::info!(target: "retry", breaker, from, to, cause, "circuit breaker moved");
+            } else {
+                tracing::warn!(target: "retry", breaker, from, to, cause, "circuit breaker moved");
+            }
+        }
+        Event::QuotaEmpty { quota } => {
+            tracing::warn!(target: "retry", quota, "quota empty, calls are made once");
+        }
+        Event::Nested { name, retries, inner, inner_attempts } => {
+            // One for each retry is what `nested = once` makes of it.
+            if inner_attempts > retries {
+                tracing::info!(
+                    target: "retry",
+                    name,
+                    retries,
+                    inner,
+                    inner_attempts,
+                    "retries inside retries: `nested = once` makes it one attempt each"
+                );
+            } else {
+                tracing::debug!(target: "retry", name, retries, inner, inner_attempts, "nested retries");
+            }
+        }
+        Event::Policy { name, policy } => {
+            tracing::info!(target: "retry", name, %policy, "policy changed");
+        }
+    }
+}
+
+pub(crate) fn blocks_tasks(name: &'static str, delay: Duration) {
+    tracing::warn!(
+        target: "retry",
+        name,
+        wait_ms = millis(delay),
+        "sleeps on a thread that drives async tasks, which stalls them: \
+         make the function async, or call it through `spawn_blocking`"
+    );
+}

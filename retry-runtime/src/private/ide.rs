@@ -1,0 +1,235 @@
+//! The grammar of `#[retry( … )]` in the shape of modules, for editors.
+//!
+//! The macro imports the words that somebody writes out of here, if it runs in
+//! rust-analyzer; see `ide.rs` of `retry-macros`. An option is an item by its
+//! name, and what may stand behind it is in the module of that name. Nothing of
+//! it is a value: in the blocks where the imports stand, rust-analyzer finds
+//! types and modules only.
+//!
+//! This is always compiled: `cfg(rust_analyzer)` is set in the user's workspace
+//! only, and not in what it depends on.
+//!
+//! What an option means is said in `attribute.md`, and what a setting means where
+//! it is defined: a test (`tests/tests/editor.rs`) holds these words to those.
+#![allow(non_camel_case_types, reason = "they are the words of the attribute")]
+
+use core::time::Duration;
+
+use retry_rules::Policy;
+
+use crate::event::retry_event::RetryEvent;
+use crate::protect::quota::RetryQuota;
+
+/// Calls in all, the first included; or `unlimited`, with a budget or a deadline.
+///
+/// `attempts = 5`. Default: 3.
+pub mod attempts {
+    pub use retry_rules::Attempts::Unlimited as unlimited;
+}
+
+/// The curve: `fixed`, `linear(increment = "2s")`, `exponential(base = 2.0)`, `fibonacci`, `custom("500ms", "1s")`.
+///
+/// `backoff = …`. Default: `exponential`.
+pub mod backoff {
+    pub use retry_rules::Backoff::{Custom as custom, Fibonacci as fibonacci, Fixed as fixed};
+
+    /// Each wait is longer than the one before it by `increment`.
+    pub mod linear {
+        /// By how much each wait is longer than the one before it.
+        pub type increment = core::time::Duration;
+    }
+
+    /// Each wait is `base` times the one before it. The default, with base 2.
+    pub mod exponential {
+        /// The factor, above 1.
+        pub type base = f64;
+    }
+}
+
+/// The first wait.
+///
+/// `initial_delay = "1s"`. Default: 1 s.
+pub type initial_delay = Duration;
+
+/// No wait is longer, jitter included.
+///
+/// `max_delay = "30s"`. Default: 30 s.
+pub type max_delay = Duration;
+
+/// Spreads each wait: ±30 %; `jitter = 0.25`, `full`, `equal`, `decorrelated`, `none`.
+///
+/// `jitter`. Default: none.
+pub mod jitter {
+    pub use retry_rules::Jitter::{
+        Decorrelated as decorrelated, Equal as equal, Full as full, None as none,
+    };
+}
+
+/// Bounds the sum of the waits, not the time inside the calls.
+///
+/// `budget = "5m"`. Default: none.
+pub type budget = Duration;
+
+/// Bounds the whole call, the running attempt included; between attempts only where the function is not async.
+///
+/// `deadline = "30s"`. Default: none.
+pub type deadline = Duration;
+
+/// Bounds one attempt (async only).
+///
+/// `timeout = "2s"`. Default: none.
+pub type timeout = Duration;
+
+/// Only what one of these matchers matches is retried.
+///
+/// `retry_on = [ … ]`. Default: every failure.
+pub mod retry_on {
+    pub use super::abort_on::*;
+
+    /// A *value* that is to be retried (`retry_on` only).
+    pub type ok<T> = dyn Fn(&T) -> bool;
+}
+
+/// Never retried, whatever `retry_on` says.
+///
+/// `abort_on = [ … ]`. Default: none.
+pub mod abort_on {
+    /// The other side could not be reached, or the connection broke.
+    pub mod network {}
+
+    /// It took too long.
+    pub mod timeout {}
+
+    /// The server failed: HTTP 5xx and the like.
+    pub mod server_error {}
+
+    /// The server asks for fewer calls: HTTP 429 and the like.
+    pub mod rate_limit {}
+
+    /// A regular expression over the error's text and its sources'.
+    pub type pattern = str;
+
+    /// A pattern, with a guard if you like: `matches(DbError::Code(c) if c >= 500)`.
+    pub mod matches {}
+
+    /// `Fn(&E) -> bool`.
+    pub type when<E> = dyn Fn(&E) -> bool;
+}
+
+/// `Fn(&E) -> Option<Duration>`: the wait that the server asked for.
+///
+/// `retry_after = f`. Default: what [`Classify`](crate::Classify) says, or an `http::StatusError` in it (feature `http`).
+pub type retry_after<E> = dyn Fn(&E) -> Option<Duration>;
+
+/// A [`CircuitBreaker`](crate::CircuitBreaker): a `static`, an `Arc`, a field; or in place: `breaker(failure_threshold = 5, timeout = "30s")`.
+///
+/// `breaker = DB`. Default: none.
+pub mod breaker {
+    use core::time::Duration;
+
+    /// Consecutive failures that open the breaker. Default 5; at least 1.
+    /// Where a rate is set, the rate decides instead.
+    pub type failure_threshold = u32;
+
+    /// Open when at least this share of the calls in the window failed; above 0, up to 1.
+    pub type failure_rate = f64;
+
+    /// Measure rates over the last `calls` calls. The default, with 100.
+    pub type window_calls = u32;
+
+    /// Measure rates over the last `time`.
+    pub type window_time = Duration;
+
+    /// A rate counts only once this many calls are in the window. Default 10.
+    pub type minimum_calls = u32;
+
+    /// A call that takes longer than this is slow.
+    pub type slow_call = Duration;
+
+    /// The share of slow calls, above 0 and up to 1, that opens the breaker.
+    pub type slow_rate = f64;
+
+    /// Successful probes that close the breaker again. Default 3.
+    pub type success_threshold = u32;
+
+    /// How long the breaker stays open before it lets probes through. Default 30 s.
+    pub type timeout = Duration;
+
+    /// Spread the open time by up to this share more, so that processes that
+    /// opened together do not probe together. From 0 (default) to 1.
+    pub type timeout_jitter = f64;
+
+    /// Probes that may be under way at a time while half-open. Default 3.
+    pub type half_open_requests = u32;
+}
+
+/// A [`RetryQuota`](crate::RetryQuota).
+///
+/// `quota = OUTBOUND`. Default: none.
+pub type quota = RetryQuota;
+
+/// `stop`, `continue` (with `T::default()`), or `fallback(f)`.
+///
+/// `on_failure = …`. Default: `stop`.
+pub mod on_failure {
+    use crate::RetryError;
+
+    /// The call returns its last failure. The default.
+    pub mod stop {}
+
+    /// The failure is reported, and the call returns `Ok(T::default())`.
+    ///
+    /// Written `continue`: an editor completes it with a `_` too many, for a
+    /// keyword is no name of an item.
+    pub mod continue_ {}
+
+    /// The call returns what `f` makes of the [`RetryError`](crate::RetryError).
+    /// It may be async, it may give a `T` or what the function returns, and the
+    /// function's arguments are in scope: `fallback(|_| cached(id))`.
+    pub type fallback<E, T> = dyn Fn(RetryError<E>) -> T;
+}
+
+/// Called with a [`&RetryEvent`](crate::RetryEvent) before each wait.
+///
+/// `on_retry = f`. Default: none.
+pub type on_retry<E> = dyn Fn(&RetryEvent<'_, E>);
+
+/// Functions with `#[retry]` called inside make one attempt each while this one is retrying.
+///
+/// `nested = once`. Default: each retries by its own policy.
+pub mod nested {
+    /// One attempt each: this function alone retries.
+    pub mod once {}
+}
+
+/// Starts from a shared [`policy!`](crate::policy); the other options override it.
+///
+/// `policy = HTTP`. Default: none.
+pub type policy = Policy;
+
+/// The name in events.
+///
+/// `name = "billing.fetch"`. Default: module path and function name.
+pub type name = str;
+
+/// Arguments that the body consumes: each attempt gets a clone.
+///
+/// `clone(body)`. Default: none.
+pub mod clone {}
+
+/// Binds an [`Attempt`](crate::Attempt) in the body.
+///
+/// `context = cx`. Default: none.
+pub mod context {}
+
+/// Leaves the section "Retries" out of the function's documentation.
+///
+/// `docs = false`. Default: `true`.
+pub type docs = bool;
+
+/// The name of this library, if it was renamed.
+///
+/// `crate = path`. Default: `retry_runtime`.
+///
+/// An editor completes it with a `_` too many, for a keyword is no name of an item.
+pub mod crate_ {}

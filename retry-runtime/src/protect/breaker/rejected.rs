@@ -1,0 +1,44 @@
+//! The answer of a breaker that does not let a call through.
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use crate::outcome::error::Interrupted;
+
+/// A circuit breaker did not let a call through.
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+///
+/// let breaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1));
+/// breaker.try_acquire().unwrap().failure();
+///
+/// let rejected = breaker.try_acquire().unwrap_err();
+/// assert_eq!(rejected.breaker, "db");
+/// assert!(rejected.remaining.as_secs() < 30);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rejected {
+    /// The breaker's name.
+    pub breaker: &'static str,
+    /// How long the breaker stays open: zero while it is half-open and its
+    /// probes are taken, [`Duration::MAX`] if it is open until somebody resets it.
+    pub remaining: Duration,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Interrupted::from(*self).fmt(f)
+    }
+}
+
+impl Error for Rejected {}
+
+impl From<Rejected> for Interrupted {
+    fn from(rejected: Rejected) -> Self {
+        let Rejected { breaker, remaining } = rejected;
+        Self::CircuitOpen { breaker, remaining }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a breaker knows, for people and dashboards.
+
+use core::time::Duration;
+
+use crate::event::transition::State;
+
+/// What a circuit breaker knows at one moment.
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+///
+/// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+/// breaker.try_acquire().unwrap().failure();
+/// assert_eq!(breaker.snapshot().consecutive_failures, 1);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The state, as [`CircuitBreaker::state`](crate::CircuitBreaker::state) tells it.
+    pub state: State,
+    /// Whether the state was forced, and so lasts until it is reset.
+    pub forced: bool,
+    /// Failures since the last success; 0 where rates decide. Once the breaker
+    /// is open, those that opened it.
+    pub consecutive_failures: u32,
+    /// Calls in the window; 0 where consecutive failures decide. Once the
+    /// breaker is open, those of the window that opened it.
+    pub calls: u32,
+    /// Failures among `calls`.
+    pub failures: u32,
+    /// Slow calls among `calls`.
+    pub slow_calls: u32,
+    /// Probes under way; 0 unless half-open.
+    pub probes: u32,
+    /// Probes that succeeded; 0 unless half-open.
+    pub probe_successes: u32,
+    /// How long the breaker stays open; zero if its time is up or it is not
+    /// open, [`Duration::MAX`] if it is open until somebody resets it.
+    pub remaining: Duration,
+}

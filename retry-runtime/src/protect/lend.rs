@@ -1,0 +1,154 @@
+//! What `breaker = …` and `quota = …` may name: whatever lends one. To a test, what
+//! the whole program shares lends an instance of that test's own.
+
+use std::sync::Arc;
+
+use crate::protect::breaker::CircuitBreaker;
+use crate::protect::quota::RetryQuota;
+use crate::protect::shared::Shared;
+#[cfg(feature = "testing")]
+use crate::test_hooks::{self, TestHooks};
+
+/// Something that lends a breaker.
+#[diagnostic::on_unimplemented(
+    message = "`breaker = …` names a circuit breaker that calls share, and not a `{Self}`",
+    label = "this is no circuit breaker",
+    note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`",
+    note = "or one of this function's own, in place: `breaker(failure_threshold = 5)`"
+)]
+pub trait LendsBreaker {
+    /// The breaker.
+    fn lend(&self) -> &CircuitBreaker;
+
+    /// Whether it belongs to those who hold it, and not to the whole program.
+    fn is_held(&self) -> bool {
+        false
+    }
+}
+
+/// Something that lends a quota.
+#[diagnostic::on_unimplemented(
+    message = "`quota = …` names a retry quota that calls share, and not a `{Self}`",
+    label = "this is no retry quota",
+    note = "write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
+)]
+pub trait LendsQuota {
+    /// The quota.
+    fn lend(&self) -> &RetryQuota;
+
+    /// Whether it belongs to those who hold it, and not to the whole program.
+    fn is_held(&self) -> bool {
+        false
+    }
+}
+
+macro_rules! lends {
+    ($lends:ident $lent:ident) => {
+        impl $lends for $lent {
+            #[inline(always)]
+            fn lend(&self) -> &$lent {
+                self
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<T: $lends + ?Sized> $lends for &T {
+            #[inline(always)]
+            fn lend(&self) -> &$lent {
+                (**self).lend()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<T: $lends + ?Sized> $lends for Box<T> {
+            fn lend(&self) -> &$lent {
+                (**self).lend()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<T: $lends + ?Sized> $lends for Arc<T> {
+            fn lend(&self) -> &$lent {
+                (**self).lend()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl $lends for Shared<$lent> {
+            fn lend(&self) -> &$lent {
+                self.as_ref()
+            }
+
+            fn is_held(&self) -> bool {
+                matches!(self, Shared::Counted(_))
+            }
+        }
+    };
+}
+
+lends!(LendsBreaker CircuitBreaker);
+lends!(LendsQuota RetryQuota);
+
+/// The breaker behind a static, a reference, a `Box`, an `Arc` or a `Shared`; or
+/// the one of a test in the place of what tests share.
+#[inline(always)]
+pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
+    #[cfg(feature = "testing")]
+    if let Some(own) = own_breaker(breaker) {
+        return own;
+    }
+    breaker.lend()
+}
+
+/// The quota behind a static, a reference, a `Box`, an `Arc` or a `Shared`; or
+/// the one of a test in the place of what tests share.
+#[inline(always)]
+pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
+    #[cfg(feature = "testing")]
+    if let Some(own) = own_quota(quota) {
+        return own;
+    }
+    quota.lend()
+}
+
+/// The instance of the test under way, in the place of one that the program shares.
+#[cfg(feature = "testing")]
+pub(crate) fn own_breaker<B: LendsBreaker + ?Sized>(shared: &B) -> Option<&'static CircuitBreaker> {
+    let kit = test_hooks::current().filter(|_| !shared.is_held())?;
+    Some(own_breaker_of(&kit, shared.lend()))
+}
+
+#[cfg(feature = "testing")]
+pub(crate) fn own_breaker_of(kit: &TestHooks, shared: &CircuitBreaker) -> &'static CircuitBreaker {
+    let (name, config) = (shared.name(), *shared.config());
+    let like = |own: &CircuitBreaker| own.name() == name && *own.config() == config;
+    kit.own(shared, like, || CircuitBreaker::new(name, config))
+}
+
+/// The same for a quota.
+#[cfg(feature = "testing")]
+pub(crate) fn own_quota<Q: LendsQuota + ?Sized>(shared: &Q) -> Option<&'static RetryQuota> {
+    let kit = test_hooks::current().filter(|_| !shared.is_held())?;
+    Some(own_quota_of(&kit, shared.lend()))
+}
+
+#[cfg(feature = "testing")]
+pub(crate) fn own_quota_of(kit: &TestHooks, shared: &RetryQuota) -> &'static RetryQuota {
+    let (name, config) = (shared.name(), *shared.config());
+    let like = |own: &RetryQuota| own.name() == name && *own.config() == config;
+    kit.own(shared, like, || RetryQuota::new(name, config))
+}
+
+/// The breaker that an annotated function has in place, as `inventory` collects it
+/// for tests: they have no name to call it by.
+#[cfg(all(feature = "testing", feature = "macros"))]
+#[derive(Clone, Copy, Debug)]
+pub struct InPlace {
+    /// The function.
+    pub site: &'static crate::site::Site,
+    /// Its breaker.
+    pub breaker: &'static CircuitBreaker,
+}
+
+#[cfg(all(feature = "testing", feature = "macros"))]
+inventory::collect!(InPlace);

@@ -1,0 +1,238 @@
+//! The retry quota: a bucket of tokens, shared between calls, that retries
+//! empty and successes fill.
+//!
+//! It bounds the load that retries add while everything fails. It does not
+//! limit first attempts, and it knows no time: a bucket only fills by successes.
+
+use core::fmt;
+use core::sync::atomic::AtomicBool;
+
+use retry_rules::{Invalid, QuotaConfig};
+
+use crate::base::const_panic::const_panic;
+use crate::base::sync::{AtomicU32, Ordering, const_fn};
+use crate::event::Event;
+use crate::observe;
+
+/// A bucket of tokens that bounds how many retries calls make together.
+///
+/// A retry costs several tokens and a success at the first attempt gives one
+/// back, so an outage empties the bucket and then each call is tried once;
+/// after it the bucket fills again. The idea and the default numbers are those
+/// of the AWS SDKs' [standard retry
+/// mode](https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html).
+///
+/// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`,
+/// for a copy would be a second bucket.
+///
+/// ```
+/// use retry_runtime::{QuotaConfig, RetryQuota};
+///
+/// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+///
+/// let cost = OUTBOUND.try_acquire(false).expect("a full bucket allows retries");
+/// assert_eq!(OUTBOUND.available(), 495);
+/// OUTBOUND.release(cost); // the retry succeeded
+/// assert_eq!(OUTBOUND.available(), 500);
+/// ```
+pub struct RetryQuota {
+    /// From 0 to the capacity, at every moment.
+    tokens: AtomicU32,
+    /// Whether it was reported empty, and has not been half full since.
+    reported: AtomicBool,
+    config: QuotaConfig,
+    name: &'static str,
+}
+
+impl RetryQuota {
+    const_fn! {
+    /// A full bucket. The name stands in events.
+    ///
+    /// ```
+    /// use retry_runtime::{QuotaConfig, RetryQuota};
+    ///
+    /// static SMALL: RetryQuota = RetryQuota::new("small", QuotaConfig::new().capacity(100));
+    /// assert_eq!(SMALL.available(), 100);
+    /// ```
+    ///
+    /// # Panics
+    /// If the settings break a rule; while compiling, for a `static`:
+    ///
+    /// ```compile_fail
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// static FREE: RetryQuota = RetryQuota::new("free", QuotaConfig::new().retry_cost(0));
+    /// # FREE.available();
+    /// ```
+    #[track_caller]
+    pub const fn new(name: &'static str, config: QuotaConfig) -> Self {
+        match config.validate() {
+            Ok(()) => Self {
+                tokens: AtomicU32::new(config.get_capacity()),
+                reported: AtomicBool::new(false),
+                config,
+                name,
+            },
+            Err(invalid) => const_panic(invalid),
+        }
+    }
+    }
+
+    /// The same for settings that come from a file.
+    ///
+    /// ```
+    /// use retry_runtime::{QuotaConfig, RetryQuota};
+    ///
+    /// assert!(RetryQuota::try_new("free", QuotaConfig::new().retry_cost(0)).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The rules that the settings break.
+    pub fn try_new(name: &'static str, config: QuotaConfig) -> Result<Self, Invalid> {
+        config.validate().map(|()| Self::new(name, config))
+    }
+
+    /// Takes what a retry costs and says how much that was; or takes nothing, and
+    /// says `None`, if the bucket holds less. Then the retry is not made.
+    ///
+    /// A retry after a timeout costs `timeout_cost` tokens (10 unless set), any
+    /// other `retry_cost` (5 unless set).
+    ///
+    /// ```
+    /// use retry_runtime::{QuotaConfig, RetryQuota};
+    ///
+    /// let quota = RetryQuota::new("api", QuotaConfig::new().capacity(12));
+    /// assert_eq!(quota.try_acquire(true), Some(10));
+    /// assert_eq!(quota.try_acquire(false), None, "2 tokens are left");
+    /// ```
+    pub fn try_acquire(&self, after_timeout: bool) -> Option<u32> {
+        let cost = if after_timeout {
+            self.config.get_timeout_cost()
+        } else {
+            self.config.get_retry_cost()
+        };
+        // Relaxed here and below: the number guards nothing but itself.
+        let taken = self
+            .tokens
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |tokens| tokens.checked_sub(cost));
+        match taken {
+            Ok(before) => {
+                observe::quota_level(self.name, before.saturating_sub(cost));
+                Some(cost)
+            }
+            Err(_) => {
+                if !self.reported.swap(true, Ordering::Relaxed) {
+                    observe::tell(&Event::QuotaEmpty { quota: self.name });
+                }
+                None
+            }
+        }
+    }
+
+    /// Gives back what the last retry took, for it succeeded, or was not made.
+    ///
+    /// What earlier retries of the same call took is lost. The bucket never
+    /// holds more than its capacity.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// if let Some(cost) = quota.try_acquire(false) {
+    ///     quota.release(cost);
+    /// }
+    /// assert_eq!(quota.available(), 500);
+    /// ```
+    pub fn release(&self, cost: u32) {
+        self.put(cost);
+    }
+
+    /// Gives `success_refund` tokens (1 unless set) back: a call succeeded at its
+    /// first attempt.
+    ///
+    /// On a full bucket, the healthy case, this only reads.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// let _lost = quota.try_acquire(false);
+    /// quota.refund();
+    /// assert_eq!(quota.available(), 496);
+    /// ```
+    #[inline]
+    pub fn refund(&self) {
+        if self.tokens.load(Ordering::Relaxed) < self.config.get_capacity() {
+            self.put(self.config.get_success_refund());
+        }
+    }
+
+    /// The tokens in the bucket now.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).available(), 500);
+    /// ```
+    pub fn available(&self) -> u32 {
+        self.tokens.load(Ordering::Relaxed)
+    }
+
+    /// Fills the bucket.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// let _lost = quota.try_acquire(true);
+    /// quota.reset();
+    /// assert_eq!(quota.available(), 500);
+    /// ```
+    pub fn reset(&self) {
+        self.put(self.config.get_capacity());
+    }
+
+    /// The name that stands in events.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).name(), "api");
+    /// ```
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The settings.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// assert_eq!(quota.config().get_retry_cost(), 5);
+    /// ```
+    pub const fn config(&self) -> &QuotaConfig {
+        &self.config
+    }
+
+    // Out of line: only failures lead here.
+    #[cold]
+    fn put(&self, tokens: u32) {
+        let capacity = self.config.get_capacity();
+        let more = |present: u32| {
+            (present < capacity).then(|| present.saturating_add(tokens).min(capacity))
+        };
+        let before = self.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        if let Some(now) = before.ok().and_then(more) {
+            observe::quota_level(self.name, now);
+            // Not at once: around the level at which it cannot pay it would be reported again and again.
+            let dearest = self.config.get_retry_cost().max(self.config.get_timeout_cost());
+            if now >= dearest.max(capacity / 2) {
+                self.reported.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RetryQuota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryQuota")
+            .field("name", &self.name)
+            .field("tokens", &self.tokens)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,166 @@
+//! [`RetryConfig`]: a policy with its matchers and its action, from a file.
+
+use core::fmt;
+
+use retry_rules::Policy;
+use retry_rules::file::{CommandStyle, from_map};
+use serde::de::{Error, Expected, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::classify::matchers::Matcher;
+use crate::retrier::{Everything, Listed, Retrier};
+
+/// What a file says of retrying: a policy in the command style, and beside its
+/// keys `retry_on` and `on_failure`.
+///
+/// ```
+/// use retry_runtime::{OnFailure, RetryConfig};
+///
+/// let json = r#"{
+///     "attempts": 5, "backoff": "exponential", "jitter": true, "retry_budget": "5m",
+///     "retry_on": ["network", { "pattern": "(?i)database is locked" }],
+///     "on_failure": { "fallback": { "command": "./save-locally.sh" } }
+/// }"#;
+/// let config: RetryConfig = serde_json::from_str(json).unwrap();
+/// assert_eq!(config.retry_on.unwrap().len(), 2);
+/// assert_eq!(config.on_failure, OnFailure::Fallback { command: "./save-locally.sh".into() });
+/// ```
+///
+/// Unknown keys are errors, and the policy passes the same rules as in the
+/// attribute:
+///
+/// ```
+/// # use retry_runtime::RetryConfig;
+/// let error = serde_json::from_str::<RetryConfig>(r#"{ "attempts": 0 }"#).unwrap_err();
+/// assert!(error.to_string().contains("at least 1"));
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RetryConfig {
+    /// How often, how long, and when to give up early.
+    pub policy: Policy,
+    /// Which failures are retried; `None`: every failure.
+    pub retry_on: Option<Vec<Matcher>>,
+    /// What whoever runs the command does at the end. Default: stop.
+    pub on_failure: OnFailure,
+}
+
+/// What happens when a call has been given up.
+///
+/// A [`Retrier`] always returns its error; acting upon it is up to whoever
+/// knows what the command is (`retry-workflow` does).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// Return the error.
+    #[default]
+    Stop,
+    /// Report the error and go on.
+    Continue,
+    /// Run another command instead.
+    Fallback {
+        /// The command.
+        command: String,
+    },
+}
+
+impl<'de> Deserialize<'de> for OnFailure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// By hand, for what a derived reader says of `on_failure: fallback` helps nobody.
+        struct OnFailureVisitor;
+
+        impl<'de> Visitor<'de> for OnFailureVisitor {
+            type Value = OnFailure;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("stop, continue, or `fallback: { command: \"./save-locally.sh\" }`")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<OnFailure, E> {
+                match word {
+                    "stop" => Ok(OnFailure::Stop),
+                    "continue" => Ok(OnFailure::Continue),
+                    other => {
+                        Err(E::custom(format!("\"{other}\": expected {}", &self as &dyn Expected)))
+                    }
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OnFailure, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(deny_unknown_fields)]
+                struct Fallback {
+                    command: String,
+                }
+
+                let action = match map.next_key::<String>()? {
+                    Some(key) if key == "fallback" => {
+                        let Fallback { command } = map.next_value()?;
+                        OnFailure::Fallback { command }
+                    }
+                    // `stop: null`, which some writers make of a bare word. An unknown key is
+                    // named before its value is looked at.
+                    Some(key) => {
+                        let action = Self.visit_str(&key)?;
+                        map.next_value::<()>()?;
+                        action
+                    }
+                    None => return Err(A::Error::invalid_length(0, &self)),
+                };
+                if map.next_key::<IgnoredAny>()?.is_some() {
+                    return Err(A::Error::custom("`on_failure` is one action: keep one"));
+                }
+                Ok(action)
+            }
+        }
+
+        deserializer.deserialize_any(OnFailureVisitor)
+    }
+}
+
+impl From<Policy> for RetryConfig {
+    fn from(policy: Policy) -> Self {
+        Self { policy, ..Self::default() }
+    }
+}
+
+impl<'de> Deserialize<'de> for RetryConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let style: CommandStyle<Vec<Matcher>, OnFailure> =
+            from_map(deserializer, "a map of retry settings")?;
+        if style.retry_on.as_ref().is_some_and(Vec::is_empty) {
+            return Err(D::Error::custom(
+                "`retry_on` is empty: name what it is about, as in [network, timeout], or leave it out",
+            ));
+        }
+        let policy = style.policy().map_err(D::Error::custom)?;
+        let CommandStyle { retry_on, on_failure, .. } = style;
+        Ok(Self { policy, retry_on, on_failure: on_failure.unwrap_or_default() })
+    }
+}
+
+impl Serialize for RetryConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let on_failure = Some(&self.on_failure).filter(|action| **action != OnFailure::Stop);
+        let mut style = CommandStyle::<&Vec<Matcher>, &OnFailure>::from(self.policy);
+        style.retry_on = self.retry_on.as_ref();
+        style.on_failure = on_failure;
+        style.serialize(serializer)
+    }
+}
+
+impl Retrier<Listed> {
+    /// A retrier by what a file says.
+    ///
+    /// ```
+    /// use retry_runtime::{Retrier, RetryConfig};
+    ///
+    /// let config: RetryConfig = serde_json::from_str(r#"{ "retry_on": ["network"] }"#).unwrap();
+    /// let retrier = Retrier::from_config(&config);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn from_config(config: &RetryConfig) -> Self {
+        Retrier::<Everything>::new(config.policy).listed(config.retry_on.clone())
+    }
+}

@@ -1,0 +1,141 @@
+//! Calls whose waits outlast the process that makes them: what lies behind a
+//! call, to be kept in a database, and what comes after its next failure.
+//!
+//! The same session decides as for a call that waits in memory; it is put
+//! together for one failure and taken apart again. Sleeping is left to whoever
+//! keeps the call, and so is the clock: `retry-workflow` does both.
+//!
+//! ```
+//! use std::io::{Error, ErrorKind};
+//! use std::time::Duration;
+//!
+//! use retry_runtime::durable::{Decision, Failed, Progress};
+//! use retry_runtime::matchers::network;
+//! use retry_runtime::{Policy, Reason, Retrier};
+//!
+//! let retrier = Retrier::new(Policy::new().attempts(2)).retry_on([network]);
+//! let refused = Error::from(ErrorKind::ConnectionRefused);
+//!
+//! let mut kept = Progress::default();
+//! let first = retrier.decide(&mut kept, &Failed::now(&refused));
+//! assert_eq!(first, Decision::Wait(Duration::from_secs(1)));
+//!
+//! // A second later, in another process:
+//! let second = retrier.decide(&mut kept, &Failed::after(Duration::from_secs(1), &refused));
+//! assert_eq!(second, Decision::GiveUp(Reason::Attempts));
+//! assert_eq!(kept.attempts, 2);
+//! ```
+
+use core::fmt::Display;
+use core::time::Duration;
+
+use crate::call::plan::Plan;
+use crate::call::session::{Next, Session, Verdict};
+use crate::classify::Class;
+use crate::classify::probe::ErrorDisplay;
+use crate::outcome::error::{Interrupted, Reason};
+use crate::retrier::{MatchOutcome, Retrier};
+
+pub use crate::call::progress::Progress;
+pub use crate::classify::probe::Fault;
+pub use crate::retrier::{Classified, Decider, Everything, Listed, When};
+
+/// What comes after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Wait so long, then try again.
+    Wait(Duration),
+    /// The call is over.
+    GiveUp(Reason),
+}
+
+/// An attempt that failed.
+#[derive(Debug)]
+pub struct Failed<'a, E> {
+    error: Result<&'a E, Interrupted>,
+    since_first: Duration,
+}
+
+impl<'a, E> Failed<'a, E> {
+    /// The first one of its call.
+    pub fn now(error: &'a E) -> Self {
+        Self::after(Duration::ZERO, error)
+    }
+
+    /// One that came `since_first` after the first one of its call: the budget
+    /// ends by the clock, too, for a call that nobody went on with.
+    pub fn after(since_first: Duration, error: &'a E) -> Self {
+        Self { error: Ok(error), since_first }
+    }
+
+    /// The same for an attempt that was cut off.
+    pub fn cut(since_first: Duration, interrupted: Interrupted) -> Self {
+        Self { error: Err(interrupted), since_first }
+    }
+}
+
+impl<M> Retrier<M> {
+    /// What comes after a failure of a call that is kept elsewhere; `progress`
+    /// goes on by it. Reports the same events as [`run`](Self::run).
+    pub fn decide<E, Kind>(&self, progress: &mut Progress, failed: &Failed<'_, E>) -> Decision
+    where
+        M: Decider<E, Kind>,
+        E: Display,
+    {
+        let (decision, shown): (_, &dyn Display) = match &failed.error {
+            Ok(error) => (self.matchers().decide(error), error),
+            Err(interrupted) => (self.matchers().decide_interrupted(*interrupted), interrupted),
+        };
+        let MatchOutcome { retry, hint, timeout } = decision;
+        let verdict = Verdict { retry, hint, timeout, error: ErrorDisplay::Display(shown) };
+        let plan = Plan { since_first: failed.since_first, ..self.plan() };
+
+        let mut session = Session::<()>::resumed(*progress);
+        match session.failed(&plan, None, verdict) {
+            Next::Wait => {
+                *progress = session.progress();
+                Decision::Wait(progress.last_delay.unwrap_or_default())
+            }
+            Next::GiveUp(ended) => {
+                progress.attempts = ended.attempts;
+                Decision::GiveUp(ended.reason)
+            }
+        }
+    }
+
+    /// A call that is kept elsewhere has succeeded.
+    pub fn succeeded_after(&self, progress: Progress) {
+        Session::<()>::resumed(progress).succeeded(self.origin());
+    }
+}
+
+/// What an error is, and what it says: for a history that is to be read later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// What kind of failure it is.
+    pub class: Class,
+    /// Its text, and that of each error inside it; the outermost first.
+    pub texts: Vec<String>,
+}
+
+impl Description {
+    /// Reads an error, and what is inside it.
+    ///
+    /// ```
+    /// use retry_runtime::Class;
+    /// use retry_runtime::durable::Description;
+    ///
+    /// let description = Description::of(&std::io::Error::from(std::io::ErrorKind::TimedOut));
+    /// assert_eq!(description.class, Class::TIMEOUT);
+    /// assert_eq!(description.texts, ["timed out"]);
+    /// ```
+    pub fn of<Kind>(error: &impl Fault<Kind>) -> Self {
+        let view = error.view();
+        let mut texts = Vec::new();
+        view.any_text(|text| {
+            texts.push(text.to_owned());
+            false
+        });
+        Self { class: view.class(), texts }
+    }
+}

@@ -1,0 +1,141 @@
+//! Every function with `#[retry]` in the program: each registers itself when the
+//! program is linked, and is found here.
+
+use core::fmt::{self, Write as _};
+use core::time::Duration;
+
+use crate::outcome::error::Reason;
+use crate::outcome::error::Rounded;
+use crate::site::Site;
+
+/// An annotated function, as `inventory` collects it.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered(pub &'static Site);
+
+inventory::collect!(Registered);
+
+/// Every function with `#[retry]` that is linked into this program, by name.
+///
+/// Functions that the linker has left out, because nothing calls them, may be
+/// missing. A generic function is one site.
+///
+/// ```
+/// use retry_runtime::{retry, sites};
+///
+/// #[retry(attempts = 4, name = "shop.order")]
+/// async fn order() -> Result<u32, String> {
+///     Ok(7)
+/// }
+///
+/// for site in sites() {
+///     println!("{} at {}:{}", site.name(), site.file(), site.line());
+/// }
+/// # assert!(sites().iter().any(|site| site.name() == "shop.order"));
+/// ```
+pub fn sites() -> Vec<&'static Site> {
+    let mut sites: Vec<_> =
+        inventory::iter::<Registered>().map(|registered| registered.0).collect();
+    sites.sort_by_key(|site| (site.name(), site.file(), site.line()));
+    sites
+}
+
+/// All [`sites`] as a table for people: where they are, their policies, and what
+/// has become of their calls.
+///
+/// ```
+/// println!("{}", retry_runtime::report());
+/// ```
+pub fn report() -> Report {
+    Report(sites())
+}
+
+/// The table of [`report`]; its `Display` reads the counters.
+#[derive(Clone, Debug)]
+pub struct Report(Vec<&'static Site>);
+
+const HEADINGS: [&str; 9] = [
+    "function",
+    "attempts",
+    "retries",
+    "recovered",
+    "gave up",
+    "waited",
+    "longest total",
+    "policy",
+    "at",
+];
+
+/// The columns with numbers, whose ends stand below each other.
+const NUMBERS: core::ops::RangeInclusive<usize> = 1..=6;
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("no function with #[retry] is linked into this program\n");
+        }
+        let mut rows = vec![HEADINGS.map(str::to_owned)];
+        rows.extend(self.0.iter().map(|site| row(site)));
+        let widths: [usize; 9] = core::array::from_fn(|column| {
+            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+        });
+        for row in &rows {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                if column > 0 {
+                    line.push_str("  ");
+                }
+                if NUMBERS.contains(&column) {
+                    write!(line, "{cell:>width$}")?;
+                } else {
+                    write!(line, "{cell:<width$}")?;
+                }
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        for site in &self.0 {
+            let stats = site.stats();
+            if stats.gave_up() > 0 {
+                writeln!(f, "\n{} gave up:", site.name())?;
+                for reason in Reason::ALL {
+                    let times = stats.gave_up_by(reason);
+                    if times > 0 {
+                        writeln!(f, "  {times:>6} x {reason}")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn time(time: Duration) -> String {
+    // Not in nanoseconds: it is the unit of what has never waited.
+    if time.is_zero() { "0s".to_owned() } else { Rounded(time).to_string() }
+}
+
+fn row(site: &Site) -> [String; 9] {
+    let stats = site.stats();
+    let number = |number: u64| number.to_string();
+    let policy = site.policy();
+    let longest = match policy.map(|policy| policy.longest_total_wait()) {
+        Some(Some(longest)) => time(longest),
+        Some(None) => "unbounded".to_owned(),
+        None => "-".to_owned(),
+    };
+    let mut shown =
+        policy.map_or_else(|| "by its type parameters".to_owned(), |policy| policy.to_string());
+    if policy.as_ref() != site.compiled() {
+        shown.push_str(" (overridden)");
+    }
+    [
+        site.name().to_owned(),
+        number(stats.attempts),
+        number(stats.retries),
+        number(stats.recovered),
+        number(stats.gave_up()),
+        time(stats.waited),
+        longest,
+        shown,
+        format!("{}:{}", site.file(), site.line()),
+    ]
+}

@@ -1,0 +1,116 @@
+//! What has become of a function's calls, counted on the failure path.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+
+use crate::outcome::error::Reason;
+
+/// What has become of the calls of one function since the program started.
+///
+/// Counted where something fails: a call that succeeds at its first attempt
+/// costs nothing, and is not counted.
+///
+/// ```
+/// use retry_runtime::{Reason, retry, sites};
+///
+/// #[retry(attempts = 2, initial_delay = "1ms", name = "stats.example")]
+/// fn fail() -> Result<(), String> {
+///     Err("no".to_owned())
+/// }
+///
+/// let _ = fail();
+/// let site = sites().into_iter().find(|site| site.name() == "stats.example").unwrap();
+/// let stats = site.stats();
+/// assert_eq!((stats.attempts, stats.retries), (2, 1));
+/// assert_eq!(stats.gave_up_by(Reason::Attempts), 1);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Attempts of the calls that failed at least once.
+    pub attempts: u64,
+    /// Failed attempts that were followed by a wait.
+    pub retries: u64,
+    /// Calls that succeeded after having failed.
+    pub recovered: u64,
+    /// The sum of the waits.
+    pub waited: Duration,
+    gave_up: [u64; Reason::ALL.len()],
+}
+
+impl Stats {
+    /// Calls that were given up.
+    pub fn gave_up(&self) -> u64 {
+        self.gave_up.iter().sum()
+    }
+
+    /// Calls that were given up for this reason.
+    pub fn gave_up_by(&self, reason: Reason) -> u64 {
+        self.gave_up[reason.index()]
+    }
+}
+
+/// Where they are counted. Relaxed throughout: a number guards nothing but itself.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    retries: AtomicU64,
+    recovered: AtomicU64,
+    waited_nanos: AtomicU64,
+    gave_up: [AtomicU64; Reason::ALL.len()],
+    /// Of the calls that were given up, those whose last attempt was not admitted.
+    rejected: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) const fn new() -> Self {
+        Self {
+            retries: AtomicU64::new(0),
+            recovered: AtomicU64::new(0),
+            waited_nanos: AtomicU64::new(0),
+            gave_up: [const { AtomicU64::new(0) }; Reason::ALL.len()],
+            rejected: AtomicU64::new(0),
+        }
+    }
+
+    /// An attempt failed, and a wait begins.
+    pub(crate) fn retry(&self, wait: Duration) {
+        add(&self.retries, 1);
+        add(&self.waited_nanos, u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// An attempt succeeded after others had failed.
+    pub(crate) fn recovered(&self) {
+        add(&self.recovered, 1);
+    }
+
+    /// A call was given up; `rejected`: because a further attempt was not admitted.
+    pub(crate) fn gave_up(&self, reason: Reason, rejected: bool) {
+        if rejected {
+            add(&self.rejected, 1);
+        }
+        add(&self.gave_up[reason.index()], 1);
+    }
+
+    pub(crate) fn read(&self) -> Stats {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let rejected = read(&self.rejected);
+        let (retries, recovered) = (read(&self.retries), read(&self.recovered));
+        let gave_up = Reason::ALL.map(|reason| read(&self.gave_up[reason.index()]));
+        // After an attempt of a call that has failed comes a wait, or the end of the call.
+        let ends = gave_up.iter().fold(recovered, |sum, more| sum.saturating_add(*more));
+        Stats {
+            attempts: retries.saturating_add(ends.saturating_sub(rejected)),
+            retries,
+            recovered,
+            waited: Duration::from_nanos(read(&self.waited_nanos)),
+            gave_up,
+        }
+    }
+}
+
+/// Stays at the top: 584 years of waiting, or as many calls, do not begin again at zero.
+fn add(counter: &AtomicU64, more: u64) {
+    if counter.fetch_add(more, Ordering::Relaxed).checked_add(more).is_none() {
+        counter.store(u64::MAX, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,105 @@
+//! [`AttemptRecord`]: what has become of one attempt.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::event::Event;
+use crate::outcome::error::Reason;
+use crate::outcome::error::Rounded;
+
+/// An attempt, and what has become of it; see
+/// [`Testing::attempts`](crate::testing::Testing::attempts).
+///
+/// Its `Display` is one line: `attempt 1: will be retried after 1s: connection refused`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttemptRecord {
+    /// Its number in its call; the first is 1.
+    pub attempt: u32,
+    /// What has become of it.
+    pub became: AttemptOutcome,
+}
+
+/// What has become of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttemptOutcome {
+    /// It succeeded, and the call with it.
+    Succeeded,
+    /// It failed, and another attempt follows.
+    Retried {
+        /// How long the wait before that is, slept or skipped.
+        wait: Duration,
+        /// What went wrong.
+        error: String,
+    },
+    /// It failed, and the call with it.
+    GaveUp {
+        /// Why no other follows.
+        reason: Reason,
+        /// What went wrong.
+        error: String,
+    },
+    /// It was not made: the circuit breaker did not admit it, and the call ended.
+    Rejected {
+        /// What the breaker said.
+        error: String,
+    },
+}
+
+impl AttemptRecord {
+    pub(super) fn of(event: &Event<'_>) -> Option<Self> {
+        match *event {
+            Event::Retry { attempt, wait, error, .. } => Some(Self {
+                attempt,
+                became: AttemptOutcome::Retried { wait, error: error.to_string() },
+            }),
+            Event::GaveUp { attempts, rejected: true, error, .. } => {
+                let became = AttemptOutcome::Rejected { error: error.to_string() };
+                Some(Self { attempt: attempts.saturating_add(1), became })
+            }
+            Event::GaveUp { reason, attempts, error, .. } => {
+                let became = AttemptOutcome::GaveUp { reason, error: error.to_string() };
+                Some(Self { attempt: attempts, became })
+            }
+            _ => None,
+        }
+    }
+
+    /// The wait behind it, if it was retried.
+    pub fn wait(&self) -> Option<Duration> {
+        match self.became {
+            AttemptOutcome::Retried { wait, .. } => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// What went wrong, as text; `None` where it succeeded.
+    pub fn error(&self) -> Option<&str> {
+        match &self.became {
+            AttemptOutcome::Succeeded => None,
+            AttemptOutcome::Retried { error, .. }
+            | AttemptOutcome::GaveUp { error, .. }
+            | AttemptOutcome::Rejected { error } => Some(error),
+        }
+    }
+
+    /// Whether its call ended with it.
+    pub fn is_last(&self) -> bool {
+        !matches!(self.became, AttemptOutcome::Retried { .. })
+    }
+}
+
+impl fmt::Display for AttemptRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "attempt {}: ", self.attempt)?;
+        match &self.became {
+            AttemptOutcome::Succeeded => f.write_str("succeeded"),
+            AttemptOutcome::Retried { wait, error } => {
+                write!(f, "will be retried after {}: {error}", Rounded(*wait))
+            }
+            AttemptOutcome::GaveUp { reason, error } => write!(f, "given up ({reason}): {error}"),
+            AttemptOutcome::Rejected { error } => write!(f, "not made: {error}"),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What holds for any text as a workflow file.
 
-use retry_workflow::file::WorkflowFile;
+use retry_workflow_cli::WorkflowFile;
 
 /// # Panics
 /// It does not hold.

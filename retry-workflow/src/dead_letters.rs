@@ -11,8 +11,8 @@ use std::time::Duration;
 pub use self::exchange::{ExportError, ImportError, Imported};
 pub use self::rate::{InvalidRate, Rate};
 pub use self::signature::SignatureError;
-use crate::clock::Timestamp;
-use crate::item::{Cursor, Filter, Group, ItemRecord, Page};
+use crate::item::clock::Timestamp;
+use crate::item::record::{Cursor, Filter, Group, ItemRecord, Page};
 use crate::store::{Store, StoreResult};
 
 /// The dead letters of a store.

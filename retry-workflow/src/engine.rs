@@ -8,10 +8,16 @@
 //! source ──enqueue──▶ store ──claim──▶ ready ──▶ tasks ──▶ finished ──settle──▶ store
 //! ```
 
+pub(crate) mod intern;
+pub(crate) mod items;
+pub(crate) mod source;
+pub(crate) mod retry_state;
+pub(crate) mod work;
+pub mod launch;
 mod attempt;
 mod breaker;
 mod collect;
-mod held;
+mod leases;
 mod ops;
 mod rate;
 mod unsettled;
@@ -26,39 +32,38 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
-#[cfg(feature = "cli")]
-pub(crate) use self::attempt::Handler;
-pub(crate) use self::attempt::Handlers;
-use self::attempt::{Finished, Process};
-pub(crate) use self::breaker::Breaker;
+pub use self::attempt::Handler;
+pub use self::attempt::Handlers;
+use self::attempt::{Completion, Process};
+pub use self::breaker::Breaker;
 use self::collect::Collector;
-use self::held::Held;
+use self::leases::Leases;
 use self::ops::{Op, Ops, boxed};
 use self::rate::Rate;
 use self::unsettled::Unsettled;
-use crate::clock::Timestamp;
-use crate::error::WorkflowError;
-use crate::error_policy::{ErrorPolicy, Exceeded, OnOpen};
-use crate::event::{JobEvent, Listener};
-use crate::item::{Counts, ItemState, Lease, Settlement};
-use crate::job::{Baseline, Job, JobStatus, StopReason};
-use crate::source::Source;
+use crate::engine::source::Source;
+use crate::engine::work::Work;
+use crate::item::clock::Timestamp;
+use crate::item::record::{Counts, ItemState, Lease, Settlement};
+use crate::job::error::WorkflowError;
+use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
+use crate::job::event::{JobEvent, Listener};
+use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::store::{MOST_CLAIMED_BYTES, Store, StoreError};
-use crate::work::Work;
 
 /// How a job is run by this process.
 #[derive(Clone)]
-pub(crate) struct Options {
-    pub(crate) max_parallel: usize,
+pub struct Options {
+    pub max_parallel: usize,
     /// How long an item is this worker's before it has to say so again.
-    pub(crate) lease: Duration,
-    pub(crate) policy: ErrorPolicy,
-    pub(crate) handlers: Handlers,
-    pub(crate) listeners: Vec<Listener>,
+    pub lease: Duration,
+    pub policy: ErrorPolicy,
+    pub handlers: Handlers,
+    pub listeners: Vec<Listener>,
 }
 
 /// How often the store is asked for what other processes have done.
-const GLANCE: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Tasks that are looked at before something else is.
 const SETTLED_AT_ONCE: usize = 256;
 
@@ -83,7 +88,7 @@ pub(crate) async fn run<S: Store, W: Work>(
     let worker: Arc<str> = worker().into();
     let process = Process::new(&id, &worker, work, &options, breaker.as_ref());
     let engine = Engine {
-        held: Held::new(store.clone()),
+        held: Leases::new(store.clone()),
         collector: Collector::new(options.policy.error_collection, options.listeners),
         baseline: job.baseline,
         counts: base,
@@ -96,7 +101,7 @@ pub(crate) async fn run<S: Store, W: Work>(
         may_be_counted: false,
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
-        glance_at: Instant::now() + GLANCE,
+        poll_at: Instant::now() + POLL_EVERY,
         rate: Rate::new(),
         ready: VecDeque::new(),
         ready_bytes: 0,
@@ -153,13 +158,13 @@ struct Engine<S: Store, W: Work> {
     lease: Duration,
 
     /// Leases that this worker has.
-    held: Held<S>,
+    held: Leases<S>,
     /// Leased items that nobody works on yet, and how many bytes their payloads are.
     ready: VecDeque<Lease>,
     ready_bytes: usize,
-    tasks: JoinSet<Finished>,
+    tasks: JoinSet<Completion>,
     /// What is to be settled.
-    finished: Vec<Finished>,
+    finished: Vec<Completion>,
     collector: Collector,
     ops: Ops,
 
@@ -184,7 +189,7 @@ struct Engine<S: Store, W: Work> {
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
     extend_at: Instant,
-    glance_at: Instant,
+    poll_at: Instant,
     timer: Pin<Box<Sleep>>,
     input_complete: bool,
     /// Whether the end of the input is the end of what the job is to have.
@@ -193,11 +198,11 @@ struct Engine<S: Store, W: Work> {
 }
 
 /// What the loop waits for.
-enum Happened {
+enum EngineEvent {
     Stop,
-    Given(Option<Vec<crate::item::NewItem>>),
+    Given(Option<Vec<crate::item::record::NewItem>>),
     Claimed(Vec<Lease>, usize),
-    Settled(Vec<Finished>, Vec<bool>),
+    Settled(Vec<Completion>, Vec<bool>),
     Enqueued,
     NextDue(u64, Option<Timestamp>),
     Counted(u64, Counts),
@@ -226,11 +231,11 @@ impl<S: Store, W: Work> Engine<S, W> {
                 let mut next = std::pin::pin!(source.next());
                 poll_fn(|cx| {
                     if !stopped && stop.as_mut().poll(cx).is_ready() {
-                        return Poll::Ready(Ok(Happened::Stop));
+                        return Poll::Ready(Ok(EngineEvent::Stop));
                     }
                     // First: what is in the store is safe.
                     if feeds && let Poll::Ready(given) = next.as_mut().poll(cx) {
-                        return Poll::Ready(given.map(Happened::Given));
+                        return Poll::Ready(given.map(EngineEvent::Given));
                     }
                     self.poll(cx)
                 })
@@ -247,15 +252,15 @@ impl<S: Store, W: Work> Engine<S, W> {
                 }
             };
             match happened {
-                Happened::Stop => {
+                EngineEvent::Stop => {
                     stopped = true;
                     self.stop(StopReason::Requested);
                 }
-                Happened::Given(Some(items)) => {
+                EngineEvent::Given(Some(items)) => {
                     self.changes += 1;
                     self.enqueue(items);
                 }
-                Happened::Given(None) => {
+                EngineEvent::Given(None) => {
                     self.changes += 1;
                     self.input_complete = true;
                     self.is_whole = source.is_whole();
@@ -264,8 +269,8 @@ impl<S: Store, W: Work> Engine<S, W> {
                         Job::update(&self.store, &self.job, whole).await?;
                     }
                 }
-                Happened::Claimed(leases, wanted) => self.claimed(leases, wanted),
-                Happened::Settled(finished, good) => {
+                EngineEvent::Claimed(leases, wanted) => self.claimed(leases, wanted),
+                EngineEvent::Settled(finished, good) => {
                     self.changes += 1;
                     let before = (self.ended, self.failed);
                     for (finished, good) in finished.into_iter().zip(good) {
@@ -277,21 +282,23 @@ impl<S: Store, W: Work> Engine<S, W> {
                     }
                     self.check_bounds();
                 }
-                Happened::Enqueued => {
+                EngineEvent::Enqueued => {
                     self.changes += 1;
                     self.claim_soon();
                 }
                 // What has changed since it was asked for may be due before: it is asked for anew.
-                Happened::NextDue(changes, due) if changes == self.changes => self.sleep_until(due),
-                Happened::Counted(changes, counts) => self.counted(changes, counts),
-                Happened::NextDue(..) | Happened::Time => {}
+                EngineEvent::NextDue(changes, due) if changes == self.changes => {
+                    self.sleep_until(due)
+                }
+                EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
+                EngineEvent::NextDue(..) | EngineEvent::Time => {}
             }
         }
         self.end().await
     }
 
     /// What is ready of all that is under way.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Happened, WorkflowError>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<EngineEvent, WorkflowError>> {
         fn op<T>(op: &mut Op<T>, cx: &mut Context<'_>) -> Poll<Result<T, StoreError>> {
             let Some(future) = op else { return Poll::Pending };
             let result = std::task::ready!(future.as_mut().poll(cx));
@@ -313,48 +320,51 @@ impl<S: Store, W: Work> Engine<S, W> {
             }
             let is_any_done = self.finished.len() > before;
             if let Poll::Ready(settled) = op(&mut self.ops.settle, cx) {
-                break 'happened settled.map(|(finished, good)| Happened::Settled(finished, good));
+                break 'happened settled
+                    .map(|(finished, good)| EngineEvent::Settled(finished, good));
             }
             if let Poll::Ready(claimed) = op(&mut self.ops.claim, cx) {
-                break 'happened claimed.map(|(leases, wanted)| Happened::Claimed(leases, wanted));
+                break 'happened claimed
+                    .map(|(leases, wanted)| EngineEvent::Claimed(leases, wanted));
             }
             if let Poll::Ready(enqueued) = op(&mut self.ops.enqueue, cx) {
-                break 'happened enqueued.map(|_| Happened::Enqueued);
+                break 'happened enqueued.map(|_| EngineEvent::Enqueued);
             }
             if let Poll::Ready(due) = op(&mut self.ops.next_due, cx) {
-                break 'happened due.map(|(changes, due)| Happened::NextDue(changes, due));
+                break 'happened due.map(|(changes, due)| EngineEvent::NextDue(changes, due));
             }
             if let Poll::Ready(counts) = op(&mut self.ops.counts, cx) {
-                break 'happened counts.map(|(changes, counts)| Happened::Counted(changes, counts));
+                break 'happened counts
+                    .map(|(changes, counts)| EngineEvent::Counted(changes, counts));
             }
             if let Poll::Ready(extended) = op(&mut self.ops.extend, cx) {
-                break 'happened extended.map(|()| Happened::Time);
+                break 'happened extended.map(|()| EngineEvent::Time);
             }
             if let Poll::Ready(saved) = op(&mut self.ops.breaker, cx) {
-                break 'happened saved.map(|()| Happened::Time);
+                break 'happened saved.map(|()| EngineEvent::Time);
             }
             if is_any_done {
-                break 'happened Ok(Happened::Time);
+                break 'happened Ok(EngineEvent::Time);
             }
             let wake_at = self.wake_at();
             if self.timer.deadline() != wake_at {
                 self.timer.as_mut().reset(wake_at);
             }
             std::task::ready!(self.timer.as_mut().poll(cx));
-            Ok(Happened::Time)
+            Ok(EngineEvent::Time)
         };
         Poll::Ready(happened.map_err(WorkflowError::Store))
     }
 
     /// When the next thing is to be done by the clock.
     fn wake_at(&self) -> Instant {
-        let mut at = self.extend_at.min(self.glance_at);
+        let mut at = self.extend_at.min(self.poll_at);
         if let Some(claim_at) = self.claim_at.filter(|_| self.may_claim()) {
             at = at.min(claim_at);
         }
         if let Some(open_for) = self.breaker.as_ref().map(Breaker::open_for)
             && !open_for.is_zero()
-            && open_for < GLANCE
+            && open_for < POLL_EVERY
         {
             at = at.min(Instant::now() + open_for);
         }
@@ -378,9 +388,9 @@ impl<S: Store, W: Work> Engine<S, W> {
         if self.breaker.as_ref().is_some_and(Breaker::has_moved) {
             self.share_breaker();
         }
-        if self.glance_at <= now {
-            self.glance_at = now + GLANCE;
-            self.glance();
+        if self.poll_at <= now {
+            self.poll_at = now + POLL_EVERY;
+            self.poll_store();
         }
         let idle = self.tasks.is_empty() && self.finished.is_empty() && self.ready.is_empty();
         // A look from before the last change says nothing of now.
@@ -408,7 +418,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.tasks.spawn(Arc::clone(&self.process).run(lease));
         }
         if self.stopping.is_some() && !self.ready.is_empty() {
-            let released = self.ready.drain(..).map(|lease| Finished::released(lease.key));
+            let released = self.ready.drain(..).map(|lease| Completion::released(lease.key));
             self.finished.extend(released);
         }
     }
@@ -419,7 +429,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         let mut finished = std::mem::take(&mut self.finished);
         let held = &mut self.held;
-        let settle = |finished: &mut Finished| {
+        let settle = |finished: &mut Completion| {
             let mut settlement = finished.settlement.take()?;
             // No longer held: once it is settled, it may be claimed again before the answer is here.
             settlement.lease = held.take(finished.key);
@@ -515,7 +525,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     /// Nothing can be claimed before `due`.
     fn sleep_until(&mut self, due: Option<Timestamp>) {
         // Another process may add items, or put them back.
-        let wait = due.map_or(GLANCE, |due| due.since(Timestamp::now()).min(GLANCE));
+        let wait = due.map_or(POLL_EVERY, |due| due.since(Timestamp::now()).min(POLL_EVERY));
         self.claim_at = Some(Instant::now() + wait);
         // Nothing at all is pending or leased: is it the end?
         if due.is_none() && self.counted != Some(self.changes) {
@@ -550,7 +560,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     /// Looks at what other processes have done, and leaves for them what they are to know.
-    fn glance(&mut self) {
+    fn poll_store(&mut self) {
         self.start_counting();
         if self.claim_at.is_none() {
             self.claim_soon();
@@ -577,7 +587,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }));
     }
 
-    fn enqueue(&mut self, items: Vec<crate::item::NewItem>) {
+    fn enqueue(&mut self, items: Vec<crate::item::record::NewItem>) {
         if items.is_empty() {
             self.claim_soon();
             return;
@@ -588,7 +598,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     /// The store has answered for an item.
-    fn settled(&mut self, finished: Finished, good: bool, source: &mut impl Source) {
+    fn settled(&mut self, finished: Completion, good: bool, source: &mut impl Source) {
         self.unsettled.remove(&Unsettled::of(&finished));
         self.rate.count();
         if self.claim_at.is_none() && finished.puts_back() {

@@ -14,19 +14,19 @@ use retry_runtime::file::TaskStyle;
 use retry_runtime::matchers::Matcher;
 use retry_runtime::{Policy, Retrier};
 
-pub(crate) use self::source::{GraphSource, OnDead};
-use crate::closure::Closure;
-use crate::dependencies::Dependencies;
-use crate::error::WorkflowError;
-use crate::failure::Failure;
-use crate::item::ItemState;
-use crate::launch;
-use crate::names::interned;
-use crate::report::JobReport;
-use crate::setup::{Setup, settings};
-use crate::shown::OneLine;
+pub use self::source::{GraphSource, OnDead};
+use crate::engine::intern::interned;
+use crate::engine::launch;
+use crate::engine::work::{End, Ended, Given, ItemContext, Work};
+use crate::item::failure::Failure;
+use crate::item::record::ItemState;
+use crate::item::sanitize::OneLine;
+use crate::job::dependencies::Dependencies;
+use crate::job::error::WorkflowError;
+use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store, StoreError};
-use crate::work::{End, Ended, Given, ItemContext, Work};
+use crate::workflow::closure::Closure;
+use crate::workflow::setup::{Setup, settings};
 
 /// A task: a name, what it does, what it needs, and how often it is tried.
 ///
@@ -212,7 +212,7 @@ impl<S: Store> Graph<S> {
 }
 
 /// Where the tasks of a graph come from, and what is done with them.
-pub(crate) async fn parts<S: Store>(
+pub async fn parts<S: Store>(
     store: &S,
     job: &str,
     dependencies: Dependencies,
@@ -225,7 +225,7 @@ pub(crate) async fn parts<S: Store>(
 }
 
 /// [`Work`] behind a pointer: each task has a type of its own.
-pub(crate) trait DynWork: Send + Sync {
+pub trait DynWork: Send + Sync {
     /// See [`Work::attempt`].
     fn attempt_boxed<'a>(
         self: Arc<Self>,
@@ -243,7 +243,7 @@ impl<W: Work> DynWork for W {
 }
 
 /// The tasks of a graph as work: each item is the task of its name.
-pub(crate) struct GraphWork<S> {
+pub struct GraphWork<S> {
     store: S,
     dependencies: Arc<Dependencies>,
     tasks: BTreeMap<String, Arc<dyn DynWork>>,

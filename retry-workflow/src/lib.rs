@@ -69,73 +69,66 @@
 //! | feature | default | |
 //! | --- | --- | --- |
 //! | `sqlite` | yes | [`SqliteStore`]; SQLite is compiled in |
-//! | `cli` | | the command `retry-workflow`, which runs workflow files |
 //! | `testing` | | the contract that every store passes, for a store of your own |
+// Until what the command builds on has its public form.
+#![allow(missing_docs, missing_debug_implementations, unreachable_pub)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod advice;
-mod clock;
-mod closure;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod command;
-mod dead_letters;
-mod dependencies;
-mod engine;
-mod error;
-mod error_policy;
-mod event;
-#[cfg(feature = "cli")]
-mod explain;
-mod failure;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod file;
-mod graph;
 mod item;
-mod items;
-mod job;
-mod kept;
-mod launch;
-mod names;
-mod report;
-#[cfg(feature = "cli")]
-mod runner;
-mod setup;
-mod shown;
-mod signature;
-mod source;
 pub mod store;
-mod work;
+mod job;
+mod dead_letters;
+mod engine;
 mod workflow;
+mod graph;
 
-pub use advice::Pattern;
-pub use clock::{InvalidTimestamp, Timestamp};
 pub use dead_letters::{
     DeadLetters, ExportError, ImportError, Imported, InvalidRate, Rate, Redrive, SignatureError,
 };
-pub use dependencies::InvalidGraph;
-pub use error::WorkflowError;
-pub use error_policy::{ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
-pub use event::{ItemFailure, JobEvent};
-pub use failure::Failure;
+pub use engine::items::{ByIterator, ByKey, ByStream, Items, Keyed, NextItem, keyed};
+pub use engine::work::ItemContext;
 pub use graph::{Graph, Task};
-pub use item::{
+pub use item::clock::{InvalidTimestamp, Timestamp};
+pub use item::failure::Failure;
+pub use item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
     LeaseKey, NewItem, Page, Settled, Settlement,
 };
-pub use items::{ByIterator, ByKey, ByStream, Items, Keyed, NextItem, keyed};
-pub use job::{Job, JobStatus, StopReason};
-pub use report::JobReport;
-pub use signature::Signature;
-
+pub use item::signature::Signature;
+pub use job::advice::Pattern;
+pub use job::dependencies::InvalidGraph;
+pub use job::error::WorkflowError;
+pub use job::error_policy::{
+    ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen,
+};
+pub use job::event::{ItemFailure, JobEvent};
+pub use job::record::{Job, JobStatus, StopReason};
+pub use job::report::JobReport;
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 pub use store::{MemoryStore, Store, StoreError};
-pub use work::ItemContext;
 pub use workflow::Workflow;
 
 /// What a policy is made of, from `retry-runtime`.
 pub use retry_runtime::{
     Backoff, BreakerConfig, Jitter, Policy, Reason, State, Transition, matchers, policy,
 };
+
+/// What the command `retry-workflow` builds on, until it has a public form.
+#[doc(hidden)]
+pub mod bridge {
+    pub use crate::engine::launch;
+    pub use crate::engine::retry_state::{NextStep, RetryState};
+    pub use crate::engine::source::{Listed, Nothing};
+    pub use crate::engine::work::{End, Ended, Given, Note, Work};
+    pub use crate::engine::{Breaker, Handler, Handlers, Options};
+    pub use crate::graph::{DynWork, OnDead};
+    pub use crate::item::sanitize::{Lines, OneLine, is_invisible};
+    pub use crate::item::signature::fnv;
+    pub use crate::job::dependencies::Dependencies;
+    pub use crate::job::event::Listener;
+
+    pub mod graph {
+        pub use crate::graph::parts;
+    }
+}

@@ -19,8 +19,8 @@ pub use self::error::StoreError;
 pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
-use crate::clock::Timestamp;
-use crate::item::{
+use crate::item::clock::Timestamp;
+use crate::item::record::{
     Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement,
 };
 

@@ -1,5 +1,8 @@
 //! [`Workflow`]: a job of many items, put together and run.
 
+pub(crate) mod setup;
+pub(crate) mod closure;
+
 use std::fmt::{self, Display};
 use std::future::Future;
 use std::pin::Pin;
@@ -11,19 +14,19 @@ use retry_runtime::{Policy, Retrier, RetryQuota, Shared};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::closure::Closure;
-use crate::error::WorkflowError;
-use crate::error_policy::{ErrorPolicy, OnItemFailure};
-use crate::event::ItemFailure;
-use crate::items::Items;
-use crate::job::Job;
-use crate::launch;
-use crate::names::interned;
-use crate::report::JobReport;
-use crate::setup::{Setup, settings};
-use crate::source::{Given, Nothing, Source};
+use crate::engine::intern::interned;
+use crate::engine::items::Items;
+use crate::engine::launch;
+use crate::engine::source::{Given, Nothing, Source};
+use crate::engine::work::{ItemContext, Work};
+use crate::job::error::WorkflowError;
+use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
+use crate::job::event::ItemFailure;
+use crate::job::record::Job;
+use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store};
-use crate::work::{ItemContext, Work};
+use crate::workflow::closure::Closure;
+use crate::workflow::setup::{Setup, settings};
 
 /// A job of many items: each is handled by a closure, retried by a policy, and kept in a store
 /// until it has ended.

@@ -6,9 +6,9 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 
 use super::DeadLetters;
-use crate::clock::Timestamp;
-use crate::item::{Filter, ItemRecord};
-use crate::job::Job;
+use crate::item::clock::Timestamp;
+use crate::item::record::{Filter, ItemRecord};
+use crate::job::record::Job;
 use crate::store::{Store, StoreError};
 
 /// Items that are held in memory at a time.

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::shown::OneLine;
+use crate::item::sanitize::OneLine;
 
 /// How many items in which time.
 ///

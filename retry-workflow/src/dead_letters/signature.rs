@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::DeadLetters;
-use crate::item::Filter;
-use crate::shown::OneLine;
-use crate::signature::Signature;
+use crate::item::record::Filter;
+use crate::item::sanitize::OneLine;
+use crate::item::signature::Signature;
 use crate::store::{Store, StoreError};
 
 /// Why nobody knows which signature is meant.

@@ -14,14 +14,16 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::{Breaker, Options};
-use crate::clock::Timestamp;
-use crate::error_policy::OnItemFailure;
-use crate::event::ItemFailure;
-use crate::failure::Failure;
-use crate::item::{AttemptOutcome, AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement};
-use crate::kept::{After, Kept};
-use crate::names::interned;
-use crate::work::{End, Ended, Given, ItemContext, Note, Work};
+use crate::engine::intern::interned;
+use crate::engine::retry_state::{NextStep, RetryState};
+use crate::engine::work::{End, Ended, Given, ItemContext, Note, Work};
+use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
+use crate::item::record::{
+    AttemptOutcome, AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement,
+};
+use crate::job::error_policy::OnItemFailure;
+use crate::job::event::ItemFailure;
 
 /// Leases of an item that may be lost in a row. An item that takes its worker down each time
 /// would otherwise do so for ever.
@@ -31,11 +33,11 @@ const MOST_LOST: u32 = 5;
 const PANIC: &str = "panic";
 
 /// Decides what becomes of an item: a handler of the caller's.
-pub(crate) type Handler =
+pub type Handler =
     Arc<dyn Fn(ItemFailure) -> Pin<Box<dyn Future<Output = OnItemFailure> + Send>> + Send + Sync>;
 
 /// Handlers by their names.
-pub(crate) type Handlers = BTreeMap<String, Handler>;
+pub type Handlers = BTreeMap<String, Handler>;
 
 /// What is done with each leased item.
 pub(super) struct Process<W> {
@@ -50,7 +52,7 @@ pub(super) struct Process<W> {
 }
 
 /// An item that is to be settled.
-pub(super) struct Finished {
+pub(super) struct Completion {
     pub(super) key: LeaseKey,
     /// Until it is handed to the store.
     pub(super) settlement: Option<Settlement>,
@@ -63,7 +65,7 @@ pub(super) struct Finished {
     pub(super) stops: bool,
 }
 
-impl Finished {
+impl Completion {
     /// An item that was not begun.
     pub(super) fn released(key: LeaseKey) -> Self {
         let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
@@ -91,7 +93,7 @@ struct Progress {
     work: Option<String>,
     /// How often the workflow has put the item back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rounds: Option<Kept>,
+    rounds: Option<RetryState>,
 }
 
 impl Progress {
@@ -119,7 +121,7 @@ impl<W: Work> Process<W> {
         }
     }
 
-    pub(super) async fn run(self: Arc<Self>, lease: Lease) -> Finished {
+    pub(super) async fn run(self: Arc<Self>, lease: Lease) -> Completion {
         let (key, id) = (lease.key, lease.id.clone());
         match caught(self.handle(lease)).await {
             Ok(finished) => finished,
@@ -128,7 +130,7 @@ impl<W: Work> Process<W> {
                 let failure = Failure::new(PANIC, format!("panicked: {}", said(&*panic)));
                 let end = Settled::Dead(failure);
                 let settlement = Settlement { lease: key, end, history: Vec::new() };
-                Finished {
+                Completion {
                     key,
                     settlement: Some(settlement),
                     id,
@@ -140,7 +142,7 @@ impl<W: Work> Process<W> {
         }
     }
 
-    async fn handle(self: Arc<Self>, lease: Lease) -> Finished {
+    async fn handle(self: Arc<Self>, lease: Lease) -> Completion {
         let Lease { key, id, payload, correlation, run, attempt, lost, progress } = lease;
         let started = Timestamp::now();
         let began = Instant::now();
@@ -165,7 +167,7 @@ impl<W: Work> Process<W> {
             None => None,
             Some(Ok(permit)) => Some(permit),
             // Another one was quicker: the item has not been begun.
-            Some(Err(_)) => return Finished::released(key),
+            Some(Err(_)) => return Completion::released(key),
         };
         let cx = ItemContext {
             job: Arc::clone(&self.job),
@@ -237,10 +239,10 @@ impl<W: Work> Process<W> {
         &self,
         item: Item,
         payload: &str,
-        rounds: Option<Kept>,
+        rounds: Option<RetryState>,
         failure: Failure,
         notes: Vec<Note>,
-    ) -> Finished {
+    ) -> Completion {
         let mut told = ItemFailure {
             job: Arc::clone(&self.job),
             item: item.id.clone(),
@@ -268,14 +270,14 @@ impl<W: Work> Process<W> {
         let (end, wait) = match action {
             OnItemFailure::Retry if !is_lost => {
                 let error = failure.to_string();
-                match Kept::decide(rounds, &self.rounds, &self.worker, Ok(&error), &failure) {
-                    After::Wait(wait, rounds) => {
+                match RetryState::decide(rounds, &self.rounds, &self.worker, Ok(&error), &failure) {
+                    NextStep::Wait(wait, rounds) => {
                         told.state = ItemState::Pending;
                         let progress = Progress { work: None, rounds: Some(rounds) }.write();
                         let due = Timestamp::now() + wait;
                         (Settled::RetryAt { due, progress }, Some(wait))
                     }
-                    After::GiveUp(_) => (Settled::Dead(failure), None),
+                    NextStep::GiveUp(_) => (Settled::Dead(failure), None),
                 }
             }
             OnItemFailure::Skip => {
@@ -288,7 +290,7 @@ impl<W: Work> Process<W> {
             }
         };
         let puts_back = told.state == ItemState::Pending;
-        Finished {
+        Completion {
             // One that is put back is told of when that ends, too.
             failure: (!puts_back).then_some(told),
             stops,
@@ -302,7 +304,7 @@ impl<W: Work> Process<W> {
         end: Settled,
         notes: Vec<Note>,
         wait: Option<std::time::Duration>,
-    ) -> Finished {
+    ) -> Completion {
         let Item { key, run, attempt, id, .. } = item;
         let last = notes.len().saturating_sub(1);
         let history = notes.into_iter().enumerate().map(|(at, note)| AttemptRecord {
@@ -323,7 +325,7 @@ impl<W: Work> Process<W> {
             Settled::RetryAt { .. } | Settled::Released => None,
         };
         let settlement = Settlement { lease: key, end, history: history.collect() };
-        Finished { key, settlement: Some(settlement), id, state, failure: None, stops: false }
+        Completion { key, settlement: Some(settlement), id, state, failure: None, stops: false }
     }
 }
 

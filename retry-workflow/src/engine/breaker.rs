@@ -8,15 +8,15 @@ use std::time::Duration;
 use retry_runtime::{BreakerConfig, CircuitBreaker, State};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
-use crate::event::{JobEvent, Listener};
-use crate::job::Job;
-use crate::names::interned;
+use crate::engine::intern::interned;
+use crate::item::clock::Timestamp;
+use crate::job::event::{JobEvent, Listener};
+use crate::job::record::Job;
 use crate::store::{Store, StoreError};
 
 /// The breaker of a whole job.
 #[derive(Clone)]
-pub(crate) struct Breaker {
+pub struct Breaker {
     circuit: Arc<CircuitBreaker>,
     key: Arc<str>,
     /// Whether it has changed its state since it was last shared.
@@ -54,7 +54,7 @@ fn key_of(job: &str) -> String {
 
 impl Breaker {
     /// The breaker of this job, in the state in which the last process left it.
-    pub(crate) async fn open<S: Store>(
+    pub async fn open<S: Store>(
         store: &S,
         job: &Job,
         config: BreakerConfig,
@@ -78,8 +78,7 @@ impl Breaker {
     }
 
     /// Until when the breaker of a job is open, as the store was last told.
-    #[cfg(feature = "cli")]
-    pub(crate) async fn open_until<S: Store>(
+    pub async fn open_until<S: Store>(
         store: &S,
         job: &str,
     ) -> Result<Option<Timestamp>, StoreError> {
@@ -93,7 +92,7 @@ impl Breaker {
         self.moved.load(Ordering::Acquire)
     }
 
-    pub(crate) fn circuit(&self) -> &Arc<CircuitBreaker> {
+    pub fn circuit(&self) -> &Arc<CircuitBreaker> {
         &self.circuit
     }
 

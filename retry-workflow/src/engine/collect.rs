@@ -2,9 +2,9 @@
 
 use tracing::warn;
 
-use crate::error_policy::ErrorCollection;
-use crate::event::{ItemFailure, JobEvent, Listener};
-use crate::shown::OneLine;
+use crate::item::sanitize::OneLine;
+use crate::job::error_policy::ErrorCollection;
+use crate::job::event::{ItemFailure, JobEvent, Listener};
 
 /// Tells failures, and all other events.
 pub(super) struct Collector {

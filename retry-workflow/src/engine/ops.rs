@@ -4,9 +4,9 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::attempt::Finished;
-use crate::clock::Timestamp;
-use crate::item::{Counts, Lease};
+use super::attempt::Completion;
+use crate::item::clock::Timestamp;
+use crate::item::record::{Counts, Lease};
 use crate::store::StoreError;
 
 /// Something that the store is asked to do.
@@ -16,7 +16,7 @@ pub(super) type Op<T> = Option<Pin<Box<dyn Future<Output = Result<T, StoreError>
 #[derive(Default)]
 pub(super) struct Ops {
     pub(super) claim: Op<(Vec<Lease>, usize)>,
-    pub(super) settle: Op<(Vec<Finished>, Vec<bool>)>,
+    pub(super) settle: Op<(Vec<Completion>, Vec<bool>)>,
     pub(super) enqueue: Op<u64>,
     pub(super) extend: Op<()>,
     pub(super) next_due: Op<(u64, Option<Timestamp>)>,

@@ -1,7 +1,7 @@
 //! [`Unsettled`]: items that are done and not settled yet, as far as bounds count them.
 
-use super::attempt::Finished;
-use crate::item::ItemState;
+use super::attempt::Completion;
+use crate::item::record::ItemState;
 
 /// What ends with items that are done and not settled yet.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(super) struct Unsettled {
 }
 
 impl Unsettled {
-    pub(super) fn of(finished: &Finished) -> Self {
+    pub(super) fn of(finished: &Completion) -> Self {
         let failed = finished.state.is_some_and(|state| state != ItemState::Succeeded);
         Self {
             ended: finished.state.is_some().into(),

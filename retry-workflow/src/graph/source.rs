@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::clock::Timestamp;
-use crate::dependencies::Dependencies;
-use crate::error::WorkflowError;
-use crate::item::{Filter, ItemState, NewItem};
-use crate::source::Source;
+use crate::engine::source::Source;
+use crate::item::clock::Timestamp;
+use crate::item::record::{Filter, ItemState, NewItem};
+use crate::job::dependencies::Dependencies;
+use crate::job::error::WorkflowError;
 use crate::store::{Store, StoreError};
 
 /// How often the store is asked what other processes have ended.
-const GLANCE: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Tasks that are read at once.
 const PAGE: usize = 500;
 
 /// What is done about tasks that are dead letters when a graph is gone on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnDead {
+pub enum OnDead {
     /// They stay what they are until they are re-driven.
     Keep,
     /// They begin anew.
@@ -28,7 +28,7 @@ pub(crate) enum OnDead {
 }
 
 /// Tasks whose time has come.
-pub(crate) struct GraphSource<S> {
+pub struct GraphSource<S> {
     store: S,
     job: String,
     dependencies: Arc<Dependencies>,
@@ -44,7 +44,7 @@ pub(crate) struct GraphSource<S> {
 }
 
 impl<S: Store> GraphSource<S> {
-    pub(crate) async fn new(
+    pub async fn new(
         store: S,
         job: &str,
         dependencies: Arc<Dependencies>,
@@ -59,7 +59,7 @@ impl<S: Store> GraphSource<S> {
             dependencies,
             states: BTreeMap::new(),
             anew: Vec::new(),
-            look_at: Instant::now() + GLANCE,
+            look_at: Instant::now() + POLL_EVERY,
             is_changed: true,
         };
         source.look().await?;
@@ -121,7 +121,7 @@ impl<S: Store> Source for GraphSource<S> {
             if self.look_at <= Instant::now() {
                 self.look().await?;
                 self.forget_skipped();
-                self.look_at = Instant::now() + GLANCE;
+                self.look_at = Instant::now() + POLL_EVERY;
                 self.is_changed = true;
             }
             if !self.is_changed {

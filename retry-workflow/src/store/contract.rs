@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Store;
-use crate::clock::Timestamp;
-use crate::failure::Failure;
-use crate::item::{
+use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
+use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
     NewItem, Settled, Settlement,
 };

@@ -1,8 +1,8 @@
 //! What becomes of an item that comes from elsewhere, the same in each store.
 
 use super::tally::whole;
-use crate::clock::Timestamp;
-use crate::item::{ItemRecord, ItemState};
+use crate::item::clock::Timestamp;
+use crate::item::record::{ItemRecord, ItemState};
 
 /// The item as it is kept: it has what its state has, and no more. A file that people
 /// edit may say anything.

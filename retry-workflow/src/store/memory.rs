@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::tally::{moved, whole, wrote};
 use super::{MOST_CLAIMED_BYTES, Store, StoreResult};
-use crate::clock::{Timestamp, micros};
-use crate::item::{
+use crate::item::clock::{Timestamp, micros};
+use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
     LeaseKey, NewItem, Page, Settled, Settlement,
 };

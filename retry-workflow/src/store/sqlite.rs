@@ -14,7 +14,7 @@ mod selection;
 mod settle;
 mod thread;
 mod transaction;
-mod trouble;
+mod sqlite_error;
 mod values;
 
 use std::fmt;
@@ -25,8 +25,8 @@ use std::time::Duration;
 use self::thread::Thread;
 use self::transaction::Access;
 use super::{Store, StoreResult};
-use crate::clock::Timestamp;
-use crate::item::{
+use crate::item::clock::Timestamp;
+use crate::item::record::{
     Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement,
 };
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::clock::micros;
-use crate::item::{AttemptOutcome, AttemptRecord, Counts, ItemState};
+use crate::item::clock::micros;
+use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 
 /// In whole microseconds, as far as these can be written down.
 pub(super) fn whole(duration: Duration) -> Duration {

@@ -5,8 +5,8 @@ use rusqlite::{OptionalExtension, Result};
 use super::layout::{PURGED, code};
 use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
-use crate::clock::Timestamp;
-use crate::item::{ItemRecord, ItemState, NewItem};
+use crate::item::clock::Timestamp;
+use crate::item::record::{ItemRecord, ItemState, NewItem};
 use crate::store::imported::own_correlation;
 use crate::store::tally::moved;
 

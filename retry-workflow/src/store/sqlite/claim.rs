@@ -4,8 +4,8 @@ use rusqlite::{OptionalExtension, Result, Row};
 
 use super::layout::{LEASED, outcome_code};
 use super::transaction::{Transaction, number, small, unsigned};
-use crate::clock::{Timestamp, micros};
-use crate::item::{AttemptOutcome, ItemState, Lease, LeaseKey};
+use crate::item::clock::{Timestamp, micros};
+use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey};
 use crate::store::MOST_CLAIMED_BYTES;
 use crate::store::tally::moved;
 

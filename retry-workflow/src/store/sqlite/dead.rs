@@ -10,8 +10,8 @@ use rusqlite::Result;
 use super::layout::PURGED;
 use super::selection::Selection;
 use super::transaction::{Transaction, state};
-use crate::clock::{Timestamp, micros};
-use crate::item::{Filter, Group, ItemState};
+use crate::item::clock::{Timestamp, micros};
+use crate::item::record::{Filter, Group, ItemState};
 use crate::store::tally::moved;
 
 pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
 use super::layout::{APPLICATION, TABLES, VERSION};
-use super::{SqliteOptions, Synchronous, trouble};
+use super::{SqliteOptions, Synchronous, sqlite_error};
 use crate::store::{StoreError, StoreResult};
 
 /// The page cache of the connection that writes, in KiB.
@@ -61,17 +61,17 @@ pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
 /// The connection that writes; the store is there, and has its tables, after it.
 pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
     refuse_others(path)?;
-    let trouble = |error| trouble::of(path, &error);
+    let named = |error| sqlite_error::of(path, &error);
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.must_exist);
-    let mut connection = Connection::open_with_flags(path, flags).map_err(trouble)?;
-    if connection.is_readonly("main").map_err(trouble)? {
+    let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
+    if connection.is_readonly("main").map_err(named)? {
         return Err(StoreError::Access {
             path: path.to_path_buf(),
             detail: "it may be read, but not written: give its user leave to write it".to_owned(),
         });
     }
-    connection.busy_timeout(options.busy_timeout).map_err(trouble)?;
+    connection.busy_timeout(options.busy_timeout).map_err(named)?;
     prepare(path, &mut connection, options)?;
     Ok(connection)
 }
@@ -87,7 +87,7 @@ pub(super) fn open_to_read(path: &Path, options: &SqliteOptions) -> StoreResult<
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
     };
-    open().map_err(|error| trouble::of(path, &error))
+    open().map_err(|error| sqlite_error::of(path, &error))
 }
 
 /// What a file says it is.
@@ -170,8 +170,8 @@ fn as_uri(path: &Path) -> String {
 }
 
 fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) -> StoreResult<()> {
-    let trouble = |error| trouble::of(path, &error);
-    let marks = Marks::at_once(connection).map_err(trouble)?;
+    let named = |error| sqlite_error::of(path, &error);
+    let marks = Marks::at_once(connection).map_err(named)?;
     marks.check(path)?;
     if marks.application != APPLICATION {
         if options.must_exist {
@@ -183,7 +183,7 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
         Synchronous::Normal => "NORMAL",
         Synchronous::Full => "FULL",
     };
-    write_ahead(connection, options.busy_timeout).map_err(trouble)?;
+    write_ahead(connection, options.busy_timeout).map_err(named)?;
     let set = || {
         connection.set_prepared_statement_cache_capacity(64);
         connection.pragma_update(None, "synchronous", synchronous)?;
@@ -200,18 +200,18 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
         }
         Ok(())
     };
-    set().map_err(trouble)
+    set().map_err(named)
 }
 
 /// Makes an empty file a store: as a whole, or not at all.
 fn create(path: &Path, connection: &mut Connection) -> StoreResult<()> {
-    let trouble = |error| trouble::of(path, &error);
-    connection.pragma_update(None, "page_size", PAGE).map_err(trouble)?;
+    let named = |error| sqlite_error::of(path, &error);
+    connection.pragma_update(None, "page_size", PAGE).map_err(named)?;
     let transaction = connection
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
-        .map_err(trouble)?;
+        .map_err(named)?;
     // Another process may have been faster.
-    let marks = Marks::of(&transaction).map_err(trouble)?;
+    let marks = Marks::of(&transaction).map_err(named)?;
     marks.check(path)?;
     if marks.application == APPLICATION {
         return Ok(());
@@ -221,7 +221,7 @@ fn create(path: &Path, connection: &mut Connection) -> StoreResult<()> {
         .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION))
         .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
         .and_then(|()| transaction.commit())
-        .map_err(trouble)
+        .map_err(named)
 }
 
 /// Lets others read while one writes. SQLite does not wait by itself when several

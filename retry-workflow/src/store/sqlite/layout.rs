@@ -1,6 +1,6 @@
 //! The tables of a store, and what marks a file as one.
 
-use crate::item::{AttemptOutcome, ItemState};
+use crate::item::record::{AttemptOutcome, ItemState};
 
 /// `rtry`: marks a file as a store (`PRAGMA application_id`).
 pub(super) const APPLICATION: i64 = 0x7274_7279;

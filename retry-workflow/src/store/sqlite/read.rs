@@ -10,9 +10,9 @@ use super::add;
 use super::layout;
 use super::selection::Selection;
 use super::transaction::{Transaction, small, state, unsigned};
-use crate::clock::Timestamp;
-use crate::failure::Failure;
-use crate::item::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Page};
+use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
+use crate::item::record::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Page};
 
 /// In bytes of payloads and outputs: no page of a list is much larger.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, Result, Row, params_from_iter};
 use super::add;
 use super::layout::{DEAD, PURGED, SKIPPED, code};
 use super::transaction::Transaction;
-use crate::item::{Filter, ItemState};
+use crate::item::record::{Filter, ItemState};
 
 /// Which items are meant.
 pub(super) struct Selection {

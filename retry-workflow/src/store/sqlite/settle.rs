@@ -5,9 +5,9 @@ use rusqlite::{OptionalExtension, Result};
 
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::transaction::{Transaction, number};
-use crate::clock::{Timestamp, micros};
-use crate::failure::Failure;
-use crate::item::{AttemptRecord, ItemState, LeaseKey, Settled, Settlement};
+use crate::item::clock::{Timestamp, micros};
+use crate::item::failure::Failure;
+use crate::item::record::{AttemptRecord, ItemState, LeaseKey, Settled, Settlement};
 use crate::store::tally::{moved, wrote};
 
 pub(super) fn settle(

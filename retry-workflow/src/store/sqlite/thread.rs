@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::sqlite_error;
 use super::transaction::{Access, Names, Transaction};
-use super::trouble;
 use crate::store::{StoreError, StoreResult};
 
 /// So many commands at most share a commit: whoever came first is not to wait for all
@@ -181,7 +181,7 @@ impl Worker {
     fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<(), Undone> {
         let Self { path, connection, access, names } = self;
         let mut transaction = Transaction::begin(connection, names, *access)
-            .map_err(|error| Undone::NotBegun(trouble::of(path, &error)))?;
+            .map_err(|error| Undone::NotBegun(sqlite_error::of(path, &error)))?;
         let done = group.iter_mut().try_for_each(|command| command.run(&mut transaction));
         done.and_then(|()| transaction.commit()).map_err(|error| {
             // After some failures SQLite has rolled back by itself.
@@ -189,7 +189,7 @@ impl Worker {
                 let _gone_anyway = connection.execute_batch("ROLLBACK");
             }
             names.forget();
-            Undone::Failed(trouble::of(path, &error))
+            Undone::Failed(sqlite_error::of(path, &error))
         })
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row};
 
 use super::layout;
-use crate::clock::micros;
-use crate::item::{Counts, ItemState};
+use crate::item::clock::micros;
+use crate::item::record::{Counts, ItemState};
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,123 @@
+//! The command `retry-workflow`: arguments, tables for people, JSON for machines,
+//! exit codes. What it does is in the library.
+
+mod arguments;
+mod arguments_explain;
+mod engine;
+mod explain;
+mod files;
+mod jobs;
+mod letters;
+mod outcome;
+mod progress;
+mod screen;
+mod signals;
+mod status;
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use self::arguments::{Arguments, Command};
+use self::outcome::{CommandError, Exit};
+use self::screen::Screen;
+use crate::terminal::text::lines;
+use retry_workflow::SqliteStore;
+
+/// The name of a store in the current folder, where none is given.
+const STORE: &str = "retry-workflow.db";
+/// Names the store where `--store` does not.
+const STORE_VARIABLE: &str = "RETRY_WORKFLOW_STORE";
+
+/// Runs the command that the arguments of this process ask for.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut screen = Screen::standard(arguments.json);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            return ended(Err(CommandError::Stopped(format!("no threads to run on: {error}"))));
+        }
+    };
+    let result = runtime.block_on(run(arguments, &mut screen));
+    // A failure to write may show only now.
+    let flushed = screen.flush();
+    ended(result.and_then(|exit| flushed.map(|()| exit)))
+}
+
+fn ended(result: Result<Exit, CommandError>) -> ExitCode {
+    match result {
+        Ok(exit) => exit.code(),
+        Err(error) => {
+            tell(&error);
+            error.code()
+        }
+    }
+}
+
+/// Says on standard error what is wrong.
+fn tell(error: &CommandError) {
+    if matches!(error, CommandError::NobodyReads | CommandError::Told) {
+        return;
+    }
+    let told = lines(&error.to_string());
+    let colour = std::io::stderr().is_terminal() && screen::wants_colour();
+    let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    // What is said of files begins so itself, each mistake anew.
+    let told = told.strip_prefix("error:").unwrap_or(&told).trim_start();
+    // Nobody may be there to read it.
+    let _ = std::io::Write::write_all(
+        &mut std::io::stderr(),
+        format!("{on}error:{off} {told}\n").as_bytes(),
+    );
+}
+
+async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandError> {
+    let path = store_path(arguments.store);
+    match arguments.command {
+        Command::Explain(explain) => explain::explain(&explain, screen),
+        Command::Check { files } => files::check(&files, screen),
+        Command::Run { file, how } => engine::run(&path, &file, &how, screen).await,
+        Command::Resume { job, file, how } => {
+            engine::resume(
+                &existing(&path)?,
+                &path,
+                (job.as_deref(), file.as_deref()),
+                &how,
+                screen,
+            )
+            .await
+        }
+        Command::Jobs => jobs::jobs(&existing(&path)?, screen).await,
+        Command::Status { job } => {
+            let flag = engine::flag(&path);
+            status::status(&existing(&path)?, job.as_deref(), &flag, screen).await
+        }
+        Command::Dlq(dlq) => letters::run(dlq, &path, screen).await,
+    }
+}
+
+fn store_path(given: Option<PathBuf>) -> PathBuf {
+    given
+        .or_else(|| std::env::var_os(STORE_VARIABLE).filter(|it| !it.is_empty()).map(PathBuf::from))
+        .unwrap_or_else(|| PathBuf::from(STORE))
+}
+
+/// The store, which is not made if it is not there: whoever reads has misspelt it.
+fn existing(path: &Path) -> Result<SqliteStore, CommandError> {
+    if !path.exists() {
+        return Err(CommandError::Usage(format!(
+            "there is no store at {}: `retry-workflow run` makes one; name another with --store \
+             PATH, or with {STORE_VARIABLE}",
+            path.display()
+        )));
+    }
+    SqliteStore::open_existing(path).map_err(|error| CommandError::opening(&error))
+}
+
+/// The store, made if it is not there.
+fn opened(path: &Path) -> Result<SqliteStore, CommandError> {
+    SqliteStore::open(path).map_err(|error| CommandError::opening(&error))
+}

@@ -1,0 +1,324 @@
+//! What may be written after `retry-workflow`. The comments are the help texts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+pub(crate) use super::arguments_explain::ExplainArguments;
+use retry_workflow::{Cursor, InvalidTimestamp, Rate, Timestamp};
+
+/// Runs jobs of many work items, on a process that may be killed at any time.
+///
+/// Each settled attempt is kept in a store, one file: what ended is not done again, and what
+/// failed for good is a dead letter to be looked at and taken back.
+#[derive(Debug, Parser)]
+#[command(
+    name = "retry-workflow",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Exit codes:
+  0  all items succeeded, or what was asked for is done
+  1  the job stopped before its end, or its store failed
+  2  the arguments or a file cannot be used
+  3  the job came to its end and left dead letters
+
+Example:
+  retry-workflow run job.yml; retry-workflow dlq stats"
+)]
+pub(crate) struct Arguments {
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        help_heading = "Options of every command",
+        help = "The store's file [default: $RETRY_WORKFLOW_STORE, else retry-workflow.db in this folder]"
+    )]
+    pub(crate) store: Option<PathBuf>,
+    /// Write JSON: an object a line for lists, one object for the rest
+    #[arg(long, global = true, help_heading = "Options of every command")]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a workflow file from its beginning
+    #[command(after_help = "\
+Ctrl-C lets running items end, and prints the line that resumes the job; a second one stops at once.
+
+Example:
+  retry-workflow run job.yml --max-parallel 8")]
+    Run {
+        /// The workflow file, in YAML
+        file: PathBuf,
+        #[command(flatten)]
+        how: RunArguments,
+    },
+    /// Go on with a job that was stopped or killed
+    #[command(after_help = "\
+Only items that have not ended are worked on; attempts, waits, budgets and breakers go on as they were.
+
+Example:
+  retry-workflow resume import-1")]
+    Resume {
+        /// The job's id, as `jobs` shows it [default: the latest that has not ended]
+        job: Option<String>,
+        /// The workflow file, where it is another one by now, or the items came from elsewhere
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        how: RunArguments,
+    },
+    /// List the jobs of the store
+    #[command(after_help = "Example:\n  retry-workflow jobs --store /var/lib/shop/jobs.db")]
+    Jobs,
+    /// Show how far a job is, and what it waits for
+    #[command(after_help = "Example:\n  retry-workflow status import-1")]
+    Status {
+        /// The job's id [default: the latest]
+        job: Option<String>,
+    },
+    /// Look at dead letters, take them back, carry them elsewhere
+    #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
+    Dlq(Dlq),
+    /// Check workflow files without running anything
+    #[command(after_help = "\
+A mistake is shown with file:line:column and the line. The exit code is 2 if there is one.
+The keys of workflow files: retry-workflow-cli/WORKFLOWS.md
+
+Example:
+  retry-workflow check jobs/*.yml")]
+    Check {
+        /// The workflow files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Show the waits of a policy as a table and a chart
+    Explain(ExplainArguments),
+}
+
+/// How a job is run.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArguments {
+    /// Items that are worked on at the same time [default: what the file says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_parallel: Option<u32>,
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = lease,
+        default_value = "30s",
+        help = "How long its items wait for this process, if that is killed, before another one \
+                may have them"
+    )]
+    pub(crate) lease: Duration,
+    /// Plain lines instead of a progress bar
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+    /// Nothing but the report at the end
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Dlq {
+    /// List dead letters
+    #[command(after_help = "\
+With --json: an object a line, and in the end {\"next\": CURSOR}, or {\"next\": null} after the last one.
+
+Examples:
+  retry-workflow dlq list --class timeout --since '2h ago'
+  retry-workflow dlq list import-1 --limit 50 --after 50")]
+    List {
+        #[command(flatten)]
+        which: FilterArguments,
+        /// So many
+        #[arg(long, value_name = "N", default_value_t = 20,
+            value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+        /// Begin after this place, which the list before this one has shown
+        #[arg(long, value_name = "CURSOR", value_parser = cursor)]
+        after: Option<Cursor>,
+    },
+    /// Show an item: its payload, all its runs and attempts
+    #[command(
+        allow_missing_positional = true,
+        after_help = "\
+Example:
+  retry-workflow dlq show import-1 order-17"
+    )]
+    Show {
+        /// The job's id; not needed where one job alone has a dead letter of this id
+        job: Option<String>,
+        /// The item's id
+        #[arg(required = true)]
+        item: String,
+    },
+    /// Count dead letters, like failures together
+    #[command(after_help = "\
+The digits on the left name a signature; `--signature` takes them, or the beginning of them.
+
+Example:
+  retry-workflow dlq stats import-1")]
+    Stats {
+        #[command(flatten)]
+        which: FilterArguments,
+    },
+    /// Take dead letters back and run them again
+    #[command(after_help = "\
+Each item begins a new run: all its attempts, a fresh budget, the same correlation id, its history kept.
+
+Examples:
+  retry-workflow dlq retry --signature 3f9a --dry-run
+  retry-workflow dlq retry import-1 --rate 10/s")]
+    Retry {
+        #[command(flatten)]
+        which: FilterArguments,
+        #[command(flatten)]
+        redrive: RedriveArguments,
+        #[command(flatten)]
+        how: RunArguments,
+    },
+    /// Empty dead letters for good: payload, history and failure
+    #[command(after_help = "\
+The ids of the items stay, as skipped ones, so that they are not added to the job again.
+
+Example:
+  retry-workflow dlq purge import-1 --until 2026-01-01 --yes")]
+    Purge {
+        #[command(flatten)]
+        which: FilterArguments,
+        /// All dead letters of the store
+        #[arg(long)]
+        all: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Only say how many it would be
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Write dead letters with their histories, one JSON object a line
+    #[command(after_help = "\
+Examples:
+  retry-workflow dlq export import-1 --output letters.jsonl
+  retry-workflow dlq export | gzip > letters.jsonl.gz")]
+    Export {
+        #[command(flatten)]
+        which: FilterArguments,
+        /// A new file [default: standard output]
+        #[arg(long, short, value_name = "PATH")]
+        output: Option<PathBuf>,
+    },
+    /// Read what `export` wrote; items that are there already are left as they are
+    #[command(after_help = "\
+A file is checked to its end before anything is imported. Lines from standard input are imported \
+as they come.
+
+Examples:
+  retry-workflow dlq import letters.jsonl
+  zcat letters.jsonl.gz | retry-workflow dlq import - --job retried")]
+    Import {
+        /// The file; - for standard input
+        file: PathBuf,
+        /// Into this job, whatever the lines say
+        #[arg(long)]
+        job: Option<String>,
+    },
+}
+
+/// Which dead letters are meant; each condition has to hold.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FilterArguments {
+    /// Of this job
+    #[arg(value_name = "JOB", conflicts_with = "job_option")]
+    pub(crate) job: Option<String>,
+    /// The same as JOB
+    #[arg(long = "job", value_name = "JOB", id = "job_option")]
+    pub(crate) job_option: Option<String>,
+    /// With this signature: its text, its id, or the beginning of the id
+    #[arg(long, value_name = "ID|TEXT")]
+    pub(crate) signature: Option<String>,
+    #[arg(
+        long,
+        help = "With this class: network, timeout, server_error, rate_limit, panic, lost, \
+        payload, dependency, other"
+    )]
+    pub(crate) class: Option<String>,
+    /// That ended then or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two hours ago
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) since: Option<Timestamp>,
+    /// That ended before
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) until: Option<Timestamp>,
+    /// With one of these ids
+    #[arg(long = "item", value_name = "ID", num_args = 1.., action = ArgAction::Append)]
+    pub(crate) items: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RedriveArguments {
+    /// All dead letters of the store
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// No more than this many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max: Option<u64>,
+    /// No faster than this: 10/s, 600/m, 100/h
+    #[arg(long)]
+    pub(crate) rate: Option<Rate>,
+    /// Only say how many it would be
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take them back, and leave running them to a worker or to `resume`
+    #[arg(long)]
+    pub(crate) later: bool,
+    /// The workflow file, where it is another one by now, or the items came from elsewhere
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// A lease is prolonged three times in its time: one that is shorter would be lost.
+const SHORTEST_LEASE: Duration = Duration::from_millis(100);
+
+impl Default for RunArguments {
+    fn default() -> Self {
+        Self {
+            max_parallel: None,
+            lease: Duration::from_secs(30),
+            no_progress: false,
+            quiet: false,
+        }
+    }
+}
+
+fn lease(text: &str) -> Result<Duration, String> {
+    let lease = retry_rules::duration::parse(text).map_err(|error| error.to_string())?;
+    if lease < SHORTEST_LEASE {
+        return Err("it would end before it can be prolonged: write 100ms or more".to_owned());
+    }
+    Ok(lease)
+}
+
+/// A point in time; a duration alone is how long ago it was.
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().or_else(|error: InvalidTimestamp| {
+        let ago = retry_rules::duration::parse(text.trim()).map_err(|_| error.to_string())?;
+        Ok(Timestamp::now() - ago)
+    })
+}
+
+fn cursor(text: &str) -> Result<Cursor, String> {
+    text.parse().map(Cursor).map_err(|_| {
+        format!(
+            "\"{}\" is no place in a list: write the number after `--after` of the list before",
+            text.escape_debug()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

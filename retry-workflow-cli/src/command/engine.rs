@@ -1,0 +1,324 @@
+//! Where the command meets the engine: jobs of files are begun and gone on with.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::arguments::RunArguments;
+use super::outcome::{CommandError, Exit};
+use super::progress::Teller;
+use super::screen::Screen;
+use super::signals::second_signal;
+use super::{STORE, files};
+use crate::file::WorkflowFile;
+use crate::runner::{self, How, Origin, Reports, Stop, Tasks};
+use crate::terminal::text::{argument, count, one_line};
+use retry_workflow::bridge::Listener;
+use retry_workflow::bridge::launch;
+use retry_workflow::{
+    Job, JobEvent, JobReport, JobStatus, NewItem, SqliteStore, Store, WorkflowError,
+};
+
+/// A job, and the file that it is made of.
+struct Work {
+    job: Job,
+    file: WorkflowFile,
+    /// Of a map whose input is not in the store yet.
+    items: Vec<NewItem>,
+    /// The file is another one than before.
+    is_moved: bool,
+}
+
+/// `run FILE`: a new job, from its beginning.
+pub(super) async fn run(
+    store_path: &Path,
+    path: &Path,
+    how: &RunArguments,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    // All that can be wrong with it is said before there is a job.
+    let file = files::read(path)?;
+    let items = file.items().map_err(|error| CommandError::File(error.to_string()))?;
+    let store = super::opened(store_path)?;
+    if let Some(begun) = begun(&store, &file).await? {
+        Teller::new(how, screen.json).println(&format!(
+            "{begun} of this file has not ended, and this is another job; to go on with that one: \
+             retry-workflow{} resume {}",
+            flag(store_path),
+            argument(&begun)
+        ));
+    }
+    let job = runner::create(&store, &file).await?;
+    let begun = Work { job, file, items, is_moved: false };
+    work(&store, store_path, begun, how, screen).await
+}
+
+/// `resume [JOB]`: goes on with a job; `None`: the latest that has not ended.
+pub(super) async fn resume(
+    store: &SqliteStore,
+    path: &Path,
+    (job, file): (Option<&str>, Option<&Path>),
+    how: &RunArguments,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let job = match job {
+        Some(id) => Some(whole(store, find(store, id).await?).await?),
+        None => latest(store).await?,
+    };
+    let Some(job) = job else {
+        if screen.json {
+            screen.object(&json!({ "job": null }))?;
+        } else {
+            screen.line("every job of this store has ended: there is nothing to go on with")?;
+        }
+        return Ok(Exit::Success);
+    };
+    if !runner::is_unfinished(store, &job).await? {
+        let dead = store.counts(&job.id).await?.dead;
+        if screen.json {
+            screen.object(&JobReport::of(store, &job.id).await?)?;
+        } else {
+            let id = one_line(&job.id);
+            screen.line(format_args!("{id} has ended: there is nothing to go on with"))?;
+            if dead > 0 {
+                screen.line(letters_left(dead, &argument(&job.id), &flag(path)))?;
+            }
+        }
+        return Ok(if dead > 0 { Exit::DeadLetters } else { Exit::Success });
+    }
+    let ready = ready(store, job, file).await?;
+    work(store, path, ready, how, screen).await
+}
+
+/// After `dlq retry`: works on what was taken back, job by job.
+pub(super) async fn run_again(
+    store: &SqliteStore,
+    path: &Path,
+    (jobs, file): (&[String], Option<&Path>),
+    how: &RunArguments,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let mut worst = Exit::Success;
+    for id in jobs {
+        let job = whole(store, find(store, id).await?).await?;
+        let ended = work(store, path, ready(store, job, file).await?, how, screen).await?;
+        // Who was asked to stop does not begin the next one.
+        if ended == Exit::Stopped {
+            return Ok(ended);
+        }
+        if ended == Exit::DeadLetters {
+            worst = ended;
+        }
+    }
+    Ok(worst)
+}
+
+/// Whether a job can be gone on with: its file is there, and makes sense.
+pub(super) async fn check<S: Store>(
+    store: &S,
+    id: &str,
+    file: Option<&Path>,
+) -> Result<(), CommandError> {
+    ready(store, whole(store, find(store, id).await?).await?, file).await.map(drop)
+}
+
+/// Why nobody can go on with a job here: no file is known of it.
+pub(super) async fn without_file<S: Store>(
+    store: &S,
+    id: &str,
+) -> Result<Option<String>, CommandError> {
+    let job = match Job::find(store, id).await? {
+        Some(job) => whole(store, job).await?,
+        None => return Ok(Some(runner::without_file(id))),
+    };
+    Ok(Origin::of(&job).is_none().then(|| runner::without_file(&job.id)))
+}
+
+pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandError> {
+    launch::find(store, id).await.map_err(|error| match error {
+        WorkflowError::Store(error) => error.into(),
+        unknown => CommandError::Usage(unknown.to_string()),
+    })
+}
+
+/// The job itself, or the one that it is the `reduce` of.
+async fn whole<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
+    match Origin::of(&job).and_then(|origin| origin.reduces) {
+        Some(reduced) => find(store, &reduced).await,
+        None => Ok(job),
+    }
+}
+
+/// The latest job of a file that has not ended.
+async fn latest(store: &SqliteStore) -> Result<Option<Job>, CommandError> {
+    for job in Job::all(store).await?.into_iter().rev() {
+        let whole = Origin::of(&job).is_some_and(|origin| origin.reduces.is_none());
+        if whole && runner::is_unfinished(store, &job).await? {
+            return Ok(Some(job));
+        }
+    }
+    Ok(None)
+}
+
+/// A job of this file that has not ended.
+async fn begun(store: &SqliteStore, file: &WorkflowFile) -> Result<Option<String>, CommandError> {
+    let origin = Origin::file(file);
+    for job in Job::all(store).await?.into_iter().rev() {
+        if Origin::of(&job).as_ref() == Some(&origin) && runner::is_unfinished(store, &job).await? {
+            return Ok(Some(job.id));
+        }
+    }
+    Ok(None)
+}
+
+/// A job with its file as it is now, or with another one that is named.
+async fn ready<S: Store>(store: &S, job: Job, file: Option<&Path>) -> Result<Work, CommandError> {
+    let origin = Origin::of(&job);
+    let (file, is_moved) = match (file, &origin) {
+        (Some(file), _) => (files::read(file)?, true),
+        (None, Some(origin)) => (files::read(&origin.file)?, false),
+        (None, None) => return Err(CommandError::Usage(runner::without_file(&job.id))),
+    };
+    if let Some(origin) = &origin {
+        runner::fits(origin, &file).map_err(CommandError::Usage)?;
+    }
+    if let Some(why) = runner::changed(store, &job, &file).await? {
+        return Err(CommandError::Usage(why));
+    }
+    let items = if job.input_complete {
+        Vec::new()
+    } else {
+        file.items().map_err(|error| CommandError::File(error.to_string()))?
+    };
+    Ok(Work { job, file, items, is_moved })
+}
+
+/// Works on a job until it ends or is to stop, and says what became of it.
+async fn work(
+    store: &SqliteStore,
+    path: &Path,
+    work: Work,
+    how: &RunArguments,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let Work { job, file, items, is_moved } = work;
+    let id = job.id.clone();
+    if is_moved {
+        runner::adopt(store, &id, &file).await?;
+    }
+    let teller = Arc::new(Teller::new(how, screen.json).expecting(&id, Tasks::of(&file)));
+    teller.println(&format!("job {id}: {}", file.path().display()));
+    let (ask, asked) = watch::channel(false);
+    let listener: Listener = {
+        let teller = Arc::clone(&teller);
+        Arc::new(move |event: &JobEvent<'_>| teller.hear(event))
+    };
+    let way = How {
+        max_parallel: how.max_parallel.and_then(|most| usize::try_from(most).ok()),
+        lease: how.lease,
+        listeners: vec![listener],
+    };
+    let stop = Stop(asked);
+    let ended = {
+        let running = Box::pin(runner::run(store, job, &file, items, &way, &stop));
+        tokio::select! {
+            ended = running => Some(ended),
+            () = second_signal(&ask, &teller) => None,
+            () = tell_waits(store, &teller) => None,
+        }
+    };
+    teller.finish();
+    let flag = flag(path);
+    let shown = argument(&id);
+    match ended {
+        Some(Ok(reports)) => told(&reports, &flag, screen),
+        Some(Err(WorkflowError::Store(error))) => {
+            // At once: the store may have more to wait for before it is closed.
+            super::tell(&CommandError::Stopped(format!(
+                "{error}\nwhat has been done is kept; go on by: retry-workflow{flag} resume {shown}"
+            )));
+            Err(CommandError::Told)
+        }
+        Some(Err(error)) => Err(CommandError::Usage(error.to_string())),
+        None => {
+            given_back(store, &id).await;
+            Err(CommandError::Stopped(format!(
+                "stopped at once; what was running begins anew by: retry-workflow{flag} resume \
+                 {shown}"
+            )))
+        }
+    }
+}
+
+/// While nothing runs, tells until when that is so.
+async fn tell_waits<S: Store>(store: &S, teller: &Teller) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if let Some(job) = teller.idle()
+            // Whoever works finds out what is wrong with the store.
+            && let Ok(due) = store.next_due(&job).await
+        {
+            teller.waits_until(due);
+        }
+    }
+}
+
+/// What was dropped gives its items back by itself: there is a moment for that.
+async fn given_back<S: Store>(store: &S, job: &str) {
+    for _ in 0..20 {
+        match store.counts(job).await {
+            Ok(counts) if counts.leased > 0 => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            _ => break,
+        }
+    }
+}
+
+/// What became of a job, and what to do next.
+fn told(reports: &Reports, flag: &str, screen: &mut Screen) -> Result<Exit, CommandError> {
+    let Reports { job, reduce } = reports;
+    let is_stopped = |report: &JobReport| matches!(report.job.status, JobStatus::Stopped { .. });
+    let stopped = is_stopped(job) || reduce.as_ref().is_some_and(is_stopped);
+    let exit = if stopped {
+        Exit::Stopped
+    } else if job.dead() > 0 {
+        Exit::DeadLetters
+    } else {
+        Exit::Success
+    };
+    if screen.json {
+        let mut object = json!(job);
+        if let Some(reduce) = reduce {
+            object["reduce"] = json!(reduce);
+        }
+        screen.object(&object)?;
+        return Ok(exit);
+    }
+    screen.line(job)?;
+    if let Some(reduce) = reduce.as_ref().filter(|reduce| !reduce.is_success()) {
+        screen.line(reduce)?;
+    }
+    let id = argument(&job.job.id);
+    if stopped {
+        screen.line(format_args!("go on by: retry-workflow{flag} resume {id}"))?;
+    } else if job.dead() > 0 {
+        screen.line(letters_left(job.dead(), &id, flag))?;
+    }
+    Ok(exit)
+}
+
+fn letters_left(dead: u64, id: &str, flag: &str) -> String {
+    format!("look at {} by: retry-workflow{flag} dlq stats {id}", count(dead, "dead letter"))
+}
+
+/// How to name this store on a command line.
+pub(super) fn flag(path: &Path) -> String {
+    if path == Path::new(STORE) {
+        return String::new();
+    }
+    format!(" --store {}", argument(&path.display().to_string()))
+}

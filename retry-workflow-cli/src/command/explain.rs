@@ -1,0 +1,99 @@
+//! `explain`: policies as tables, charts and pictures.
+
+use std::path::Path;
+
+use retry_runtime::Policy;
+use serde_json::json;
+
+use super::arguments::ExplainArguments;
+use super::files;
+use super::outcome::{CommandError, Exit};
+use super::screen::{Screen, Tone};
+use crate::explain::{self, End, Walk};
+use crate::terminal::text::one_line;
+
+pub(super) fn explain(
+    arguments: &ExplainArguments,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    if let Some(file) = &arguments.file {
+        return of_file(file, screen);
+    }
+    let (lines, picture, object) = if arguments.curves {
+        (explain::curves::text(), explain::curves::picture(), None)
+    } else {
+        let policy = arguments.policy()?;
+        let width = screen.width.unwrap_or(80);
+        (explain::text(&policy, width), explain::picture(&policy), Some(policy))
+    };
+    match &arguments.svg {
+        // The picture alone: it is for a file.
+        Some(path) if path == Path::new("-") => {
+            screen.writer().write_all(picture.as_bytes())?;
+            return Ok(Exit::Success);
+        }
+        Some(path) => std::fs::write(path, picture).map_err(|error| {
+            CommandError::Usage(format!("{} cannot be written: {error}", path.display()))
+        })?,
+        None => {}
+    }
+    match object {
+        Some(policy) if screen.json => screen.object(&as_json(&policy))?,
+        None if screen.json => {
+            return Err(CommandError::Usage(
+                "the curves are a table or a picture: leave --json out".to_owned(),
+            ));
+        }
+        _ => screen.lines(lines)?,
+    }
+    Ok(Exit::Success)
+}
+
+fn of_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
+    let width = screen.width.unwrap_or(80);
+    let policies = files::policies(file)?;
+    if policies.is_empty() && !screen.json {
+        screen.line("nothing in this file is retried: a step is, that has a `retry_config`")?;
+    }
+    for (i, named) in policies.into_iter().enumerate() {
+        if screen.json {
+            let mut object = as_json(&named.policy);
+            object["name"] = json!(named.name);
+            screen.object(&object)?;
+            continue;
+        }
+        if i > 0 {
+            screen.line("")?;
+        }
+        let heading = screen.paint(Tone::Heading, one_line(&named.name));
+        screen.line(heading)?;
+        screen.lines(explain::text(&named.policy, width))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Durations in seconds: whoever reads it calculates.
+fn as_json(policy: &Policy) -> serde_json::Value {
+    let walk = Walk::of(policy);
+    let waits: Vec<_> = walk
+        .waits
+        .iter()
+        .map(|wait| {
+            json!({
+                "attempt": wait.attempt,
+                "wait": walk.curve.then_some(wait.by_curve.as_secs_f64()),
+                "shortest": wait.shortest.as_secs_f64(),
+                "longest": wait.longest.as_secs_f64(),
+                "least": wait.least.as_secs_f64(),
+                "most": wait.most.as_secs_f64(),
+                "certain": !wait.perhaps,
+            })
+        })
+        .collect();
+    json!({
+        "policy": policy.to_string(),
+        "waits": waits,
+        "more": matches!(walk.end, End::More(_)),
+        "longest_total_wait": policy.longest_total_wait().map(|total| total.as_secs_f64()),
+    })
+}

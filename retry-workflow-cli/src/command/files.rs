@@ -1,0 +1,126 @@
+//! Workflow files: `check FILE…`, and the policies that `explain FILE` shows.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::outcome::{CommandError, Exit};
+use super::screen::{Screen, Tone};
+use crate::explain::Named;
+use crate::file::{Plan, WorkflowFile};
+use crate::steps::list::{Steps, Then};
+use crate::terminal::text::{count, one_line};
+use crate::yaml::span::FileError;
+use retry_workflow::OnItemFailure;
+
+/// A file that is to be worked with.
+pub(super) fn read(path: &Path) -> Result<WorkflowFile, CommandError> {
+    WorkflowFile::read(path).map_err(|error| CommandError::File(error.to_string()))
+}
+
+/// All mistakes of all files.
+pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, CommandError> {
+    let mut pictures = Vec::new();
+    for path in files {
+        match checked(path) {
+            Ok((file, items)) if screen.json => {
+                let (name, mode) = (file.name(), file.mode());
+                screen.object(&json!({
+                    "file": path.display().to_string(), "ok": true, "name": name, "mode": mode,
+                    "items": items, "mistakes": [],
+                }))?;
+            }
+            Ok((file, items)) => {
+                let ok = screen.paint(Tone::Good, "ok");
+                let path = one_line(&path.display().to_string());
+                let name = one_line(file.name());
+                let items = match (file.input(), items) {
+                    (_, Some(items)) => format!(", {}", count(items, "item")),
+                    (Some(input), None) => {
+                        let input = one_line(&input.display().to_string());
+                        format!(", and no {input} yet to read items from")
+                    }
+                    (None, None) => String::new(),
+                };
+                screen.line(format_args!("{path}: {ok} ({name}, mode {}{items})", file.mode()))?;
+            }
+            Err(error) => {
+                if screen.json {
+                    screen.object(&mistakes(path, &error))?;
+                }
+                pictures.push(error.to_string());
+            }
+        }
+    }
+    match pictures.len() {
+        0 => Ok(Exit::Success),
+        _ if screen.json => Ok(Exit::BadFiles),
+        _ => Err(CommandError::File(pictures.join("\n\n"))),
+    }
+}
+
+/// A file, and how many items its input has, if that is there.
+fn checked(path: &Path) -> Result<(WorkflowFile, Option<u64>), FileError> {
+    let file = WorkflowFile::read(path)?;
+    let items = match file.input() {
+        Some(input) if input.exists() => Some(file.items()?.len() as u64),
+        _ => None,
+    };
+    Ok((file, items))
+}
+
+fn mistakes(path: &Path, error: &FileError) -> serde_json::Value {
+    let mistakes: Vec<_> = error
+        .mistakes()
+        .map(|(at, message)| {
+            let (line, column) = at.unzip();
+            json!({ "line": line, "column": column, "message": message })
+        })
+        .collect();
+    // The input of a file may be what is wrong.
+    let wrong = error.path().display().to_string();
+    json!({
+        "file": path.display().to_string(), "ok": false, "in": wrong, "mistakes": mistakes,
+    })
+}
+
+/// The policies of a file's steps and tasks, in its order; then that of its items.
+pub(super) fn policies(path: &Path) -> Result<Vec<Named>, CommandError> {
+    let file = read(path)?;
+    let mut found = Vec::new();
+    match &file.plan {
+        Plan::Standard(steps) => of_steps("commands", steps, &mut found),
+        Plan::MapReduce(map) => {
+            of_steps("map", &map.steps, &mut found);
+            if let Some(reduce) = &map.reduce {
+                of_steps("reduce", reduce, &mut found);
+            }
+        }
+        Plan::Graph(tasks) => {
+            for task in tasks {
+                of_steps("tasks", &task.steps, &mut found);
+            }
+        }
+    }
+    for (name, steps) in &file.handlers {
+        of_steps(&format!("handlers, {name}"), steps, &mut found);
+    }
+    let errors = file.error_policy();
+    if *errors.get_on_item_failure() == OnItemFailure::Retry {
+        let policy = *errors.get_retry_config();
+        found.push(Named { name: "error_policy (items that are put back)".to_owned(), policy });
+    }
+    Ok(found)
+}
+
+fn of_steps(of: &str, steps: &Steps, found: &mut Vec<Named>) {
+    for step in &steps.0 {
+        let name = format!("{of}, {}", step.label);
+        if let Some(retry) = &step.retry {
+            found.push(Named { name: name.clone(), policy: retry.policy });
+        }
+        if let Then::Handle(handler) = &step.then {
+            of_steps(&format!("{name}, on_failure"), handler, found);
+        }
+    }
+}

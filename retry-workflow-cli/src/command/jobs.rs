@@ -1,0 +1,148 @@
+//! `jobs`: all jobs of the store; and what `status` too knows of one.
+
+use serde::Serialize;
+
+use super::letters::age;
+use super::outcome::{CommandError, Exit};
+use super::screen::Screen;
+use crate::runner::{Origin, Tasks};
+use crate::terminal::table::Table;
+use crate::terminal::text::thousands;
+use retry_workflow::bridge::Breaker;
+use retry_workflow::{Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp};
+
+/// A job as machines read it.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    pub(super) id: String,
+    name: String,
+    pub(super) status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+    pub(super) created: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ended: Option<Timestamp>,
+    input_complete: bool,
+    /// How many there are to be, of commands that are run one after another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands: Option<u64>,
+    pub(super) counts: Counts,
+    /// When the next item can be worked on.
+    pub(super) next_due: Option<Timestamp>,
+    /// When the last lease of those items that are with a worker ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) leased_until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) breaker_open_until: Option<Timestamp>,
+    /// The job whose `reduce` it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reduces: Option<String>,
+}
+
+/// Items that are read at once.
+const PAGE: usize = 500;
+
+impl Summary {
+    pub(super) async fn of<S: Store>(store: &S, job: &Job) -> Result<Self, CommandError> {
+        let counts = store.counts(&job.id).await?;
+        let tasks = Tasks::begun(store, &job.id).await?;
+        let leased_until =
+            if counts.leased > 0 { leased_until(store, &job.id).await? } else { None };
+        Ok(Self {
+            id: job.id.clone(),
+            name: job.name.clone(),
+            status: job.status.as_str(),
+            reason: match &job.status {
+                JobStatus::Stopped { reason } => Some(reason.to_string()),
+                _ => None,
+            },
+            created: job.created,
+            ended: job.ended,
+            input_complete: job.input_complete,
+            commands: tasks.map(|tasks| tasks.number),
+            counts,
+            next_due: store.next_due(&job.id).await?,
+            leased_until,
+            breaker_open_until: Breaker::open_until(store, &job.id).await?,
+            reduces: Origin::of(job).and_then(|origin| origin.reduces),
+        })
+    }
+
+    /// How many items there are; with a `+` while the input is read still.
+    pub(super) fn items(&self) -> String {
+        let more = if self.input_complete || self.commands.is_some() { "" } else { "+" };
+        format!("{}{more}", thousands(self.so_far().1))
+    }
+
+    /// How many have ended, of how many.
+    pub(super) fn so_far(&self) -> (u64, u64) {
+        match self.commands {
+            Some(number) => Tasks { number, is_chain: true }.so_far(&self.counts),
+            None => (self.counts.ended(), self.counts.total()),
+        }
+    }
+}
+
+async fn leased_until<S: Store>(store: &S, job: &str) -> Result<Option<Timestamp>, CommandError> {
+    let leased = Filter::job(job).states([ItemState::Leased]);
+    let (mut last, mut after) = (None, None);
+    loop {
+        let page = store.list(&leased, after, PAGE).await?;
+        last = page.items.iter().filter_map(|item| item.due).chain(last).max();
+        after = page.next;
+        if after.is_none() {
+            return Ok(last);
+        }
+    }
+}
+
+pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exit, CommandError> {
+    let jobs = Job::all(store).await?;
+    if jobs.is_empty() && !screen.json {
+        screen.line("no jobs yet: `retry-workflow run FILE` begins one")?;
+        return Ok(Exit::Success);
+    }
+    let headings =
+        ["job", "status", ">begun", ">items", ">succeeded", ">dead", ">skipped", ">left"];
+    let mut table = Table::new(&headings);
+    for job in below_each_other(jobs) {
+        let summary = Summary::of(store, &job).await?;
+        if screen.json {
+            screen.object(&summary)?;
+            continue;
+        }
+        let Counts { succeeded, dead, skipped, .. } = summary.counts;
+        let id = match summary.reduces.as_ref().and_then(|whole| job.id.strip_prefix(whole)) {
+            Some(reduce) => format!("  {}", reduce.trim_start_matches('/')),
+            None => job.id.clone(),
+        };
+        table.row([
+            id,
+            summary.status.to_owned(),
+            age(screen.now, job.created),
+            summary.items(),
+            thousands(succeeded),
+            thousands(dead),
+            thousands(skipped),
+            thousands(summary.counts.unfinished()),
+        ]);
+    }
+    if !screen.json {
+        screen.table(&table)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Each `reduce` below its job.
+fn below_each_other(jobs: Vec<Job>) -> Vec<Job> {
+    let reduces = |job: &Job| Origin::of(job).and_then(|origin| origin.reduces);
+    let (of_others, own): (Vec<_>, Vec<_>) =
+        jobs.into_iter().partition(|job| reduces(job).is_some());
+    let mut sorted = Vec::new();
+    for job in own {
+        let id = job.id.clone();
+        sorted.push(job);
+        sorted.extend(of_others.iter().filter(|one| reduces(one).as_ref() == Some(&id)).cloned());
+    }
+    sorted
+}

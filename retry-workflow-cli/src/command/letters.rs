@@ -1,0 +1,62 @@
+//! `dlq …`: dead letters on the command line.
+
+mod exchange;
+mod filter;
+mod list;
+mod redrive;
+mod show;
+
+use std::path::Path;
+
+pub(super) use self::list::age;
+pub(super) use self::show::duration;
+
+use super::arguments::Dlq;
+use super::outcome::{CommandError, Exit};
+use super::screen::Screen;
+use retry_workflow::DeadLetters;
+
+pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
+    let existing = || super::existing(path).map(DeadLetters::new);
+    match dlq {
+        Dlq::List { which, limit, after } => {
+            let letters = existing()?;
+            let filter = which.filter(&letters).await?;
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            list::list(&letters, &filter, after, limit, screen).await
+        }
+        Dlq::Stats { which } => {
+            let letters = existing()?;
+            let filter = which.filter(&letters).await?;
+            list::stats(&letters, &filter, screen).await
+        }
+        Dlq::Show { job, item } => show::show(&existing()?, job.as_deref(), &item, screen).await,
+        Dlq::Retry { which, redrive, how } => {
+            which.or_all(redrive.all, "taken back", "--all")?;
+            let store = super::existing(path)?;
+            let letters = DeadLetters::new(store.clone());
+            let filter = which.filter(&letters).await?;
+            let file = redrive.file.clone();
+            match redrive::retry(&letters, &filter, &redrive, screen).await? {
+                redrive::Next::Nothing => Ok(Exit::Success),
+                redrive::Next::Run(jobs) => {
+                    super::engine::run_again(&store, path, (&jobs, file.as_deref()), &how, screen)
+                        .await
+                }
+            }
+        }
+        Dlq::Purge { which, all, yes, dry_run } => {
+            which.or_all(all, "emptied", "--all")?;
+            let letters = existing()?;
+            let filter = which.filter(&letters).await?;
+            let consent = redrive::Consent { yes, dry_run };
+            redrive::purge(&letters, &filter, consent, screen).await
+        }
+        Dlq::Export { which, output } => {
+            let letters = existing()?;
+            let filter = which.filter(&letters).await?;
+            exchange::export(&letters, &filter, output.as_deref(), screen).await
+        }
+        Dlq::Import { file, job } => exchange::import(path, &file, job.as_deref(), screen).await,
+    }
+}

@@ -1,0 +1,87 @@
+//! `dlq export` and `dlq import`: dead letters in files.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter};
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::command::outcome::{CommandError, Exit};
+use crate::command::screen::Screen;
+use crate::terminal::text::{count, one_line, thousands};
+use retry_workflow::{DeadLetters, Filter, ImportError, SqliteStore, Store};
+
+pub(super) async fn export<S: Store>(
+    letters: &DeadLetters<S>,
+    filter: &Filter,
+    output: Option<&Path>,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let Some(path) = output else {
+        letters.export(filter, screen.writer()).await?;
+        return Ok(Exit::Success);
+    };
+    // Never over another file: it may be an export that is needed still.
+    let file = File::create_new(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => CommandError::Usage(format!(
+            "{} is there already: name a new file, or remove it first",
+            path.display()
+        )),
+        _ => CommandError::Usage(format!("{} cannot be written: {error}", path.display())),
+    })?;
+    let written = letters.export(filter, BufWriter::new(&file)).await?;
+    file.sync_all()?;
+    if screen.json {
+        screen.object(&json!({ "exported": written }))?;
+    } else {
+        screen.line(format_args!(
+            "{} written to {}",
+            count(written, "dead letter"),
+            one_line(&path.display().to_string())
+        ))?;
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) async fn import(
+    store: &Path,
+    file: &Path,
+    job: Option<&str>,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let imported = if file == Path::new("-") {
+        let letters = DeadLetters::new(super::super::opened(store)?);
+        let input = BufReader::new(io::stdin());
+        letters.import(input, job).await.map_err(|error| at("standard input", error))?
+    } else {
+        let name = file.display().to_string();
+        // Before the store is made: a wrong name is to leave nothing behind.
+        DeadLetters::<SqliteStore>::check(open(file)?).map_err(|error| at(&name, error))?;
+        let letters = DeadLetters::new(super::super::opened(store)?);
+        letters.import(open(file)?, job).await.map_err(|error| at(&name, error))?
+    };
+    if screen.json {
+        screen.object(&json!({ "new": imported.new, "known": imported.known }))?;
+        return Ok(Exit::Success);
+    }
+    let known = match imported.known {
+        0 => String::new(),
+        known => format!("; {} were there already", thousands(known)),
+    };
+    screen.line(format_args!("{} imported{known}", count(imported.new, "item")))?;
+    Ok(Exit::Success)
+}
+
+fn open(path: &Path) -> Result<BufReader<File>, CommandError> {
+    File::open(path)
+        .map(BufReader::new)
+        .map_err(|error| CommandError::Usage(format!("{} cannot be read: {error}", path.display())))
+}
+
+/// A complaint about a line says of which file.
+fn at(name: &str, error: ImportError) -> CommandError {
+    match error.into() {
+        CommandError::Usage(text) => CommandError::Usage(format!("{name}: {text}")),
+        other => other,
+    }
+}

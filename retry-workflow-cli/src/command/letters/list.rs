@@ -1,0 +1,139 @@
+//! `dlq list` and `dlq stats`.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::command::outcome::{CommandError, Exit};
+use crate::command::screen::Screen;
+use crate::terminal::table::Table;
+use crate::terminal::text::{count, one_line, thousands};
+use retry_workflow::{Cursor, DeadLetters, Filter, Group, ItemRecord, Signature, Store, Timestamp};
+
+pub(super) async fn list<S: Store>(
+    letters: &DeadLetters<S>,
+    filter: &Filter,
+    after: Option<Cursor>,
+    limit: usize,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let page = letters.list(filter, after, limit).await?;
+    if screen.json {
+        for item in &page.items {
+            screen.object(item)?;
+        }
+        screen.object(&json!({ "next": page.next }))?;
+        return Ok(Exit::Success);
+    }
+    if page.items.is_empty() {
+        screen.line(none(filter, after))?;
+        return Ok(Exit::Success);
+    }
+    // The job is a column only where it is not the same for all.
+    let jobs = filter.job.is_none();
+    let headings = ["item", "job", ">run", ">attempts", "class", ">age", "message"];
+    let headings: Vec<_> = headings.into_iter().filter(|one| jobs || *one != "job").collect();
+    let mut table = Table::new(&headings);
+    for item in &page.items {
+        table.row(row(item, jobs, screen.now));
+    }
+    screen.table(&table)?;
+    if let Some(next) = page.next {
+        let total = letters.count(filter).await?;
+        let shown = u64::try_from(page.items.len()).unwrap_or(u64::MAX);
+        let more = if after.is_none() {
+            format!("{} more", thousands(total.saturating_sub(shown)))
+        } else {
+            format!("more, of {} in all", thousands(total))
+        };
+        screen.line(format_args!("{more}: --after {next}"))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn row(item: &ItemRecord, jobs: bool, now: Timestamp) -> Vec<String> {
+    let failure = item.failure.as_ref();
+    let mut cells = vec![item.id.clone()];
+    if jobs {
+        cells.push(item.job.clone());
+    }
+    cells.extend([
+        item.run.to_string(),
+        item.attempt.to_string(),
+        failure.map_or_else(|| "-".to_owned(), |failure| failure.class.clone()),
+        item.ended.map_or_else(|| "-".to_owned(), |ended| age(now, ended)),
+        failure.map(ToString::to_string).unwrap_or_default(),
+    ]);
+    cells
+}
+
+/// How long ago, in its largest unit: `3h`.
+pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", thousands(seconds / 86_400)),
+    }
+}
+
+/// That there is nothing, in words.
+fn none(filter: &Filter, after: Option<Cursor>) -> String {
+    if after.is_some() {
+        return "no more dead letters".to_owned();
+    }
+    let bare = Filter { job: filter.job.clone(), ..Filter::default() };
+    match &filter.job {
+        _ if *filter != bare => "no dead letters are like that".to_owned(),
+        Some(job) => format!("no dead letters in job {}", one_line(job)),
+        None => "no dead letters".to_owned(),
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    id: String,
+    #[serde(flatten)]
+    group: &'a Group,
+}
+
+pub(super) async fn stats<S: Store>(
+    letters: &DeadLetters<S>,
+    filter: &Filter,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let groups = letters.stats(filter).await?;
+    if screen.json {
+        for group in &groups {
+            screen.object(&Line { id: group.signature.id(), group })?;
+        }
+        return Ok(Exit::Success);
+    }
+    if groups.is_empty() {
+        screen.line(none(filter, None))?;
+        return Ok(Exit::Success);
+    }
+    let mut table =
+        Table::new(&["id", ">count", "class", ">first", ">last", "example", "signature"]);
+    for group in &groups {
+        table.row([
+            group.signature.id(),
+            thousands(group.count),
+            group.class.clone(),
+            age(screen.now, group.first),
+            age(screen.now, group.last),
+            group.example.clone(),
+            signature(&group.signature),
+        ]);
+    }
+    screen.table(&table)?;
+    let total = groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.count));
+    let kinds = u64::try_from(groups.len()).unwrap_or(u64::MAX);
+    screen.line(format_args!("{} in {}", count(total, "dead letter"), count(kinds, "group")))?;
+    Ok(Exit::Success)
+}
+
+fn signature(signature: &Signature) -> String {
+    let text = signature.as_str();
+    if text.is_empty() { "(no message)".to_owned() } else { text.to_owned() }
+}

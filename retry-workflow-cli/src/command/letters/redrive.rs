@@ -1,0 +1,225 @@
+//! `dlq retry` and `dlq purge`: what changes dead letters.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::command::arguments::RedriveArguments;
+use crate::command::outcome::{CommandError, Exit};
+use crate::command::screen::Screen;
+use crate::terminal::text::{count, one_line};
+use retry_workflow::{DeadLetters, Filter, Rate, Store, Timestamp};
+
+/// What comes after items have been taken back.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Nothing,
+    /// These jobs have work again.
+    Run(Vec<String>),
+}
+
+pub(super) async fn retry<S: Store>(
+    letters: &DeadLetters<S>,
+    filter: &Filter,
+    arguments: &RedriveArguments,
+    screen: &mut Screen,
+) -> Result<Next, CommandError> {
+    let jobs = if arguments.later || (arguments.dry_run && filter.job.is_some()) {
+        Jobs::default()
+    } else {
+        Jobs::of(letters, filter, arguments.file.as_deref()).await?
+    };
+    jobs.tell();
+    if arguments.dry_run {
+        let mut all = 0;
+        for filter in jobs.filters(filter) {
+            all += letters.count(&filter).await?;
+        }
+        let some = arguments.max.map_or(all, |max| all.min(max));
+        if screen.json {
+            screen.object(&json!({
+                "dry_run": true, "retried": some, "left_out": jobs.left_out(),
+            }))?;
+        } else {
+            screen.line(format_args!("{} would be taken back", count(some, "dead letter")))?;
+            if let Some(rate) = arguments.rate
+                && some > 1
+            {
+                let steps = u32::try_from(some - 1).unwrap_or(u32::MAX);
+                let last = super::show::duration(rate.every().saturating_mul(steps));
+                screen.line(format_args!("at {rate} the last of them is due after {last}"))?;
+            }
+        }
+        return Ok(Next::Nothing);
+    }
+    // Whatever keeps them from being run is said before anything is changed.
+    for job in &jobs.able {
+        crate::command::engine::check(letters.store(), job, arguments.file.as_deref()).await?;
+    }
+    let taken = take_back(letters, &jobs.filters(filter), arguments).await?;
+    let runs_now = taken > 0 && !arguments.later;
+    if screen.json && !runs_now {
+        screen.object(&json!({
+            "dry_run": false, "retried": taken, "left_out": jobs.left_out(),
+        }))?;
+    } else if !screen.json {
+        let rate = arguments.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+        screen.line(format_args!("{} taken back{rate}", count(taken, "dead letter")))?;
+        if taken > 0 && arguments.later {
+            screen.line("a worker goes on with them; if none runs: retry-workflow resume")?;
+        }
+    }
+    // It is to be read before the work begins.
+    screen.flush()?;
+    Ok(if runs_now { Next::Run(jobs.able) } else { Next::Nothing })
+}
+
+/// Takes back what each of these filters means, one after another at the rate that was asked for.
+async fn take_back<S: Store>(
+    letters: &DeadLetters<S>,
+    filters: &[Filter],
+    arguments: &RedriveArguments,
+) -> Result<u64, CommandError> {
+    let every = arguments.rate.map_or(Duration::ZERO, Rate::every);
+    let now = Timestamp::now();
+    let mut taken: u64 = 0;
+    for filter in filters {
+        let left = arguments.max.map(|max| max.saturating_sub(taken));
+        if left == Some(0) {
+            break;
+        }
+        let before = u32::try_from(taken).unwrap_or(u32::MAX);
+        let from = now + every.saturating_mul(before);
+        taken += letters.store().redrive(filter, left, from, every).await?;
+    }
+    Ok(taken)
+}
+
+/// The jobs that have the dead letters that are meant.
+#[derive(Debug, Default)]
+struct Jobs {
+    /// Their files are known.
+    able: Vec<String>,
+    /// Nobody can go on with them here, and why.
+    unable: Vec<(String, String)>,
+}
+
+impl Jobs {
+    /// A job that is named has to be one that can be gone on with; among all of them, the
+    /// others are left as they are.
+    async fn of<S: Store>(
+        letters: &DeadLetters<S>,
+        filter: &Filter,
+        file: Option<&Path>,
+    ) -> Result<Self, CommandError> {
+        if let Some(job) = &filter.job {
+            return Ok(Self { able: vec![job.clone()], unable: Vec::new() });
+        }
+        let mut found = Self::default();
+        for job in jobs(letters, filter).await? {
+            let why = match file {
+                Some(_) => None,
+                None => crate::command::engine::without_file(letters.store(), &job).await?,
+            };
+            match why {
+                Some(why) => found.unable.push((job, why)),
+                None => found.able.push(job),
+            }
+        }
+        if found.able.is_empty() && !found.unable.is_empty() {
+            let whys: Vec<_> = found.unable.into_iter().map(|(_, why)| why).collect();
+            return Err(CommandError::Usage(whys.join("\n")));
+        }
+        Ok(found)
+    }
+
+    /// What is taken back of what was meant.
+    fn filters(&self, filter: &Filter) -> Vec<Filter> {
+        if self.unable.is_empty() {
+            return vec![filter.clone()];
+        }
+        let of = |job: &String| Filter { job: Some(job.clone()), ..filter.clone() };
+        self.able.iter().map(of).collect()
+    }
+
+    fn left_out(&self) -> Vec<&str> {
+        self.unable.iter().map(|(job, _)| job.as_str()).collect()
+    }
+
+    /// Says what is left out, and why.
+    fn tell(&self) {
+        for (_, why) in &self.unable {
+            // Nobody may be there to read it.
+            let _ = writeln!(io::stderr(), "left out: {}", one_line(why));
+        }
+    }
+}
+
+/// The jobs that have dead letters like that.
+async fn jobs<S: Store>(
+    letters: &DeadLetters<S>,
+    filter: &Filter,
+) -> Result<Vec<String>, CommandError> {
+    let mut jobs = BTreeSet::new();
+    let mut after = None;
+    loop {
+        let page = letters.list(filter, after, 500).await?;
+        jobs.extend(page.items.into_iter().map(|item| item.job));
+        after = match page.next {
+            Some(next) => Some(next),
+            None => return Ok(jobs.into_iter().collect()),
+        };
+    }
+}
+
+/// How sure somebody is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Consent {
+    pub(super) yes: bool,
+    pub(super) dry_run: bool,
+}
+
+pub(super) async fn purge<S: Store>(
+    letters: &DeadLetters<S>,
+    filter: &Filter,
+    consent: Consent,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let mut meant = letters.count(filter).await?;
+    if consent.dry_run {
+        if screen.json {
+            screen.object(&json!({ "dry_run": true, "purged": meant }))?;
+        } else {
+            screen.line(format_args!("{} would be emptied", count(meant, "dead letter")))?;
+        }
+        return Ok(Exit::Success);
+    }
+    if meant > 0 && !consent.yes && !agreed(meant)? {
+        meant = 0;
+    }
+    let purged = if meant > 0 { letters.purge(filter).await? } else { 0 };
+    if screen.json {
+        screen.object(&json!({ "dry_run": false, "purged": purged }))?;
+    } else {
+        screen.line(format_args!("{} emptied", count(purged, "dead letter")))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Asks whoever sits before the terminal.
+fn agreed(meant: u64) -> Result<bool, CommandError> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(CommandError::Usage(format!(
+            "{} would be emptied for good: write --yes for that, or --dry-run to look first",
+            count(meant, "dead letter")
+        )));
+    }
+    let question = format!("Empty {} for good? [y/N] ", count(meant, "dead letter"));
+    io::stderr().write_all(question.as_bytes())?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,186 @@
+//! `dlq show`: an item in full, with all its runs and attempts.
+
+use std::time::Duration;
+
+use crate::command::outcome::{CommandError, Exit};
+use crate::command::screen::{Screen, Tone};
+use crate::terminal::text::{lines, moment, one_line};
+use retry_workflow::{
+    AttemptOutcome, AttemptRecord, DeadLetters, Failure, Filter, ItemRecord, ItemState, Store,
+};
+
+pub(super) async fn show<S: Store>(
+    letters: &DeadLetters<S>,
+    job: Option<&str>,
+    id: &str,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let job = match job {
+        Some(job) => job.to_owned(),
+        None => job_of(letters, id).await?,
+    };
+    let Some(item) = letters.show(&job, id).await? else {
+        return Err(CommandError::Usage(format!(
+            "job {} has no item {}: `retry-workflow dlq list` shows those that failed",
+            one_line(&job),
+            one_line(id)
+        )));
+    };
+    if screen.json {
+        screen.object(&item)?;
+    } else {
+        text(&item, screen)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The job that has a dead letter of this id, if just one has.
+async fn job_of<S: Store>(letters: &DeadLetters<S>, id: &str) -> Result<String, CommandError> {
+    let any = Filter::default().ids([id]).states([ItemState::Dead, ItemState::Skipped]);
+    let mut jobs: Vec<_> =
+        letters.list(&any, None, 10).await?.items.into_iter().map(|item| item.job).collect();
+    let shown = one_line(id);
+    match jobs.len() {
+        0 => Err(CommandError::Usage(format!(
+            "no job has a dead letter {shown}: `retry-workflow dlq list` shows those that there are; \
+             for any other item name its job, too: dlq show JOB {shown}"
+        ))),
+        1 => Ok(jobs.swap_remove(0)),
+        _ => {
+            let jobs: Vec<_> = jobs.iter().map(|job| one_line(job)).collect();
+            Err(CommandError::Usage(format!(
+                "several jobs have a dead letter {shown}: name one of {}: dlq show JOB {shown}",
+                jobs.join(", ")
+            )))
+        }
+    }
+}
+
+fn text(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
+    let tone = match item.state {
+        ItemState::Dead => Tone::Bad,
+        ItemState::Succeeded => Tone::Good,
+        _ => Tone::Quiet,
+    };
+    let state = screen.paint(tone, item.state);
+    screen.line(format_args!("item         {}", one_line(&item.id)))?;
+    screen.line(format_args!("job          {}", one_line(&item.job)))?;
+    screen.line(format_args!("correlation  {}", one_line(&item.correlation)))?;
+    screen
+        .line(format_args!("state        {state}, run {}, attempt {}", item.run, item.attempt))?;
+    if let Some(due) = item.due {
+        let word = if item.state == ItemState::Leased { "leased until" } else { "due" };
+        screen.line(format_args!("{word:<12} {}", moment(due)))?;
+    }
+    if let Some(ended) = item.ended {
+        screen.line(format_args!("ended        {}", moment(ended)))?;
+    }
+    if let Some(failure) = &item.failure {
+        screen.line(format_args!(
+            "signature    {}  {}",
+            failure.signature.id(),
+            one_line(failure.signature.as_str())
+        ))?;
+    }
+    screen.line("")?;
+    section("payload", &payload(&item.payload), screen)?;
+    if let Some(output) = &item.output {
+        section("output", &payload(output), screen)?;
+    }
+    if let Some(failure) = &item.failure {
+        let heading = format!("failure ({})", one_line(&failure.class));
+        section(&heading, &said(failure), screen)?;
+    }
+    history(&item.history, screen)
+}
+
+fn section(heading: &str, text: &str, screen: &mut Screen) -> Result<(), CommandError> {
+    let heading = screen.paint(Tone::Heading, heading);
+    screen.line(heading)?;
+    screen.lines(indented(text, "  "))?;
+    screen.line("")
+}
+
+/// Safe for the terminal, each line behind so much space.
+fn indented(text: &str, space: &str) -> Vec<String> {
+    lines(text).lines().map(|line| format!("{space}{line}").trim_end().to_owned()).collect()
+}
+
+/// JSON as people read it; as it is where it is none.
+fn payload(text: &str) -> String {
+    if text.is_empty() {
+        return "(purged)".to_owned();
+    }
+    serde_json::from_str::<serde_json::Value>(text)
+        .and_then(|value| serde_json::to_string_pretty(&value))
+        .unwrap_or_else(|_| text.to_owned())
+}
+
+/// The message, and what is inside it, each in a line of its own.
+fn said(failure: &Failure) -> String {
+    let mut said = failure.message.clone();
+    for inner in &failure.chain {
+        said.push_str("\ncaused by: ");
+        said.push_str(inner);
+    }
+    said
+}
+
+fn history(history: &[AttemptRecord], screen: &mut Screen) -> Result<(), CommandError> {
+    if history.is_empty() {
+        return screen.line("no attempts are recorded");
+    }
+    let mut run = None;
+    for attempt in history {
+        if run != Some(attempt.run) {
+            if run.is_some() {
+                screen.line("")?;
+            }
+            let heading = screen.paint(Tone::Heading, format_args!("run {}", attempt.run));
+            screen.line(heading)?;
+            run = Some(attempt.run);
+        }
+        screen.line(attempt_line(attempt, screen))?;
+        if let Some(failure) = &attempt.failure {
+            screen.lines(indented(
+                &format!("{}: {}", one_line(&failure.class), said(failure)),
+                "      ",
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn attempt_line(attempt: &AttemptRecord, screen: &Screen) -> String {
+    let (tone, word) = match attempt.outcome {
+        AttemptOutcome::Succeeded => (Tone::Good, "succeeded"),
+        AttemptOutcome::Failed => (Tone::Bad, "failed"),
+        AttemptOutcome::Lost => (Tone::Bad, "lost"),
+    };
+    let mut line = format!(
+        "  {:>2}. {} after {}, {}, by {}",
+        attempt.attempt,
+        screen.paint(tone, word),
+        duration(attempt.duration),
+        format_args!("begun {}", moment(attempt.started)),
+        one_line(&attempt.worker)
+    );
+    if let Some(step) = &attempt.step {
+        line.push_str(", in ");
+        line.push_str(&one_line(step));
+    }
+    if !attempt.wait.is_zero() {
+        line.push_str("; then waited ");
+        line.push_str(&duration(attempt.wait));
+    }
+    line
+}
+
+/// To the millisecond: a history is not a measurement.
+pub(crate) fn duration(duration: Duration) -> String {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    if millis == 0 && !duration.is_zero() {
+        return "<1ms".to_owned();
+    }
+    retry_rules::duration::format(Duration::from_millis(millis)).to_string()
+}

@@ -1,0 +1,118 @@
+//! How the command ends: its exit codes, and what it says when it cannot go on.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use retry_workflow::{ExportError, ImportError, SignatureError, StoreError};
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All that was asked for has been done.
+    Success,
+    /// The job stopped before its end.
+    Stopped,
+    /// The job came to its end, and left dead letters.
+    DeadLetters,
+    /// Files have mistakes, and these have been told as JSON.
+    BadFiles,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Success => 0,
+            Self::Stopped => 1,
+            Self::BadFiles => 2,
+            Self::DeadLetters => 3,
+        })
+    }
+}
+
+/// Why the command could not do what it was asked for.
+#[derive(Debug)]
+pub(crate) enum CommandError {
+    /// The arguments, or a file that they name, cannot be used: exit code 2.
+    Usage(String),
+    /// A workflow file has mistakes; the text shows them in their places: exit code 2.
+    File(String),
+    /// The work was begun, and could not be ended: exit code 1.
+    Stopped(String),
+    /// Nobody reads what is written (`| head`): no error, and no word about it.
+    NobodyReads,
+    /// The work was begun and could not be ended, and that has been said: exit code 1.
+    Told,
+}
+
+impl CommandError {
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Usage(_) | Self::File(_) => 2,
+            Self::Stopped(_) | Self::Told => 1,
+            Self::NobodyReads => 0,
+        })
+    }
+
+    /// Of a store that cannot be opened: where it is no store, another name is wanted.
+    pub(crate) fn opening(error: &StoreError) -> Self {
+        match error {
+            StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::Access { .. } => {
+                Self::Usage(error.to_string())
+            }
+            _ => Self::Stopped(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::File(text) | Self::Stopped(text) => f.write_str(text),
+            Self::NobodyReads | Self::Told => Ok(()),
+        }
+    }
+}
+
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::NobodyReads;
+        }
+        Self::Stopped(format!("cannot write: {error}"))
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        Self::Stopped(error.to_string())
+    }
+}
+
+impl From<SignatureError> for CommandError {
+    fn from(error: SignatureError) -> Self {
+        match error {
+            SignatureError::Store(error) => error.into(),
+            other => Self::Usage(other.to_string()),
+        }
+    }
+}
+
+impl From<ExportError> for CommandError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Write(error) => error.into(),
+            ExportError::Store(error) => error.into(),
+            other => Self::Stopped(other.to_string()),
+        }
+    }
+}
+
+impl From<ImportError> for CommandError {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => error.into(),
+            other => Self::Usage(other.to_string()),
+        }
+    }
+}

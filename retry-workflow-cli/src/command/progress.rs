@@ -1,0 +1,336 @@
+//! How far a job is: a bar on a terminal, plain lines elsewhere, nothing for
+//! machines and for those who want quiet. All of it goes to standard error.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::time::Instant;
+
+use super::arguments::RunArguments;
+use crate::runner::Tasks;
+use crate::terminal::text::{count, one_line, thousands};
+use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Timestamp};
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) counts: Counts,
+    /// Whether there will be no more items than these.
+    pub(super) total_known: bool,
+    /// How many tasks there are to be, where the file says it.
+    pub(super) tasks: Option<Tasks>,
+    /// Nothing can be done before.
+    pub(super) waiting_until: Option<Timestamp>,
+    /// The breaker lets nothing through for so long.
+    pub(super) breaker_open: Option<Duration>,
+}
+
+impl Progress {
+    fn is_total_known(&self) -> bool {
+        self.total_known || self.tasks.is_some()
+    }
+
+    /// How many have ended, of how many.
+    fn so_far(&self) -> (u64, u64) {
+        match self.tasks {
+            Some(tasks) => tasks.so_far(&self.counts),
+            None => (self.counts.ended(), self.counts.total()),
+        }
+    }
+}
+
+/// Shows how far a job is. It may be told from any thread.
+#[derive(Debug)]
+pub(super) struct Teller {
+    to: To,
+    /// A job, its tasks, and those of the other one: of its `reduce`.
+    expected: (String, Option<Tasks>, Option<Tasks>),
+    heard: Mutex<Heard>,
+}
+
+#[derive(Debug)]
+enum To {
+    Nobody,
+    Bar(ProgressBar),
+    Lines,
+}
+
+/// What was heard of a job, and what was told of it.
+#[derive(Debug, Default)]
+struct Heard {
+    job: String,
+    running: usize,
+    progress: Progress,
+    since: Option<Since>,
+}
+
+/// What was there when it began, and what was told last.
+#[derive(Clone, Debug)]
+struct Since {
+    begun: Instant,
+    ended: u64,
+    told_at: Instant,
+    told: String,
+}
+
+/// Between two plain lines.
+const PAUSE: Duration = Duration::from_secs(5);
+
+impl Teller {
+    pub(super) fn new(how: &RunArguments, json: bool) -> Self {
+        let to = if json || how.quiet {
+            To::Nobody
+        } else if std::io::stderr().is_terminal() && !how.no_progress {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+            // Nothing is drawn of it before there are items.
+            match ProgressStyle::with_template("{msg}") {
+                Ok(style) => To::Bar(bar.with_style(style)),
+                Err(_) => To::Lines,
+            }
+        } else {
+            To::Lines
+        };
+        Self { to, expected: Default::default(), heard: Mutex::default() }
+    }
+
+    /// The tasks of a job, and those of its `reduce`, are known.
+    pub(super) fn expecting(self, job: &str, tasks: (Option<Tasks>, Option<Tasks>)) -> Self {
+        Self { expected: (job.to_owned(), tasks.0, tasks.1), ..self }
+    }
+
+    /// Tells what a job tells: for [`Workflow::on_event`](retry_workflow::Workflow::on_event).
+    pub(super) fn hear(&self, event: &JobEvent<'_>) {
+        match *event {
+            JobEvent::Started { job, counts, .. } => {
+                let mut heard = self.heard();
+                *heard = Heard { job: job.to_owned(), ..Heard::default() };
+                let (whole, own, of_reduce) = &self.expected;
+                let tasks = if whole == job { *own } else { *of_reduce };
+                self.update(&mut heard, Progress { counts, tasks, ..Progress::default() });
+            }
+            JobEvent::Progress { counts, input_complete, running, open_for, .. } => {
+                let mut heard = self.heard();
+                heard.running = running;
+                let progress = Progress {
+                    counts,
+                    total_known: input_complete,
+                    tasks: heard.progress.tasks,
+                    waiting_until: heard.progress.waiting_until.filter(|_| running == 0),
+                    breaker_open: Some(open_for),
+                };
+                self.update(&mut heard, progress);
+            }
+            JobEvent::Failures(failures) => {
+                for failure in failures {
+                    let ItemFailure { item, attempt, state, .. } = failure;
+                    let attempts = count(u64::from(*attempt), "attempt");
+                    self.println(&format!("{item}: {state} after {attempts}: {}", failure.failure));
+                }
+            }
+            JobEvent::Breaker(transition) => self.println(&transition.to_string()),
+            // Whoever asked has been told.
+            JobEvent::Stopping { reason: StopReason::Requested, .. } => {}
+            JobEvent::Stopping { reason, .. } => self.println(&format!("stopping: {reason}")),
+            _ => {}
+        }
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The job, if it has items and none of them can be worked on here.
+    pub(super) fn idle(&self) -> Option<String> {
+        let heard = self.heard();
+        let is_open = heard.progress.breaker_open.is_some_and(|open| !open.is_zero());
+        let is_idle = heard.running == 0 && heard.progress.counts.unfinished() > 0 && !is_open;
+        is_idle.then(|| heard.job.clone())
+    }
+
+    /// None can before.
+    pub(super) fn waits_until(&self, until: Option<Timestamp>) {
+        let mut heard = self.heard();
+        let progress = Progress { waiting_until: until, ..heard.progress };
+        self.update(&mut heard, progress);
+    }
+
+    /// The job is there now.
+    fn update(&self, heard: &mut Heard, progress: Progress) {
+        let now = Instant::now();
+        // That it waits is told at once.
+        let begins_to_wait =
+            progress.waiting_until.is_some() && heard.progress.waiting_until.is_none();
+        heard.progress = progress;
+        // The first items are on their way.
+        if progress.counts.total() == 0 {
+            return;
+        }
+        let (ended, total) = progress.so_far();
+        let since = heard.since.get_or_insert_with(|| Since {
+            begun: now,
+            ended,
+            told_at: now,
+            told: String::new(),
+        });
+        let rate = rate(ended.saturating_sub(since.ended), now - since.begun);
+        let line = line(&progress, rate, Timestamp::now());
+        match &self.to {
+            To::Nobody => {}
+            To::Bar(bar) => {
+                let template = if progress.is_total_known() {
+                    "{bar:32.green} {msg}"
+                } else {
+                    "{spinner} {msg}"
+                };
+                if let Ok(style) = ProgressStyle::with_template(template) {
+                    bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏░"));
+                }
+                bar.set_message(line);
+                bar.set_length(total);
+                bar.set_position(ended);
+                // The place and the text at once: of what follows each other, the last is lost.
+                bar.force_draw();
+            }
+            To::Lines => {
+                let is_due =
+                    since.told.is_empty() || begins_to_wait || now - since.told_at >= PAUSE;
+                if is_due && line != since.told {
+                    say(&line);
+                    since.told = line;
+                    since.told_at = now;
+                }
+            }
+        }
+    }
+
+    /// A line of its own, above the bar. What is said comes from elsewhere, and is made safe.
+    pub(super) fn println(&self, text: &str) {
+        let text = one_line(text);
+        match &self.to {
+            To::Nobody => {}
+            To::Bar(bar) => bar.suspend(|| say(&text)),
+            To::Lines => say(&text),
+        }
+    }
+
+    /// There is no more to tell: the bar goes away.
+    pub(super) fn finish(&self) {
+        if let To::Bar(bar) = &self.to {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Nobody may be there to read it.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Items in a second; none in the first moments, when it means nothing.
+fn rate(ended: u64, time: Duration) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a rate is no exact number")]
+    let ended = ended as f64;
+    (time >= Duration::from_secs(2) && ended > 0.0).then(|| ended / time.as_secs_f64())
+}
+
+/// `412 of 1,000 items (41 %), 3 dead letters, 12.3/s, 48s left, breaker open for 12s`.
+fn line(progress: &Progress, rate: Option<f64>, now: Timestamp) -> String {
+    let counts = &progress.counts;
+    let (ended, total) = progress.so_far();
+    let mut line = if progress.is_total_known() {
+        let percent = u128::from(ended) * 100 / u128::from(total.max(1));
+        format!("{} of {} ({percent} %)", thousands(ended), count(total, "item"))
+    } else {
+        format!("{} of {} so far", thousands(ended), count(total, "item"))
+    };
+    if counts.dead > 0 {
+        let _ = write!(line, ", {}", count(counts.dead, "dead letter"));
+    }
+    if counts.skipped > 0 {
+        let _ = write!(line, ", {} skipped", thousands(counts.skipped));
+    }
+    if let Some(rate) = rate {
+        let _ = if rate >= 10.0 {
+            write!(line, ", {rate:.0}/s")
+        } else {
+            write!(line, ", {rate:.1}/s")
+        };
+        #[expect(clippy::cast_precision_loss, reason = "an estimate is no exact number")]
+        let left = Duration::try_from_secs_f64(total.saturating_sub(ended) as f64 / rate);
+        if let Ok(left) = left
+            && progress.is_total_known()
+            && !left.is_zero()
+        {
+            let _ = write!(line, ", {} left", in_seconds(left));
+        }
+    }
+    if let Some(open) = progress.breaker_open.filter(|open| !open.is_zero()) {
+        let _ = write!(line, ", breaker open for {}", in_seconds(open));
+    } else if let Some(until) = progress.waiting_until.filter(|until| *until > now) {
+        let _ = write!(line, ", waiting for {}", in_seconds(until.since(now)));
+    }
+    line
+}
+
+/// Rounded up: what is left is never nothing.
+fn in_seconds(duration: Duration) -> String {
+    let more = u64::from(duration.subsec_nanos() > 0);
+    let seconds = duration.as_secs().saturating_add(more);
+    retry_rules::duration::format(Duration::from_secs(seconds)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(succeeded: u64, dead: u64, pending: u64, total_known: bool) -> Progress {
+        let counts = Counts { pending, succeeded, dead, ..Counts::default() };
+        Progress { counts, total_known, ..Progress::default() }
+    }
+
+    #[test]
+    fn a_line_says_how_far_it_is() {
+        let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
+        let known = at(409, 3, 588, true);
+        assert_eq!(line(&known, None, now), "412 of 1,000 items (41 %), 3 dead letters");
+        assert_eq!(
+            line(&known, Some(12.0), now),
+            "412 of 1,000 items (41 %), 3 dead letters, 12/s, 49s left"
+        );
+        assert_eq!(line(&at(1, 0, 1, false), Some(0.5), now), "1 of 2 items so far, 0.5/s");
+        let chain = Tasks { number: 3, is_chain: true };
+        let stopped = Progress { tasks: Some(chain), ..at(1, 1, 0, false) };
+        assert_eq!(line(&stopped, None, now), "1 of 3 items (33 %), 1 dead letter");
+        let graph = Tasks { number: 4, is_chain: false };
+        let failed = Progress { tasks: Some(graph), ..stopped };
+        assert_eq!(line(&failed, None, now), "2 of 4 items (50 %), 1 dead letter");
+        let waits = Progress {
+            waiting_until: Some(now + Duration::from_millis(1_500)),
+            ..at(0, 0, 1, true)
+        };
+        assert_eq!(line(&waits, None, now), "0 of 1 item (0 %), waiting for 2s");
+        let open = Progress { breaker_open: Some(Duration::from_secs(12)), ..waits };
+        assert_eq!(line(&open, None, now), "0 of 1 item (0 %), breaker open for 12s");
+        assert_eq!(
+            line(&at(0, 0, 0, true), Some(f64::MIN_POSITIVE), now),
+            "0 of 0 items (0 %), 0.0/s"
+        );
+    }
+
+    #[test]
+    fn machines_and_the_quiet_are_told_nothing() {
+        let quiet = RunArguments { quiet: true, ..RunArguments::default() };
+        assert!(matches!(Teller::new(&quiet, false).to, To::Nobody));
+        assert!(matches!(Teller::new(&RunArguments::default(), true).to, To::Nobody));
+        let plain = RunArguments { no_progress: true, ..RunArguments::default() };
+        let teller = Teller::new(&plain, false);
+        assert!(matches!(teller.to, To::Lines));
+        teller.update(&mut teller.heard(), at(1, 0, 1, true));
+        teller.hear(&JobEvent::Failures(&[]));
+        teller.println("order-\x1b[2J failed");
+        teller.finish();
+    }
+}

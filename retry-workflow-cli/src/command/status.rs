@@ -1,0 +1,228 @@
+//! `status`: how far a job is, what it waits for, and what to do about it.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::jobs::Summary;
+use super::letters::duration;
+use super::outcome::{CommandError, Exit};
+use super::screen::{Screen, Tone};
+use crate::runner::{self, Origin};
+use crate::terminal::text::{argument, count, moment, one_line, thousands};
+use retry_workflow::{Counts, Job, Store, Timestamp};
+
+/// A job, the last `reduce` of it, and whether somebody is to go on with it.
+struct Status {
+    job: Summary,
+    reduce: Option<Summary>,
+    is_unfinished: bool,
+}
+
+/// Of a job; `None`: of the latest that is not the `reduce` of another one. `flag` names the
+/// store on a command line.
+pub(super) async fn status<S: Store>(
+    store: &S,
+    id: Option<&str>,
+    flag: &str,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let job = match id {
+        Some(id) => super::engine::find(store, id).await?,
+        None => latest(store).await?,
+    };
+    let reduce = match runner::reduce_of(store, &job.id).await? {
+        Some(reduce) => Some(Summary::of(store, &reduce).await?),
+        None => None,
+    };
+    let status = Status {
+        is_unfinished: runner::is_unfinished(store, &job).await?,
+        job: Summary::of(store, &job).await?,
+        reduce,
+    };
+    if screen.json {
+        let mut object = json!(status.job);
+        if let Some(reduce) = &status.reduce {
+            object["reduce"] = json!(reduce);
+        }
+        screen.object(&object)?;
+    } else {
+        status.text(flag, screen)?;
+    }
+    Ok(Exit::Success)
+}
+
+async fn latest<S: Store>(store: &S) -> Result<Job, CommandError> {
+    let jobs = Job::all(store).await?;
+    let is_whole = |job: &Job| Origin::of(job).is_none_or(|origin| origin.reduces.is_none());
+    jobs.into_iter().rfind(is_whole).ok_or_else(|| {
+        CommandError::Usage(
+            "the store has no jobs yet: `retry-workflow run FILE` begins one".to_owned(),
+        )
+    })
+}
+
+impl Status {
+    fn text(&self, flag: &str, screen: &mut Screen) -> Result<(), CommandError> {
+        let Self { job, reduce, is_unfinished } = self;
+        let counts = &job.counts;
+        screen.line(format_args!("job       {}", one_line(&job.id)))?;
+        screen.line(format_args!("status    {}", when(job, screen)))?;
+        if let Some(reason) = &job.reason {
+            screen.line(format_args!("because   {}", one_line(reason)))?;
+        }
+        screen.line(format_args!("items     {}: {}", job.items(), states(counts)))?;
+        if counts.total() > 0 {
+            screen.line(format_args!("          {}", bar(counts, job.so_far())))?;
+        }
+        let lost = match counts.lost {
+            0 => String::new(),
+            lost => format!(", {} lost with their workers", thousands(lost)),
+        };
+        screen.line(format_args!(
+            "attempts  {}{lost}; worked {}, waited {}",
+            thousands(counts.attempts),
+            duration(whole_seconds(counts.worked)),
+            duration(whole_seconds(counts.waited))
+        ))?;
+        if let Some(reduce) = reduce {
+            reduce_line(reduce, screen)?;
+        }
+        for line in waits(job, screen.now) {
+            screen.line(line)?;
+        }
+        let id = argument(&job.id);
+        if *is_unfinished {
+            // A process that was killed has not said so.
+            let perhaps =
+                if job.status == "running" { "   (if no process works on it)" } else { "" };
+            screen.line(format_args!("resume    retry-workflow{flag} resume {id}{perhaps}"))?;
+        }
+        if counts.dead > 0 {
+            screen.line(format_args!("letters   retry-workflow{flag} dlq stats {id}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn reduce_line(reduce: &Summary, screen: &mut Screen) -> Result<(), CommandError> {
+    let (when, items) = (when(reduce, screen), states(&reduce.counts));
+    screen.line(format_args!("reduce    {when}: {items}"))?;
+    if let Some(reason) = &reduce.reason {
+        screen.line(format_args!("          {}", one_line(reason)))?;
+    }
+    Ok(())
+}
+
+/// `finished at 2026-11-21 08:00:00Z`.
+fn when(job: &Summary, screen: &Screen) -> String {
+    let tone = match job.status {
+        "finished" if job.counts.dead == 0 => Tone::Good,
+        "stopped" | "finished" => Tone::Bad,
+        _ => Tone::Heading,
+    };
+    let status = screen.paint(tone, job.status);
+    match job.ended {
+        Some(ended) if job.status != "running" => format!("{status} at {}", moment(ended)),
+        _ => format!("{status} since {}", moment(job.created)),
+    }
+}
+
+/// What is not done at once, and until when.
+fn waits(job: &Summary, now: Timestamp) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(until) = job.breaker_open_until.filter(|until| *until > now) {
+        lines.push(format!(
+            "breaker   open until {}: no item is started before",
+            in_a_while(until, now)
+        ));
+    }
+    if let Some(until) = job.leased_until {
+        let with = format!("{} with a worker", thousands(job.counts.leased));
+        lines.push(if until > now {
+            format!("leases    {with} until {}, or longer if it is alive", in_a_while(until, now))
+        } else {
+            format!("leases    {with} that is gone: resume begins them anew")
+        });
+    }
+    if job.counts.pending > 0
+        && let Some(due) = job.next_due
+    {
+        lines.push(if due > now {
+            format!("next      nothing until {}", in_a_while(due, now))
+        } else {
+            "next      an item can be worked on now".to_owned()
+        });
+    }
+    lines
+}
+
+fn in_a_while(until: Timestamp, now: Timestamp) -> String {
+    format!("{}, in {}", moment(until), duration(whole_seconds(until.since(now))))
+}
+
+/// Sums of hours are not measured in milliseconds.
+fn whole_seconds(sum: Duration) -> Duration {
+    if sum < Duration::from_secs(60) { sum } else { Duration::from_secs(sum.as_secs()) }
+}
+
+fn states(counts: &Counts) -> String {
+    let mut states = vec![format!("{} succeeded", thousands(counts.succeeded))];
+    if counts.dead > 0 {
+        states.push(count(counts.dead, "dead letter"));
+    }
+    for (number, word) in
+        [(counts.skipped, "skipped"), (counts.leased, "with a worker"), (counts.pending, "waiting")]
+    {
+        if number > 0 {
+            states.push(format!("{} {word}", thousands(number)));
+        }
+    }
+    states.join(", ")
+}
+
+/// What succeeded, what failed, what is left.
+fn bar(counts: &Counts, (done, total): (u64, u64)) -> String {
+    const CELLS: u64 = 40;
+    let total = total.max(1);
+    let cells = |number: u64| {
+        let cells = u128::from(number) * u128::from(CELLS) / u128::from(total);
+        usize::try_from(cells).unwrap_or(0)
+    };
+    let (ended, succeeded) = (cells(counts.ended()), cells(counts.succeeded));
+    // A few failures among many are to be seen.
+    let failed = (ended - succeeded).max(usize::from(counts.failed() > 0));
+    let left = 40_usize.saturating_sub(succeeded.saturating_add(failed));
+    let succeeded = 40_usize.saturating_sub(failed + left);
+    let percent = u128::from(done) * 100 / u128::from(total);
+    format!("{}{}{} {percent} %", "█".repeat(succeeded), "▓".repeat(failed), "░".repeat(left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_shows_even_a_single_failure() {
+        let counts =
+            |succeeded, dead, pending| Counts { pending, succeeded, dead, ..Counts::default() };
+        let bar = |counts: &Counts| bar(counts, (counts.ended(), counts.total()));
+        assert_eq!(bar(&counts(0, 0, 4)), format!("{} 0 %", "░".repeat(40)));
+        assert_eq!(bar(&counts(1_000, 1, 0)), format!("{}▓ 100 %", "█".repeat(39)));
+        assert_eq!(bar(&counts(0, 3, 0)), format!("{} 100 %", "▓".repeat(40)));
+        assert_eq!(
+            bar(&counts(2, 1, 1)),
+            format!("{}{}{} 75 %", "█".repeat(20), "▓".repeat(10), "░".repeat(10))
+        );
+        let stopped = super::bar(&counts(1, 1, 0), (1, 4));
+        assert_eq!(stopped, format!("{}{}{} 25 %", "█".repeat(10), "▓".repeat(10), "░".repeat(20)));
+        assert!(!bar(&counts(u64::MAX / 2, 1, 1)).is_empty());
+    }
+
+    #[test]
+    fn what_waits_is_told_until_when() {
+        let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
+        let until = now + Duration::from_secs(90);
+        assert_eq!(in_a_while(until, now), "2026-11-21 08:01:30Z, in 1m 30s");
+    }
+}

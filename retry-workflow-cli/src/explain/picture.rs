@@ -1,0 +1,156 @@
+//! The waits of one policy as a picture.
+
+use std::time::Duration;
+
+use retry_runtime::Policy;
+
+use super::svg::{Anchor, Font, Paint, Svg, number};
+use super::table::{end, short};
+use super::walk::Walk;
+use crate::terminal::text::cut;
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 360.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = WIDTH - 24.0;
+const TOP: f64 = 96.0;
+const BOTTOM: f64 = HEIGHT - 84.0;
+
+/// A standalone SVG of the waits before each attempt.
+pub(crate) fn picture(policy: &Policy) -> String {
+    let walk = Walk::of(policy);
+    let ending = end(&walk);
+    let mut svg =
+        Svg::new(WIDTH, HEIGHT, "Waits before each attempt", &format!("{policy}; {ending}"));
+    svg.text(24.0, 34.0, Font::new(14.0, Paint::Ink).bold(), &cut(&policy.to_string(), 84));
+    legend(&walk, &mut svg);
+    let axis = Axis::up_to(walk.longest());
+    axis.draw(&mut svg);
+    bars(&walk, &axis, &mut svg);
+    svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), Paint::Muted, false);
+    let middle = f64::midpoint(LEFT, RIGHT);
+    let label = Font::new(12.0, Paint::Muted).anchor(Anchor::Middle);
+    svg.text(middle, BOTTOM + 40.0, label, "attempt");
+    svg.text(middle, BOTTOM + 66.0, Font { size: 11.0, ..label }, &cut(&ending, 116));
+    svg.finish()
+}
+
+fn legend(walk: &Walk, svg: &mut Svg) {
+    let mut x = 24.0;
+    let mut entry = |paint, text: &str, width: f64| {
+        svg.rect(x, 52.0, 12.0, 12.0, 2.0, paint);
+        svg.text(x + 18.0, 62.0, Font::new(12.0, Paint::Muted), text);
+        x += 18.0 + width + 22.0;
+    };
+    if walk.jitter {
+        entry(Paint::Bar, "shortest wait", 82.0);
+        entry(Paint::Spread, "with jitter up to", 100.0);
+    } else {
+        entry(Paint::Bar, "wait", 28.0);
+    }
+    if let Some(bound) = walk.bound
+        && walk.waits.iter().any(|wait| wait.perhaps)
+    {
+        entry(
+            Paint::Unsure,
+            &format!("if the {} of {} lasts", bound.word, short(bound.limit)),
+            180.0,
+        );
+    }
+}
+
+fn bars(walk: &Walk, axis: &Axis, svg: &mut Svg) {
+    let count = f64::from(u32::try_from(walk.waits.len()).unwrap_or(u32::MAX)).max(1.0);
+    let slot = (RIGHT - LEFT) / count;
+    let bar = (slot * 0.62).min(56.0);
+    let mut x = LEFT + slot / 2.0;
+    for wait in &walk.waits {
+        // The whole range first, what is always waited over it.
+        let (spread, sure) =
+            if wait.perhaps { (Paint::Unsure, Paint::Unsure) } else { (Paint::Spread, Paint::Bar) };
+        for (height, paint) in [(wait.longest, spread), (wait.shortest, sure)] {
+            let y = axis.y(height);
+            if BOTTOM - y > 0.0 {
+                svg.rect(x - bar / 2.0, y, bar, BOTTOM - y, 2.0, paint);
+            }
+        }
+        if slot >= 22.0 {
+            let font = Font::new(11.0, Paint::Ink).anchor(Anchor::Middle);
+            let longest = axis.value(wait.longest);
+            let label = if walk.jitter && slot >= 72.0 {
+                format!("{}–{longest}", axis.value(wait.shortest))
+            } else {
+                longest
+            };
+            svg.text(x, axis.y(wait.longest) - 6.0, font, &label);
+        }
+        let font = Font::new(12.0, Paint::Muted).anchor(Anchor::Middle);
+        svg.text(x, BOTTOM + 18.0, font, &wait.attempt.to_string());
+        x += slot;
+    }
+}
+
+/// From nothing to the longest wait, in a unit in which it is a readable number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    unit: &'static str,
+    /// Seconds in a unit.
+    scale: f64,
+    /// In units.
+    step: f64,
+    top: f64,
+}
+
+impl Axis {
+    pub(super) fn up_to(longest: Duration) -> Self {
+        let seconds = longest.as_secs_f64();
+        let (unit, scale) = [
+            ("days", 86_400.0),
+            ("hours", 3_600.0),
+            ("minutes", 60.0),
+            ("seconds", 1.0),
+            ("milliseconds", 1e-3),
+        ]
+        .into_iter()
+        .find(|(_, scale)| seconds >= 2.0 * scale)
+        .unwrap_or(("microseconds", 1e-6));
+        let most = (seconds / scale).max(1e-9);
+        // Four steps or five, each 1, 2 or 5 of a power of ten.
+        let rough = most / 4.0;
+        let power = 10.0_f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .into_iter()
+            .map(|nice| nice * power)
+            .find(|step| *step >= rough * 0.999)
+            .unwrap_or(10.0 * power);
+        Self { unit, scale, step, top: (most / step * 0.999).ceil().max(1.0) * step }
+    }
+
+    fn y(&self, wait: Duration) -> f64 {
+        let share = (wait.as_secs_f64() / self.scale / self.top).clamp(0.0, 1.0);
+        BOTTOM - share * (BOTTOM - TOP)
+    }
+
+    /// A wait in this unit, in few digits.
+    fn value(&self, wait: Duration) -> String {
+        let value = wait.as_secs_f64() / self.scale;
+        if value >= 100.0 { format!("{value:.0}") } else { number((value * 10.0).round() / 10.0) }
+    }
+
+    fn draw(&self, svg: &mut Svg) {
+        let label = Font::new(12.0, Paint::Muted);
+        for i in 0..=10_u32 {
+            let value = f64::from(i) * self.step;
+            if value > self.top * 1.001 {
+                break;
+            }
+            let y = BOTTOM - value / self.top * (BOTTOM - TOP);
+            if i > 0 {
+                svg.line((LEFT, y), (RIGHT, y), Paint::Grid, false);
+            }
+            svg.text(LEFT - 8.0, y + 4.0, label.anchor(Anchor::End), &number(value));
+        }
+        let middle = f64::midpoint(TOP, BOTTOM);
+        svg.upright(20.0, middle, label.anchor(Anchor::Middle), &format!("wait in {}", self.unit));
+    }
+}

@@ -1,0 +1,183 @@
+//! Workflow files: read, checked as a whole before anything runs, and their steps run.
+//!
+//! ```text
+//! name: import-customers
+//! mode: mapreduce
+//! map:
+//!   input: "items.json"
+//!   json_path: "$.items[*]"
+//!   agent_template:
+//!     - shell: "./process.sh ${item.id}"
+//! reduce:
+//!   - shell: "./summarise.sh ${map.successful} ${map.failed}"
+//! ```
+
+mod shown_value;
+mod item_path;
+mod input;
+mod forms;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::item_path::ItemPath;
+use crate::steps::command_env::Setting;
+use crate::steps::list::Steps;
+use crate::template::placeholder::Template;
+use crate::yaml::span::{FileError, Place, Source};
+use retry_workflow::{ErrorPolicy, NewItem};
+
+/// A workflow file that has been read and checked.
+#[derive(Debug)]
+pub struct WorkflowFile {
+    source: Arc<Source>,
+    name: String,
+    error_policy: ErrorPolicy,
+    pub(crate) handlers: BTreeMap<String, Steps>,
+    pub(crate) plan: Plan,
+    pub(crate) setting: Arc<Setting>,
+}
+
+/// What a file has done, by its mode.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    Standard(Steps),
+    MapReduce(MapPlan),
+    Graph(Vec<TaskPlan>),
+}
+
+/// `map`, and `reduce`.
+#[derive(Debug)]
+pub(crate) struct MapPlan {
+    /// As it is written: relative to the file's folder.
+    pub(crate) input: PathBuf,
+    /// Where that is written.
+    pub(crate) input_place: Place,
+    pub(crate) item_path: ItemPath,
+    pub(crate) item_id: Option<ItemId>,
+    pub(crate) steps: Steps,
+    pub(crate) max_parallel: usize,
+    pub(crate) reduce: Option<Steps>,
+}
+
+/// `map.item_id`, and where it is written.
+#[derive(Debug)]
+pub(crate) struct ItemId {
+    pub(crate) template: Template,
+    pub(crate) place: Place,
+}
+
+/// One of `tasks`.
+#[derive(Debug)]
+pub(crate) struct TaskPlan {
+    pub(crate) name: String,
+    pub(crate) depends_on: Vec<String>,
+    /// One, with the task's own retries.
+    pub(crate) steps: Steps,
+}
+
+impl WorkflowFile {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no YAML, or says something that cannot be done: all such
+    /// mistakes, each with its place.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let bytes = fs::read(path).map_err(|error| {
+            let why = match error.kind() {
+                io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                io::ErrorKind::IsADirectory => "this is a folder".to_owned(),
+                _ => error.to_string(),
+            };
+            FileError::whole(path, format!("cannot read the workflow: {why}"))
+        })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            FileError::whole(path, format!("this is no text: byte {at} is not UTF-8"))
+        })?;
+        Self::parse(path, &text)
+    }
+
+    /// The same of a text that is, or is to be, at this path.
+    ///
+    /// # Errors
+    /// See [`read`](Self::read).
+    pub fn parse(path: impl AsRef<Path>, text: &str) -> Result<Self, FileError> {
+        let path = path.as_ref().to_owned();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        let folder = folder_of(&path);
+        let source = Arc::new(Source { path, text });
+        let read = forms::read(&source)?;
+        Ok(Self {
+            source,
+            name: read.name,
+            error_policy: read.error_policy,
+            handlers: read.handlers,
+            plan: read.plan,
+            setting: Arc::new(Setting { folder, agent: read.agent }),
+        })
+    }
+
+    /// Its path, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    /// The workflow's name; that of the file if it has none.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `standard`, `mapreduce` or `graph`.
+    pub fn mode(&self) -> &'static str {
+        match self.plan {
+            Plan::Standard(_) => "standard",
+            Plan::MapReduce(_) => "mapreduce",
+            Plan::Graph(_) => "graph",
+        }
+    }
+
+    /// What becomes of items that fail.
+    pub fn error_policy(&self) -> &ErrorPolicy {
+        &self.error_policy
+    }
+
+    /// The path of what its `map` reads items from; `None` in other modes.
+    pub fn input(&self) -> Option<PathBuf> {
+        match &self.plan {
+            Plan::MapReduce(map) => Some(map.input(self)),
+            Plan::Standard(_) | Plan::Graph(_) => None,
+        }
+    }
+
+    /// The items of its `map`, in the order of the document; none in other modes.
+    ///
+    /// # Errors
+    /// The input cannot be read, is no JSON, has nothing where `json_path` leads, an item has
+    /// not what a step needs of it, or two have the same id. What is wrong is shown in the
+    /// workflow file, or in the input if that is no JSON.
+    pub fn items(&self) -> Result<Vec<NewItem>, FileError> {
+        match &self.plan {
+            Plan::MapReduce(map) => map.items(self, &self.handlers.values().collect::<Vec<_>>()),
+            Plan::Standard(_) | Plan::Graph(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Where a file's commands run.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
+        Some(folder) => folder.to_owned(),
+        None => PathBuf::from("."),
+    }
+}

@@ -1,0 +1,80 @@
+//! The tasks of a graph: steps that need each other.
+
+use retry_runtime::file::TaskStyle;
+use retry_runtime::{Policy, RetryConfig};
+
+use super::super::{Plan, TaskPlan};
+use super::{Forms, STEP, first_place};
+use crate::steps::list::Steps;
+use crate::template::placeholder::Offers;
+use crate::yaml::node::{Key, Node, Value};
+use crate::yaml::span::Place;
+use retry_workflow::InvalidGraph;
+use retry_workflow::bridge::Dependencies;
+
+const TASK: &[&str] = &["depends_on", "max_retries", "retry_delay", "max_retry_delay"];
+const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];
+
+impl Forms<'_> {
+    pub(super) fn graph(&mut self, root: &Node) -> Option<Plan> {
+        let node = self.needed(root, "tasks", "mode: graph")?;
+        let Value::Map(entries) = &node.value else {
+            let message = format!("this is {}: write a map of names and their tasks", node.kind());
+            self.wrong(node.place, message);
+            return None;
+        };
+        let tasks: Vec<_> = entries.iter().filter_map(|(key, node)| self.task(key, node)).collect();
+        let needs: Vec<_> =
+            tasks.iter().map(|task| (task.name.clone(), task.depends_on.clone())).collect();
+        // What could not be read is told already, and not also as unknown.
+        if tasks.len() == entries.len()
+            && let Err(invalid) = Dependencies::new(&needs)
+        {
+            self.wrong(dependency_place(node, &invalid), invalid.to_string());
+        }
+        Some(Plan::Graph(tasks))
+    }
+
+    fn task(&mut self, key: &Key, node: &Node) -> Option<TaskPlan> {
+        let known = [STEP, TASK].concat();
+        self.entries(node, "a task, such as `{ shell: \"./fetch.sh\" }`", &known)?;
+        let depends_on = match node.get("depends_on") {
+            None => Vec::new(),
+            Some(one @ Node { value: Value::Text(_), .. }) => vec![self.text(one)?.to_owned()],
+            Some(several) => self.parsed(several.parse::<Vec<String>>())?,
+        };
+        let mut step = self.step_of(node, key.name.clone(), Offers::default())?;
+        let own = TASK_STYLE.iter().find(|key| node.get(key).is_some());
+        match (own, &step.retry) {
+            (Some(own), Some(_)) => {
+                let place = node.get("retry_config").map_or(node.place, |node| node.place);
+                let message = format!("the task has `{own}` and `retry_config`: keep one");
+                self.wrong(place, message);
+            }
+            (None, Some(_)) => {}
+            (_, None) => {
+                let style = node.parse_only::<TaskStyle>(TASK_STYLE);
+                step.retry = Some(RetryConfig::from(Policy::from(self.parsed(style)?)));
+            }
+        }
+        Some(TaskPlan { name: key.name.clone(), depends_on, steps: Steps(vec![step]) })
+    }
+}
+
+/// Which entry of `depends_on` is meant.
+fn dependency_place(tasks: &Node, invalid: &InvalidGraph) -> Place {
+    let (task, needs) = match invalid {
+        InvalidGraph::Unknown { task, needs, .. } => (Some(task), Some(needs)),
+        InvalidGraph::Cycle { path } => (path.first(), path.get(1)),
+        _ => (None, None),
+    };
+    let place = || {
+        let depends_on = tasks.get(task?)?.get("depends_on")?;
+        let Value::List(list) = &depends_on.value else { return Some(depends_on.place) };
+        let wanted = needs?;
+        let named =
+            list.iter().find(|node| matches!(&node.value, Value::Text(name) if name == wanted));
+        Some(named.unwrap_or(depends_on).place)
+    };
+    place().unwrap_or_else(|| first_place(tasks))
+}

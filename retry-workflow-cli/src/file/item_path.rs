@@ -1,0 +1,301 @@
+//! [`ItemPath`]: the JSONPath that picks items, and why it finds none.
+//!
+//! A list without items is no mistake: there is nothing to do today. A path that leads
+//! nowhere is one: a job of no items would end well, and nobody would notice.
+
+use std::ops::Range;
+
+use retry_rules::suggest::nearest;
+use serde_json::Value;
+use serde_json_path::{JsonPath, LocatedNode};
+
+use crate::file::shown_value::{contents, short};
+use crate::yaml::node::Node;
+use crate::yaml::span::{Mistake, Place};
+
+/// Where nothing else is said: each entry of a list.
+const EACH: &str = "$[*]";
+
+/// Which parts of the input are items.
+#[derive(Debug)]
+pub(crate) struct ItemPath {
+    path: JsonPath,
+    text: String,
+    segments: Vec<Segment>,
+    pub(super) is_written: bool,
+}
+
+/// One step of a path: `.items`, `[*]`, `..name`.
+#[derive(Debug)]
+struct Segment {
+    range: Range<usize>,
+    /// In the workflow file.
+    place: Place,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// What is named is expected to be there.
+    Names,
+    /// Part of a list.
+    Slice,
+    /// Whatever is there.
+    Any,
+}
+
+impl ItemPath {
+    /// Reads what a node says.
+    pub(super) fn read(node: &Node, text: &str, source: &str) -> Result<Self, Mistake> {
+        /// The parser goes down one call for each, and may try each twice.
+        const DEEPEST: usize = 8;
+        const LONGEST: usize = 2_000;
+
+        let deepest = text.chars().scan(0_usize, |depth, c| {
+            match c {
+                '(' | '[' => *depth = depth.saturating_add(1),
+                ')' | ']' => *depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            Some(*depth)
+        });
+        if text.len() > LONGEST || deepest.max() > Some(DEEPEST) {
+            let message = format!(
+                "this JSONPath is too long ({LONGEST} bytes) or has too many brackets inside each \
+                 other ({DEEPEST}): prepare the input with a command first"
+            );
+            return Err(Mistake { message, place: Some(node.place) });
+        }
+        let path = JsonPath::parse(text).map_err(|error| {
+            let at = text
+                .char_indices()
+                .nth(error.position().saturating_sub(1))
+                .map_or(text.len(), |(at, _)| at);
+            let what = error.message().split(", ").next().unwrap_or_default();
+            let message = format!(
+                "this is no JSONPath, from here on ({what}): write one such as `$.items[*]`"
+            );
+            Mistake { message, place: Some(node.place_within(source, at, "")) }
+        })?;
+        let place = |range: &Range<usize>| {
+            let part = text.get(range.clone()).unwrap_or_default();
+            let meant = part.trim_start_matches('.');
+            node.place_within(source, range.end.saturating_sub(meant.len()), meant)
+        };
+        let segments = segments(text, place);
+        Ok(Self { path, text: text.to_owned(), segments, is_written: true })
+    }
+
+    /// Each entry, of an input that is named here.
+    pub(super) fn each(input: Place) -> Option<Self> {
+        let path = JsonPath::parse(EACH).ok()?;
+        let segments = segments(EACH, |_| input);
+        Some(Self { path, text: EACH.to_owned(), segments, is_written: false })
+    }
+
+    /// In the order of the document.
+    pub(super) fn find<'a>(&self, document: &'a Value) -> Vec<LocatedNode<'a>> {
+        self.path.query_located(document).all()
+    }
+
+    /// Where a path that finds nothing leads nowhere; `None` if there is just nothing
+    /// to be found. `name` is that of the document.
+    pub(super) fn lost(&self, document: &Value, name: &str) -> Option<Mistake> {
+        let mut here = vec![document];
+        for segment in &self.segments {
+            let found = JsonPath::parse(self.text.get(..segment.range.end)?).ok()?;
+            let found = found.query(document).all();
+            if !found.is_empty() {
+                here = found;
+                continue;
+            }
+            let part = self.text.get(segment.range.clone())?;
+            let why = match self.text.get(..segment.range.start)?.trim_end() {
+                "$" => segment.why(part, name, &here)?,
+                before => segment.why(part, &format!("`{}`", short(before)), &here)?,
+            };
+            let what = if self.is_written { "`json_path` finds" } else { "there are" };
+            let message = format!("{what} no items, for {why}");
+            return Some(Mistake { message, place: Some(segment.place) });
+        }
+        None
+    }
+}
+
+impl Segment {
+    /// Why nothing is found `here`, in what `parent` has found.
+    fn why(&self, part: &str, parent: &str, here: &[&Value]) -> Option<String> {
+        let goes_down = part.starts_with("..");
+        let is_list = |value: &&Value| value.is_array();
+        let is_any = |value: &&Value| value.is_array() || value.is_object();
+        let first = here.first()?;
+        match self.kind {
+            Kind::Any if here.iter().any(is_any) => None,
+            Kind::Slice
+                if here.iter().any(|value| is_list(value) || goes_down && is_any(value)) =>
+            {
+                None
+            }
+            Kind::Any => Some(format!("{parent} {}, no list", contents(first))),
+            Kind::Slice => {
+                let part = short(part);
+                Some(format!("{parent} {}, and `{part}` is part of a list", contents(first)))
+            }
+            Kind::Names => {
+                let name = name_of(part);
+                let what = short(name.unwrap_or(part));
+                if goes_down {
+                    return Some(format!("nothing in {parent} is called `{what}`"));
+                }
+                let none = match here.len() {
+                    1 => format!("{parent} has no `{what}`"),
+                    many => format!("none of the {many} that {parent} finds has `{what}`"),
+                };
+                let that = if here.len() == 1 { "it" } else { "the first" };
+                let keys = first.as_object().into_iter().flat_map(|map| map.keys());
+                let meant = name.and_then(|name| like(name, keys.map(String::as_str)));
+                Some(match meant {
+                    Some(meant) => {
+                        let that = if here.len() == 1 { "It" } else { "The first" };
+                        let meant = short(meant);
+                        format!("{none}: did you mean `{meant}`? {that} {}", contents(first))
+                    }
+                    None if first.is_array() && name.is_some() => {
+                        format!("{none}: {that} {}, whose entries are `[*]`", contents(first))
+                    }
+                    None => format!("{none}: {that} {}", contents(first)),
+                })
+            }
+        }
+    }
+}
+
+/// The known name that is meant: the same in other letters, or one that is near.
+pub(super) fn like<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    let mut same = known.clone().filter(|known| known.eq_ignore_ascii_case(name));
+    same.next().or_else(|| nearest(name, known))
+}
+
+/// The parts of a path that has been parsed.
+fn segments(path: &str, place: impl Fn(&Range<usize>) -> Place) -> Vec<Segment> {
+    let mut segments = Vec::new();
+    let mut at = 1;
+    while let Some(rest) = path.get(at..) {
+        let start = at + (rest.len() - rest.trim_start().len());
+        let rest = rest.trim_start();
+        let dots = rest.len() - rest.trim_start_matches('.').len();
+        let after = rest.get(dots..).unwrap_or_default();
+        let len = match after.strip_prefix('[') {
+            Some(inside) => 1 + bracket(inside),
+            None => after
+                .find(|c: char| matches!(c, '.' | '[') || c.is_whitespace())
+                .unwrap_or(after.len()),
+        };
+        if len == 0 {
+            break;
+        }
+        let range = start..start + dots + len;
+        at = range.end;
+        let kind = kind(after.get(..len).unwrap_or_default());
+        segments.push(Segment { place: place(&range), range, kind });
+    }
+    segments
+}
+
+/// How long the inside of a bracket is, its end included.
+fn bracket(inside: &str) -> usize {
+    let mut end = inside.len();
+    outside_quotes(inside, |at, depth, c| {
+        if depth == 0 && c == ']' {
+            end = end.min(at + 1);
+        }
+    });
+    end
+}
+
+/// Every character that stands in no quotes, with the brackets that are open there.
+fn outside_quotes(text: &str, mut each: impl FnMut(usize, usize, char)) {
+    let mut quote = None;
+    let mut escaped = false;
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        if let Some(open) = quote {
+            if !escaped && c == open {
+                quote = None;
+            }
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            '\'' | '"' => quote = Some(c),
+            _ => each(at, depth, c),
+        }
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+}
+
+fn kind(part: &str) -> Kind {
+    if part.starts_with('*') {
+        return Kind::Any;
+    }
+    let Some(inside) = part.strip_prefix('[') else { return Kind::Names };
+    let mut kind = Kind::Names;
+    outside_quotes(inside, |_, depth, c| match c {
+        // In a filter anything may follow, and that is no selector of this list.
+        '*' | '?' if depth == 0 => kind = Kind::Any,
+        ':' if depth == 0 && kind == Kind::Names => kind = Kind::Slice,
+        _ => {}
+    });
+    kind
+}
+
+/// The one name of a segment.
+fn name_of(part: &str) -> Option<&str> {
+    let part = part.trim_start_matches('.');
+    let Some(inside) = part.strip_prefix('[') else { return Some(part) };
+    let inside = inside.strip_suffix(']')?.trim();
+    let quote = inside.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let name = inside.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!name.contains(['\\', quote])).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_falls_into_its_parts() {
+        use Kind::{Any, Names, Slice};
+
+        for (path, expected) in [
+            ("$", &[][..]),
+            ("$[*]", &[("[*]", Any)]),
+            ("$.a.b", &[(".a", Names), (".b", Names)]),
+            ("$ .a [0]", &[(".a", Names), ("[0]", Names)]),
+            ("$..a[*].*", &[("..a", Names), ("[*]", Any), (".*", Any)]),
+            ("$..[?@.a[0] == ']'][1:2]", &[("..[?@.a[0] == ']']", Any), ("[1:2]", Slice)]),
+            (r"$['a\']*:?']['ä', 1:]", &[(r"['a\']*:?']", Names), ("['ä', 1:]", Slice)]),
+        ] {
+            assert!(JsonPath::parse(path).is_ok(), "{path}");
+            let found = segments(path, |_| Place::default());
+            let found: Vec<_> =
+                found.iter().map(|segment| (&path[segment.range.clone()], segment.kind)).collect();
+            assert_eq!(found, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_part_is_read_in_either_form() {
+        assert_eq!(name_of("..a"), Some("a"));
+        assert_eq!(name_of("[ 'a b' ]"), Some("a b"));
+        assert_eq!(name_of("['a','b']"), None);
+        assert_eq!(name_of("[0]"), None);
+    }
+}

@@ -1,0 +1,36 @@
+//! Values of the input, as a message shows them.
+
+use serde_json::Value;
+
+use retry_workflow::bridge::OneLine;
+
+/// `has …`, or `is …`.
+pub(super) fn contents(value: &Value) -> String {
+    /// More are read by nobody.
+    const MOST: usize = 8;
+
+    match value {
+        Value::Object(map) if map.is_empty() => "is an empty map".to_owned(),
+        Value::Object(map) => {
+            let keys: Vec<_> =
+                map.keys().take(MOST).map(|key| format!("`{}`", short(key))).collect();
+            let more = if map.len() > MOST { ", …" } else { "" };
+            format!("has {}{more}", keys.join(", "))
+        }
+        Value::Array(list) if list.is_empty() => "is an empty list".to_owned(),
+        Value::Array(list) => format!("is a list of {}", list.len()),
+        Value::String(_) => "is a text".to_owned(),
+        Value::Number(_) => "is a number".to_owned(),
+        Value::Bool(value) => format!("is `{value}`"),
+        Value::Null => "is null".to_owned(),
+    }
+}
+
+/// A text of the input as part of a message.
+pub(super) fn short(text: &str) -> String {
+    const LONGEST: usize = 80;
+
+    let cut: String = text.chars().take(LONGEST).collect();
+    let more = if cut.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", OneLine(&cut))
+}

@@ -1,0 +1,315 @@
+//! Runs workflow files: a file's steps, items or tasks as a job, begun or gone on with.
+//!
+//! `standard` is a chain of tasks, one for each command; a failure stops it. `graph` is a graph
+//! of tasks. `mapreduce` is a job of items, and, once these have ended, a chain in a job of
+//! its own: `import-1/reduce-1`. Where items are taken back from the dead letters, another
+//! `reduce` follows them.
+
+mod commands;
+mod handlers;
+mod reducing;
+mod tasks;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use self::handlers::handlers;
+use self::reducing::{Reducing, summary};
+use self::tasks::{Task, chain};
+use crate::file::{MapPlan, Plan, WorkflowFile};
+use crate::steps::list::{ItemSteps, Steps};
+use crate::template::placeholder::Scope;
+use retry_workflow::bridge::Dependencies;
+use retry_workflow::bridge::Listener;
+use retry_workflow::bridge::OneLine;
+use retry_workflow::bridge::Options;
+use retry_workflow::bridge::launch::run as run_job;
+use retry_workflow::bridge::{DynWork, OnDead, graph};
+use retry_workflow::bridge::{Listed, Nothing};
+use retry_workflow::{
+    Counts, Job, JobReport, JobStatus, NewItem, Store, StoreError, WorkflowError,
+};
+
+/// What a job remembers of the file that it was made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// The file, wherever the command is run from.
+    pub(crate) file: PathBuf,
+    /// Its mode: a job is not gone on with in another one.
+    pub(crate) mode: String,
+    /// The job that this one reduces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reduces: Option<String>,
+}
+
+impl Origin {
+    /// That of a job, if it was made of a file.
+    pub(crate) fn of(job: &Job) -> Option<Self> {
+        serde_json::from_str(job.origin.as_deref()?).ok()
+    }
+
+    /// Of a job that is made of a file.
+    pub(crate) fn file(file: &WorkflowFile) -> Self {
+        let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
+        Self { file: path, mode: file.mode().to_owned(), reduces: None }
+    }
+
+    fn written(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+/// How a file is run by this process.
+#[derive(Clone)]
+pub(crate) struct How {
+    /// `None`: what the file says.
+    pub(crate) max_parallel: Option<usize>,
+    /// How long the items of this process stay its own when it is killed.
+    pub(crate) lease: Duration,
+    pub(crate) listeners: Vec<Listener>,
+}
+
+/// Whether somebody has asked for an end.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop(pub(crate) watch::Receiver<bool>);
+
+impl Stop {
+    /// Ends when that has happened.
+    async fn asked(&self) {
+        // Whoever could ask is gone: nobody will.
+        if self.0.clone().wait_for(|asked| *asked).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// What became of a job, and of its `reduce` if there was one.
+#[derive(Debug)]
+pub(crate) struct Reports {
+    pub(crate) job: JobReport,
+    pub(crate) reduce: Option<JobReport>,
+}
+
+/// Tasks that run at a time where nothing is said.
+const PARALLEL: usize = 10;
+
+/// A new job of a file.
+pub(crate) async fn create<S: Store>(store: &S, file: &WorkflowFile) -> Result<Job, StoreError> {
+    Job::create(store, file.name(), Origin::file(file).written()).await
+}
+
+/// From now on, a job is one of this file.
+pub(crate) async fn adopt<S: Store>(
+    store: &S,
+    job: &str,
+    file: &WorkflowFile,
+) -> Result<(), StoreError> {
+    let origin = Origin::file(file).written();
+    Job::update(store, job, |job| job.origin.clone_from(&origin)).await
+}
+
+/// Whether there is more to do for a job, its `reduce` included.
+pub(crate) async fn is_unfinished<S: Store>(store: &S, job: &Job) -> Result<bool, StoreError> {
+    // Items may have been taken back, or added by an import, since it finished.
+    if job.status != JobStatus::Finished || store.counts(&job.id).await?.unfinished() > 0 {
+        return Ok(true);
+    }
+    let reducing = Reducing::find(store, &job.id).await?;
+    Ok(reducing.is_some_and(|reducing| !reducing.done))
+}
+
+/// The latest `reduce` of a job, if one has begun.
+pub(crate) async fn reduce_of<S: Store>(store: &S, job: &str) -> Result<Option<Job>, StoreError> {
+    match Reducing::find(store, job).await? {
+        Some(reducing) => Job::find(store, &reducing.job(job)).await,
+        None => Ok(None),
+    }
+}
+
+/// How many tasks a job has in all, if that is known from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tasks {
+    pub(crate) number: u64,
+    /// A failure stops it, and that task begins anew.
+    pub(crate) is_chain: bool,
+}
+
+impl Tasks {
+    /// Of the job of a file; and of the `reduce` of that.
+    pub(crate) fn of(file: &WorkflowFile) -> (Option<Self>, Option<Self>) {
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let chain = |steps: &Steps| Self { number: number(steps.0.len()), is_chain: true };
+        match &file.plan {
+            Plan::Standard(steps) => (Some(chain(steps)), None),
+            Plan::Graph(tasks) => {
+                (Some(Self { number: number(tasks.len()), is_chain: false }), None)
+            }
+            Plan::MapReduce(map) => (None, map.reduce.as_ref().map(chain)),
+        }
+    }
+
+    /// Of a chain that has begun.
+    pub(crate) async fn begun<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+        let number = commands::number(store, job).await?;
+        Ok(number.map(|number| Self { number, is_chain: true }))
+    }
+
+    /// How many have ended, of how many.
+    pub(crate) fn so_far(self, counts: &Counts) -> (u64, u64) {
+        let anew = if self.is_chain { counts.dead } else { 0 };
+        (counts.ended().saturating_sub(anew), self.number.max(counts.total()))
+    }
+}
+
+/// Begins a job, or goes on with it, until it has ended or is to stop. `items` are those of a
+/// map whose input is not in the store yet.
+pub(crate) async fn run<S: Store>(
+    store: &S,
+    job: Job,
+    file: &WorkflowFile,
+    items: Vec<NewItem>,
+    how: &How,
+    stop: &Stop,
+) -> Result<Reports, WorkflowError> {
+    let setting = &file.setting;
+    match &file.plan {
+        Plan::Standard(steps) => {
+            let job = chain(store, job, steps, setting, Scope::default(), how, stop).await?;
+            Ok(Reports { job, reduce: None })
+        }
+        Plan::Graph(tasks) => {
+            let needs: Vec<_> =
+                tasks.iter().map(|task| (task.name.clone(), task.depends_on.clone())).collect();
+            let dependencies = Dependencies::new(&needs)?;
+            let works = tasks.iter().map(|task| {
+                let work = Task {
+                    store: store.clone(),
+                    steps: task.steps.clone(),
+                    setting: Arc::clone(setting),
+                    scope: Scope::default(),
+                    before: None,
+                };
+                (task.name.clone(), Arc::new(work) as Arc<dyn DynWork>)
+            });
+            let options = options(file, how, PARALLEL);
+            let works = works.collect();
+            let (source, work) =
+                graph::parts(store, &job.id, dependencies, works, OnDead::Keep).await?;
+            let store = store.clone();
+            let job = run_job(store, job, source, work, options, stop.asked()).await?;
+            Ok(Reports { job, reduce: None })
+        }
+        Plan::MapReduce(map) => map_reduce(store, job, file, map, items, how, stop).await,
+    }
+}
+
+async fn map_reduce<S: Store>(
+    store: &S,
+    job: Job,
+    file: &WorkflowFile,
+    map: &MapPlan,
+    items: Vec<NewItem>,
+    how: &How,
+    stop: &Stop,
+) -> Result<Reports, WorkflowError> {
+    let id = job.id.clone();
+    if map.reduce.is_some() {
+        // Remembered before the items end: who is killed in between is not done.
+        Reducing::due(store, &id).await?;
+    }
+    let options = options(file, how, map.max_parallel);
+    let setting = Arc::clone(&file.setting);
+    let work = ItemSteps { steps: map.steps.clone(), setting };
+    let store_of_items = store.clone();
+    let report = if job.input_complete {
+        run_job(store_of_items, job, Nothing { is_whole: true }, work, options, stop.asked())
+            .await?
+    } else {
+        run_job(store_of_items, job, Listed::new(items), work, options, stop.asked()).await?
+    };
+    let mut reduced = None;
+    if let Some(steps) = &map.reduce
+        && report.job.status == JobStatus::Finished
+        && let Some(reducing) = Reducing::find(store, &id).await?
+        && !reducing.done
+    {
+        let reduce = reducing.job(&id);
+        let path = Origin::of(&report.job).map_or_else(PathBuf::new, |origin| origin.file);
+        let origin = Origin { file: path, mode: "standard".to_owned(), reduces: Some(id.clone()) };
+        let name = format!("{}, reduce", file.name());
+        let reduce = Job::find_or_create(store, &reduce, &name, origin.written()).await?;
+        let scope =
+            Scope { map: Some(Arc::new(summary(store, &report).await?)), ..Scope::default() };
+        let ended = chain(store, reduce, steps, &file.setting, scope, how, stop).await?;
+        if ended.job.status == JobStatus::Finished {
+            reducing.ended(store, &id).await?;
+        }
+        reduced = Some(ended);
+    }
+    Ok(Reports { job: report, reduce: reduced })
+}
+
+fn options(file: &WorkflowFile, how: &How, max_parallel: usize) -> Options {
+    Options {
+        max_parallel: how.max_parallel.unwrap_or(max_parallel),
+        lease: how.lease,
+        policy: file.error_policy().clone(),
+        handlers: handlers(file),
+        listeners: how.listeners.clone(),
+    }
+}
+
+/// Why a job cannot be gone on with by itself.
+pub(crate) fn without_file(job: &str) -> String {
+    format!(
+        "the job `{}` was not made of a workflow file here, but by a program or an import: that \
+         program goes on with it, or name the file by --file FILE",
+        OneLine(job)
+    )
+}
+
+/// Whether a file can go on with a job that was made of it.
+pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
+    if origin.mode == file.mode() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} says `mode: {}` now, and the job was begun in mode {}: change it back, or begin a new job",
+        Path::new(&origin.file).display(),
+        file.mode(),
+        origin.mode,
+    ))
+}
+
+/// Why a file cannot go on with a job that was made of it: commands that have succeeded are
+/// others by now.
+pub(crate) async fn changed<S: Store>(
+    store: &S,
+    job: &Job,
+    file: &WorkflowFile,
+) -> Result<Option<String>, StoreError> {
+    let found = match &file.plan {
+        Plan::Standard(steps) => commands::changed(store, &job.id, steps).await?,
+        Plan::MapReduce(MapPlan { reduce: Some(steps), .. }) => {
+            match Reducing::find(store, &job.id).await? {
+                Some(reducing) if !reducing.done => {
+                    let what = commands::changed(store, &reducing.job(&job.id), steps).await?;
+                    what.map(|what| format!("of reduce, {what}"))
+                }
+                _ => None,
+            }
+        }
+        Plan::MapReduce(_) | Plan::Graph(_) => None,
+    };
+    Ok(found.map(|what| {
+        format!(
+            "{}: {what}; resume works on what is left of that job: change it back, or begin a new \
+             job by `run FILE`",
+            file.path().display()
+        )
+    }))
+}

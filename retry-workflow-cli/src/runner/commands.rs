@@ -1,0 +1,163 @@
+//! What the commands of a chain were when they were run: a file may have changed before its job
+//! is gone on with.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::steps::command_env::Run;
+use crate::steps::list::Steps;
+use crate::template::placeholder::{Scope, Summary};
+use retry_workflow::bridge::OneLine;
+use retry_workflow::bridge::fnv;
+use retry_workflow::{ItemState, Store, StoreError};
+
+/// A command of a chain, as a store remembers it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Command {
+    /// Its task in the store.
+    name: String,
+    /// The beginning of what it runs, for people.
+    text: String,
+    /// All of what it runs, by [`fnv`].
+    hash: u64,
+}
+
+/// Of a text, in characters: enough to know a command by.
+const SHOWN: usize = 80;
+
+/// The names of a chain's tasks. No two are the same, and each depends on the steps before it
+/// alone: what is added at the end of a file changes none of those that are in the store.
+pub(super) fn names(steps: &Steps) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut names = Vec::new();
+    for (at, step) in steps.0.iter().enumerate() {
+        let mut name = step.label.clone();
+        while !taken.insert(name.clone()) {
+            name = format!("{} {name}", at + 1);
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// How many commands a job has, if it is a chain that has begun.
+pub(super) async fn number<S: Store>(store: &S, job: &str) -> Result<Option<u64>, StoreError> {
+    let known = read(store, job).await?;
+    Ok(known.map(|commands| u64::try_from(commands.len()).unwrap_or(u64::MAX)))
+}
+
+/// Why these steps cannot go on with a chain that has begun: they are not those that have
+/// succeeded. One that has not may be another one by now, for that is how it is mended.
+pub(super) async fn changed<S: Store>(
+    store: &S,
+    job: &str,
+    steps: &Steps,
+) -> Result<Option<String>, StoreError> {
+    let before = read(store, job).await?.unwrap_or_default();
+    let now = commands(steps);
+    for (at, was) in before.iter().enumerate() {
+        let Some(item) = store.item(job, &was.name).await? else { continue };
+        let is = now.get(at);
+        let is_same = is.is_some_and(|is| {
+            is.name == was.name && (is.hash == was.hash || item.state != ItemState::Succeeded)
+        });
+        if !is_same {
+            return Ok(Some(difference(at + 1, was, is)));
+        }
+    }
+    Ok(None)
+}
+
+fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
+    let is_called = |is: &&Command| is.hash == was.hash;
+    match is.filter(is_called) {
+        Some(is) => format!(
+            "step {number} was called `{}` when the job began, and is called `{}` now",
+            OneLine(&was.name),
+            OneLine(&is.name)
+        ),
+        None => {
+            let now = is.map_or_else(
+                || "there is no such step now".to_owned(),
+                |is| format!("is `{}` now", OneLine(&is.text)),
+            );
+            let was = OneLine(&was.text);
+            format!("step {number} was `{was}` when the job began, and {now}")
+        }
+    }
+}
+
+/// From now on, the job is one of these steps.
+pub(super) async fn remember<S: Store>(
+    store: &S,
+    job: &str,
+    steps: &Steps,
+) -> Result<(), StoreError> {
+    let text = serde_json::to_string(&commands(steps)).unwrap_or_default();
+    loop {
+        let revision = match store.get(&key(job)).await? {
+            Some((_, known)) if known == text => return Ok(()),
+            Some((revision, _)) => revision,
+            None => 0,
+        };
+        if store.cas(&key(job), revision, &text).await? {
+            return Ok(());
+        }
+    }
+}
+
+fn key(job: &str) -> String {
+    format!("steps/{job}")
+}
+
+async fn read<S: Store>(store: &S, job: &str) -> Result<Option<Vec<Command>>, StoreError> {
+    let found = store.get(&key(job)).await?;
+    Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
+}
+
+fn commands(steps: &Steps) -> Vec<Command> {
+    let named = names(steps).into_iter().zip(&steps.0);
+    let commands = named.map(|(name, step)| {
+        let text = text(&step.run);
+        // What is written in placeholders is not to be seen in all texts.
+        let values: Vec<_> = step.run.placeholders().map(|value| value.written.as_str()).collect();
+        let kind = if matches!(step.run, Run::Shell(_)) { "shell" } else { "claude" };
+        let hash = fnv(&[&[kind, &text], values.as_slice()].concat().join("\0"));
+        Command { name, text: shown(&text), hash }
+    });
+    commands.collect()
+}
+
+/// What a step runs, as far as it stands in the file.
+fn text(run: &Run) -> String {
+    match run {
+        Run::Shell(script) => {
+            let values = script.values.iter().enumerate();
+            values.fold(script.text.clone(), |text, (number, value)| {
+                let variable = format!("${{RETRY_WORKFLOW_VALUE_{}}}", number + 1);
+                text.replace(&variable, &value.written)
+            })
+        }
+        Run::Agent(prompt) => {
+            let map = Summary {
+                results: "${map.results}".to_owned(),
+                total: 0,
+                successful: 0,
+                failed: 0,
+            };
+            let last = Some("${last.output}".to_owned());
+            let scope = Scope { map: Some(Arc::new(map)), last, ..Scope::default() };
+            prompt.render(&scope).unwrap_or_default()
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,352 @@
+//! [`Steps`]: a list of commands as one attempt after another runs it, from where
+//! the last one stopped. Items, whole workflows, tasks and handlers are all such lists.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use retry_runtime::durable::{Decider, Description, Listed};
+use retry_runtime::{Reason, Retrier, RetryConfig};
+use serde::{Deserialize, Serialize};
+
+use crate::steps::command_env::{Handed, Run, Setting, about};
+use crate::steps::process::StepError;
+use crate::template::placeholder::{Placeholder, Scope};
+use crate::template::shell::Script;
+use retry_workflow::bridge::{End, Ended, Given, Note, Work};
+use retry_workflow::bridge::{NextStep, RetryState};
+use retry_workflow::{AttemptOutcome, Failure, ItemContext, Timestamp};
+
+/// Steps in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steps(pub(crate) Vec<Step>);
+
+/// A command, and what comes after its failure.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// What a history calls it: its name, or its number.
+    pub(crate) label: String,
+    pub(crate) run: Run,
+    /// `None`: one attempt.
+    pub(crate) retry: Option<RetryConfig>,
+    /// Of one run of the command; with that of the policy, the smaller one.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) then: Then,
+}
+
+/// What comes after a step has failed for good.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Then {
+    #[default]
+    Stop,
+    Continue,
+    Fallback(Script),
+    /// These steps, and then the end.
+    Handle(Steps),
+}
+
+/// Where a list has stopped, to go on from there.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Progress {
+    step: usize,
+    /// What the step before has said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
+    /// The call that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<RetryState>,
+    /// The step has failed for good, and its handler runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    handling: Option<Box<Handling>>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Handling {
+    failure: Failure,
+    reason: String,
+    progress: Progress,
+}
+
+/// How a list has ended, for now.
+enum ListEnd {
+    Done(Option<String>),
+    Again(Duration, Progress),
+    Failed(Failure, Reason),
+}
+
+/// One attempt, and what it is to write down.
+struct Attempt<'a> {
+    setting: &'a Setting,
+    cx: &'a ItemContext,
+    notes: Vec<Note>,
+}
+
+impl Steps {
+    /// What the steps refer to, those of handlers included.
+    pub(crate) fn placeholders(&self) -> Vec<&Placeholder> {
+        let mut all = Vec::new();
+        for step in &self.0 {
+            all.extend(step.run.placeholders());
+            match &step.then {
+                Then::Fallback(script) => all.extend(&script.values),
+                Then::Handle(steps) => all.extend(steps.placeholders()),
+                Then::Stop | Then::Continue => {}
+            }
+        }
+        all
+    }
+
+    /// Makes one attempt: the steps in their order, from where `progress` says that the last
+    /// attempt has stopped. An [`End::Again`] is to come back with its progress.
+    pub(crate) async fn attempt(
+        &self,
+        setting: &Setting,
+        scope: Scope,
+        progress: Option<&str>,
+        cx: &ItemContext,
+    ) -> Ended {
+        let began = Timestamp::now();
+        let progress = match progress.map(serde_json::from_str).transpose() {
+            Ok(progress) => progress.unwrap_or_default(),
+            Err(error) => {
+                let why = format!("what the last attempt has left cannot be read: {error}");
+                return failed_at_once(began, Failure::new("payload", why));
+            }
+        };
+        let mut attempt = Attempt { setting, cx, notes: Vec::new() };
+        let end = match attempt.list(self, scope, progress).await {
+            ListEnd::Done(output) => {
+                attempt.notes.push(Note {
+                    step: None,
+                    started: began,
+                    duration: Timestamp::now().since(began),
+                    outcome: AttemptOutcome::Succeeded,
+                    failure: None,
+                });
+                End::Succeeded(output)
+            }
+            ListEnd::Again(wait, progress) => match serde_json::to_string(&progress) {
+                Ok(progress) => End::Again { wait, progress },
+                Err(error) => End::Failed {
+                    failure: Failure::new("other", format!("cannot be kept: {error}")),
+                    reason: Reason::NotRetryable,
+                },
+            },
+            ListEnd::Failed(failure, reason) => End::Failed { failure, reason },
+        };
+        Ended { notes: attempt.notes, end }
+    }
+}
+
+/// An attempt that could not begin.
+fn failed_at_once(began: Timestamp, failure: Failure) -> Ended {
+    let note = Note {
+        step: None,
+        started: began,
+        duration: Duration::ZERO,
+        outcome: AttemptOutcome::Failed,
+        failure: Some(failure.clone()),
+    };
+    Ended { notes: vec![note], end: End::Failed { failure, reason: Reason::NotRetryable } }
+}
+
+impl Attempt<'_> {
+    async fn list(&mut self, steps: &Steps, mut scope: Scope, mut progress: Progress) -> ListEnd {
+        if progress.last.is_some() {
+            scope.last = progress.last.take();
+        }
+        while let Some(step) = steps.0.get(progress.step) {
+            let ended = match progress.handling.take() {
+                Some(handling) => {
+                    Err((handling.failure, reason_of(&handling.reason), Some(handling.progress)))
+                }
+                None => match self.step(step, &scope, progress.kept.take()).await {
+                    StepEnd::Done(output) => Ok(output),
+                    StepEnd::Again(wait, kept) => {
+                        let kept = Some(kept);
+                        return ListEnd::Again(
+                            wait,
+                            Progress { last: scope.last, kept, ..progress },
+                        );
+                    }
+                    StepEnd::Failed(failure, reason) => Err((failure, reason, None)),
+                },
+            };
+            match ended {
+                Ok(output) => scope.last = Some(output),
+                Err((failure, reason, handling)) => {
+                    let error = Some(failure.to_string());
+                    let inner = Scope { error, ..scope.clone() };
+                    match &step.then {
+                        Then::Stop => return ListEnd::Failed(failure, reason),
+                        Then::Continue => scope.last = Some(String::new()),
+                        Then::Fallback(script) => match self.fallback(step, script, &inner).await {
+                            Ok(output) => scope.last = Some(output),
+                            Err(mut second) => {
+                                second.chain.push(failure.message);
+                                return ListEnd::Failed(second, reason);
+                            }
+                        },
+                        Then::Handle(handler) => {
+                            let from = handling.unwrap_or_default();
+                            let run = Box::pin(self.list(handler, inner, from));
+                            if let ListEnd::Again(wait, inner) = run.await {
+                                let reason = reason.as_str().to_owned();
+                                let handling = Handling { failure, reason, progress: inner };
+                                let handling = Some(Box::new(handling));
+                                let last = scope.last;
+                                return ListEnd::Again(
+                                    wait,
+                                    Progress { last, handling, ..progress },
+                                );
+                            }
+                            return ListEnd::Failed(failure, reason);
+                        }
+                    }
+                }
+            }
+            progress.step += 1;
+        }
+        ListEnd::Done(scope.last)
+    }
+
+    async fn step(&mut self, step: &Step, scope: &Scope, kept: Option<RetryState>) -> StepEnd {
+        let retrier = step.retrier();
+        if let Some(kept) = &kept
+            && step
+                .retry
+                .as_ref()
+                .is_some_and(|retry| kept.is_expired(&retry.policy, &self.cx.worker))
+        {
+            let failure = kept.failure.clone();
+            self.note(&step.label, Timestamp::now(), Some(failure.clone()));
+            return StepEnd::Failed(failure, Reason::Budget);
+        }
+        let began = Timestamp::now();
+        let so_far = kept.as_ref().map_or(0, RetryState::attempts);
+        let error = match self.run(&step.run, scope, step.limit(), so_far).await {
+            Ok(output) => {
+                if let Some(kept) = kept {
+                    kept.succeeded(&retrier);
+                }
+                return StepEnd::Done(output);
+            }
+            Err(error) => error,
+        };
+        let failure = failure_of(&error);
+        self.note(&step.label, began, Some(failure.clone()));
+        match decide(kept, &retrier, &self.cx.worker, &error, &failure) {
+            NextStep::Wait(wait, kept) => StepEnd::Again(wait, kept),
+            NextStep::GiveUp(reason) => StepEnd::Failed(failure, reason),
+        }
+    }
+
+    /// Runs a command that has been retried so often.
+    async fn run(
+        &self,
+        command: &Run,
+        scope: &Scope,
+        limit: Option<Duration>,
+        retries: u32,
+    ) -> Result<String, StepError> {
+        let Handed { mut invocation, files } = command.handed(self.setting, scope)?;
+        invocation.timeout = limit;
+        invocation.variables.extend(about(self.cx, retries));
+        let ended = invocation.run().await;
+        // They live as long as the command runs.
+        drop(files);
+        ended
+    }
+
+    async fn fallback(
+        &mut self,
+        step: &Step,
+        script: &Script,
+        scope: &Scope,
+    ) -> Result<String, Failure> {
+        let began = Timestamp::now();
+        let command = Run::Shell(script.clone());
+        let error = match self.run(&command, scope, step.timeout, 0).await {
+            Ok(output) => return Ok(output),
+            Err(error) => error,
+        };
+        let failure = failure_of(&error);
+        self.note(&format!("{}, fallback", step.label), began, Some(failure.clone()));
+        Err(failure)
+    }
+
+    fn note(&mut self, label: &str, started: Timestamp, failure: Option<Failure>) {
+        self.notes.push(Note {
+            step: Some(label.to_owned()),
+            started,
+            duration: Timestamp::now().since(started),
+            outcome: AttemptOutcome::Failed,
+            failure,
+        });
+    }
+}
+
+enum StepEnd {
+    Done(String),
+    Again(Duration, RetryState),
+    Failed(Failure, Reason),
+}
+
+impl Step {
+    fn retrier(&self) -> Retrier<Listed> {
+        match &self.retry {
+            Some(retry) => Retrier::from_config(retry),
+            None => Retrier::from_config(&retry_runtime::Policy::new().attempts(1).into()),
+        }
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        let policy = self.retry.as_ref().and_then(|retry| retry.policy.get_timeout());
+        self.timeout.into_iter().chain(policy).min()
+    }
+}
+
+fn failure_of(error: &StepError) -> Failure {
+    Failure::of(Description::of(error))
+}
+
+fn decide<M, Kind>(
+    kept: Option<RetryState>,
+    retrier: &Retrier<M>,
+    worker: &Arc<str>,
+    error: &StepError,
+    failure: &Failure,
+) -> NextStep
+where
+    M: Decider<StepError, Kind>,
+{
+    RetryState::decide(kept, retrier, worker, Ok(error), failure)
+}
+
+fn reason_of(word: &str) -> Reason {
+    Reason::ALL.into_iter().find(|reason| reason.as_str() == word).unwrap_or(Reason::Attempts)
+}
+
+/// The steps of `map`, done with each item.
+#[derive(Debug)]
+pub(crate) struct ItemSteps {
+    pub(crate) steps: Steps,
+    pub(crate) setting: Arc<Setting>,
+}
+
+impl Work for ItemSteps {
+    async fn attempt(self: Arc<Self>, given: Given<'_>) -> Ended {
+        let item = match serde_json::from_str(given.payload) {
+            Ok(item) => Some(Arc::new(item)),
+            Err(error) => {
+                let why = format!("the item is no JSON: {error}");
+                return failed_at_once(Timestamp::now(), Failure::new("payload", why));
+            }
+        };
+        let scope = Scope { item, ..Scope::default() };
+        let progress = given.progress.as_deref();
+        self.steps.attempt(&self.setting, scope, progress, &given.cx).await
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests;

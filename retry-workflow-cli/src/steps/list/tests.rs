@@ -1,0 +1,311 @@
+//! Lists of steps as items, workflows and handlers run them.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::*;
+use crate::file::{Plan, WorkflowFile};
+
+/// The steps of `commands`, or of the map, of a file in this folder.
+fn steps(folder: &Path, text: &str) -> (Steps, Arc<Setting>) {
+    let file = match WorkflowFile::parse(folder.join("job.yml"), text) {
+        Ok(file) => file,
+        Err(error) => panic!("{error}"),
+    };
+    let steps = match file.plan {
+        Plan::Standard(steps) => steps,
+        Plan::MapReduce(map) => map.steps,
+        Plan::Graph(mut tasks) => tasks.remove(0).steps,
+    };
+    (steps, file.setting)
+}
+
+struct Runner {
+    folder: tempfile::TempDir,
+    worker: Arc<str>,
+}
+
+impl Runner {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), worker: "me".into() }
+    }
+
+    async fn attempt(&self, text: &str, scope: Scope, progress: Option<&str>) -> Ended {
+        let (steps, setting) = steps(self.folder.path(), text);
+        let cx = ItemContext {
+            job: "import-1".into(),
+            id: "C-1".into(),
+            correlation: None,
+            run: 0,
+            attempt: 2,
+            worker: Arc::clone(&self.worker),
+            retries: 0,
+        };
+        steps.attempt(&setting, scope, progress, &cx).await
+    }
+
+    async fn run(&self, text: &str) -> Ended {
+        self.attempt(text, Scope::default(), None).await
+    }
+
+    /// As often as it asks for it, without the waits.
+    async fn run_through(&self, text: &str) -> (Ended, Vec<Duration>) {
+        let mut waits = Vec::new();
+        let mut kept = None;
+        loop {
+            let ended = self.attempt(text, Scope::default(), kept.as_deref()).await;
+            match ended.end {
+                End::Again { wait, progress } => {
+                    waits.push(wait);
+                    kept = Some(progress);
+                }
+                _ => return (ended, waits),
+            }
+        }
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+}
+
+fn output(ended: &Ended) -> &str {
+    match &ended.end {
+        End::Succeeded(output) => output.as_deref().unwrap_or_default(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failure(ended: &Ended) -> (String, Reason) {
+    match &ended.end {
+        End::Failed { failure, reason } => (failure.to_string(), *reason),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn labels(ended: &Ended) -> Vec<&str> {
+    ended.notes.iter().map(|note| note.step.as_deref().unwrap_or("done")).collect()
+}
+
+#[tokio::test]
+async fn a_step_has_the_output_of_the_one_before_it() {
+    let text = "commands:\n- shell: printf 'a b\\n\\n'\n- shell: printf '<%s>' ${last.output}\n";
+    let ended = Runner::new().run(text).await;
+    assert_eq!(output(&ended), "<a b>");
+    assert_eq!(labels(&ended), ["done"]);
+}
+
+#[tokio::test]
+async fn an_attempt_goes_on_where_the_last_one_stopped() {
+    let runner = Runner::new();
+    let text = r#"
+commands:
+  - shell: "echo once >> first; printf kept"
+  - name: flaky
+    shell: "printf x >> tries; test $(wc -c < tries) -ge 3; printf '%s' ${last.output}"
+    retry_config: { attempts: 5, initial_delay: "1s", backoff: fixed }
+  - shell: "printf '<%s>' ${last.output}"
+"#
+    .replace("; printf '%s' ${last.output}", " && printf '%s' ${last.output}");
+    let (ended, waits) = runner.run_through(&text).await;
+    assert_eq!(output(&ended), "<kept>");
+    assert_eq!(waits, [Duration::from_secs(1); 2]);
+    assert_eq!(runner.read("first"), "once\n");
+}
+
+#[tokio::test]
+async fn a_failure_says_which_step_it_was_and_why() {
+    let text =
+        "commands:\n- shell: 'true'\n- name: load\n  shell: echo no such table >&2; exit 3\n";
+    let ended = Runner::new().run(text).await;
+    assert_eq!(failure(&ended), ("exit status 3: no such table".to_owned(), Reason::Attempts));
+    assert_eq!(labels(&ended), ["load"]);
+}
+
+#[tokio::test]
+async fn matchers_read_what_the_command_says() {
+    let runner = Runner::new();
+    let text = |says: &str| {
+        format!(
+            "commands:\n- shell: echo {says} >&2; exit 1\n  retry_config: {{ attempts: 2, retry_on: \
+             [network, {{ pattern: 'is locked' }}] }}\n"
+        )
+    };
+    let (ended, waits) = runner.run_through(&text("connection refused")).await;
+    assert_eq!((failure(&ended).1, waits.len()), (Reason::Attempts, 1));
+    let (ended, waits) = runner.run_through(&text("the database is locked")).await;
+    assert_eq!((failure(&ended).1, waits.len()), (Reason::Attempts, 1));
+    let (ended, waits) = runner.run_through(&text("no such table")).await;
+    assert_eq!((failure(&ended).1, waits.len()), (Reason::NotRetryable, 0));
+}
+
+#[tokio::test]
+async fn the_smaller_timeout_wins_and_is_a_timeout() {
+    let text = "commands:\n- shell: sleep 60\n  timeout: 100ms\n  retry_config: { attempts: 2, timeout: 1m, retry_on: [timeout] }\n";
+    let (ended, waits) = Runner::new().run_through(text).await;
+    assert_eq!(failure(&ended).0, "timed out after 100ms");
+    assert_eq!(waits.len(), 1);
+    let class = ended.notes[0].failure.as_ref().map(|failure| failure.class.as_str());
+    assert_eq!(class, Some("timeout"));
+}
+
+#[tokio::test]
+async fn continue_goes_on_and_the_failure_is_written_down() {
+    let text = "commands:\n- shell: exit 1\n  on_failure: continue\n- shell: printf '<%s>' ${last.output}\n";
+    let ended = Runner::new().run(text).await;
+    assert_eq!(output(&ended), "<>");
+    assert_eq!(labels(&ended), ["step 1", "done"]);
+}
+
+#[tokio::test]
+async fn a_fallback_runs_instead_and_knows_the_error() {
+    let runner = Runner::new();
+    let text = |command: &str| {
+        format!(
+            "commands:\n- shell: echo broken >&2; exit 2\n  retry_config:\n    attempts: 1\n    on_failure: {{ fallback: {{ command: \"{command}\" }} }}\n- shell: printf '%s.' ${{last.output}}\n"
+        )
+    };
+    assert_eq!(output(&runner.run(&text("printf %s ${error}")).await), "exit status 2: broken.");
+    let ended = runner.run(&text("exit 7")).await;
+    assert_eq!(failure(&ended).0, "exit status 7: exit status 2: broken");
+    assert_eq!(labels(&ended), ["step 1", "step 1, fallback"]);
+}
+
+#[tokio::test]
+async fn a_handler_runs_with_its_own_retries_and_then_the_list_ends() {
+    let runner = Runner::new();
+    let text = r#"
+commands:
+  - shell: "echo x >> main; echo broken >&2; exit 2"
+    on_failure:
+      - name: tell
+        shell: "printf '%s' ${error} > told; printf x >> tries; test $(wc -c < tries) -ge 2"
+        retry_config: { attempts: 3 }
+      - shell: "printf done > last"
+  - shell: "touch never"
+"#;
+    let (ended, waits) = runner.run_through(text).await;
+    assert_eq!(failure(&ended), ("exit status 2: broken".to_owned(), Reason::Attempts));
+    assert_eq!(waits.len(), 1);
+    assert_eq!(
+        (runner.read("told"), runner.read("last")),
+        ("exit status 2: broken".into(), "done".into())
+    );
+    assert_eq!(runner.read("main"), "x\n");
+    assert!(!runner.folder.path().join("never").exists());
+}
+
+#[tokio::test]
+async fn a_budget_that_ended_with_another_worker_ends_the_item() {
+    let runner = Runner::new();
+    let text = "commands:\n- shell: echo x >> ran; exit 1\n  retry_config: { attempts: 9, initial_delay: 1ms, retry_budget: 20ms, backoff: fixed }\n";
+    let End::Again { progress, .. } = runner.run(text).await.end else { panic!() };
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let other = Runner { worker: "other".into(), ..runner };
+    let ended = other.attempt(text, Scope::default(), Some(&progress)).await;
+    assert_eq!(failure(&ended), ("exit status 1".to_owned(), Reason::Budget));
+    assert_eq!(other.read("ran"), "x\n");
+}
+
+#[tokio::test]
+async fn progress_that_cannot_be_read_is_a_failure() {
+    for progress in ["", "{", "[]", "{\"step\":-1}", &"[".repeat(100_000)] {
+        let text = "commands:\n- shell: 'true'\n";
+        let ended = Runner::new().attempt(text, Scope::default(), Some(progress)).await;
+        assert!(failure(&ended).0.contains("cannot be read"), "{progress:.20}");
+    }
+    // Of a file that has become shorter.
+    let text = "commands:\n- shell: 'true'\n";
+    let ended = Runner::new().attempt(text, Scope::default(), Some("{\"step\":9}")).await;
+    assert_eq!(output(&ended), "");
+}
+
+#[tokio::test]
+async fn an_agent_gets_the_prompt_as_one_argument_and_no_shell_reads_it() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let runner = Runner::new();
+    let agent = runner.folder.path().join("agent");
+    std::fs::write(&agent, "#!/bin/sh\nfor x; do printf '<%s>' \"$x\"; done\n").unwrap();
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = format!(
+        "agent: {{ program: {agent:?}, args: [-p] }}\nmap:\n  input: x.json\n  agent_template:\n  - claude: \"Look at ${{item.name}}; $HOME `id` $${{x}}\"\n"
+    );
+    let item = Some(Arc::new(json!({ "name": "$(touch pwned)\n\"'" })));
+    let ended = runner.attempt(&text, Scope { item, ..Scope::default() }, None).await;
+    assert_eq!(output(&ended), "<-p><Look at $(touch pwned)\n\"'; $HOME `id` ${x}>");
+}
+
+#[tokio::test]
+async fn a_missing_agent_is_named() {
+    let text = "agent: { program: no-such-agent }\ncommands:\n- claude: hello\n";
+    let said = failure(&Runner::new().run(text).await).0;
+    assert!(said.starts_with("cannot start `no-such-agent`"), "{said}");
+}
+
+#[tokio::test]
+async fn what_is_too_large_for_an_argument_is_in_a_file() {
+    let text =
+        |step: &str| format!("map:\n  input: x.json\n  agent_template:\n  - shell: '{step}'\n");
+    let runner = Runner::new();
+    let item = Some(Arc::new(json!("x".repeat(10_000_000))));
+    let scope = Scope { item, ..Scope::default() };
+    let said = failure(&runner.attempt(&text("echo ${item}"), scope.clone(), None).await).0;
+    assert!(
+        said.contains("10000000 bytes") && said.contains("$RETRY_WORKFLOW_ITEM_FILE"),
+        "{said}"
+    );
+    let step = text("wc -c < \"$RETRY_WORKFLOW_ITEM_FILE\"; echo \"$RETRY_WORKFLOW_ITEM_FILE\"");
+    let ended = runner.attempt(&step, scope, None).await;
+    let (size, path) = output(&ended).split_once('\n').unwrap();
+    assert_eq!(size.trim(), "10000002");
+    assert!(!Path::new(path).exists(), "{path} is left");
+}
+
+#[tokio::test]
+async fn a_nul_in_a_value_fails_the_step() {
+    let text = "map:\n  input: x.json\n  agent_template:\n  - shell: echo ${item}\n";
+    let item = Some(Arc::new(json!("a\0b")));
+    let ended = Runner::new().attempt(text, Scope { item, ..Scope::default() }, None).await;
+    assert!(failure(&ended).0.contains("NUL"));
+}
+
+#[tokio::test]
+async fn a_large_output_is_kept_in_part() {
+    let text = "commands:\n- shell: head -c 10000000 /dev/zero | tr '\\0' '\\1'\n- shell: exit 1\n  retry_config: { attempts: 2 }\n";
+    let End::Again { progress, .. } = Runner::new().run(text).await.end else { panic!() };
+    assert!(progress.len() < 7 * 1024 * 1024);
+}
+
+#[tokio::test]
+async fn a_command_knows_which_item_it_works_on() {
+    let text = r#"
+        commands:
+          - shell: |
+              echo "$RETRY_WORKFLOW_JOB $RETRY_WORKFLOW_ITEM $RETRY_WORKFLOW_CORRELATION_ID"
+              echo "$RETRY_WORKFLOW_RUN $RETRY_WORKFLOW_ATTEMPT $RETRY_WORKFLOW_RETRY_COUNT"
+              [ "$RETRY_WORKFLOW_RETRY_COUNT" = 2 ]
+            retry_config: { attempts: 3, initial_delay: "1ms" }
+    "#;
+    let (ended, waits) = Runner::new().run_through(text).await;
+    assert_eq!(waits.len(), 2);
+    let End::Succeeded(Some(output)) = ended.end else { panic!("{ended:?}") };
+    assert_eq!(output, "import-1 C-1 import-1/C-1\n0 2 2");
+}
+
+#[tokio::test]
+async fn a_prompt_that_looks_like_an_option_is_refused() {
+    let text = |args: &str| {
+        format!(
+            "agent: {{ program: echo, args: {args} }}\nmap:\n  input: x.json\n  agent_template:\n  - claude: \"${{item}}\"\n"
+        )
+    };
+    let scope = || Scope { item: Some(Arc::new(json!("--version"))), ..Scope::default() };
+    let ended = Runner::new().attempt(&text("[-p]"), scope(), None).await;
+    let told = format!("{:?}", ended.end);
+    assert!(told.contains("begin the prompt with a word"), "{told}");
+    let ended = Runner::new().attempt(&text("[-p, --]"), scope(), None).await;
+    let told = format!("{:?}", ended.end);
+    assert!(!told.contains("begin the prompt"), "{told}");
+}

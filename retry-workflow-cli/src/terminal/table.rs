@@ -1,0 +1,109 @@
+//! A table for people: columns line up, and the widest are cut where a line would
+//! be longer than the terminal is wide.
+
+use crate::terminal::text::{cut, one_line, width};
+
+/// Between two columns.
+const GAP: usize = 2;
+/// A column that is cut keeps so much.
+const LEAST: usize = 16;
+
+/// Rows of text. Cells are made safe for the terminal when they are added.
+#[derive(Debug)]
+pub(crate) struct Table {
+    headings: Vec<&'static str>,
+    numbers: Vec<bool>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A heading that begins with `>` is of a column of numbers, which end below each other.
+    pub(crate) fn new(headings: &[&'static str]) -> Self {
+        Self {
+            numbers: headings.iter().map(|heading| heading.starts_with('>')).collect(),
+            headings: headings.iter().map(|heading| heading.trim_start_matches('>')).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
+    }
+
+    /// The lines, none wider than `terminal` if there is one and that can be. The widest
+    /// texts give way: ids and messages.
+    pub(crate) fn lines(&self, terminal: Option<usize>) -> Vec<String> {
+        let mut widths: Vec<_> = self.headings.iter().map(|heading| width(heading)).collect();
+        for row in &self.rows {
+            for (column, cell) in row.iter().enumerate() {
+                if let Some(widest) = widths.get_mut(column) {
+                    *widest = (*widest).max(width(cell));
+                }
+            }
+        }
+        if let Some(terminal) = terminal {
+            let gaps = GAP * widths.len().saturating_sub(1);
+            let total = widths.iter().sum::<usize>() + gaps;
+            for _ in terminal..total {
+                let widest = widths
+                    .iter_mut()
+                    .zip(&self.numbers)
+                    .filter(|(width, is_number)| **width > LEAST && !**is_number)
+                    .map(|(width, _)| width)
+                    .max();
+                match widest {
+                    Some(widest) => *widest -= 1,
+                    None => break,
+                }
+            }
+        }
+        let headings: Vec<_> = self.headings.iter().map(|&heading| heading.to_owned()).collect();
+        std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &widths)).collect()
+    }
+
+    fn line(&self, row: &[String], widths: &[usize]) -> String {
+        let mut line = String::new();
+        for (column, (cell, &most)) in row.iter().zip(widths).enumerate() {
+            let cell = cut(cell, most);
+            let blank = " ".repeat(most.saturating_sub(width(&cell)));
+            if column > 0 {
+                line.push_str(&" ".repeat(GAP));
+            }
+            if self.numbers.get(column) == Some(&true) {
+                line.push_str(&blank);
+                line.push_str(&cell);
+            } else {
+                line.push_str(&cell);
+                line.push_str(&blank);
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_whatever_is_in_them() {
+        let mut table = Table::new(&["item", ">attempts", "message"]);
+        table.row(["日本".to_owned(), "3".to_owned(), "a\nb".to_owned()]);
+        table.row(["order-1".to_owned(), "12".to_owned(), String::new()]);
+        assert_eq!(
+            table.lines(None),
+            ["item     attempts  message", "日本            3  a\\nb", "order-1        12"]
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let mut table = Table::new(&["item", ">n", "message"]);
+        table.row(["i".repeat(100), "1".to_owned(), "m".repeat(500)]);
+        table.row(["日".repeat(100), "2".to_owned(), String::new()]);
+        let lines = table.lines(Some(60));
+        assert!(lines.iter().all(|line| width(line) <= 60), "{lines:#?}");
+        assert!(lines[1].ends_with('…'));
+    }
+}

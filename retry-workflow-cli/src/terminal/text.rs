@@ -1,0 +1,145 @@
+//! Text as a terminal shows it: safe, cut to a width, counted.
+
+use std::fmt::Write as _;
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use retry_workflow::Timestamp;
+use retry_workflow::bridge::{Lines, OneLine, is_invisible};
+
+/// On one line: line ends and tabs too are shown escaped.
+pub(crate) fn one_line(text: &str) -> String {
+    OneLine(text).to_string()
+}
+
+/// Line ends stay; every other control character is shown escaped.
+pub(crate) fn lines(text: &str) -> String {
+    Lines(text).to_string()
+}
+
+/// The same JSON, in which nothing steers a terminal: serde leaves some such characters as they
+/// are. They stand only inside strings, where JSON has a way to write them.
+pub(crate) fn json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || is_invisible(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// A point in time as people read it, to the second: `2026-11-21 06:52:51Z`. What is read there
+/// may be written behind `--since`.
+pub(crate) fn moment(time: Timestamp) -> String {
+    let exact = time.to_string();
+    let seconds = exact.split(['.', 'Z']).next().unwrap_or(&exact);
+    format!("{}Z", seconds.replacen('T', " ", 1))
+}
+
+/// As it is to be written on a command line.
+pub(crate) fn argument(text: &str) -> String {
+    let shown = one_line(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
+    if !shown.is_empty() && shown.chars().all(plain) {
+        shown
+    } else {
+        format!("'{}'", shown.replace('\'', r"'\''"))
+    }
+}
+
+/// How many columns a terminal needs for it.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// As it is, or cut, with `…` for what is left out, to so many columns.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut shown = String::new();
+    let mut used: usize = 1;
+    for c in text.chars() {
+        used = used.saturating_add(c.width().unwrap_or(0));
+        if used > most {
+            break;
+        }
+        shown.push(c);
+    }
+    if most > 0 {
+        shown.push('…');
+    }
+    shown
+}
+
+/// A number of things, in words: `1 item`, `2 items`, `1,204 items`.
+pub(crate) fn count(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", thousands(number))
+}
+
+/// A number with a comma between each three digits.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_stays_what_it_is() {
+        let hostile = "a\u{9b}31m\u{202e}\u{e0041}\u{7f}\n";
+        let safe = json(&serde_json::to_string(hostile).unwrap());
+        assert_eq!(safe, r#""a\u009b31m\u202e\udb40\udc41\u007f\n""#);
+        assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), hostile);
+    }
+
+    #[test]
+    fn a_moment_is_short_and_can_be_read_again() {
+        let exact: Timestamp = "2026-11-21T06:52:51.250000Z".parse().unwrap();
+        assert_eq!(moment(exact), "2026-11-21 06:52:51Z");
+        let read: Timestamp = moment(exact).parse().unwrap();
+        assert_eq!(exact.since(read), std::time::Duration::from_millis(250));
+        assert!(moment(Timestamp::NEVER).starts_with("9999-12-31 "));
+    }
+
+    #[test]
+    fn what_is_to_be_typed_is_quoted_where_it_has_to_be() {
+        assert_eq!(argument("import-1/reduce-1"), "import-1/reduce-1");
+        assert_eq!(argument("my job; rm -rf ~"), "'my job; rm -rf ~'");
+        assert_eq!(argument("Ada's"), r"'Ada'\''s'");
+        assert_eq!(argument(""), "''");
+    }
+
+    #[test]
+    fn wide_characters_count_as_two_columns() {
+        assert_eq!(width("日本"), 4);
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "ab…");
+        assert_eq!(cut("abcd", 0), "");
+    }
+
+    #[test]
+    fn large_numbers_are_readable() {
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(thousands(123), "123");
+        assert_eq!(count(1, "item"), "1 item");
+        assert_eq!(count(0, "item"), "0 items");
+    }
+}

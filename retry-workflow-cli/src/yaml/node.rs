@@ -1,0 +1,294 @@
+//! A YAML file as a tree in which every value knows its place.
+
+mod reader;
+
+use std::fmt;
+use std::sync::Arc;
+
+use retry_rules::suggest::nearest;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::options::DuplicateKeyPolicy;
+use serde_saphyr::{MergeKeyPolicy, Spanned};
+
+use self::reader::{Complaint, Only};
+use crate::yaml::span::{FileError, Mistake, Place, Source};
+
+/// A value, and where it stands.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) place: Place,
+}
+
+#[derive(Debug)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+}
+
+impl Node {
+    /// Reads the tree of a file.
+    pub(crate) fn read(source: &Arc<Source>) -> Result<Self, FileError> {
+        let options = serde_saphyr::options! {
+            // Commands named `yes` and `on` are texts; only true and false are not.
+            strict_booleans: true,
+            duplicate_keys: DuplicateKeyPolicy::Error,
+            merge_keys: MergeKeyPolicy::Merge,
+            with_snippet: false,
+        };
+        match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
+            Ok(raw) => Ok(Self::of(raw, &source.text)),
+            Err(error) => {
+                let place = error.location().map(|location| place_of(location, &source.text));
+                let message = yaml_message(&error);
+                Err(FileError::new(Arc::clone(source), vec![Mistake { message, place }]))
+            }
+        }
+    }
+
+    fn of(raw: Spanned<Raw>, text: &str) -> Self {
+        let place = place_of(raw.referenced, text);
+        let value = match raw.value {
+            Raw::Scalar(value) => value,
+            Raw::List(list) => {
+                Value::List(list.into_iter().map(|node| Self::of(node, text)).collect())
+            }
+            Raw::Map(map) => Value::Map(
+                map.into_iter()
+                    .map(|(key, value)| (Key::of(&key, text), Self::of(value, text)))
+                    .collect(),
+            ),
+        };
+        Self { value, place }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Map(map) => map.iter().find(|(key, _)| key.name == name).map(|(_, node)| node),
+            _ => None,
+        }
+    }
+
+    /// What it is, in words.
+    pub(crate) fn kind(&self) -> String {
+        match &self.value {
+            Value::Null => "empty".to_owned(),
+            Value::Bool(value) => format!("`{value}`"),
+            Value::Signed(number) => format!("the number {number}"),
+            Value::Unsigned(number) => format!("the number {number}"),
+            Value::Float(number) => format!("the number {number}"),
+            Value::Text(text) if text.len() <= 40 => format!("the text \"{}\"", text.trim_end()),
+            Value::Text(_) => "a text".to_owned(),
+            Value::List(_) => "a list".to_owned(),
+            Value::Map(_) => "a map".to_owned(),
+        }
+    }
+
+    /// Reads a type from it.
+    pub(crate) fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Mistake> {
+        T::deserialize(self).map_err(|Complaint { message, place }| {
+            let place = place.or_else(|| self.key_meant(&message)).unwrap_or(self.place);
+            Mistake { message, place: Some(place) }
+        })
+    }
+
+    /// Reads a type from some of the keys of a map, as if there were no others.
+    pub(crate) fn parse_only<'a, T: Deserialize<'a>>(
+        &'a self,
+        keys: &'a [&'a str],
+    ) -> Result<T, Mistake> {
+        T::deserialize(Only { node: self, keys }).map_err(|Complaint { message, place }| {
+            let place = place.or_else(|| self.key_meant(&message)).unwrap_or(self.place);
+            Mistake { message, place: Some(place) }
+        })
+    }
+
+    /// A rule that is broken by a whole map names the key that it is about.
+    fn key_meant(&self, message: &str) -> Option<Place> {
+        let Value::Map(map) = &self.value else { return None };
+        map.iter()
+            .filter_map(|(key, _)| Some((mentioned(message, &key.name)?, key.place)))
+            .min_by_key(|(at, _)| *at)
+            .map(|(_, place)| place)
+    }
+
+    /// Where `part`, which stands at `at` in this text, is in the file. Where that cannot be
+    /// known (it is written with escapes) it is the text's start.
+    pub(crate) fn place_within(&self, source: &str, at: usize, part: &str) -> Place {
+        let Value::Text(text) = &self.value else { return self.place };
+        let written = source.get(self.place.start..self.place.end).unwrap_or_default();
+        let Some(before) = text.get(..at) else { return self.place };
+        let quote = usize::from(written.starts_with(['"', '\'']));
+        if written.get(quote..).is_some_and(|written| written.starts_with(text.as_str())) {
+            return Place::new(self.place.start + quote + at, part.len().max(1));
+        }
+        // The same part as often as here: then it is the one with the same number.
+        if !part.is_empty() && text.matches(part).count() == written.matches(part).count() {
+            let number = before.matches(part).count();
+            if let Some((offset, _)) = written.match_indices(part).nth(number) {
+                return Place::new(self.place.start + offset, part.len());
+            }
+        }
+        self.place
+    }
+}
+
+/// Where `message` says `key` as a word.
+fn mentioned(message: &str, key: &str) -> Option<usize> {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    message
+        .match_indices(key)
+        .map(|(at, _)| at)
+        .find(|&at| !message[..at].ends_with(part) && !message[at + key.len()..].starts_with(part))
+}
+
+impl Key {
+    fn of(raw: &Spanned<Raw>, text: &str) -> Self {
+        let place = place_of(raw.referenced, text);
+        let name = match &raw.value {
+            Raw::Scalar(Value::Text(name)) => name.clone(),
+            // `1: …` is a name as it is written.
+            _ => text.get(place.start..place.end).unwrap_or_default().to_owned(),
+        };
+        Self { name, place }
+    }
+}
+
+fn place_of(location: serde_saphyr::Location, text: &str) -> Place {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let span = location.span();
+    match (span.byte_offset(), span.byte_len()) {
+        (Some(offset), Some(len)) => Place::new(size(offset), size(len)),
+        // Only line and column are known of some errors.
+        _ => {
+            let line = size(location.line()).saturating_sub(1);
+            let column = size(location.column()).saturating_sub(1);
+            let start = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
+            let rest = text.get(start..).unwrap_or_default();
+            let within = rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at);
+            Place::new(start + within, 0)
+        }
+    }
+}
+
+/// What is wrong with the YAML itself.
+fn yaml_message(error: &serde_saphyr::Error) -> String {
+    use serde_saphyr::Error;
+
+    match error.without_snippet() {
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("the key `{key}` stands here twice: keep one")
+        }
+        Error::DuplicateMappingKey { key: None, .. } => {
+            "a key stands here twice: keep one".to_owned()
+        }
+        Error::MultipleDocuments { .. } => {
+            "a second document begins here: a workflow file is one, so remove the `---` and what \
+             follows"
+                .to_owned()
+        }
+        other => {
+            let text = other.to_string();
+            // The place is shown by us.
+            let text = text.split(" at line ").next().unwrap_or_default();
+            format!("this is no YAML: {text}")
+        }
+    }
+}
+
+/// The tree as it is read, with the reader's own places.
+enum Raw {
+    Scalar(Value),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<Raw>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RawVisitor;
+
+        impl<'de> Visitor<'de> for RawVisitor {
+            type Value = Raw;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_unit<E>(self) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Null))
+            }
+
+            fn visit_none<E>(self) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Null))
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Bool(value)))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Signed(number)))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Unsigned(number)))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Float(number)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Raw, E> {
+                Ok(Raw::Scalar(Value::Text(text.to_owned())))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Raw, A::Error> {
+                let mut list = Vec::new();
+                while let Some(node) = seq.next_element()? {
+                    list.push(node);
+                }
+                Ok(Raw::List(list))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+                let mut map = Vec::new();
+                while let Some(entry) = access.next_entry()? {
+                    map.push(entry);
+                }
+                Ok(Raw::Map(map))
+            }
+        }
+
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+/// What is known here, for a word that is not.
+pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(meant) => format!(": did you mean `{meant}`?"),
+        None if known.is_empty() => ": nothing is known here".to_owned(),
+        None => format!(": known here are {}", listed(known)),
+    }
+}
+
+/// `a`, `b` and `c`.
+pub(crate) fn listed(words: &[&str]) -> String {
+    let quoted: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}

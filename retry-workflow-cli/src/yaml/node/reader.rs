@@ -1,0 +1,310 @@
+//! Reads serde types from a [`Node`], and says which place a complaint is about.
+
+use std::fmt::{self, Display};
+
+use retry_rules::suggest::nearest;
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
+
+use super::{Key, Node, Value, known_here};
+use crate::yaml::span::Place;
+
+/// What a type says of a tree that it cannot be read from.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    pub(super) message: String,
+    pub(super) place: Option<Place>,
+}
+
+impl Complaint {
+    /// The innermost place is the best.
+    fn at(mut self, place: Place) -> Self {
+        self.place.get_or_insert(place);
+        self
+    }
+}
+
+impl Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Complaint {}
+
+/// `"exponental": expected fixed, exponential, …`, with what was meant.
+fn with_meant(message: String) -> String {
+    let meant = message.strip_prefix('"').and_then(|rest| {
+        let (word, known) = rest.split_once("\": expected ")?;
+        let known = known.split(|c: char| !c.is_alphanumeric() && c != '_');
+        Some((word, nearest(word, known.filter(|known| known.len() > 2))?, rest.len() - word.len()))
+    });
+    match meant {
+        Some((word, meant, rest)) => {
+            let rest = &message[message.len() - rest + 2..];
+            format!("\"{word}\": did you mean `{meant}`?{rest}")
+        }
+        None => message,
+    }
+}
+
+impl de::Error for Complaint {
+    fn custom<T: Display>(message: T) -> Self {
+        Self { message: with_meant(message.to_string()), place: None }
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(format!("unknown key `{field}`{}", known_here(field, expected)))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(format!("unknown word `{variant}`{}", known_here(variant, expected)))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::custom(format!("`{field}` is missing here"))
+    }
+
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let found = match unexpected {
+            Unexpected::Unit | Unexpected::Option => "empty".to_owned(),
+            Unexpected::Str(text) => format!("the text \"{text}\""),
+            Unexpected::Bool(value) => format!("`{value}`"),
+            Unexpected::Unsigned(number) => format!("the number {number}"),
+            Unexpected::Signed(number) => format!("the number {number}"),
+            Unexpected::Float(number) => format!("the number {number}"),
+            Unexpected::Seq => "a list".to_owned(),
+            Unexpected::Map => "a map".to_owned(),
+            other => other.to_string(),
+        };
+        let expected = match expected.to_string() {
+            number if matches!(number.as_str(), "u8" | "u16" | "u32" | "u64" | "usize") => {
+                "a whole number".to_owned()
+            }
+            number if matches!(number.as_str(), "f32" | "f64") => "a number".to_owned(),
+            // Names of our types say nothing to whoever wrote the file.
+            name if name.starts_with("struct ") => "a map of settings".to_owned(),
+            text if text == "a sequence" => "a list".to_owned(),
+            text if text == "a string" => "a text".to_owned(),
+            text if text == "a boolean" => "true or false".to_owned(),
+            other => other,
+        };
+        Self::custom(format!("this is {found}: write {expected}"))
+    }
+
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(unexpected, expected)
+    }
+}
+
+impl<'de> Deserializer<'de> for &'de Node {
+    type Error = Complaint;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+        match &self.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Signed(number) => visitor.visit_i64(*number),
+            Value::Unsigned(number) => visitor.visit_u64(*number),
+            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Text(text) => visitor.visit_str(text),
+            Value::List(list) => visitor.visit_seq(Elements(list.iter())),
+            Value::Map(map) => {
+                let rest = map.iter().collect::<Vec<_>>().into_iter();
+                return visitor.visit_map(Entries { rest, value: None }).map_err(|error| {
+                    let key = self.key_meant(&error.message);
+                    error.at(key.unwrap_or(self.place))
+                });
+            }
+        }
+        .map_err(|error: Complaint| error.at(self.place))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+        match self.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Complaint> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Complaint> {
+        let variant = match &self.value {
+            Value::Text(word) => Variant { name: word, place: self.place, inside: None },
+            Value::Map(map) => match map.as_slice() {
+                [(key, value)] => {
+                    Variant { name: &key.name, place: key.place, inside: Some(value) }
+                }
+                [_, (second, _), ..] => {
+                    let error: Complaint = de::Error::custom("this is one of several: keep one");
+                    return Err(error.at(second.place));
+                }
+                [] => {
+                    let error: Complaint = de::Error::custom("this map is empty: name one");
+                    return Err(error.at(self.place));
+                }
+            },
+            _ => {
+                let error: Complaint =
+                    de::Error::custom(format!("this is {}: write one word", self.kind()));
+                return Err(error.at(self.place));
+            }
+        };
+        visitor.visit_enum(variant).map_err(|error| error.at(self.place))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
+        bytes byte_buf unit unit_struct seq tuple tuple_struct map struct
+        identifier ignored_any
+    }
+}
+
+/// A map of which only these keys are seen.
+pub(super) struct Only<'de> {
+    pub(super) node: &'de Node,
+    pub(super) keys: &'de [&'de str],
+}
+
+impl<'de> Deserializer<'de> for Only<'de> {
+    type Error = Complaint;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+        let Value::Map(map) = &self.node.value else { return self.node.deserialize_any(visitor) };
+        let seen = map.iter().filter(|(key, _)| self.keys.contains(&key.name.as_str()));
+        let rest = seen.collect::<Vec<_>>().into_iter();
+        visitor.visit_map(Entries { rest, value: None })
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
+        bytes byte_buf option unit unit_struct newtype_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+struct Elements<'de>(std::slice::Iter<'de, Node>);
+
+impl<'de> SeqAccess<'de> for Elements<'de> {
+    type Error = Complaint;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Complaint> {
+        self.0.next().map(|node| seed.deserialize(node)).transpose()
+    }
+}
+
+struct Entries<'de> {
+    rest: std::vec::IntoIter<&'de (Key, Node)>,
+    value: Option<&'de Node>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = Complaint;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Complaint> {
+        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+        self.value = Some(value);
+        seed.deserialize(Word(&key.name)).map(Some).map_err(|error| error.at(key.place))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Complaint> {
+        match self.value.take() {
+            Some(value) => seed.deserialize(value).map_err(|error| error.at(value.place)),
+            None => Err(de::Error::custom("a value without a key")),
+        }
+    }
+}
+
+struct Variant<'de> {
+    name: &'de str,
+    place: Place,
+    inside: Option<&'de Node>,
+}
+
+impl<'de> EnumAccess<'de> for Variant<'de> {
+    type Error = Complaint;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Complaint> {
+        let value = seed.deserialize(Word(self.name)).map_err(|error| error.at(self.place))?;
+        Ok((value, self))
+    }
+}
+
+impl<'de> Variant<'de> {
+    fn needed(&self) -> Result<&'de Node, Complaint> {
+        self.inside.ok_or_else(|| {
+            let message = format!("`{0}` needs its setting: write `{0}: …`", self.name);
+            Complaint { message, place: Some(self.place) }
+        })
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'de> {
+    type Error = Complaint;
+
+    fn unit_variant(self) -> Result<(), Complaint> {
+        match self.inside {
+            None | Some(Node { value: Value::Null, .. }) => Ok(()),
+            Some(inside) => Err(Complaint {
+                message: format!("`{}` has no settings: remove this", self.name),
+                place: Some(inside.place),
+            }),
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Complaint> {
+        let node = self.needed()?;
+        seed.deserialize(node).map_err(|error| error.at(node.place))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Complaint> {
+        self.needed()?.deserialize_any(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Complaint> {
+        self.needed()?.deserialize_any(visitor)
+    }
+}
+
+/// A key, or the name of a variant.
+struct Word<'de>(&'de str);
+
+impl<'de> Deserializer<'de> for Word<'de> {
+    type Error = Complaint;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
+        bytes byte_buf option unit unit_struct newtype_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
+    }
+}

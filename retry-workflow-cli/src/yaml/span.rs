@@ -1,0 +1,215 @@
+//! Where in a file a mistake is, and the picture of it: the line, a caret, and
+//! what to write instead.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use retry_workflow::bridge::{Lines, OneLine};
+
+/// A file's text, and what it is called.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+/// Part of a text, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Place {
+    pub(crate) fn new(start: usize, len: usize) -> Self {
+        Self { start, end: start.saturating_add(len) }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    pub(crate) message: String,
+    pub(crate) place: Option<Place>,
+}
+
+/// What is wrong with a workflow file, or with the input that it names.
+///
+/// Its text is ready to be shown: each mistake with the place, the line itself and
+/// what to write instead.
+///
+/// ```text
+/// error: unknown placeholder `${itm.id}`: did you mean `${item.id}`?
+///   --> job.yml:14:22
+///    |
+/// 14 |     - shell: "./process.sh ${itm.id}"
+///    |                            ^^^^^^^^^
+/// ```
+#[derive(Clone, Debug)]
+pub struct FileError {
+    source: Arc<Source>,
+    mistakes: Vec<Mistake>,
+}
+
+impl FileError {
+    pub(crate) fn new(source: Arc<Source>, mut mistakes: Vec<Mistake>) -> Self {
+        // In the order in which they are read; those of the whole file first.
+        mistakes.sort_by_key(|mistake| mistake.place.map_or(0, |place| place.start));
+        mistakes.dedup();
+        Self { source, mistakes }
+    }
+
+    /// About the file as a whole.
+    pub(crate) fn whole(path: &Path, message: impl Into<String>) -> Self {
+        let source = Source { path: path.to_owned(), text: String::new() };
+        Self::new(Arc::new(source), vec![Mistake { message: message.into(), place: None }])
+    }
+
+    /// The file that is meant.
+    pub fn path(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// How many mistakes there are; at least 1.
+    pub fn count(&self) -> usize {
+        self.mistakes.len()
+    }
+
+    /// Each mistake without its picture: line and column (from 1) where they are known, and
+    /// the message.
+    pub fn mistakes(&self) -> impl Iterator<Item = (Option<(usize, usize)>, &str)> {
+        self.mistakes.iter().map(|mistake| {
+            let at = mistake.place.map(|place| {
+                let line = Line::of(&self.source.text, place);
+                (line.number, line.column)
+            });
+            (at, mistake.message.as_str())
+        })
+    }
+}
+
+impl std::error::Error for FileError {}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.mistakes.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n\n")?;
+            }
+            // A message quotes the file, where an escape may stand for any character.
+            write!(f, "error: {}", Lines(&mistake.message))?;
+            let path = self.source.path.display().to_string();
+            let path = OneLine(&path);
+            match mistake.place {
+                Some(place) => Line::of(&self.source.text, place).draw(f, &path)?,
+                None => write!(f, "\n --> {path}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The line that a place begins in.
+struct Line<'a> {
+    number: usize,
+    /// In characters, from 1.
+    column: usize,
+    before: &'a str,
+    meant: &'a str,
+    after: &'a str,
+}
+
+/// A line is cut here: a file may be one line of a megabyte.
+const WIDEST: usize = 120;
+
+impl<'a> Line<'a> {
+    fn of(text: &'a str, place: Place) -> Self {
+        let boundary = |at: usize| {
+            let at = at.min(text.len());
+            (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+        };
+        let start = boundary(place.start);
+        let (begin, number) = match text[..start].rfind('\n') {
+            Some(at) => (at + 1, text[..start].matches('\n').count() + 1),
+            None => (0, 1),
+        };
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let end = boundary(place.end).clamp(start, line_end);
+        Self {
+            number,
+            column: text[begin..start].chars().count() + 1,
+            before: &text[begin..start],
+            meant: text[start..end].trim_end(),
+            after: text[end..line_end].trim_end(),
+        }
+    }
+
+    fn draw(&self, f: &mut fmt::Formatter<'_>, path: &dyn fmt::Display) -> fmt::Result {
+        let Self { number, column, .. } = *self;
+        let width = number.to_string().len();
+        let long = self.before.chars().count() > WIDEST;
+        let before: String = if long {
+            let skipped = self.before.chars().count() - WIDEST / 2;
+            std::iter::once('…').chain(self.before.chars().skip(skipped)).collect()
+        } else {
+            self.before.to_owned()
+        };
+        let meant: String = self.meant.chars().take(WIDEST).collect();
+        let after: String = self.after.chars().take(WIDEST).collect();
+        let carets = "^".repeat(meant.chars().count().max(1));
+        // Tabs stay tabs, so that the caret stands below what it means.
+        let pad: String = before.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
+        let line = shown(&format!("{before}{meant}{after}"));
+        write!(
+            f,
+            "\n{:width$}--> {path}:{number}:{column}\n{:width$} |\n{number} | {line}\n{:width$} | {pad}{carets}",
+            "", "", ""
+        )
+    }
+}
+
+/// Without what would move a terminal's cursor.
+fn shown(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(text: &str, meant: &str) -> String {
+        let place = Place::new(text.find(meant).unwrap(), meant.len());
+        let source = Source { path: "job.yml".into(), text: text.to_owned() };
+        let mistake = Mistake { message: "wrong".to_owned(), place: Some(place) };
+        FileError::new(Arc::new(source), vec![mistake]).to_string()
+    }
+
+    #[test]
+    fn columns_are_characters_and_tabs_stay_tabs() {
+        assert_eq!(
+            drawn("a: 1\n\tä: wrong # c\r\n", "wrong"),
+            "error: wrong\n --> job.yml:2:5\n  |\n2 | \tä: wrong # c\n  | \t   ^^^^^"
+        );
+    }
+
+    #[test]
+    fn a_very_long_line_is_cut_around_the_mistake() {
+        let text = format!("{}wrong{}", "x".repeat(100_000), "y".repeat(100_000));
+        let drawn = drawn(&text, "wrong");
+        assert!(drawn.len() < 1_000, "{drawn}");
+        assert!(drawn.contains("job.yml:1:100001") && drawn.contains("wrong"), "{drawn}");
+    }
+
+    #[test]
+    fn what_moves_a_cursor_is_not_shown() {
+        assert!(!drawn("a: \u{1b}[2J wrong", "wrong").contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_place_outside_the_text_is_no_panic() {
+        let source = Source { path: "job.yml".into(), text: "ä".to_owned() };
+        let mistake = Mistake { message: String::new(), place: Some(Place::new(1, usize::MAX)) };
+        assert!(FileError::new(Arc::new(source), vec![mistake]).to_string().contains(":1:1"));
+    }
+}

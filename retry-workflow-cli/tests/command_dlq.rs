@@ -1,0 +1,337 @@
+//! `dlq …`, `jobs` and `status` on a store with dead letters, by the real command.
+
+mod command;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use retry_workflow::{
+    AttemptOutcome, AttemptRecord, Failure, Filter, ItemState, NewItem, Settled, Settlement,
+    Signature, SqliteStore, Store, Timestamp,
+};
+use serde_json::Value;
+
+use self::command::run;
+
+const STORE: &str = "retry-workflow.db";
+
+/// A store with these dead letters: id, class, message.
+fn store(folder: &Path, letters: &[(&str, &str, &str)]) -> SqliteStore {
+    let store = SqliteStore::open(folder.join(STORE)).unwrap();
+    wait_for(fill(&store, "orders", letters));
+    store
+}
+
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+async fn fill(store: &impl Store, job: &str, letters: &[(&str, &str, &str)]) {
+    let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
+    let items = letters
+        .iter()
+        .map(|(id, ..)| NewItem {
+            id: (*id).to_owned(),
+            payload: r#"{"n":17,"to":"Ada"}"#.to_owned(),
+            correlation: None,
+        })
+        .collect();
+    store.enqueue(job, items, start).await.unwrap();
+    let minute = Duration::from_secs(60);
+    let leases = store.claim(job, "host-1", start, letters.len(), minute).await.unwrap();
+    let settlements = leases
+        .into_iter()
+        .map(|lease| {
+            let (_, class, message) = letters.iter().find(|(id, ..)| *id == lease.id).unwrap();
+            let failure = Failure::new(*class, *message);
+            Settlement {
+                lease: lease.key,
+                end: Settled::Dead(failure.clone()),
+                history: vec![AttemptRecord {
+                    run: 0,
+                    attempt: 1,
+                    started: start,
+                    duration: Duration::from_millis(1_234),
+                    wait: Duration::ZERO,
+                    worker: "host-1".into(),
+                    step: Some("send".to_owned()),
+                    outcome: AttemptOutcome::Failed,
+                    failure: Some(failure),
+                }],
+            }
+        })
+        .collect();
+    store.settle(settlements, start + Duration::from_secs(2)).await.unwrap();
+}
+
+const LETTERS: [(&str, &str, &str); 3] = [
+    ("a", "timeout", "no answer after 30s"),
+    ("b", "timeout", "no answer after 31s"),
+    ("c", "other", "order 4711 has no customer"),
+];
+
+/// What it writes, if it succeeds; with ages, which depend on the clock, as `?`.
+#[track_caller]
+fn told(folder: &Path, arguments: &[&str]) -> String {
+    let output = run(folder, arguments);
+    let told = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {told}{errors}");
+    told
+}
+
+#[track_caller]
+fn refused(folder: &Path, arguments: &[&str], says: &str) {
+    let output = run(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+    assert!(errors.contains(says), "{arguments:?}: {errors}");
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The words of a text: ages are as long as they are.
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+#[test]
+fn dead_letters_are_listed_page_by_page() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &LETTERS));
+    let list = told(folder.path(), &["dlq", "list", "--limit", "2"]);
+    let lines: Vec<_> = list.lines().collect();
+    assert_eq!(words(lines[0]), ["item", "job", "run", "attempts", "class", "age", "message"]);
+    assert_eq!(words(lines[1])[..5], ["a", "orders", "0", "1", "timeout"]);
+    assert!(lines[1].ends_with("no answer after 30s"));
+    let after = lines[3].strip_prefix("1 more: --after ").unwrap();
+    let rest = told(folder.path(), &["dlq", "list", "orders", "--after", after]);
+    assert_eq!(words(rest.lines().next().unwrap())[1], "run", "the job is the same for all");
+    assert!(rest.lines().nth(1).unwrap().starts_with("c "), "{rest}");
+    assert_eq!(rest.lines().count(), 2);
+}
+
+#[test]
+fn machines_get_an_object_a_line_and_the_next_place() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &LETTERS));
+    let first = objects(&told(folder.path(), &["dlq", "list", "--limit", "2", "--json"]));
+    assert_eq!((&first[0]["id"], &first[1]["id"]), (&"a".into(), &"b".into()));
+    let after = first[2]["next"].to_string();
+    let rest = objects(&told(folder.path(), &["dlq", "list", "--after", &after, "--json"]));
+    assert_eq!((&rest[0]["id"], &rest[1]["next"]), (&"c".into(), &Value::Null));
+}
+
+#[test]
+fn conditions_narrow_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &LETTERS));
+    let id = Signature::of("no answer after 30s").id();
+    for (conditions, ids) in [
+        (&["--class", "timeout"][..], "ab"),
+        (&["--signature", &id], "ab"),
+        (&["--signature", &id[..3]], "ab"),
+        (&["--signature", "order <n> has no customer"], "c"),
+        (&["--item", "c", "a"], "ac"),
+        (&["--since", "2026-11-21T08:00:02Z"], "abc"),
+        (&["--until", "2026-11-21T08:00:02Z"], ""),
+        (&["--job", "orders"], "abc"),
+    ] {
+        let arguments = [&["dlq", "list", "--json"], conditions].concat();
+        let found: String = objects(&told(folder.path(), &arguments))
+            .iter()
+            .filter_map(|object| object["id"].as_str())
+            .collect();
+        assert_eq!(found, ids, "{conditions:?}");
+    }
+    // Good news of a job that is not there would be none.
+    refused(folder.path(), &["dlq", "list", "--job", "others"], "there is no job `others`");
+    refused(folder.path(), &["dlq", "list", "--signature", "xyz"], &id);
+    refused(
+        folder.path(),
+        &["dlq", "list", "--since", "2026-11-22", "--until", "2026-11-21"],
+        "earlier than --until",
+    );
+}
+
+#[test]
+fn nothing_is_said_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &[]));
+    assert_eq!(told(folder.path(), &["dlq", "list"]), "no dead letters\n");
+    refused(folder.path(), &["dlq", "list", "x"], "there is no job `x` in this store: it has none");
+    assert_eq!(
+        told(folder.path(), &["dlq", "stats", "--class", "panic"]),
+        "no dead letters are like that\n"
+    );
+    assert_eq!(
+        told(folder.path(), &["jobs"]),
+        "no jobs yet: `retry-workflow run FILE` begins one\n"
+    );
+    assert_eq!(told(folder.path(), &["dlq", "retry", "--all"]), "0 dead letters taken back\n");
+    assert_eq!(told(folder.path(), &["dlq", "purge", "--all"]), "0 dead letters emptied\n");
+    refused(folder.path(), &["status"], "the store has no jobs yet");
+    refused(folder.path(), &["status", "x"], "there is no job `x` in this store: it has none");
+}
+
+#[test]
+fn an_item_is_shown_in_full() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &LETTERS));
+    let id = Signature::of("no answer after 30s").id();
+    assert_eq!(
+        told(folder.path(), &["dlq", "show", "a"]),
+        format!(
+            "\
+item         a
+job          orders
+correlation  orders/a
+state        dead, run 0, attempt 1
+ended        2026-11-21 08:00:02Z
+signature    {id}  no answer after <n>s
+
+payload
+  {{
+    \"n\": 17,
+    \"to\": \"Ada\"
+  }}
+
+failure (timeout)
+  no answer after 30s
+
+run 0
+   1. failed after 1s 234ms, begun 2026-11-21 08:00:00Z, by host-1, in send
+      timeout: no answer after 30s
+"
+        )
+    );
+    let object = objects(&told(folder.path(), &["dlq", "show", "orders", "a", "--json"]));
+    assert_eq!(object[0]["history"][0]["step"], "send");
+    refused(folder.path(), &["dlq", "show", "z"], "no job has a dead letter z");
+    refused(folder.path(), &["dlq", "show", "others", "a"], "job others has no item a");
+}
+
+#[test]
+fn an_item_of_two_jobs_needs_its_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), &LETTERS);
+    wait_for(fill(&store, "others", &LETTERS));
+    drop(store);
+    refused(folder.path(), &["dlq", "show", "a"], "name one of orders, others");
+}
+
+#[test]
+fn like_failures_are_counted_together() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &LETTERS));
+    let stats = told(folder.path(), &["dlq", "stats"]);
+    let lines: Vec<_> = stats.lines().collect();
+    let id = Signature::of("no answer after 30s").id();
+    assert_eq!(words(lines[1])[..3], [id.as_str(), "2", "timeout"]);
+    assert!(lines[1].ends_with("no answer after <n>s"));
+    assert_eq!(lines[3], "3 dead letters in 2 groups");
+    let groups = objects(&told(folder.path(), &["dlq", "stats", "--json"]));
+    assert_eq!((&groups[0]["id"], &groups[0]["count"]), (&id.into(), &2.into()));
+}
+
+#[test]
+fn hostile_texts_break_neither_the_list_nor_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = "a\n\u{1b}]0;pwned\u{7}\u{202e}b";
+    drop(store(folder.path(), &[(id, "x\ty", "m\r\n\u{1b}[2Jn\u{9b}31m")]));
+    for arguments in [&["dlq", "list"][..], &["dlq", "stats"], &["dlq", "show", id]] {
+        let told = told(folder.path(), arguments);
+        assert!(
+            told.chars().all(|c| c == '\n' || !(c.is_control() || c == '\u{202e}')),
+            "{arguments:?}: {told:?}"
+        );
+    }
+    assert_eq!(told(folder.path(), &["dlq", "list"]).lines().count(), 2);
+    let json = told(folder.path(), &["dlq", "list", "--json"]);
+    assert!(json.chars().all(|c| c == '\n' || !(c.is_control() || c == '\u{202e}')), "{json:?}");
+    let object = &objects(&json)[0];
+    assert_eq!(object["id"], id, "machines get it as it is");
+}
+
+#[test]
+fn what_is_taken_back_has_to_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), &LETTERS);
+    refused(folder.path(), &["dlq", "retry"], "or write --all");
+    refused(folder.path(), &["dlq", "retry", "orders", "--all"], "keep one");
+    let dry = ["dlq", "retry", "orders", "--dry-run", "--rate", "1/m"];
+    assert_eq!(
+        told(folder.path(), &dry),
+        "3 dead letters would be taken back\nat 1/m the last of them is due after 2m\n"
+    );
+    let later = ["dlq", "retry", "--class", "timeout", "--later", "--json"];
+    assert_eq!(objects(&told(folder.path(), &later))[0]["retried"], 2);
+    let counts = wait_for(store.counts("orders")).unwrap();
+    assert_eq!((counts.pending, counts.dead), (2, 1));
+}
+
+#[test]
+fn what_is_emptied_is_confirmed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), &LETTERS);
+    refused(folder.path(), &["dlq", "purge", "orders"], "write --yes");
+    refused(folder.path(), &["dlq", "purge", "--yes"], "or write --all");
+    let dry = told(folder.path(), &["dlq", "purge", "orders", "--dry-run"]);
+    assert_eq!(dry, "3 dead letters would be emptied\n");
+    assert_eq!(wait_for(store.counts("orders")).unwrap().dead, 3);
+    let purged = told(folder.path(), &["dlq", "purge", "--item", "a", "--yes"]);
+    assert_eq!(purged, "1 dead letter emptied\n");
+    assert_eq!(wait_for(store.item("orders", "a")).unwrap().unwrap().payload, "");
+    assert!(told(folder.path(), &["dlq", "show", "orders", "a"]).contains("(purged)"));
+}
+
+#[test]
+fn dead_letters_go_to_another_store_by_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &LETTERS));
+    let written = told(folder.path(), &["dlq", "export", "-o", "letters.jsonl"]);
+    assert_eq!(written, "3 dead letters written to letters.jsonl\n");
+    refused(folder.path(), &["dlq", "export", "-o", "letters.jsonl"], "is there already");
+    let import = ["dlq", "import", "letters.jsonl", "--store", "there.db"];
+    assert_eq!(told(folder.path(), &import), "3 items imported\n");
+    assert_eq!(told(folder.path(), &import), "0 items imported; 3 were there already\n");
+    let there = ["dlq", "export", "--store", "there.db"];
+    let kept = std::fs::read_to_string(folder.path().join("letters.jsonl")).unwrap();
+    assert_eq!(told(folder.path(), &there), kept);
+}
+
+#[test]
+fn a_bad_line_is_named_before_anything_is_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &LETTERS));
+    let mut lines = told(folder.path(), &["dlq", "export"]);
+    lines.push_str("{\"job\": \"orders\"}\n");
+    std::fs::write(folder.path().join("letters.jsonl"), &lines).unwrap();
+    let import = ["dlq", "import", "letters.jsonl", "--store", "there.db"];
+    refused(folder.path(), &import, "letters.jsonl: line 4: missing field `id`");
+    assert!(!folder.path().join("there.db").exists());
+}
+
+#[test]
+fn lines_come_through_a_pipe_into_another_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), &LETTERS);
+    let lines = told(folder.path(), &["dlq", "export"]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
+        .args(["dlq", "import", "-", "--job", "again", "--json"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&object["new"], &object["known"]), (&3.into(), &0.into()));
+    let filter = Filter::job("again").states([ItemState::Dead]);
+    assert_eq!(wait_for(store.list(&filter, None, 10)).unwrap().items.len(), 3);
+}

@@ -1,0 +1,71 @@
+//! `check` and `explain FILE`, by the real command.
+
+mod command;
+
+use self::command::run;
+
+const GOOD: &str = "\
+name: publish
+mode: graph
+tasks:
+  fetch:
+    shell: \"./fetch.sh\"
+    max_retries: 2
+    retry_delay: 2.0
+  render:
+    shell: \"./render.sh\"
+    depends_on: [fetch]
+    max_retries: 1
+";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("good.yml"), GOOD).unwrap();
+    let bad = GOOD.replace("[fetch]", "[fetsh]").replace("max_retries: 1", "max_retry: 1");
+    std::fs::write(folder.path().join("bad.yml"), bad).unwrap();
+    folder
+}
+
+#[test]
+fn a_good_file_is_ok() {
+    let folder = folder();
+    let output = run(folder.path(), &["check", "good.yml"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "good.yml: ok (publish, mode graph)\n");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn mistakes_are_shown_in_their_places_with_exit_code_2() {
+    let folder = folder();
+    let output = run(folder.path(), &["check", "good.yml", "bad.yml", "none.yml"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told.starts_with("error: ") && !told.contains("error: error:"), "{told}");
+    assert!(told.contains("bad.yml:11:"), "{told}");
+    assert!(told.contains("there is no such file"), "{told}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("good.yml: ok"));
+}
+
+#[test]
+fn machines_get_an_object_a_file() {
+    let folder = folder();
+    let output = run(folder.path(), &["check", "good.yml", "bad.yml", "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8(output.stdout).unwrap();
+    let objects: Vec<serde_json::Value> =
+        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&objects[0]["ok"], &objects[1]["ok"]), (&true.into(), &false.into()));
+    assert!(objects[1]["mistakes"][0]["line"].is_number(), "{told}");
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn the_policies_of_a_file_are_explained_in_turn() {
+    let folder = folder();
+    let output = run(folder.path(), &["explain", "good.yml"]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.starts_with("tasks, fetch\n3 attempts, exponential (base 2) from 2s"), "{told}");
+    assert!(told.contains("\n\ntasks, render\n2 attempts"), "{told}");
+    let output = run(folder.path(), &["explain", "bad.yml"]);
+    assert_eq!(output.status.code(), Some(2));
+}

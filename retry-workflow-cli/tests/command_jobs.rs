@@ -1,0 +1,73 @@
+//! `jobs` and `status`, by the real command, of jobs that the library has run.
+
+mod command;
+
+use std::path::Path;
+
+use retry_workflow::{ErrorPolicy, Policy, SqliteStore, Workflow};
+
+use self::command::run;
+
+/// A store with a job of three items that has finished, and one that stopped.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::open(folder.path().join("retry-workflow.db")).unwrap();
+        let handle = |item: u32, _| async move {
+            if item == 3 { Err(std::io::Error::other("no customer 3")) } else { Ok(()) }
+        };
+        let once = Policy::new().attempts(1);
+        let finishes = Workflow::new("orders").retry(once).store(store.clone());
+        finishes.run([1_u32, 2, 3], handle).await.unwrap();
+        let policy = ErrorPolicy::new().continue_on_failure(false);
+        let stops = Workflow::new("mails").retry(once).error_policy(policy).store(store);
+        stops.max_parallel(1).run([3_u32, 4, 5], handle).await.unwrap();
+    });
+    folder
+}
+
+fn told(folder: &Path, arguments: &[&str]) -> String {
+    String::from_utf8(run(folder, arguments).stdout).unwrap()
+}
+
+#[test]
+fn jobs_are_listed_oldest_first() {
+    let folder = folder();
+    let jobs = told(folder.path(), &["jobs"]);
+    let rows: Vec<Vec<_>> = jobs.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        rows[0],
+        ["job", "status", "begun", "items", "succeeded", "dead", "skipped", "left"]
+    );
+    assert_eq!(rows[1][..2], ["orders-1", "finished"], "{jobs}");
+    assert_eq!(rows[1][3..], ["3", "2", "1", "0", "0"], "{jobs}");
+    assert_eq!(rows[2][..2], ["mails-1", "stopped"], "{jobs}");
+}
+
+#[test]
+fn a_status_says_what_ended_and_what_to_do() {
+    let folder = folder();
+    let orders = told(folder.path(), &["status", "orders-1"]);
+    assert!(orders.starts_with("job       orders-1\nstatus    finished at "), "{orders}");
+    assert!(orders.contains("\nitems     3: 2 succeeded, 1 dead letter\n"), "{orders}");
+    assert!(orders.contains(" 100 %\nattempts  3; worked "), "{orders}");
+    assert!(orders.ends_with("\nletters   retry-workflow dlq stats orders-1\n"), "{orders}");
+    let latest = told(folder.path(), &["status"]);
+    assert!(latest.starts_with("job       mails-1\nstatus    stopped at "), "{latest}");
+    assert!(latest.contains("\nbecause   an item failed, and"), "{latest}");
+    assert!(latest.contains("\nresume    retry-workflow resume mails-1\n"), "{latest}");
+}
+
+#[test]
+fn machines_get_counts() {
+    let folder = folder();
+    let jobs = told(folder.path(), &["jobs", "--json"]);
+    let objects: Vec<serde_json::Value> =
+        jobs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&objects[0]["id"], &objects[0]["counts"]["dead"]), (&"orders-1".into(), &1.into()));
+    let status = told(folder.path(), &["status", "mails-1", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(object["status"], "stopped");
+    assert_eq!(objects[1], object);
+}

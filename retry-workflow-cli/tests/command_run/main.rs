@@ -1,0 +1,18 @@
+//! Workflow files run by the real command, in folders of their own, with scripts that fail on
+//! purpose.
+#![cfg(unix)]
+
+mod busy;
+mod changed;
+mod conformance;
+mod graphs;
+mod hostile;
+mod items;
+mod killed;
+mod letters;
+mod machines;
+mod signals;
+mod steps;
+mod stores;
+mod support;
+mod waits;

@@ -1,0 +1,120 @@
+//! What the command says and which exit code it has when it cannot do what it was
+//! asked for.
+
+mod command;
+
+use std::process::{Command, Stdio};
+
+use self::command::run;
+
+#[track_caller]
+fn fails(arguments: &[&str], says: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), arguments);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+    assert!(told.contains(says), "{arguments:?}: {told}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    // A command that fails leaves no store behind.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{arguments:?}");
+}
+
+#[test]
+fn bad_arguments_are_exit_code_2() {
+    fails(&["walk"], "unrecognized subcommand 'walk'");
+    fails(&["dlq", "list", "--limit", "0"], "0 is not in 1..");
+    fails(&["dlq", "retry", "--all", "--rate", "10"], "write \"10/s\"");
+    fails(&["dlq", "list", "--since", "yesterday"], "no point in time");
+}
+
+#[test]
+fn a_store_that_is_not_there_is_exit_code_2_and_is_not_made() {
+    for arguments in [
+        &["jobs"][..],
+        &["status"],
+        &["resume"],
+        &["dlq", "list"],
+        &["dlq", "retry", "--all"],
+        &["dlq", "export"],
+    ] {
+        fails(arguments, "there is no store at retry-workflow.db");
+    }
+    fails(&["jobs", "--store", "other.db"], "there is no store at other.db");
+    fails(&["dlq", "import", "letters.jsonl"], "letters.jsonl cannot be read");
+}
+
+#[test]
+fn a_file_that_is_no_store_is_exit_code_2_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "dear diary, ".repeat(1_000)).unwrap();
+    let output = run(folder.path(), &["jobs", "--store", "notes.txt"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no store of retry-workflow"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "dear diary, ".repeat(1_000));
+}
+
+#[test]
+fn a_policy_that_breaks_a_rule_is_exit_code_2() {
+    fails(&["explain", "--attempts", "0"], "at least 1");
+    fails(&["explain", "--initial-delay", "5"], "write `\"5s\"`");
+    fails(&["explain", "--backoff", "linear"], "--increment 2s");
+    fails(&["explain", "--backoff", "quadratic"], "expected a backoff: fixed, linear");
+    fails(&["explain", "--attempts", "unlimited"], "budget");
+    fails(&["explain", "--curves", "--json"], "leave --json out");
+    fails(&["explain", "--svg", "no/such/folder.svg"], "cannot be written");
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in
+        [&["--help"][..], &["--version"], &["dlq", "retry", "--help"], &["help", "explain"]]
+    {
+        let output = run(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(!output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn nothing_in_an_argument_steers_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["jobs", "--store", "\u{1b}[2J\u{7}.db"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!output.stderr.contains(&0x1b) && !output.stderr.contains(&7), "{output:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
+        .args(["explain", "--attempts", "1000"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_picture_goes_to_standard_output_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["explain", "--attempts", "5", "--svg", "-"]);
+    let picture = String::from_utf8(output.stdout).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+    assert!(picture.contains("<title id=\"title\">"));
+}
+
+#[test]
+fn an_explained_policy_is_json_for_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["explain", "--jitter", "0.5", "--json"]);
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["waits"][1]["longest"], 3.0);
+    assert_eq!(object["waits"][1]["attempt"], 3);
+}

@@ -1,0 +1,36 @@
+//! What each mistake in a workflow file is told as: `data/bad/*.yml`, and the whole
+//! text beside each in a `.txt`. With `RETRY_WORKFLOW_BLESS=1` the texts are written anew.
+
+use std::fs;
+use std::path::Path;
+
+use retry_workflow_cli::WorkflowFile;
+
+#[test]
+fn each_mistake_is_told_with_its_place_and_what_to_write() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bad");
+    let bless = std::env::var_os("RETRY_WORKFLOW_BLESS").is_some();
+    let mut wrong = Vec::new();
+    let mut files = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "yml") {
+            continue;
+        }
+        files += 1;
+        let text = fs::read_to_string(&path).unwrap();
+        // As if it were called so here: no text depends on where the test runs.
+        let told = match WorkflowFile::parse("job.yml", &text) {
+            Ok(_) => "accepted\n".to_owned(),
+            Err(error) => format!("{error}\n"),
+        };
+        let expected = path.with_extension("txt");
+        if bless {
+            fs::write(&expected, &told).unwrap();
+        } else if fs::read_to_string(&expected).ok().as_deref() != Some(told.as_str()) {
+            wrong.push(format!("{}:\n{told}", path.display()));
+        }
+    }
+    assert!(files > 40, "the files are gone");
+    assert!(wrong.is_empty(), "told otherwise than in the .txt:\n\n{}", wrong.join("\n"));
+}

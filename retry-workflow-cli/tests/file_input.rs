@@ -1,0 +1,332 @@
+//! Items: what they are called, and what is wrong with an input.
+
+use std::fs;
+use std::path::Path;
+
+use retry_workflow_cli::WorkflowFile;
+
+const STEP: &str = "  agent_template: { shell: \"x ${item.id}\" }";
+
+/// The ids, or what is told, with the folder's name left out.
+fn read(folder: &Path, text: &str) -> Result<Vec<String>, String> {
+    let job = folder.join("job.yml");
+    fs::write(&job, text).unwrap();
+    let file = WorkflowFile::read(&job).map_err(|error| error.to_string());
+    let told = file.and_then(|file| file.items().map_err(|error| error.to_string()));
+    let shown = format!("{}/", folder.display());
+    told.map(|items| items.into_iter().map(|item| item.id).collect())
+        .map_err(|told| told.replace(&shown, ""))
+}
+
+fn items(input: &str, map: &str) -> Result<Vec<String>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("items.json"), input).unwrap();
+    read(folder.path(), &format!("map:\n  input: items.json\n{map}\n"))
+}
+
+#[track_caller]
+fn told(input: &str, map: &str, expected: &str) {
+    let told = items(input, map).unwrap_err();
+    assert!(told == expected, "told:\n{told}\n\nexpected:\n{expected}");
+}
+
+#[test]
+fn ids_are_the_items_own_or_positions() {
+    let any = "  agent_template: { shell: x }";
+    assert_eq!(items(r#"[{"id": 7}, {"id": "b"}]"#, STEP).unwrap(), ["7", "b"]);
+    assert_eq!(items(r#"[{"id": 7}, {"id": "7"}]"#, STEP).unwrap(), ["1", "2"]);
+    assert_eq!(items(r#"[{"id": 7}, 5]"#, any).unwrap(), ["1", "2"]);
+    assert_eq!(items("[]", STEP).unwrap(), [""; 0]);
+    let template = format!("  item_id: \"${{item.a}}-${{item.id}}\"\n{STEP}");
+    assert_eq!(items(r#"[{"id": 7, "a": "x"}]"#, &template).unwrap(), ["x-7"]);
+}
+
+#[test]
+fn items_come_in_the_order_of_the_document() {
+    let map = format!("  json_path: \"$.b[*]['c','a']\"\n{STEP}");
+    let input = r#"{"b": [{"a": {"id": 2}, "c": {"id": 1}}, {"c": {"id": 3}, "a": {"id": 4}}]}"#;
+    assert_eq!(items(input, &map).unwrap(), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn a_field_that_no_item_has_is_told_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let item = r#"{"country": "NL", "id": "c1", "name": "a"}"#;
+    let list = [item; 12].join(", ");
+    fs::write(folder.path().join("customers.json"), format!("{{\"customers\": [{list}]}}"))
+        .unwrap();
+    let text = "\
+name: import
+map:
+  input: customers.json
+  json_path: \"$.customers[*]\"
+  agent_template:
+    - shell: \"./import.sh ${item.id} ${item.county}\"
+    - claude: |
+        Look at ${item.name}
+        in ${item.town}
+handlers:
+  tell: { shell: 'echo ${item.county}' }
+";
+    let expected = "\
+error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `county`: did you mean `${item.country}`? It has `country`, `id`, `name`; none of the 12 items has one
+ --> job.yml:6:38
+  |
+6 |     - shell: \"./import.sh ${item.id} ${item.county}\"
+  |                                      ^^^^^^^^^^^^^^
+
+error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `town`: it has `country`, `id`, `name`; none of the 12 items has one
+ --> job.yml:9:12
+  |
+9 |         in ${item.town}
+  |            ^^^^^^^^^^^^
+
+error: item 1 of customers.json (`$['customers'][0]`, id \"c1\") has no `county`: did you mean `${item.country}`? It has `country`, `id`, `name`; none of the 12 items has one
+  --> job.yml:11:24
+   |
+11 |   tell: { shell: 'echo ${item.county}' }
+   |                        ^^^^^^^^^^^^^^";
+    let told = read(folder.path(), text).unwrap_err();
+    assert!(told == expected, "{told}");
+}
+
+#[test]
+fn what_some_items_have_not_is_counted() {
+    let map = "  agent_template: { shell: \"x ${item.customer.nmae} ${item.tags[1]}\" }";
+    told(
+        r#"[{"customer": {"nmae": 1}, "tags": [1, 2]}, {"customer": {"id": 1, "name": 2}, "tags": [1]}, 5]"#,
+        map,
+        "\
+error: item 2 of items.json (`$[1]`) has no `customer.nmae`: did you mean `${item.customer.name}`? `customer` has `id`, `name`; 1 more of the 3 items has none either
+ --> job.yml:3:31
+  |
+3 |   agent_template: { shell: \"x ${item.customer.nmae} ${item.tags[1]}\" }
+  |                               ^^^^^^^^^^^^^^^^^^^^^
+
+error: item 2 of items.json (`$[1]`) has no `tags[1]`: `tags` is a list of 1; 1 more of the 3 items has none either
+ --> job.yml:3:53
+  |
+3 |   agent_template: { shell: \"x ${item.customer.nmae} ${item.tags[1]}\" }
+  |                                                     ^^^^^^^^^^^^^^^",
+    );
+    let lacking = |input| items(input, STEP).unwrap_err().lines().next().unwrap().to_owned();
+    assert_eq!(
+        lacking("[{}]"),
+        "error: item 1 of items.json (`$[0]`) has no `id`: it is an empty map"
+    );
+    assert_eq!(
+        lacking(r#"[{"id": 1}, null]"#),
+        "error: item 2 of items.json (`$[1]`) has no `id`: it is null; the other item has one"
+    );
+    assert_eq!(
+        lacking(r#"[{"id": 1}, {"ID": 2}, {"id": 3}]"#),
+        "error: item 2 of items.json (`$[1]`) has no `id`: did you mean `${item.ID}`? It has `ID`; the other 2 items have one"
+    );
+    let long = format!("[{}{{\"id\": 1}}]", "1, ".repeat(999));
+    assert_eq!(
+        lacking(&long),
+        "error: item 1 of items.json (`$[0]`) has no `id`: it is a number; 998 more of the 1000 items have none either"
+    );
+}
+
+#[test]
+fn a_place_that_cannot_be_known_is_where_the_text_begins() {
+    for (step, column) in [
+        (r#"{ shell: "x \u0024{item.id}" }"#, 28),
+        (r#"{ shell: "\tx ${item.id}" }"#, 33),
+        (r#"[{ name: &x "x ${item.id}", shell: *x }]"#, 54),
+    ] {
+        let told = items("[{}]", &format!("  agent_template: {step}")).unwrap_err();
+        assert!(told.contains(&format!(" --> job.yml:3:{column}\n")), "{told}");
+    }
+}
+
+#[test]
+fn nothing_of_an_item_steers_a_terminal_or_fills_it() {
+    let key = "k".repeat(10_000);
+    let input = format!(r#"[{{"id": "\u001b[2J", "\u001b[31m": 1, "{key}": 2}}]"#);
+    let told = items(&input, "  agent_template: { shell: 'x ${item.name}' }").unwrap_err();
+    assert!(!told.contains('\u{1b}') && told.len() < 1_000, "{told}");
+}
+
+#[test]
+fn a_list_inside_a_map_is_offered_where_no_path_is_written() {
+    told(
+        r#"{"total": 2, "users": [{"id": 1}, {"id": 2}]}"#,
+        STEP,
+        "\
+error: item 1 of items.json (`$['total']`) has no `id`: it is a number; none of the 2 items has one; if the items are those in `users`, write `json_path: \"$.users[*]\"`
+ --> job.yml:3:31
+  |
+3 |   agent_template: { shell: \"x ${item.id}\" }
+  |                               ^^^^^^^^^^",
+    );
+}
+
+#[test]
+fn ids_that_name_no_item_are_told_where_they_are_made() {
+    told(
+        r#"[{"a": 1}, {"a": 2}, {"a": "1"}, {"a": ""}, {"a": 2}, {"a": 1}, {"a": null}, {"a": "\u0000"}]"#,
+        "  item_id: \"${item.a}\"\n  agent_template: { shell: x }",
+        "\
+error: items 1 and 3 of items.json have the same id, \"1\": name something that differs; 2 more items have the id of an item before it
+ --> job.yml:3:12
+  |
+3 |   item_id: \"${item.a}\"
+  |            ^^^^^^^^^^^
+
+error: the id of item 4 of items.json (`$[3]`) is empty: name something that every item has; 1 more item has an empty id
+ --> job.yml:3:12
+  |
+3 |   item_id: \"${item.a}\"
+  |            ^^^^^^^^^^^
+
+error: the id of item 8 of items.json (`$[7]`) cannot be read: the value of `${item.a}` has a NUL character in it, which no command can be given
+ --> job.yml:3:12
+  |
+3 |   item_id: \"${item.a}\"
+  |            ^^^^^^^^^^^",
+    );
+}
+
+#[test]
+fn a_path_that_leads_nowhere_is_told() {
+    told(
+        r#"{"items": [{"id": 1}], "total": 1}"#,
+        &format!("  json_path: \"$.itmes[*]\"\n{STEP}"),
+        "\
+error: `json_path` finds no items, for items.json has no `itmes`: did you mean `items`? It has `items`, `total`
+ --> job.yml:3:17
+  |
+3 |   json_path: \"$.itmes[*]\"
+  |                 ^^^^^",
+    );
+    for (input, path, why) in [
+        (
+            "[1]",
+            "$.items[*]",
+            "items.json has no `items`: it is a list of 1, whose entries are `[*]`",
+        ),
+        ("{}", "$.items[*]", "items.json has no `items`: it is an empty map"),
+        ("{\"items\": []}", "$.items[*].id", ""),
+        ("{\"items\": 5}", "$.items[*]", "`$.items` is a number, no list"),
+        ("{\"items\": null}", "$.items[*]", "`$.items` is null, no list"),
+        (
+            "{\"items\": {}}",
+            "$.items[0:5]",
+            "`$.items` is an empty map, and `[0:5]` is part of a list",
+        ),
+        ("{\"items\": []}", "$.items[0]", "`$.items` has no `[0]`: it is an empty list"),
+        (
+            "[{\"a\": 1}, {}]",
+            "$[*].items[*]",
+            "none of the 2 that `$[*]` finds has `items`: the first has `a`",
+        ),
+        (
+            "[{\"item\": 1}, {}]",
+            "$[*]['items']",
+            "none of the 2 that `$[*]` finds has `items`: did you mean `item`? The first has `item`",
+        ),
+        ("[{}]", "$..items[*]", "nothing in items.json is called `items`"),
+        ("null", "$", ""),
+    ] {
+        let map = format!("  json_path: \"{path}\"\n  agent_template: {{ shell: x }}");
+        match items(input, &map) {
+            Ok(_) => assert_eq!(why, "", "{input} {path}"),
+            Err(told) => {
+                let first = told.lines().next().unwrap();
+                assert_eq!(first, format!("error: `json_path` finds no items, for {why}"));
+                assert!(told.contains(" --> job.yml:3:"), "{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_without_items_is_no_mistake() {
+    for (input, path) in [
+        ("[]", "$[*]"),
+        ("{}", "$[*]"),
+        (r#"{"items": []}"#, "$.items[*]"),
+        (r#"{"items": []}"#, "$.items[0:10]"),
+        (r#"{"items": [{"active": false}]}"#, "$.items[?@.active == true]"),
+        (r#"{"regions": []}"#, "$.regions[*].items[*]"),
+        (r#"{"regions": [{}, {"items": []}]}"#, "$.regions[*].items[*]"),
+        (r#"{"a": {"items": []}}"#, "$..items[*]"),
+    ] {
+        let map = format!("  json_path: \"{path}\"\n{STEP}");
+        assert_eq!(items(input, &map).as_deref(), Ok(&[][..]), "{input} {path}");
+    }
+}
+
+#[test]
+fn an_input_without_a_list_is_told_where_it_is_named() {
+    told(
+        "\"text\"",
+        STEP,
+        "\
+error: there are no items, for items.json is a text, no list
+ --> job.yml:2:10
+  |
+2 |   input: items.json
+  |          ^^^^^^^^^^",
+    );
+}
+
+#[test]
+fn an_input_that_is_no_json_is_told_with_its_place() {
+    let told = items("[\n  {\"id\": 1},\n  {\"id\" 2}\n]", STEP).unwrap_err();
+    assert_eq!(
+        told,
+        "error: this input is no JSON: expected `:`\n --> items.json:3:9\n  |\n3 |   {\"id\" 2}\n  |         ^"
+    );
+    let told = items("{\"id\": 1}\n{\"id\": 2}\n", STEP).unwrap_err();
+    assert_eq!(
+        told,
+        "error: this input is no JSON: something follows its end: write one list of all items\n --> items.json:2:1\n  |\n2 | {\"id\": 2}\n  | ^"
+    );
+    let told = items(&"[".repeat(1_000_000), STEP).unwrap_err();
+    assert!(told.starts_with("error: this input is no JSON: recursion limit"), "{told:.200}");
+    let told = items(" \n", STEP).unwrap_err();
+    assert_eq!(
+        told,
+        "error: this input is empty: write a list of items, which is `[]` if there are none\n --> items.json"
+    );
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_told_where_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    fs::write(folder.path().join("data/customers.json"), "[]").unwrap();
+    for (input, why) in [
+        ("none.json", "there is no file `none.json`, seen from the folder of this file"),
+        (
+            "data/customer.json",
+            "there is no file `data/customer.json`, seen from the folder of this file: did you mean \
+             `data/customers.json`?",
+        ),
+        ("dat/x.json", "there is no folder `dat`, seen from the folder of this file"),
+        ("/no-such/x.json", "there is no folder `/no-such`"),
+        ("data", "`data` is a folder: name a file in it"),
+        // This very file is not meant.
+        ("job.yaml", "there is no file `job.yaml`, seen from the folder of this file"),
+    ] {
+        let told = read(folder.path(), &format!("map:\n  input: {input}\n{STEP}\n")).unwrap_err();
+        let carets = "^".repeat(input.len());
+        assert_eq!(
+            told,
+            format!(
+                "error: cannot read the items: {why}\n --> job.yml:2:10\n  |\n2 |   input: {input}\n  |          {carets}"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_file_knows_where_its_items_are() {
+    let file = |text| WorkflowFile::parse("jobs/job.yml", text).unwrap().input();
+    let map = format!("map:\n  input: items.json\n{STEP}\n");
+    assert_eq!(file(&map).as_deref(), Some(Path::new("jobs/items.json")));
+    assert_eq!(file("commands: { shell: x }"), None);
+}

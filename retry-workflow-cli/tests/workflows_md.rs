@@ -1,0 +1,241 @@
+//! The page about workflow files: its examples are files that can be run, and it names every key
+//! that the reader knows.
+
+use std::fs;
+use std::path::Path;
+
+use retry_workflow_cli::WorkflowFile;
+
+/// The keys that may stand at a place, and a file with an unknown one there.
+const PLACES: [(&str, &str, &[&str]); 10] = [
+    (
+        "the file",
+        "{ commands: { shell: x }, qqqq: 1 }",
+        &[
+            "name",
+            "mode",
+            "agent",
+            "commands",
+            "map",
+            "reduce",
+            "tasks",
+            "error_policy",
+            "handlers",
+        ],
+    ),
+    (
+        "a step",
+        "commands: { shell: x, qqqq: 1 }",
+        &["name", "shell", "claude", "retry_config", "timeout", "on_failure"],
+    ),
+    (
+        "a task",
+        "tasks: { a: { shell: x, qqqq: 1 } }",
+        &[
+            "name",
+            "shell",
+            "claude",
+            "retry_config",
+            "timeout",
+            "on_failure",
+            "depends_on",
+            "max_retries",
+            "retry_delay",
+            "max_retry_delay",
+        ],
+    ),
+    (
+        "map",
+        "map: { input: x, agent_template: { shell: x }, qqqq: 1 }",
+        &["input", "json_path", "item_id", "agent_template", "max_parallel"],
+    ),
+    ("agent", "{ commands: { shell: x }, agent: { qqqq: 1 } }", &["program", "args"]),
+    (
+        "error_policy",
+        "{ map: { input: x, agent_template: { shell: x } }, error_policy: { qqqq: 1 } }",
+        &[
+            "on_item_failure",
+            "continue_on_failure",
+            "max_failures",
+            "failure_threshold",
+            "minimum_items",
+            "error_collection",
+            "circuit_breaker",
+            "retry_config",
+        ],
+    ),
+    (
+        "circuit_breaker",
+        "{ map: { input: x, agent_template: { shell: x } }, error_policy: { circuit_breaker: { qqqq: 1 } } }",
+        &["failure_threshold", "success_threshold", "timeout", "half_open_requests", "on_open"],
+    ),
+    (
+        "retry_config of error_policy",
+        "{ map: { input: x, agent_template: { shell: x } }, error_policy: { retry_config: { qqqq: 1 } } }",
+        &[
+            "max_attempts",
+            "backoff",
+            "max_delay",
+            "jitter",
+            "jitter_factor",
+            "budget",
+            "retry_budget",
+        ],
+    ),
+    (
+        "retry_config of a step",
+        "commands: { shell: x, retry_config: { qqqq: 1 } }",
+        &[
+            "attempts",
+            "backoff",
+            "initial_delay",
+            "max_delay",
+            "jitter",
+            "jitter_factor",
+            "budget",
+            "retry_budget",
+            "deadline",
+            "timeout",
+            "retry_on",
+            "on_failure",
+        ],
+    ),
+    (
+        "a backoff",
+        "commands: { shell: x, retry_config: { backoff: { exponential: { qqqq: 1 } } } }",
+        &["delay", "initial", "increment", "base", "multiplier", "delays"],
+    ),
+];
+
+/// Words that are no keys of a map with a list of known ones.
+const WORDS: &[&str] = &[
+    "standard",
+    "mapreduce",
+    "graph",
+    "fixed",
+    "linear",
+    "exponential",
+    "fibonacci",
+    "custom",
+    "network",
+    "timeout",
+    "server_error",
+    "rate_limit",
+    "pattern",
+    "unlimited",
+    "full",
+    "equal",
+    "decorrelated",
+    "none",
+    "stop",
+    "continue",
+    "fallback",
+    "command",
+    "dlq",
+    "retry",
+    "skip",
+    "aggregate",
+    "immediate",
+    "batched",
+    "size",
+    "wait",
+    "secs",
+    "nanos",
+    "item",
+    "error",
+    "last.output",
+    "map.results",
+    "map.total",
+    "map.successful",
+    "map.failed",
+    "RETRY_WORKFLOW_JOB",
+    "RETRY_WORKFLOW_ITEM",
+    "RETRY_WORKFLOW_CORRELATION_ID",
+    "RETRY_WORKFLOW_RUN",
+    "RETRY_WORKFLOW_ATTEMPT",
+    "RETRY_WORKFLOW_RETRY_COUNT",
+    "RETRY_WORKFLOW_ITEM_FILE",
+    "RETRY_WORKFLOW_RESULTS_FILE",
+];
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("WORKFLOWS.md");
+    fs::read_to_string(path).expect("the page")
+}
+
+/// What stands in backticks, blocks left out.
+fn code(page: &str) -> Vec<&str> {
+    let prose = page.split("\n```").step_by(2);
+    prose.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()
+}
+
+#[test]
+fn each_example_is_a_file_that_can_be_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("job.yml");
+    let page = page();
+    let mut count = 0;
+    for block in page.split("\n```yaml\n").skip(1) {
+        let (text, _) = block.split_once("\n```").expect("the block ends");
+        if let Err(error) = WorkflowFile::parse(&path, text) {
+            panic!("{error}\n{text}");
+        }
+        count += 1;
+    }
+    assert!(count >= 7, "the page has few examples: {count}");
+    let fragments = page.matches("\n```yaml,fragment\n").count();
+    assert_eq!(count + fragments, page.matches("```yaml").count(), "a block of another kind");
+}
+
+#[test]
+fn the_page_has_an_example_of_each_mode() {
+    for mode in ["standard", "mapreduce", "graph"] {
+        assert!(page().contains(&format!("\nmode: {mode}\n")), "{mode}");
+    }
+}
+
+#[test]
+fn the_page_names_every_key_and_word() {
+    let page = page();
+    let code = code(&page);
+    let is_named = |word: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        code.iter().any(|code| code.split(|c| !is_part(c)).any(|part| part == word))
+    };
+    let keys =
+        PLACES.iter().flat_map(|(place, _, keys)| keys.iter().map(move |key| (*place, *key)));
+    let words = WORDS.iter().map(|word| ("words", *word));
+    let missing: Vec<_> = keys.chain(words).filter(|(_, word)| !is_named(word)).collect();
+    assert!(missing.is_empty(), "the page does not name {missing:?}");
+}
+
+#[test]
+fn the_keys_of_this_test_are_those_that_the_reader_knows() {
+    for (place, text, keys) in PLACES {
+        let error = WorkflowFile::parse("job.yml", text).expect_err(place).to_string();
+        let (_, known) = error
+            .split_once("unknown key `qqqq`: known here are ")
+            .unwrap_or_else(|| panic!("{place}: {error}"));
+        let known = known.lines().next().unwrap_or_default();
+        let mut known: Vec<_> = known.split('`').skip(1).step_by(2).collect();
+        let mut keys = keys.to_vec();
+        known.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(known, keys, "{place}");
+    }
+}
+
+#[test]
+fn the_links_of_the_page_lead_to_headings() {
+    let page = page();
+    let anchor = |line: &str| {
+        let heading = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
+        format!("#{}", kept.collect::<String>().replace(' ', "-"))
+    };
+    let anchors: Vec<_> = page.lines().filter(|line| line.starts_with('#')).map(anchor).collect();
+    for link in page.split("](#").skip(1) {
+        let link = format!("#{}", link.split(')').next().unwrap_or_default());
+        assert!(anchors.contains(&link), "{link} leads nowhere: {anchors:?}");
+    }
+}

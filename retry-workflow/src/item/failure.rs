@@ -1,0 +1,142 @@
+//! [`Failure`]: what went wrong with an item, kept for people and for groups.
+
+use std::fmt;
+
+use retry_runtime::Class;
+use retry_runtime::durable::Description;
+use serde::{Deserialize, Serialize};
+
+use crate::item::signature::Signature;
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Failure {
+    /// What kind of failure: `network`, `timeout`, `server_error`, `rate_limit`, several of
+    /// these with a `+` between them, `panic`, `lost` (its worker was never heard of again),
+    /// `payload` (it could not be read), `dependency` (a task that it needs failed), else
+    /// `other`.
+    pub class: String,
+    /// What the error said.
+    pub message: String,
+    /// What the errors inside it said, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<String>,
+    /// The message and its cause with what differs from case to case folded: like failures have like ones.
+    pub signature: Signature,
+}
+
+/// A message is cut here: it is for people to read.
+const LONGEST_MESSAGE: usize = 16 * 1024;
+/// Of what is inside an error, so much is kept.
+const LONGEST_CHAIN: usize = 16;
+
+impl Failure {
+    /// A failure of this class that says this.
+    ///
+    /// ```
+    /// use retry_workflow::Failure;
+    ///
+    /// let failure = Failure::new("other", "order 4711 has no customer");
+    /// assert_eq!(failure.signature.as_str(), "order <n> has no customer");
+    /// ```
+    pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
+        let message = shortened(message.into());
+        let signature = Signature::of(&message);
+        Self { class: class.into(), message, chain: Vec::new(), signature }
+    }
+
+    /// Of an error that has been read.
+    pub fn of(description: Description) -> Self {
+        let Description { class, texts } = description;
+        let mut texts = texts.into_iter();
+        let message = texts.next().unwrap_or_default();
+        let chain: Vec<String> = texts.take(LONGEST_CHAIN).map(shortened).collect();
+        let mut failure = Self::new(class_name(class), message);
+        // What is around a cause is often the same for all: `.context("importing")`.
+        if let Some(cause) = chain.last()
+            && !cause.contains('\n')
+            && !failure.message.contains(cause.as_str())
+        {
+            failure.signature = Signature::of(&format!("{}: {cause}", failure.message));
+        }
+        Self { chain, ..failure }
+    }
+}
+
+/// The message, and what is inside it where that is not said already.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for inner in &self.chain {
+            if !self.message.contains(inner.as_str()) {
+                write!(f, ": {inner}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a class in a history: `network`, `server_error+timeout`, `other`.
+pub(crate) fn class_name(class: Class) -> String {
+    const NAMES: [(Class, &str); 4] = [
+        (Class::NETWORK, "network"),
+        (Class::TIMEOUT, "timeout"),
+        (Class::SERVER_ERROR, "server_error"),
+        (Class::RATE_LIMIT, "rate_limit"),
+    ];
+    if class.is_empty() {
+        return "other".to_owned();
+    }
+    let names: Vec<_> =
+        NAMES.iter().filter(|(one, _)| class.contains(*one)).map(|(_, name)| *name).collect();
+    names.join("+")
+}
+
+/// The message itself, or its beginning and its end where it is very long.
+fn shortened(mut message: String) -> String {
+    if message.len() <= LONGEST_MESSAGE {
+        return message;
+    }
+    let boundary = |at: usize| (0..=at).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0);
+    let head = boundary(LONGEST_MESSAGE / 2);
+    let tail = boundary(message.len() - LONGEST_MESSAGE / 2);
+    message.replace_range(head..tail, " … ");
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_have_the_names_of_the_matchers() {
+        assert_eq!(class_name(Class::empty()), "other");
+        assert_eq!(class_name(Class::SERVER_ERROR | Class::TIMEOUT), "timeout+server_error");
+    }
+
+    #[test]
+    fn a_long_message_keeps_its_beginning_and_its_end() {
+        let long = format!("begin {} end", "ä".repeat(1_000_000));
+        let failure = Failure::new("other", long);
+        assert!(failure.message.len() <= LONGEST_MESSAGE + 8);
+        assert!(failure.message.starts_with("begin") && failure.message.ends_with("end"));
+    }
+
+    #[test]
+    fn causes_with_one_context_are_kept_apart() {
+        let of = |cause: &str| {
+            let texts = vec!["importing customer 7".to_owned(), cause.to_owned()];
+            Failure::of(Description { class: Class::empty(), texts }).signature
+        };
+        assert_eq!(of("disk full").as_str(), "importing customer <n>: disk full");
+        assert_ne!(of("disk full"), of("no tax rate"));
+    }
+
+    #[test]
+    fn what_is_inside_is_said_once() {
+        let texts = vec!["could not save: disk full".to_owned(), "disk full".to_owned()];
+        let failure = Failure::of(Description { class: Class::empty(), texts });
+        assert_eq!(failure.to_string(), "could not save: disk full");
+    }
+}

@@ -1,0 +1,359 @@
+//! Work items as a store knows them: what goes in, what a worker holds, what is
+//! settled, what is read back.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
+
+/// What has become of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemState {
+    /// It waits for its time, or for a worker.
+    Pending,
+    /// A worker has it.
+    Leased,
+    /// It is done. Final.
+    Succeeded,
+    /// It failed, and is a dead letter. Final, until it is re-driven.
+    Dead,
+    /// It was left out. Final, until it is re-driven.
+    Skipped,
+}
+
+impl ItemState {
+    /// All states.
+    pub const ALL: [Self; 5] =
+        [Self::Pending, Self::Leased, Self::Succeeded, Self::Dead, Self::Skipped];
+
+    /// The state in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Leased => "leased",
+            Self::Succeeded => "succeeded",
+            Self::Dead => "dead",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// Whether nothing more happens to an item in this state by itself.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Dead | Self::Skipped)
+    }
+}
+
+impl fmt::Display for ItemState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// An item that is new to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewItem {
+    /// Names it within its job; stays the same in each process.
+    pub id: String,
+    /// JSON.
+    pub payload: String,
+    /// Follows it through logs of other systems; `None`: `job/id` does.
+    pub correlation: Option<String>,
+}
+
+/// The hold of a worker on an item. The token fences: a later lease of the item
+/// has a higher one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseKey {
+    /// The item, by the store's own number.
+    pub item: i64,
+    /// How often it was leased.
+    pub token: u64,
+}
+
+/// An item that a worker holds, until the lease ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// What settles it.
+    pub key: LeaseKey,
+    /// Its id within the job.
+    pub id: String,
+    /// JSON.
+    pub payload: String,
+    /// What follows it through logs, if it was given.
+    pub correlation: Option<String>,
+    /// 0, and one more for each re-drive.
+    pub run: u32,
+    /// The number of this attempt within the run; the first is 1.
+    pub attempt: u32,
+    /// How many leases in a row ended without being settled, just before this one.
+    pub lost: u32,
+    /// What the last attempt left for this one.
+    pub progress: Option<String>,
+}
+
+/// What becomes of a leased item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Done, with an output that may be asked for later (JSON or text).
+    Succeeded(Option<String>),
+    /// Another attempt, not before `due`.
+    RetryAt {
+        /// When.
+        due: Timestamp,
+        /// What that attempt is to know.
+        progress: Option<String>,
+    },
+    /// A dead letter.
+    Dead(Failure),
+    /// Left out, for this reason if there is one.
+    Skipped(Option<Failure>),
+    /// As if it had not been claimed: pending and due, the attempt not counted.
+    Released,
+}
+
+/// The end of a lease, and what is to be written of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// The lease.
+    pub lease: LeaseKey,
+    /// What becomes of the item.
+    pub end: Settled,
+    /// Rows of its history, in their order.
+    pub history: Vec<AttemptRecord>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// Well.
+    Succeeded,
+    /// With a failure.
+    Failed,
+    /// Nobody knows: its worker was not heard of again.
+    Lost,
+}
+
+impl AttemptOutcome {
+    /// The outcome in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// One row of an item's history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// The run it belongs to.
+    pub run: u32,
+    /// Its number within the run.
+    pub attempt: u32,
+    /// When it began.
+    pub started: Timestamp,
+    /// How long it took.
+    pub duration: Duration,
+    /// How long the wait was that came after it; zero if none did.
+    #[serde(default)]
+    pub wait: Duration,
+    /// Who made it.
+    pub worker: Arc<str>,
+    /// The step that it ended in, where the work has steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+/// All that a store knows of an item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemRecord {
+    /// The job it belongs to.
+    pub job: String,
+    /// Its id within the job.
+    pub id: String,
+    /// JSON. Empty once it has been purged.
+    pub payload: String,
+    /// What follows it through logs; stays through every re-drive.
+    pub correlation: String,
+    /// What has become of it.
+    pub state: ItemState,
+    /// 0, and one more for each re-drive.
+    pub run: u32,
+    /// Attempts of this run, those that were lost included.
+    pub attempt: u32,
+    /// When it is due, while it is pending; when its lease ends, while it is leased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// What a success has left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What it ended with, of a dead letter or of an item that was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Its attempts, all runs, oldest first. Empty where a list was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<AttemptRecord>,
+}
+
+/// How many items of a job are in which state, and what they have taken so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Waiting for their time, or for a worker.
+    pub pending: u64,
+    /// Held by a worker.
+    pub leased: u64,
+    /// Done.
+    pub succeeded: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// Left out.
+    pub skipped: u64,
+    /// Rows of history written, but those of lost attempts.
+    pub attempts: u64,
+    /// Leases that ended without being settled.
+    pub lost: u64,
+    /// The sum of the durations of all attempts, but lost ones.
+    pub worked: Duration,
+    /// The sum of all waits between attempts.
+    pub waited: Duration,
+}
+
+impl Counts {
+    /// All items.
+    pub const fn total(&self) -> u64 {
+        self.pending + self.leased + self.ended()
+    }
+
+    /// Items in a final state.
+    pub const fn ended(&self) -> u64 {
+        self.succeeded + self.failed()
+    }
+
+    /// Items that ended without success.
+    pub const fn failed(&self) -> u64 {
+        self.dead + self.skipped
+    }
+
+    /// Items that have not ended.
+    pub const fn unfinished(&self) -> u64 {
+        self.pending + self.leased
+    }
+}
+
+/// Which items are meant. Every condition that is set has to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this job.
+    pub job: Option<String>,
+    /// With one of these ids.
+    pub ids: Option<Vec<String>>,
+    /// In one of these states; `None`: dead letters.
+    pub states: Option<Vec<ItemState>>,
+    /// Failed with this signature, to the letter.
+    pub signature: Option<String>,
+    /// Failed with this class, alone or among others.
+    pub class: Option<String>,
+    /// Ended then or later.
+    pub since: Option<Timestamp>,
+    /// Ended before.
+    pub until: Option<Timestamp>,
+}
+
+impl Filter {
+    /// All dead letters of a job.
+    pub fn job(job: impl Into<String>) -> Self {
+        Self { job: Some(job.into()), ..Self::default() }
+    }
+
+    /// Only these items.
+    pub fn ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
+        self.ids = Some(ids.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// In one of these states, instead of dead letters.
+    pub fn states(mut self, states: impl IntoIterator<Item = ItemState>) -> Self {
+        self.states = Some(states.into_iter().collect());
+        self
+    }
+
+    /// Whether items in this state are meant.
+    pub fn wants_state(&self, state: ItemState) -> bool {
+        self.states.as_ref().map_or(state == ItemState::Dead, |states| states.contains(&state))
+    }
+
+    /// Whether this item is meant.
+    pub fn wants(&self, item: &ItemRecord) -> bool {
+        let failure = item.failure.as_ref();
+        self.wants_state(item.state)
+            && self.job.as_ref().is_none_or(|job| *job == item.job)
+            && self.ids.as_ref().is_none_or(|ids| ids.contains(&item.id))
+            && self.signature.as_ref().is_none_or(|wanted| {
+                failure.is_some_and(|failure| failure.signature.as_str() == wanted)
+            })
+            && self.class.as_ref().is_none_or(|wanted| {
+                failure.is_some_and(|failure| has_class(&failure.class, wanted))
+            })
+            && self.since.is_none_or(|since| item.ended.is_some_and(|ended| ended >= since))
+            && self.until.is_none_or(|until| item.ended.is_some_and(|ended| ended < until))
+    }
+}
+
+/// Whether `class`, such as `server_error+timeout`, is `wanted` or holds it.
+pub(crate) fn has_class(class: &str, wanted: &str) -> bool {
+    class == wanted || class.split('+').any(|one| one == wanted)
+}
+
+/// Part of a list, and where the next part begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// This part.
+    pub items: Vec<T>,
+    /// What to ask for the next part with; `None`: this was the last one.
+    pub next: Option<Cursor>,
+}
+
+/// A place in a list, good as long as the store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(pub i64);
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Failures that are alike: same class, same signature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// Their class.
+    pub class: String,
+    /// Their signature.
+    pub signature: crate::item::signature::Signature,
+    /// How many items.
+    pub count: u64,
+    /// When the first of them ended.
+    pub first: Timestamp,
+    /// When the last of them ended.
+    pub last: Timestamp,
+    /// One of the items.
+    pub example: String,
+    /// What that one said.
+    pub message: String,
+}

@@ -1,0 +1,65 @@
+//! Text from elsewhere (ids, messages, output of commands), made safe for a terminal
+//! and for a log: nothing in it moves the cursor, changes colours or begins a line.
+
+use std::fmt::{self, Write as _};
+
+/// On one line: line ends and tabs too are shown escaped.
+pub struct OneLine<'a>(pub &'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escaped(f, self.0, |_| false)
+    }
+}
+
+/// Line ends stay; every other control character is shown escaped.
+pub struct Lines<'a>(pub &'a str);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escaped(f, &self.0.replace("\r\n", "\n"), |c| c == '\n' || c == '\t')
+    }
+}
+
+fn escaped(f: &mut fmt::Formatter<'_>, text: &str, stays: impl Fn(char) -> bool) -> fmt::Result {
+    for c in text.chars() {
+        match c {
+            _ if stays(c) => f.write_char(c)?,
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            // A backslash stays: a path of Windows is to be readable. What is shown is for
+            // people; JSON is exact.
+            _ if c.is_control() || is_invisible(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+            _ => f.write_char(c)?,
+        }
+    }
+    Ok(())
+}
+
+/// What is no control character and yet changes how the rest of a line looks: marks of
+/// direction, separators of lines, characters without width.
+pub const fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_left() {
+        let hostile = "a\x1b[2J\x07\r\nb\u{9b}31m\u{202e}c\u{2028}\0 can't \"x\" \\";
+        assert_eq!(
+            OneLine(hostile).to_string(),
+            "a\\u{1b}[2J\\u{7}\\r\\nb\\u{9b}31m\\u{202e}c\\u{2028}\\u{0} can't \"x\" \\"
+        );
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        assert_eq!(Lines("a\r\nb\x1b[0m").to_string(), "a\nb\\u{1b}[0m");
+    }
+}

@@ -1,0 +1,68 @@
+//! What to do about failures that are alike.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::item::record::{Group, has_class};
+
+/// Failures that are alike, three or more: not an accident, but a cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Pattern {
+    /// The failures.
+    #[serde(flatten)]
+    pub group: Group,
+    /// What to do about them.
+    pub advice: &'static str,
+}
+
+/// So many of one signature are a pattern.
+const MANY: u64 = 3;
+
+impl Pattern {
+    /// The patterns among groups of failures.
+    pub(crate) fn among(groups: &[Group]) -> Vec<Self> {
+        let many = groups.iter().filter(|group| group.count >= MANY);
+        many.map(|group| Self { group: group.clone(), advice: advice(&group.class) }).collect()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} × {}: {}", self.group.count, self.group.signature, self.advice)
+    }
+}
+
+/// By the class of the failures; the first that fits.
+fn advice(class: &str) -> &'static str {
+    const BY_CLASS: &[(&str, &str)] = &[
+        (
+            "rate_limit",
+            "the other side asks for fewer calls: lower `max_parallel`, or re-drive at a rate",
+        ),
+        (
+            "network",
+            "the other side could not be reached: see whether it is up, then re-drive these",
+        ),
+        (
+            "timeout",
+            "it took too long: see what is slow, or give it a longer timeout, then re-drive these",
+        ),
+        ("server_error", "the other side failed: re-drive these once it has recovered"),
+        ("panic", "a defect of the handler: mend it, then re-drive these"),
+        ("payload", "the items are not what the handler reads: mend the input or the type"),
+        (
+            "lost",
+            "these took their worker down, or ran when it was killed: look at its memory and logs \
+             before you re-drive them",
+        ),
+        ("dependency", "these wait for the task that failed: mend that one, then resume"),
+    ];
+    BY_CLASS
+        .iter()
+        .find(|(one, _)| has_class(class, one))
+        .map_or("one cause, most likely: mend it, then re-drive these by their signature", |it| {
+            it.1
+        })
+}

@@ -1,0 +1,187 @@
+//! [`Dependencies`]: which task needs which, checked: no cycle, and nobody unknown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use petgraph::Direction;
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+
+/// Why tasks are no graph that can be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidGraph {
+    /// There are no tasks.
+    Empty,
+    /// Two tasks have one name.
+    Twice {
+        /// The name.
+        task: String,
+    },
+    /// A task needs one that is not there.
+    Unknown {
+        /// The task.
+        task: String,
+        /// What it needs.
+        needs: String,
+        /// One that is there and has a name like it.
+        similar: Option<String>,
+    },
+    /// Tasks need each other.
+    Cycle {
+        /// Each needs the next one; the last is the first again.
+        path: Vec<String>,
+    },
+}
+
+impl fmt::Display for InvalidGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("there are no tasks: add one"),
+            Self::Twice { task } => write!(f, "two tasks are called `{task}`: rename one"),
+            Self::Unknown { task, needs, similar } => {
+                write!(f, "`{task}` needs `{needs}`, and there is no such task")?;
+                match similar {
+                    Some(similar) => write!(f, ": did you mean `{similar}`?"),
+                    None => Ok(()),
+                }
+            }
+            Self::Cycle { path } => {
+                write!(f, "tasks need each other: {}; none of them could begin", Path(path))
+            }
+        }
+    }
+}
+
+impl std::error::Error for InvalidGraph {}
+
+/// `a → b → a`
+struct Path<'a>(&'a [String]);
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, task) in self.0.iter().enumerate() {
+            write!(f, "{}`{task}`", if at == 0 { "" } else { " → " })?;
+        }
+        Ok(())
+    }
+}
+
+/// Which task needs which: an edge goes from what is needed to what needs it.
+#[derive(Debug)]
+pub struct Dependencies {
+    graph: DiGraph<String, ()>,
+    nodes: BTreeMap<String, NodeIndex>,
+}
+
+impl Dependencies {
+    /// Of tasks, each with what it needs.
+    pub fn new(tasks: &[(String, Vec<String>)]) -> Result<Self, InvalidGraph> {
+        if tasks.is_empty() {
+            return Err(InvalidGraph::Empty);
+        }
+        let mut graph = DiGraph::new();
+        let mut nodes = BTreeMap::new();
+        for (task, _) in tasks {
+            let node = graph.add_node(task.clone());
+            if nodes.insert(task.clone(), node).is_some() {
+                return Err(InvalidGraph::Twice { task: task.clone() });
+            }
+        }
+        for (task, needs) in tasks {
+            for need in needs {
+                let Some(&from) = nodes.get(need) else {
+                    let similar =
+                        retry_rules::suggest::nearest(need, nodes.keys().map(String::as_str));
+                    return Err(InvalidGraph::Unknown {
+                        task: task.clone(),
+                        needs: need.clone(),
+                        similar: similar.map(str::to_owned),
+                    });
+                };
+                graph.update_edge(from, nodes[task], ());
+            }
+        }
+        let dependencies = Self { graph, nodes };
+        match dependencies.cycle() {
+            Some(path) => Err(InvalidGraph::Cycle { path }),
+            None => Ok(dependencies),
+        }
+    }
+
+    /// What a task needs directly.
+    pub fn needs(&self, task: &str) -> impl Iterator<Item = &str> {
+        let node = self.nodes.get(task).copied();
+        node.into_iter()
+            .flat_map(|node| self.graph.neighbors_directed(node, Direction::Incoming))
+            .map(|need| self.graph[need].as_str())
+    }
+
+    /// All tasks.
+    pub fn tasks(&self) -> impl Iterator<Item = &str> {
+        self.graph.node_weights().map(String::as_str)
+    }
+
+    /// A cycle, if there is one: each needs the next.
+    fn cycle(&self) -> Option<Vec<String>> {
+        let knot = tarjan_scc(&self.graph).into_iter().find(|knot| {
+            knot.len() > 1 || knot.iter().any(|&node| self.graph.contains_edge(node, node))
+        })?;
+        // From any of them, by whatever it needs inside the knot, one comes back some time.
+        let mut path: Vec<NodeIndex> = vec![*knot.iter().min()?];
+        loop {
+            let last = *path.last()?;
+            let next = self
+                .graph
+                .neighbors_directed(last, Direction::Incoming)
+                .filter(|node| knot.contains(node))
+                .min()?;
+            let seen = path.iter().position(|&node| node == next);
+            path.push(next);
+            if let Some(from) = seen {
+                let cycle = path[from..].iter().map(|&node| self.graph[node].clone());
+                return Some(cycle.collect());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(tasks: &[(&str, &[&str])]) -> Result<Dependencies, String> {
+        let tasks = tasks.iter().map(|(task, needs)| {
+            ((*task).to_owned(), needs.iter().map(|need| (*need).to_owned()).collect())
+        });
+        Dependencies::new(&tasks.collect::<Vec<_>>()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_cycle_is_named_by_its_path() {
+        let error = graph(&[("a", &[]), ("b", &["a", "d"]), ("c", &["b"]), ("d", &["c"])]);
+        assert_eq!(
+            error.unwrap_err(),
+            "tasks need each other: `b` → `d` → `c` → `b`; none of them could begin"
+        );
+        let alone = graph(&[("a", &["a"])]).unwrap_err();
+        assert!(alone.contains("`a` → `a`"), "{alone}");
+    }
+
+    #[test]
+    fn what_is_unknown_is_named_with_what_needs_it() {
+        let error = graph(&[("fetch", &[]), ("render", &["fecth"])]).unwrap_err();
+        assert_eq!(
+            error,
+            "`render` needs `fecth`, and there is no such task: did you mean `fetch`?"
+        );
+    }
+
+    #[test]
+    fn a_diamond_is_no_cycle() {
+        let graph = graph(&[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("d", &["b", "c"])]).unwrap();
+        let mut needs: Vec<_> = graph.needs("d").collect();
+        needs.sort_unstable();
+        assert_eq!(needs, ["b", "c"]);
+    }
+}

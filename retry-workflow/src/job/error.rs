@@ -1,0 +1,139 @@
+//! [`WorkflowError`]: why a job cannot be run at all, or not on.
+
+use std::fmt;
+use std::time::Duration;
+
+use retry_runtime::Invalid;
+
+use crate::item::sanitize::OneLine;
+use crate::job::dependencies::InvalidGraph;
+use crate::job::error_policy::InvalidErrorPolicy;
+use crate::store::StoreError;
+
+/// Why a job cannot be run at all, or not on. An item that fails is none of these: it
+/// stands in the [`JobReport`](crate::JobReport).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum WorkflowError {
+    /// The store cannot do its work.
+    Store(StoreError),
+    /// The policy for single calls breaks a rule.
+    Policy(Invalid),
+    /// The error policy cannot be obeyed.
+    ErrorPolicy(InvalidErrorPolicy),
+    /// The policy has a `deadline`, and that bounds a call in one process.
+    Deadline,
+    /// The error policy names a handler that is not there.
+    UnknownHandler {
+        /// The name.
+        name: String,
+        /// Those that are there.
+        known: Vec<String>,
+    },
+    /// There is no job of this id.
+    UnknownJob {
+        /// The id.
+        id: String,
+        /// Those that are there, the latest first.
+        known: Vec<String>,
+    },
+    /// The job of this id is one of another workflow.
+    OtherWorkflow {
+        /// The id.
+        id: String,
+        /// The workflow that is to run.
+        name: String,
+        /// The one that has begun the job.
+        found: String,
+    },
+    /// No item may run at all.
+    NoParallelism,
+    /// A lease ends before it can be prolonged.
+    ShortLease {
+        /// How long it would be.
+        lease: Duration,
+    },
+    /// An item cannot be written as JSON.
+    Item {
+        /// Its id.
+        item: String,
+        /// Why.
+        detail: String,
+    },
+    /// The tasks are no graph that can be run.
+    Graph(InvalidGraph),
+}
+
+impl fmt::Display for WorkflowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Policy(invalid) => write!(f, "the retry policy cannot be obeyed: {invalid}"),
+            Self::ErrorPolicy(invalid) => invalid.fmt(f),
+            Self::Deadline => f.write_str(
+                "a `deadline` bounds a call in one process, and an item may wait in its store for days: \
+                 write a `budget`, which goes on by the clock",
+            ),
+            Self::UnknownHandler { name, known } if known.is_empty() => write!(
+                f,
+                "`on_item_failure` names the handler `{name}`, and there are none: add one by \
+                 `.handler(\"{name}\", …)`, or say dlq, retry, skip or stop"
+            ),
+            Self::UnknownHandler { name, known } => write!(
+                f,
+                "`on_item_failure` names the handler `{name}`, and there are only `{}`",
+                known.join("`, `")
+            ),
+            Self::UnknownJob { id, known } => {
+                write!(f, "there is no job `{}` in this store", OneLine(id))?;
+                match known.split_first() {
+                    None => f.write_str(": it has none"),
+                    Some((latest, rest)) => {
+                        write!(f, ": it has `{}`", OneLine(latest))?;
+                        for id in rest.iter().take(4) {
+                            write!(f, ", `{}`", OneLine(id))?;
+                        }
+                        if rest.len() > 4 {
+                            write!(f, " and {} more", rest.len() - 4)?;
+                        }
+                        Ok(())
+                    }
+                }
+            }
+            Self::NoParallelism => {
+                f.write_str("`max_parallel` is 0, and no item would ever run: write at least 1")
+            }
+            Self::OtherWorkflow { id, name, found } => write!(
+                f,
+                "the job `{}` was begun by the workflow `{}`, and this one is `{}`: give it another \
+                 `job_id`",
+                OneLine(id),
+                OneLine(found),
+                OneLine(name)
+            ),
+            Self::ShortLease { lease } => write!(
+                f,
+                "a lease of {lease:?} ends before it can be prolonged, and items would be handled \
+                 twice: write 100ms at least, or leave it at 30s"
+            ),
+            Self::Item { item, detail } => {
+                write!(f, "item `{}` cannot be written as JSON: {detail}", OneLine(item))
+            }
+            Self::Graph(invalid) => invalid.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WorkflowError {}
+
+impl From<StoreError> for WorkflowError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<InvalidGraph> for WorkflowError {
+    fn from(invalid: InvalidGraph) -> Self {
+        Self::Graph(invalid)
+    }
+}

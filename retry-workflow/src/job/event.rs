@@ -1,0 +1,73 @@
+//! [`JobEvent`]: what a job tells while it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use retry_runtime::Transition;
+
+use crate::item::failure::Failure;
+use crate::item::record::{Counts, ItemState};
+use crate::job::record::StopReason;
+
+/// An item whose retries have ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ItemFailure {
+    /// The job.
+    pub job: Arc<str>,
+    /// The item.
+    pub item: String,
+    /// What follows it through logs of other systems, if it was given.
+    pub correlation: Option<String>,
+    /// Its payload: JSON.
+    pub payload: String,
+    /// The run.
+    pub run: u32,
+    /// How many attempts the run made.
+    pub attempt: u32,
+    /// What went wrong.
+    pub failure: Failure,
+    /// What becomes of it: [`Dead`](ItemState::Dead), [`Skipped`](ItemState::Skipped), or
+    /// [`Pending`](ItemState::Pending) where it is put back.
+    pub state: ItemState,
+}
+
+/// Something that happened to a job; see [`Workflow::on_event`](crate::Workflow::on_event).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum JobEvent<'a> {
+    /// Work begins, on a new job or on one that others have begun.
+    #[non_exhaustive]
+    Started {
+        /// The job's id.
+        job: &'a str,
+        /// What is in the store of it.
+        counts: Counts,
+    },
+    /// Where the job stands: about once a second, and at its end.
+    #[non_exhaustive]
+    Progress {
+        /// What is in the store of it.
+        counts: Counts,
+        /// Whether its input has been read to the end.
+        input_complete: bool,
+        /// Handlers that are running in this process.
+        running: usize,
+        /// How long the breaker stays open; zero if it is not.
+        open_for: Duration,
+    },
+    /// Items have failed for good: one at a time, or in groups, as the policy's
+    /// `error_collection` asks for.
+    Failures(&'a [ItemFailure]),
+    /// The workflow's breaker went from one state to another.
+    Breaker(&'a Transition),
+    /// No further item is started; those that run come to their ends.
+    #[non_exhaustive]
+    Stopping {
+        /// Why.
+        reason: &'a StopReason,
+    },
+}
+
+/// Who hears of events.
+pub type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;

@@ -1,0 +1,258 @@
+//! [`Job`]: what a store knows of a job beside its items.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::clock::Timestamp;
+use crate::item::sanitize::OneLine;
+use crate::store::{Store, StoreError};
+
+/// What a store knows of a job beside its items.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Job {
+    /// Its id: its name and a number, unless it was given.
+    pub id: String,
+    /// The name of the workflow.
+    pub name: String,
+    /// What it is doing.
+    pub status: JobStatus,
+    /// When it began.
+    pub created: Timestamp,
+    /// When it ended or stopped for the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// Whether its input has been read to the end: what is in the store is all of it.
+    pub input_complete: bool,
+    /// What had ended and failed when somebody last went on with it after it had stopped:
+    /// thresholds count from here.
+    #[serde(default)]
+    pub baseline: Baseline,
+    /// What whoever runs it has to know to go on with it, such as its workflow file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+}
+
+/// Items that thresholds do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    pub ended: u64,
+    pub failed: u64,
+}
+
+/// What a job is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "status")]
+#[non_exhaustive]
+pub enum JobStatus {
+    /// Somebody works on it, or was killed while working on it.
+    Running,
+    /// Every item has ended.
+    Finished,
+    /// It was stopped before its end; it can be resumed.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+    },
+}
+
+impl JobStatus {
+    /// Returns the status as stores and exports write it, such as `stopped`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Stopped { .. } => "stopped",
+        }
+    }
+}
+
+/// Why a job was stopped before its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "stopped_by")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// An item failed, and `continue_on_failure` is false.
+    FirstFailure,
+    /// So many items failed, which is as many as `max_failures` allows.
+    MaxFailures {
+        /// The bound.
+        max_failures: u64,
+    },
+    /// More than the share of items failed that `failure_threshold` allows.
+    FailureThreshold {
+        /// The bound.
+        failure_threshold: f64,
+        /// Items that failed.
+        failed: u64,
+        /// Items that had ended.
+        ended: u64,
+    },
+    /// An item failed whose failure stops the job.
+    Item {
+        /// The item.
+        item: String,
+        /// What went wrong.
+        message: String,
+    },
+    /// The breaker opened, and `on_open` is `stop`.
+    BreakerOpen,
+    /// Somebody asked for it.
+    Requested,
+    /// It was resumed with what is in the store, and a process before had not read its input to
+    /// the end.
+    InputIncomplete,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FirstFailure => f.write_str("an item failed, and `continue_on_failure` is false"),
+            Self::MaxFailures { max_failures } => {
+                write!(f, "as many items failed as `max_failures` allows: {max_failures}")
+            }
+            Self::FailureThreshold { failure_threshold, failed, ended } => write!(
+                f,
+                "{failed} of {ended} items failed, more than the share of {failure_threshold} that \
+                 `failure_threshold` allows"
+            ),
+            Self::Item { item, message } => {
+                write!(f, "`{}` failed: {}", OneLine(item), OneLine(message))
+            }
+            Self::BreakerOpen => f.write_str("the circuit breaker opened, and `on_open` is `stop`"),
+            Self::Requested => f.write_str("it was asked to"),
+            Self::InputIncomplete => f.write_str(
+                "its input was not read to the end before: all that is in the store is done; run it \
+                 with its items to add the others",
+            ),
+        }
+    }
+}
+
+impl Job {
+    fn key(id: &str) -> String {
+        format!("{PREFIX}{id}")
+    }
+
+    fn new(id: String, name: &str, origin: Option<String>) -> Self {
+        Self {
+            id,
+            name: name.to_owned(),
+            status: JobStatus::Running,
+            created: Timestamp::now(),
+            ended: None,
+            input_complete: false,
+            baseline: Baseline::default(),
+            origin,
+        }
+    }
+
+    /// The job of this id.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn find<S: Store>(store: &S, id: &str) -> Result<Option<Self>, StoreError> {
+        Ok(read(store, id).await?.map(|(_, job)| job))
+    }
+
+    /// All jobs of a store, the oldest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn all<S: Store>(store: &S) -> Result<Vec<Self>, StoreError> {
+        let mut jobs = Vec::new();
+        for key in store.keys(PREFIX).await? {
+            let id = key.strip_prefix(PREFIX).unwrap_or(&key);
+            jobs.extend(Self::find(store, id).await?);
+        }
+        jobs.sort_by_key(|job| job.created);
+        Ok(jobs)
+    }
+
+    /// The last job of a workflow that has not finished.
+    pub async fn unfinished<S: Store>(store: &S, name: &str) -> Result<Option<Self>, StoreError> {
+        let jobs = Self::all(store).await?;
+        Ok(jobs.into_iter().rev().find(|job| job.name == name && job.status != JobStatus::Finished))
+    }
+
+    /// A new job with the next free number behind its name.
+    pub async fn create<S: Store>(
+        store: &S,
+        name: &str,
+        origin: Option<String>,
+    ) -> Result<Self, StoreError> {
+        let prefix = Self::key(&format!("{name}-"));
+        let keys = store.keys(&prefix).await?;
+        // A job that was given the largest of numbers as its name is none of these.
+        let numbers = keys.iter().filter_map(|key| key.strip_prefix(&prefix)?.parse::<u32>().ok());
+        let mut number = numbers.max().map_or(0, u64::from);
+        loop {
+            number = number.saturating_add(1);
+            let job = Self::new(format!("{name}-{number}"), name, origin.clone());
+            if write(store, 0, &job).await? {
+                return Ok(job);
+            }
+        }
+    }
+
+    /// The job of this id, which begins now if there is none, and then remembers where it comes
+    /// from.
+    pub async fn find_or_create<S: Store>(
+        store: &S,
+        id: &str,
+        name: &str,
+        origin: Option<String>,
+    ) -> Result<Self, StoreError> {
+        loop {
+            if let Some(job) = Self::find(store, id).await? {
+                return Ok(job);
+            }
+            let job = Self::new(id.to_owned(), name, origin.clone());
+            if write(store, 0, &job).await? {
+                return Ok(job);
+            }
+        }
+    }
+
+    /// A job whose items came from elsewhere, unless it is known.
+    pub async fn adopt<S: Store>(store: &S, id: &str) -> Result<(), StoreError> {
+        let mut job = Self::new(id.to_owned(), id, None);
+        job.status = JobStatus::Finished;
+        job.ended = Some(job.created);
+        job.input_complete = true;
+        // Where there is one, it stays as it is.
+        write(store, 0, &job).await.map(drop)
+    }
+
+    /// Changes what is stored, whoever else changes it.
+    pub async fn update<S: Store>(
+        store: &S,
+        id: &str,
+        change: impl Fn(&mut Self),
+    ) -> Result<(), StoreError> {
+        while let Some((revision, mut job)) = read(store, id).await? {
+            change(&mut job);
+            if write(store, revision, &job).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+const PREFIX: &str = "job/";
+
+async fn read<S: Store>(store: &S, id: &str) -> Result<Option<(u64, Job)>, StoreError> {
+    let Some((revision, text)) = store.get(&Job::key(id)).await? else { return Ok(None) };
+    let job = serde_json::from_str(&text).map_err(|error| StoreError::Other {
+        detail: format!("what it has of the job `{}` cannot be read: {error}", OneLine(id)),
+    })?;
+    Ok(Some((revision, job)))
+}
+
+async fn write<S: Store>(store: &S, revision: u64, job: &Job) -> Result<bool, StoreError> {
+    let text = serde_json::to_string(job)
+        .map_err(|error| StoreError::Other { detail: error.to_string() })?;
+    store.cas(&Job::key(&job.id), revision, &text).await
+}

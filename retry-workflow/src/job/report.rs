@@ -1,0 +1,176 @@
+//! [`JobReport`]: what became of a job, for people and for machines.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::item::clock::Timestamp;
+use crate::item::record::{Counts, Filter, Group, ItemState};
+use crate::item::sanitize::OneLine;
+use crate::job::advice::Pattern;
+use crate::job::record::{Job, JobStatus, StopReason};
+use crate::store::{Store, StoreError};
+
+/// What became of a job: `Display` for people, serde for machines.
+///
+/// ```
+/// use retry_workflow::Workflow;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let report = Workflow::new("halve")
+///     .run([8, 6, 3, 4], |n: u32, _| async move {
+///         if n % 2 == 0 { Ok(n / 2) } else { Err(format!("{n} is odd")) }
+///     })
+///     .await
+///     .unwrap();
+/// assert_eq!((report.succeeded(), report.dead()), (3, 1));
+/// assert!(report.to_string().contains("1 × <n> is odd"));
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct JobReport {
+    /// The job: its id, its name, how it ended.
+    #[serde(flatten)]
+    pub job: Job,
+    /// Its items by what became of them, its attempts, and the time that these took.
+    pub counts: Counts,
+    /// From its beginning to its end, or until now; the time between two processes included.
+    pub elapsed: Duration,
+    /// How many items failed for good, by class.
+    pub classes: BTreeMap<String, u64>,
+    /// The same by signature, the largest group first; the smallest are left out where there
+    /// are very many.
+    pub groups: Vec<Group>,
+    /// Groups of three and more, with advice.
+    pub patterns: Vec<Pattern>,
+}
+
+/// More groups than these are no help.
+const MOST_GROUPS: usize = 100;
+
+impl JobReport {
+    /// Of the job of this id, as it stands.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn of<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+        let Some(job) = Job::find(store, job).await? else { return Ok(None) };
+        let counts = store.counts(&job.id).await?;
+        let failed = Filter::job(&job.id).states([ItemState::Dead, ItemState::Skipped]);
+        let mut groups =
+            if counts.failed() == 0 { Vec::new() } else { store.stats(&failed).await? };
+        let mut classes = BTreeMap::new();
+        for group in &groups {
+            *classes.entry(group.class.clone()).or_insert(0) += group.count;
+        }
+        groups.truncate(MOST_GROUPS);
+        let elapsed = job.ended.unwrap_or_else(Timestamp::now).since(job.created);
+        let patterns = Pattern::among(&groups);
+        Ok(Some(Self { job, counts, elapsed, classes, groups, patterns }))
+    }
+
+    /// All items.
+    pub fn total(&self) -> u64 {
+        self.counts.total()
+    }
+
+    /// Items that are done.
+    pub fn succeeded(&self) -> u64 {
+        self.counts.succeeded
+    }
+
+    /// Dead letters.
+    pub fn dead(&self) -> u64 {
+        self.counts.dead
+    }
+
+    /// Items that were left out.
+    pub fn skipped(&self) -> u64 {
+        self.counts.skipped
+    }
+
+    /// Whether every item has succeeded.
+    pub fn is_success(&self) -> bool {
+        self.job.status == JobStatus::Finished && self.counts.failed() == 0
+    }
+
+    /// Why the job stopped before its end, if it did.
+    pub fn stopped(&self) -> Option<&StopReason> {
+        match &self.job.status {
+            JobStatus::Stopped { reason } => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for JobReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { job, counts, .. } = self;
+        write!(f, "job {}: ", OneLine(&job.id))?;
+        match &job.status {
+            JobStatus::Running => writeln!(f, "running")?,
+            JobStatus::Finished => writeln!(f, "finished")?,
+            JobStatus::Stopped { reason } => writeln!(f, "stopped: {reason}")?,
+        }
+        write!(f, "  items     {} succeeded", counts.succeeded)?;
+        for (count, what) in [
+            (counts.dead, "dead letters"),
+            (counts.skipped, "skipped"),
+            (counts.unfinished(), "to do"),
+        ] {
+            if count > 0 {
+                write!(
+                    f,
+                    ", {count} {}",
+                    if count == 1 { what.trim_end_matches('s') } else { what }
+                )?;
+            }
+        }
+        writeln!(f, ", of {}", counts.total())?;
+        write!(f, "  attempts  {}", counts.attempts)?;
+        if counts.lost > 0 {
+            write!(f, ", and {} lost with their worker", counts.lost)?;
+        }
+        writeln!(f)?;
+        write!(f, "  time      {}", Short(self.elapsed))?;
+        write!(f, "; working {}, waiting {}", Short(counts.worked), Short(counts.waited))?;
+        if self.groups.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\n  failures ")?;
+        for (class, count) in &self.classes {
+            write!(f, " {class} {count}")?;
+        }
+        for group in &self.groups {
+            write!(f, "\n    {} × {}", group.count, OneLine(group.signature.as_str()))?;
+            let pattern = self.patterns.iter().find(|pattern| pattern.group == *group);
+            if let Some(pattern) = pattern {
+                write!(f, "\n      {}", pattern.advice)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A duration with what matters of it: `1.2s`, `340ms`, `2m 5s`.
+pub(crate) struct Short(pub(crate) Duration);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        let rounded = if seconds >= 60 {
+            Duration::from_secs(seconds)
+        } else if seconds >= 1 {
+            Duration::from_millis(u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX) / 10 * 10)
+        } else if self.0 >= Duration::from_millis(1) {
+            Duration::from_millis(u64::from(self.0.subsec_millis()))
+        } else {
+            Duration::from_micros(u64::from(self.0.subsec_micros()))
+        };
+        fmt::Display::fmt(&retry_rules::duration::format(rounded), f)
+    }
+}

@@ -53,7 +53,7 @@ async fn watch(path: PathBuf) {
 async fn call_for_a_while() {
     for _ in 0..2 {
         let error = count("tea").await.expect_err("nobody answers");
-        println!("  {error}");
+        println!("  {error:#}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

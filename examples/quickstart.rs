@@ -83,7 +83,7 @@ async fn price(api: &Api, item: &str) -> Result<String, ApiError> {
 }
 
 fn yesterdays_price(item: &str, error: &RetryError<ApiError>) -> String {
-    say(format_args!("{error}"));
+    say(format_args!("{error:#}"));
     format!("yesterday's price of {item}")
 }
 
@@ -156,7 +156,7 @@ async fn call<E: Display>(name: &str, call: impl Future<Output = Result<String, 
     println!("{:6.2}s  {name}", CURTAIN.elapsed().as_secs_f64());
     match call.await {
         Ok(answer) => say(format_args!("ok: {answer}")),
-        Err(error) => say(format_args!("error: {error}")),
+        Err(error) => say(format_args!("error: {error:#}")),
     }
 }
 

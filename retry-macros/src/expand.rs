@@ -260,6 +260,11 @@ impl<'a> Expansion<'a> {
         }
     }
 
+    /// Whether the function returns how its call ended: `RetryError<E>`.
+    fn is_tracked(&self) -> bool {
+        self.body_type.is_some()
+    }
+
     /// A call into the runtime whose complaint belongs on the return type.
     fn on_return_type(&self, path: &TokenStream, arguments: &TokenStream) -> TokenStream {
         let private = &self.private;

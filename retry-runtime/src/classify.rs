@@ -12,9 +12,11 @@ pub(crate) mod probe;
 mod text;
 
 use core::error::Error;
-use core::fmt::{self, Write as _};
+use core::fmt;
 use core::ops::BitOr;
 use core::time::Duration;
+
+use crate::base::full_text::full_text;
 
 pub(crate) use known::Known;
 pub use text::text;
@@ -307,10 +309,7 @@ pub const fn status(code: u16) -> Class {
 
 /// What something says that is known only by its text.
 pub(crate) fn display(text: &(impl fmt::Display + ?Sized)) -> Class {
-    let mut buffer = String::new();
-    // An error whose `Display` fails has said what it could.
-    let _ = write!(buffer, "{text}");
-    self::text(&buffer)
+    self::text(&full_text(text))
 }
 
 /// A chain longer than this is taken for a cycle.

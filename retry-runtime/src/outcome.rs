@@ -10,7 +10,7 @@ use core::future::{Future, Ready, ready};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::outcome::error::{Ended, Interrupted, RetryError};
+use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 
 /// A return type that says whether it is a failure.
 #[diagnostic::on_unimplemented(
@@ -154,8 +154,8 @@ impl<T, E> GaveUp for Result<T, E> {
 
     fn gave_up(self, ended: Ended) -> RetryError<E> {
         match self {
-            Ok(_) => RetryError::of_value(ended),
-            Err(error) => RetryError::of_attempt(error).ended(ended),
+            Ok(_) => RetryError::new(None, ended),
+            Err(error) => RetryError::new(Some(AttemptError::Error(error)), ended),
         }
     }
 }
@@ -165,8 +165,8 @@ impl<T> GaveUp for Option<T> {
 
     fn gave_up(self, ended: Ended) -> RetryError<Missing> {
         match self {
-            Some(_) => RetryError::of_value(ended),
-            None => RetryError::of_attempt(Missing).ended(ended),
+            Some(_) => RetryError::new(None, ended),
+            None => RetryError::new(Some(AttemptError::Error(Missing)), ended),
         }
     }
 }
@@ -175,7 +175,7 @@ impl<T> GaveUp for Plain<T> {
     type Last = Missing;
 
     fn gave_up(self, ended: Ended) -> RetryError<Missing> {
-        RetryError::of_value(ended)
+        RetryError::new(None, ended)
     }
 }
 

@@ -13,15 +13,12 @@ pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFai
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};
 pub use crate::call::session::{Next, Session, Verdict};
-pub use crate::call::tracked::{
-    Tracked, cause, ended, failure, inner_error, inner_failure, tracked,
-};
+pub use crate::call::tracked::{TrackedAttempt, ended, failure, gave_up, tracked, tracked_failure};
 pub use crate::classify::Class;
 #[cfg(feature = "pattern")]
 pub use crate::classify::pattern::Pattern;
 pub use crate::event::retry_event::{Failure, RetryEvent};
-pub use crate::outcome::error::RetryError;
-pub use crate::outcome::error::{Ended, Interrupted};
+pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 pub use crate::outcome::{
     Continue, Fallback, FallbackNow, GaveUp, Interruptible, Missing, Outcome, Plain, kind,
 };

@@ -15,13 +15,13 @@ use crate::call::attempt_timer::{AttemptTimer, CallTiming, Timed};
 use crate::call::last_failure::LastFailure;
 use crate::call::plan::{Plan, Timing};
 use crate::call::session::{Next, Session, Verdict};
-use crate::call::tracked;
+use crate::call::tracked::{Tracked, TrackedAttempt, gave_up, tracked, tracked_failure};
 use crate::classify::matchers::Matcher;
 use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView, Fault};
 use crate::classify::{Class, Classify};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::Interruptible as _;
-use crate::outcome::error::{Interrupted, RetryError};
+use crate::outcome::error::{AttemptError, Interrupted, RetryError};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::lend;
 use crate::protect::quota::RetryQuota;
@@ -460,10 +460,8 @@ impl<M> Retrier<M> {
                 {
                     let permit = self.admit(&mut call, timing(&cut))?;
                     let outcome = match &mut cut {
-                        Some(cut) => {
-                            Box::pin(cut.attempt(tracked::Tracked::new(operation()))).await
-                        }
-                        None => tracked::tracked(operation().await),
+                        Some(cut) => Box::pin(cut.attempt(TrackedAttempt::new(operation()))).await,
+                        None => tracked(operation().await),
                     };
                     match outcome {
                         Ok(value) => {
@@ -502,7 +500,7 @@ impl<M> Retrier<M> {
         let mut call = Call::<T, E>::new();
         loop {
             let permit = self.admit(&mut call, timing)?;
-            match tracked::tracked(operation()) {
+            match tracked(operation()) {
                 Ok(value) => {
                     self.succeeded(call, permit);
                     return Ok(value);
@@ -532,7 +530,7 @@ impl<M: fmt::Debug> fmt::Debug for Retrier<M> {
 
 /// The session of a call: it keeps the last failure, for a breaker or a deadline
 /// may end the call before another attempt fails.
-type Call<T, E> = Session<LastFailure<Result<T, RetryError<E>>>>;
+type Call<T, E> = Session<LastFailure<Tracked<T, E>>>;
 
 /// What the expansion of the attribute writes in place.
 impl<M> Retrier<M> {
@@ -559,7 +557,7 @@ impl<M> Retrier<M> {
     ) -> RetryError<E> {
         let ended = call.rejected(&self.plan().timing(timing), &rejected);
         let last = take(call).close().last_or_else(|| Result::interrupted(rejected));
-        tracked::inner_error(last, ended)
+        gave_up(last, ended)
     }
 
     #[inline]
@@ -580,16 +578,18 @@ impl<M> Retrier<M> {
         call: &mut Call<T, E>,
         timing: Timing,
         permit: Option<Permit<'_>>,
-        error: RetryError<E>,
+        error: AttemptError<E>,
     ) -> Option<RetryError<E>>
     where
         M: Decider<E, Kind>,
         E: Display,
     {
         let matchers = &self.matchers;
-        let (matched, shown): (_, &dyn Display) = match error.cause() {
-            Ok(error) => (matchers.decide(error), error),
-            Err(interrupted) => (matchers.decide_interrupted(*interrupted), interrupted),
+        let (matched, shown): (_, &dyn Display) = match &error {
+            AttemptError::Error(error) => (matchers.decide(error), error),
+            AttemptError::Interrupted(interrupted) => {
+                (matchers.decide_interrupted(*interrupted), interrupted)
+            }
         };
         let MatchOutcome { retry, hint, timeout } = matched;
         let verdict = Verdict { retry, hint, timeout, error: ErrorDisplay::Display(shown) };
@@ -597,7 +597,7 @@ impl<M> Retrier<M> {
         match call.failed(&plan, permit, verdict) {
             Next::Wait => {
                 let outcome = Err(error);
-                let failure = tracked::inner_failure(&outcome);
+                let failure = tracked_failure(&outcome);
                 matchers.on_retry(&call.event(&plan, failure));
                 // Only these can end a call before it fails again. What no end needs is let go
                 // of before the wait: a response may hold a connection.
@@ -610,7 +610,7 @@ impl<M> Retrier<M> {
                 let kept = take(call).close();
                 let outcome = Err(error);
                 let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
-                Some(tracked::inner_error(last, ended))
+                Some(gave_up(last, ended))
             }
         }
     }

@@ -164,8 +164,8 @@ impl Expansion<'_> {
         // A value that the attempt consumes is moved where the body begins.
         let asyncness = Token![async](body.span_open());
         let attempt = quote!(#asyncness #block);
-        let attempt = if self.body_type.is_some() {
-            quote!(#private::Tracked::new(#attempt))
+        let attempt = if self.is_tracked() {
+            quote!(#private::TrackedAttempt::new(#attempt))
         } else {
             attempt
         };
@@ -201,7 +201,7 @@ impl Expansion<'_> {
         } else {
             attempt
         };
-        if self.body_type.is_some() { quote!(#private::tracked(#attempt)) } else { attempt }
+        if self.is_tracked() { quote!(#private::tracked(#attempt)) } else { attempt }
     }
 
     /// With the feature `testing`: the failure that a test has planned, in the place

@@ -22,7 +22,7 @@ impl Expansion<'_> {
     pub(super) fn finish(&self) -> TokenStream {
         let private = &self.private;
         match &self.args.on_failure {
-            OnFailure::Stop if self.body_type.is_some() => {
+            OnFailure::Stop if self.is_tracked() => {
                 quote!(return #private::ended(outcome, ended);)
             }
             OnFailure::Stop => {
@@ -31,11 +31,15 @@ impl Expansion<'_> {
             }
             OnFailure::Continue => {
                 let outcome = self.return_place.locate(quote!(&outcome));
-                let returned = self.returned(self.on_return_type(&quote!(go_on), &outcome));
+                let default = self.on_return_type(&quote!(go_on), &outcome);
+                if self.is_tracked() {
+                    return quote!(return #private::ended(#default, ended););
+                }
+                let returned = self.returned(default);
                 quote!(let _ = ended; return #returned;)
             }
-            OnFailure::Fallback(_) if self.body_type.is_some() => {
-                quote!(break #private::inner_error(outcome, ended);)
+            OnFailure::Fallback(_) if self.is_tracked() => {
+                quote!(break #private::gave_up(outcome, ended);)
             }
             OnFailure::Fallback(_) => quote!(break #private::GaveUp::gave_up(outcome, ended);),
         }

@@ -19,7 +19,11 @@ impl Expansion<'_> {
         let outcome = self.outcome(attempt);
         let outcome_place = self.return_place.locate(quote!(&outcome));
         let failure = self.on_return_type(&quote!(Outcome::failure), &outcome_place);
-        let on_value = self.on_value();
+        let on_value = if self.is_tracked() {
+            quote!(::core::result::Result::Ok(_) => #private::VALUE,)
+        } else {
+            self.on_value()
+        };
         let verdict = self.verdict_on_error();
         let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
         let on_retry = self.on_retry();
@@ -145,6 +149,20 @@ impl Expansion<'_> {
     fn outcome(&self, attempt: &TokenStream) -> TokenStream {
         let private = &self.private;
         let declared = &self.declared;
+        if self.is_tracked() {
+            // Input: an attempt's error, or a value. Output: what is retried of it.
+            let guard = self.ok_condition(&quote!(&value)).map(|retried| quote!(if !(#retried)));
+            let succeed = self.succeed();
+            return quote! {
+                let outcome = match #attempt {
+                    ::core::result::Result::Ok(value) #guard => {
+                        #succeed
+                        return ::core::result::Result::Ok(value);
+                    }
+                    outcome => outcome,
+                };
+            };
+        }
         let mut outcome = quote!(let outcome: #declared = #attempt;);
         if self.args.has_ok() {
             // Input: any type. Output: a type that is an `Outcome`.
@@ -162,21 +180,10 @@ impl Expansion<'_> {
     /// The arm of a success, which is a failure where `ok(…)` says so.
     fn on_value(&self) -> TokenStream {
         let private = &self.private;
-        let permit = self.args.breaker.as_ref().map(|_| quote!(permit.success();));
-        let told = match self.quota() {
-            Some(quota) => {
-                let quota = quota.named("quota");
-                quote!(session.succeeded_on_credit(&__RETRY_SITE, #quota);)
-            }
-            None => quote!(session.succeeded(&__RETRY_SITE);),
-        };
+        let succeed = self.succeed();
         let returned = self.returned(quote!(outcome));
-        let succeed = quote! {
-            #permit
-            #told
-            return #returned;
-        };
-        let Some(is_retried) = self.ok_condition() else {
+        let succeed = quote!(#succeed return #returned;);
+        let Some(is_retried) = self.ok_condition(&quote!(value)) else {
             return quote!(::core::result::Result::Ok(_) => { #succeed });
         };
         quote! {
@@ -187,11 +194,24 @@ impl Expansion<'_> {
         }
     }
 
+    /// Reports the success to the breaker, the quota and the session.
+    fn succeed(&self) -> TokenStream {
+        let permit = self.args.breaker.as_ref().map(|_| quote!(permit.success();));
+        let session = match self.quota() {
+            Some(quota) => {
+                let quota = quota.named("quota");
+                quote!(session.succeeded_on_credit(&__RETRY_SITE, #quota);)
+            }
+            None => quote!(session.succeeded(&__RETRY_SITE);),
+        };
+        quote!(#permit #session)
+    }
+
     fn on_retry(&self) -> Option<TokenStream> {
         let private = &self.private;
         let plan = self.bare_plan();
-        let error = if self.body_type.is_some() {
-            quote!(#private::inner_failure(&outcome))
+        let error = if self.is_tracked() {
+            quote!(#private::tracked_failure(&outcome))
         } else {
             quote!(#private::failure(&outcome))
         };

@@ -10,14 +10,14 @@ use crate::hygiene::quote;
 use crate::matcher::Matcher;
 
 impl Expansion<'_> {
-    /// Whether `value` is one that `ok(…)` retries.
-    pub(super) fn ok_condition(&self) -> Option<TokenStream> {
+    /// Whether `value`, a reference, is one that `ok(…)` retries.
+    pub(super) fn ok_condition(&self, value: &TokenStream) -> Option<TokenStream> {
         let private = &self.private;
         let conditions: Vec<TokenStream> = self
             .args
             .matchers()
             .filter_map(|matcher| match matcher {
-                Matcher::Ok(predicate) => Some(quote!(#private::is(value, #predicate))),
+                Matcher::Ok(predicate) => Some(quote!(#private::is(#value, #predicate))),
                 _ => None,
             })
             .collect();
@@ -27,16 +27,15 @@ impl Expansion<'_> {
     /// The verdict on `error`, the failure of an attempt.
     pub(super) fn verdict_on_error(&self) -> TokenStream {
         let typed = self.verdict(true);
-        if self.body_type.is_none() {
+        if !self.is_tracked() {
             return typed;
         }
-        // `error` is a `RetryError<E>`: an `E`, or what cut the attempt off.
         let interrupted = self.verdict(false);
         let private = &self.private;
         quote! {
-            match #private::cause(error) {
-                ::core::result::Result::Ok(error) => #typed,
-                ::core::result::Result::Err(error) => #interrupted,
+            match error {
+                #private::AttemptError::Error(error) => #typed,
+                #private::AttemptError::Interrupted(error) => #interrupted,
             }
         }
     }

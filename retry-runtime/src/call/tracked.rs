@@ -1,5 +1,5 @@
-//! The outcomes of a function that returns `Result<T, RetryError<E>>`: how its
-//! attempts fail, and how its call ends.
+//! The outcomes of a call that reports how it ended: its attempts fail with an
+//! [`AttemptError`], and the call, once, with a [`RetryError`].
 
 use core::future::Future;
 use core::pin::Pin;
@@ -7,57 +7,53 @@ use core::task::{Context, Poll};
 
 use crate::event::retry_event::Failure;
 use crate::outcome::Outcome;
-use crate::outcome::error::{Ended, Interrupted, RetryError};
+use crate::outcome::error::{AttemptError, Ended, RetryError};
 
-/// The outcome of an attempt of a function that returns `RetryError<E>`.
+/// What an attempt of such a call returned.
+pub(crate) type Tracked<T, E> = Result<T, AttemptError<E>>;
+
+/// The outcome of an attempt that ended by itself.
 #[inline(always)]
-pub fn tracked<T, E>(outcome: Result<T, E>) -> Result<T, RetryError<E>> {
-    outcome.map_err(RetryError::of_attempt)
+pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
+    outcome.map_err(AttemptError::Error)
 }
 
-/// The end of such a call.
-pub fn ended<T, E>(outcome: Result<T, RetryError<E>>, ended: Ended) -> Result<T, RetryError<E>> {
-    outcome.map_err(|error| error.ended(ended))
+/// What the call returns after it was given up. A value that `ok(…)` calls a failure
+/// stays a value.
+pub fn ended<T, E>(outcome: Tracked<T, E>, ended: Ended) -> Result<T, RetryError<E>> {
+    outcome.map_err(|error| RetryError::new(Some(error), ended))
 }
 
-/// What such a call's fallback is called with.
-pub fn inner_error<T, E>(outcome: Result<T, RetryError<E>>, ended: Ended) -> RetryError<E> {
+/// What the call's fallback is called with.
+pub fn gave_up<T, E>(outcome: Tracked<T, E>, ended: Ended) -> RetryError<E> {
+    RetryError::new(outcome.err(), ended)
+}
+
+/// How an attempt of such a call failed, for events.
+pub fn tracked_failure<T, E>(outcome: &Tracked<T, E>) -> Failure<'_, E> {
     match outcome {
-        Ok(_) => RetryError::of_value(ended),
-        Err(error) => error.ended(ended),
+        Ok(_) => Failure::Value,
+        Err(AttemptError::Error(error)) => Failure::Error(error),
+        Err(AttemptError::Interrupted(interrupted)) => Failure::Interrupted(*interrupted),
     }
 }
 
-/// The error of such an attempt, or what cut it off.
-pub fn cause<E>(error: &RetryError<E>) -> Result<&E, &Interrupted> {
-    error.cause()
-}
-
-/// How an attempt failed, for events.
+/// How an attempt of any other call failed, for events.
 pub fn failure<R: Outcome>(outcome: &R) -> Failure<'_, R::Error> {
     outcome.failure().err().map_or(Failure::Value, Failure::Error)
 }
 
-/// The same for a function that returns `RetryError<E>`.
-pub fn inner_failure<T, E>(outcome: &Result<T, RetryError<E>>) -> Failure<'_, E> {
-    match outcome.as_ref().map_err(RetryError::cause) {
-        Ok(_) => Failure::Value,
-        Err(Ok(error)) => Failure::Error(error),
-        Err(Err(interrupted)) => Failure::Interrupted(*interrupted),
-    }
-}
-
 pin_project_lite::pin_project! {
-    /// The future of an attempt of such a function.
+    /// The future of an attempt of a call that reports how it ended.
     #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub struct Tracked<F> {
+    pub struct TrackedAttempt<F> {
         #[pin]
         attempt: F,
     }
 }
 
-impl<F> Tracked<F> {
+impl<F> TrackedAttempt<F> {
     /// Around the body.
     #[inline(always)]
     pub fn new(attempt: F) -> Self {
@@ -65,8 +61,8 @@ impl<F> Tracked<F> {
     }
 }
 
-impl<T, E, F: Future<Output = Result<T, E>>> Future for Tracked<F> {
-    type Output = Result<T, RetryError<E>>;
+impl<T, E, F: Future<Output = Result<T, E>>> Future for TrackedAttempt<F> {
+    type Output = Tracked<T, E>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -15,12 +15,13 @@
 
 use core::any::type_name;
 use core::error::Error;
-use core::fmt::{self, Debug, Display, Write as _};
+use core::fmt::{self, Debug, Display};
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::time::Duration;
 use std::borrow::Cow;
 
+use crate::base::full_text::full_text;
 use crate::classify::{self, Class, Classify, Known};
 
 /// All that an error is asked at once.
@@ -111,13 +112,7 @@ impl ErrorView<'_> {
     /// `is_wanted`.
     #[cold]
     pub fn any_text(self, mut is_wanted: impl FnMut(&str) -> bool) -> bool {
-        let mut buffer = String::new();
-        let mut ask = |text: &dyn Display| {
-            buffer.clear();
-            // An error whose `Display` fails has said what it could.
-            let _ = write!(buffer, "{text}");
-            is_wanted(&buffer)
-        };
+        let mut ask = |text: &dyn Display| is_wanted(&full_text(text));
         match self {
             Self::Typed(error) => classify::links(error).any(|link| ask(&link)),
             Self::Borrowed(error) => {
@@ -147,7 +142,7 @@ impl Debug for ErrorView<'_> {
 /// name of its type.
 #[derive(Clone, Copy)]
 pub enum ErrorDisplay<'a> {
-    /// By its `Display`; `{:#}` is passed on.
+    /// By its `Display`, the cause included; `{:#}` is passed on.
     Display(&'a dyn Display),
     /// By its `Debug`.
     Debug(&'a dyn Debug),
@@ -158,7 +153,8 @@ pub enum ErrorDisplay<'a> {
 impl Display for ErrorDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Display(error) => Display::fmt(error, f),
+            Self::Display(error) if f.alternate() => Display::fmt(error, f),
+            Self::Display(error) => f.write_str(&full_text(error)),
             Self::Debug(error) => Debug::fmt(error, f),
             Self::Type(name) => f.write_str(name),
         }

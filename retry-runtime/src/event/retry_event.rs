@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use retry_rules::Attempts;
 
+use crate::base::full_text::full_text;
 use crate::outcome::error::{Interrupted, Rounded};
 
 /// A failed attempt that will be retried, as `on_retry = |event| …` sees it.
@@ -104,7 +105,7 @@ impl<E: fmt::Display> fmt::Display for RetryEvent<'_, E> {
         let Self { name, attempt, attempts, wait, failure, .. } = self;
         write!(f, "{name}: attempt {attempt} of {attempts} failed, next in {}", Rounded(*wait))?;
         match failure {
-            Failure::Error(error) => write!(f, ": {error}"),
+            Failure::Error(error) => write!(f, ": {}", full_text(error)),
             Failure::Interrupted(interrupted) => write!(f, ": {interrupted}"),
             Failure::Value => Ok(()),
         }

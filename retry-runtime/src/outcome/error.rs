@@ -175,6 +175,20 @@ impl From<Interrupted> for std::io::Error {
     }
 }
 
+/// How an attempt failed: with an error of its own, or interrupted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum AttemptError<E> {
+    Error(E),
+    Interrupted(Interrupted),
+}
+
+impl<E> From<Interrupted> for AttemptError<E> {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
+}
+
 /// How a call ended: why, after how many attempts, and how long it had waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
@@ -214,24 +228,17 @@ impl fmt::Display for Ended {
 /// assert_eq!(error.reason(), Reason::Attempts);
 /// assert_eq!(error.attempts(), 1);
 /// assert!(error.last().is_some());
+/// assert_eq!(error.to_string(), "gave up after 1 attempt (all attempts were used)");
 /// assert_eq!(
-///     error.to_string(),
+///     format!("{error:#}"),
 ///     "gave up after 1 attempt (all attempts were used): invalid digit found in string",
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryError<E> {
-    last: Last<E>,
+    /// `None`: a value that `ok(…)` calls a failure, which stays with the caller.
+    last: Option<AttemptError<E>>,
     ended: Ended,
-}
-
-/// What the last attempt left behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Last<E> {
-    Error(E),
-    Interrupted(Interrupted),
-    /// A value that `ok(…)` calls a failure stays with the caller, not here.
-    Value,
 }
 
 impl<E> RetryError<E> {
@@ -254,16 +261,16 @@ impl<E> RetryError<E> {
     /// (see [`interrupted`](Self::interrupted)), or what failed was a value.
     pub fn last(&self) -> Option<&E> {
         match &self.last {
-            Last::Error(error) => Some(error),
-            Last::Interrupted(_) | Last::Value => None,
+            Some(AttemptError::Error(error)) => Some(error),
+            Some(AttemptError::Interrupted(_)) | None => None,
         }
     }
 
     /// The last error, by value.
     pub fn into_last(self) -> Option<E> {
         match self.last {
-            Last::Error(error) => Some(error),
-            Last::Interrupted(_) | Last::Value => None,
+            Some(AttemptError::Error(error)) => Some(error),
+            Some(AttemptError::Interrupted(_)) | None => None,
         }
     }
 
@@ -288,9 +295,11 @@ impl<E> RetryError<E> {
         f: impl FnOnce(E) -> Result<F, T>,
     ) -> Result<RetryError<F>, T> {
         let last = match self.last {
-            Last::Error(error) => Last::Error(f(error)?),
-            Last::Interrupted(interrupted) => Last::Interrupted(interrupted),
-            Last::Value => Last::Value,
+            Some(AttemptError::Error(error)) => Some(AttemptError::Error(f(error)?)),
+            Some(AttemptError::Interrupted(interrupted)) => {
+                Some(AttemptError::Interrupted(interrupted))
+            }
+            None => None,
         };
         Ok(RetryError { last, ended: self.ended })
     }
@@ -324,35 +333,14 @@ impl<E> RetryError<E> {
     /// What cut the last attempt off, where it ended without an error of its own.
     pub fn interrupted(&self) -> Option<Interrupted> {
         match self.last {
-            Last::Interrupted(interrupted) => Some(interrupted),
-            Last::Error(_) | Last::Value => None,
+            Some(AttemptError::Interrupted(interrupted)) => Some(interrupted),
+            Some(AttemptError::Error(_)) | None => None,
         }
     }
 
-    /// An attempt's error, while the call goes on.
-    pub(crate) const fn of_attempt(error: E) -> Self {
-        let ended = Ended { reason: Reason::Attempts, attempts: 0, waited: Duration::ZERO };
-        Self { last: Last::Error(error), ended }
-    }
-
-    /// The end of a call whose last attempt returned a value.
-    pub(crate) const fn of_value(ended: Ended) -> Self {
-        Self { last: Last::Value, ended }
-    }
-
-    pub(crate) fn ended(self, ended: Ended) -> Self {
-        Self { ended, ..self }
-    }
-
-    /// The error itself, or what stands for it.
-    pub(crate) fn cause(&self) -> Result<&E, &Interrupted> {
-        match &self.last {
-            Last::Error(error) => Ok(error),
-            Last::Interrupted(interrupted) => Err(interrupted),
-            Last::Value => {
-                unreachable!("only the end of a call holds a value, and nobody retries an end")
-            }
-        }
+    /// The end of a call; `last` is `None` where its last attempt returned a value.
+    pub(crate) const fn new(last: Option<AttemptError<E>>, ended: Ended) -> Self {
+        Self { last, ended }
     }
 }
 
@@ -364,35 +352,36 @@ impl<E> From<Interrupted> for RetryError<E> {
             Interrupted::CircuitOpen { .. } => Reason::CircuitOpen,
         };
         let ended = Ended { reason, attempts: 0, waited: Duration::ZERO };
-        Self { last: Last::Interrupted(interrupted), ended }
+        Self::new(Some(AttemptError::Interrupted(interrupted)), ended)
     }
 }
 
+/// Why, after how many attempts, and after how much waiting. The last error is the
+/// [`source`](Error::source); `{:#}` prints it too.
 impl<E: fmt::Display> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ended { reason, attempts, .. } = self.ended;
-        match (attempts, &self.last) {
+        match (&self.last, self.ended.reason) {
             // Made of an `Interrupted` by hand: nobody has counted.
-            (0, Last::Interrupted(interrupted)) if reason != Reason::CircuitOpen => {
-                return interrupted.fmt(f);
+            (Some(AttemptError::Interrupted(_)), reason)
+                if self.ended.attempts == 0 && reason != Reason::CircuitOpen =>
+            {
+                f.write_str("the call was interrupted")?;
             }
-            _ => {}
+            _ => self.ended.fmt(f)?,
         }
-        self.ended.fmt(f)?;
         match &self.last {
-            Last::Error(error) => write!(f, ": {error}"),
-            Last::Interrupted(interrupted) => write!(f, ": {interrupted}"),
-            Last::Value => Ok(()),
+            Some(AttemptError::Error(error)) if f.alternate() => write!(f, ": {error:#}"),
+            Some(AttemptError::Interrupted(error)) if f.alternate() => write!(f, ": {error}"),
+            _ => Ok(()),
         }
     }
 }
 
 impl<E: Error + 'static> Error for RetryError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.last {
-            Last::Error(error) => Some(error),
-            Last::Interrupted(interrupted) => Some(interrupted),
-            Last::Value => None,
+        match self.last.as_ref()? {
+            AttemptError::Error(error) => Some(error),
+            AttemptError::Interrupted(interrupted) => Some(interrupted),
         }
     }
 }

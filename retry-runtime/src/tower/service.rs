@@ -14,7 +14,7 @@ use super::RetryLayer;
 use super::matching::{CallMatching, Failed};
 use super::requests::{ByClone, Requests, Supply};
 use super::responses::{AllSucceed, Responses};
-use crate::outcome::error::Ended;
+use crate::outcome::error::{AttemptError, Ended};
 use crate::outcome::error::{Reason, RetryError};
 use crate::retrier::{Decider, Everything};
 
@@ -141,10 +141,10 @@ impl<T, E> fmt::Debug for RetryFuture<T, E> {
 /// The error of a service that is not to be called.
 fn never_called<E>(error: E) -> RetryError<E> {
     let ended = Ended { reason: Reason::NotRetryable, attempts: 0, waited: Duration::ZERO };
-    RetryError::of_attempt(error).ended(ended)
+    RetryError::new(Some(AttemptError::Error(error)), ended)
 }
 
-/// One call. The session, and with it every matched, is the retrier's.
+/// One call. The session, and with it every verdict, is the retrier's.
 async fn call<S, Q, M, Kind, R, C>(
     layer: RetryLayer<M, Kind, R, C>,
     service: S,

@@ -190,7 +190,7 @@ async fn in_place_it_is_shared_by_the_calls_of_the_function() {
     let error = query(&calls, true).await.unwrap_err();
     assert_eq!((error.reason(), calls.made()), (Reason::CircuitOpen, 2));
     let named = "circuit breaker `behaviour::breaker::query` is open for another 10s";
-    assert!(error.to_string().ends_with(named), "it has the function's name: {error}");
+    assert!(format!("{error:#}").ends_with(named), "it has the function's name: {error:#}");
     advance(secs(10)).await;
     query(&calls, true).await.unwrap();
     query(&calls, true).await.unwrap();

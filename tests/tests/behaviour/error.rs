@@ -8,7 +8,12 @@ use retry_runtime::{
 };
 use tokio::time::sleep;
 
-use crate::support::{Failure, millis, secs};
+use crate::support::{Calls, Failure, millis, secs};
+
+/// The end of a call, with its cause.
+fn full(error: &RetryError<Failure>) -> String {
+    format!("{error:#}")
+}
 
 async fn end_of(policy: Policy) -> RetryError<Failure> {
     Retrier::new(policy).run(|| async { Err::<(), _>(Failure::Corrupt) }).await.unwrap_err()
@@ -17,31 +22,28 @@ async fn end_of(policy: Policy) -> RetryError<Failure> {
 #[tokio::test(start_paused = true)]
 async fn it_is_a_sentence() {
     assert_eq!(
-        end_of(Policy::new()).await.to_string(),
+        full(&end_of(Policy::new()).await),
         "gave up after 3 attempts and 3s of waiting (all attempts were used): corrupt"
     );
     assert_eq!(
-        end_of(Policy::new().attempts(1)).await.to_string(),
+        full(&end_of(Policy::new().attempts(1)).await),
         "gave up after 1 attempt (all attempts were used): corrupt"
     );
     assert_eq!(
-        end_of(Policy::new().initial_delay(millis(1_234)).attempts(2)).await.to_string(),
+        full(&end_of(Policy::new().initial_delay(millis(1_234)).attempts(2)).await),
         "gave up after 2 attempts and 1.23s of waiting (all attempts were used): corrupt"
     );
     assert_eq!(
-        end_of(Policy::new().budget(secs(2))).await.to_string(),
+        full(&end_of(Policy::new().budget(secs(2))).await),
         "gave up after 2 attempts and 1s of waiting (the next wait would exceed the budget): corrupt"
     );
     assert_eq!(
-        end_of(Policy::new().deadline(secs(2))).await.to_string(),
+        full(&end_of(Policy::new().deadline(secs(2))).await),
         "gave up after 2 attempts and 1s of waiting (the deadline leaves no time for another attempt): corrupt"
     );
     let when = Retrier::new(Policy::new()).when(Failure::is_busy);
     let error = when.run(|| async { Err::<(), _>(Failure::Corrupt) }).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "gave up after 1 attempt (the failure is not retryable): corrupt"
-    );
+    assert_eq!(full(&error), "gave up after 1 attempt (the failure is not retryable): corrupt");
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,12 +54,12 @@ async fn it_says_what_interrupted_the_call() {
     };
     let timed = Retrier::new(Policy::new().attempts(1).timeout(secs(2))).run(hang).await;
     assert_eq!(
-        timed.unwrap_err().to_string(),
+        full(&timed.unwrap_err()),
         "gave up after 1 attempt (all attempts were used): the attempt timed out after 2s"
     );
     let late = Retrier::new(Policy::new().deadline(secs(2))).run(hang).await.unwrap_err();
     assert_eq!(
-        late.to_string(),
+        full(&late),
         "gave up after 1 attempt (the deadline leaves no time for another attempt): the deadline of 2s has passed"
     );
     assert!(late.source().unwrap().downcast_ref::<Interrupted>().is_some());
@@ -69,7 +71,7 @@ async fn it_says_what_the_breaker_does() {
         CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1).half_open_requests(1));
     let rejected = || async {
         let retrier = Retrier::new(Policy::new()).breaker(&DB);
-        retrier.run(|| async { Ok::<(), Failure>(()) }).await.unwrap_err().to_string()
+        full(&retrier.run(|| async { Ok::<(), Failure>(()) }).await.unwrap_err())
     };
     DB.try_acquire().unwrap().failure();
     assert_eq!(
@@ -94,6 +96,72 @@ async fn it_says_what_the_breaker_does() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn its_cause_is_printed_on_request_and_never_twice() {
+    let error = end_of(Policy::new().attempts(1)).await;
+    assert_eq!(error.to_string(), "gave up after 1 attempt (all attempts were used)");
+    assert_eq!(error.source().unwrap().to_string(), "corrupt");
+    let erased = anyhow::Error::from(error).context("import failed");
+    assert_eq!(
+        format!("{erased:#}"),
+        "import failed: gave up after 1 attempt (all attempts were used): corrupt"
+    );
+
+    let chain = Retrier::new(Policy::new().attempts(1))
+        .run(|| async { Err::<(), _>(anyhow::anyhow!("no disk").context("no table")) })
+        .await
+        .unwrap_err();
+    assert_eq!(
+        format!("{chain:#}"),
+        "gave up after 1 attempt (all attempts were used): no table: no disk"
+    );
+}
+
+#[test]
+fn one_that_is_made_of_an_interruption_has_not_been_counted() {
+    let error = RetryError::<Failure>::from(Interrupted::timeout(secs(2)));
+    assert_eq!(error.to_string(), "the call was interrupted");
+    assert_eq!(error.source().unwrap().to_string(), "the attempt timed out after 2s");
+    assert_eq!(full(&error), "the call was interrupted: the attempt timed out after 2s");
+}
+
+/// A `RetryError` of a text has no `source`: it is read as it prints itself on request.
+#[tokio::test(start_paused = true)]
+async fn a_function_sees_through_the_retry_error_of_one_inside_it() {
+    #[retry(attempts = 1)]
+    async fn text() -> Result<(), RetryError<String>> {
+        Err("connection refused".to_owned())
+    }
+    #[retry(attempts = 1)]
+    async fn erased() -> Result<(), RetryError<anyhow::Error>> {
+        Err(anyhow::anyhow!("connection refused").context("no answer"))
+    }
+    #[retry(retry_on = [network])]
+    async fn by_class(calls: &Calls) -> Result<(), RetryError<String>> {
+        calls.make();
+        text().await.map_err(|error| format!("{error:#}"))
+    }
+    #[retry(retry_on = [pattern("connection refused$")])]
+    async fn around_a_text(calls: &Calls) -> Result<(), RetryError<RetryError<String>>> {
+        calls.make();
+        text().await
+    }
+    #[retry(retry_on = [network])]
+    async fn around_an_erased_error(
+        calls: &Calls,
+    ) -> Result<(), RetryError<RetryError<anyhow::Error>>> {
+        calls.make();
+        erased().await
+    }
+    let calls = Calls::new();
+    by_class(&calls).await.unwrap_err();
+    assert_eq!(calls.made(), 3);
+    around_a_text(&calls).await.unwrap_err();
+    assert_eq!(calls.made(), 6);
+    around_an_erased_error(&calls).await.unwrap_err();
+    assert_eq!(calls.made(), 9);
+}
+
+#[tokio::test(start_paused = true)]
 async fn its_source_is_the_last_error() {
     let error = Retrier::new(Policy::new())
         .run(|| async { Err::<(), _>(io::Error::from(io::ErrorKind::BrokenPipe)) })
@@ -105,7 +173,7 @@ async fn its_source_is_the_last_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_value_is_an_error_that_reads_well() {
-    #[retry(attempts = 1, on_failure = fallback(|error: RetryError<Missing>| error.to_string()))]
+    #[retry(attempts = 1, on_failure = fallback(|error: RetryError<Missing>| format!("{error:#}")))]
     async fn find() -> Option<String> {
         None
     }

@@ -40,6 +40,29 @@ async fn a_retry_and_a_recovery_are_reported() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_cause_of_a_retry_error_and_of_an_erased_one_is_reported_with_it() {
+    #[retry(attempts = 1, name = "outer")]
+    async fn outer(error: RetryError<String>) -> Result<(), RetryError<RetryError<String>>> {
+        Err(error.clone())
+    }
+    #[retry(attempts = 1, name = "erased")]
+    async fn erased() -> anyhow::Result<()> {
+        Err(anyhow::anyhow!("no disk").context("no table"))
+    }
+    let inner = Retrier::new(Policy::new().attempts(1)).name("inner");
+    let inner = inner.run(|| async { Err::<(), _>("no route".to_owned()) }).await.unwrap_err();
+    listen();
+    outer(inner).await.unwrap_err();
+    erased().await.unwrap_err();
+    let errors: Vec<_> =
+        heard().iter().map(|event| event.field("error").unwrap().to_owned()).collect();
+    assert_eq!(
+        errors,
+        ["gave up after 1 attempt (all attempts were used): no route", "no table: no disk"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_success_at_once_says_nothing() {
     #[retry]
     async fn fetch() -> Result<(), Failure> {

@@ -140,7 +140,7 @@ async fn the_reason_can_be_seen() {
     #[retry(attempts = 2, nested = once)]
     async fn outer(seen: &mut Vec<(Reason, u32, String)>) -> Result<(), Failure> {
         let error = inner().await.unwrap_err();
-        seen.push((error.reason(), error.attempts(), error.to_string()));
+        seen.push((error.reason(), error.attempts(), format!("{error:#}")));
         Err(Failure::Corrupt)
     }
     #[retry(attempts = 2, name = "nested.reason")]

@@ -140,6 +140,20 @@ pub trait Store: Clone + Send + Sync + 'static {
         value: &str,
     ) -> impl Future<Output = StoreResult<bool>> + Send;
 
-    /// The keys that begin so, in their order.
-    fn keys(&self, prefix: &str) -> impl Future<Output = StoreResult<Vec<String>>> + Send;
+    /// The values whose keys begin with `prefix`, each with its key, in the order of the keys.
+    fn values(
+        &self,
+        prefix: &str,
+    ) -> impl Future<Output = StoreResult<Vec<(String, String)>>> + Send;
+
+    /// Finds a value, or adds one, in one step: `choose` gets the [`values`](Self::values) of
+    /// `prefix` and returns one of them, or a new one with its key, and no value changes in
+    /// between. Returns what the store then has of that key; an error of `choose` changes nothing.
+    ///
+    /// `choose` may be called more than once, and must not use the store.
+    fn find_or_insert(
+        &self,
+        prefix: &str,
+        choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
+    ) -> impl Future<Output = StoreResult<(String, String)>> + Send;
 }

@@ -57,6 +57,11 @@ enum Operation {
         key: u8,
         revision: u64,
     },
+    /// The last value if there are so many, else that of this key.
+    FindOrInsert {
+        key: u8,
+        enough: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +129,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => filter().prop_map(Operation::Purge),
         1 => job().prop_map(|from| Operation::Import { from }),
         1 => (0..3_u8, 0..4_u64).prop_map(|(key, revision)| Operation::Cas { key, revision }),
+        1 => (0..3_u8, 0..4_usize)
+            .prop_map(|(key, enough)| Operation::FindOrInsert { key, enough }),
     ]
 }
 
@@ -399,6 +406,20 @@ impl Stage {
                 assert_eq!(memory.cas(&key, revision, &value).await, Ok(found == revision));
                 assert_eq!(sqlite.cas(&key, revision, &value).await, Ok(found == revision));
             }
+            Operation::FindOrInsert { key, enough } => {
+                let last = model.values.keys().next_back();
+                let is_enough = model.values.len() >= enough;
+                let key = last.filter(|_| is_enough).cloned().unwrap_or(format!("key-{key}"));
+                let revision = *model.values.entry(key.clone()).or_insert(1);
+                let expected = (key.clone(), format!("{}", revision - 1));
+                let choose = move |values: &[(String, String)]| {
+                    let last = values.last().filter(|_| values.len() >= enough).cloned();
+                    Ok(last.unwrap_or_else(|| (key.clone(), "0".to_owned())))
+                };
+                let found = memory.find_or_insert("key-", choose.clone()).await;
+                assert_eq!(found.as_ref(), Ok(&expected));
+                assert_eq!(sqlite.find_or_insert("key-", choose).await, Ok(expected));
+            }
         }
     }
 
@@ -573,8 +594,9 @@ impl Stage {
             let value = format!("{}", revision - 1);
             assert_eq!(store.get(key).await, Ok(Some((*revision, value))));
         }
-        let keys: Vec<_> = self.model.values.keys().cloned().collect();
-        assert_eq!(store.keys("key-").await, Ok(keys));
+        let value = |(key, revision): (&String, &u64)| (key.clone(), format!("{}", revision - 1));
+        let values = self.model.values.iter().map(value).collect();
+        assert_eq!(store.values("key-").await, Ok(values));
     }
 
     async fn compare_groups<S: Store>(&self, store: &S, filter: &Filter) {

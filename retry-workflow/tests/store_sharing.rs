@@ -2,16 +2,18 @@
 
 #![cfg(feature = "sqlite")]
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::future::Future;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::pin::pin;
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use retry_workflow::store::{SqliteStore, Store};
-use retry_workflow::{Counts, Lease, NewItem, Settled, Settlement, Timestamp};
+use retry_workflow::{Counts, Lease, NewItem, Settled, Settlement, Timestamp, Workflow};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -69,8 +71,12 @@ fn threads_with_stores_of_their_own_never_get_one_item_twice() {
 const STORE: &str = "RETRY_WORKFLOW_TEST_STORE";
 
 fn process(path: &Path) -> Command {
+    process_of("a_worker_process", path)
+}
+
+fn process_of(test: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_worker_process", "--nocapture"]).env(STORE, path);
+    command.args(["--exact", test, "--nocapture"]).env(STORE, path);
     command
 }
 
@@ -195,4 +201,77 @@ async fn a_stopped_clock_stands_while_the_store_works() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
     // And goes on afterwards.
     timer.await.unwrap();
+}
+
+/// Begins to run a workflow, and stops at once: the id of its job, which is left unfinished.
+async fn begin(store: SqliteStore, name: &str) -> String {
+    let workflow = Workflow::new(name).store(store).stop_on(async {});
+    let report = workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) }).await;
+    report.unwrap().job.id
+}
+
+#[test]
+fn threads_that_run_one_workflow_at_once_work_on_one_job() {
+    const THREADS: usize = 6;
+    const ROUNDS: usize = 20;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let shared = SqliteStore::open(&path).unwrap();
+    let barrier = Barrier::new(THREADS);
+    // Handles of one store, and stores of their own.
+    let racer = |thread: usize| {
+        let own = || SqliteStore::open(&path).unwrap();
+        let store = if thread.is_multiple_of(2) { shared.clone() } else { own() };
+        let begin = |round| {
+            barrier.wait();
+            run(begin(store.clone(), &format!("round {round}")))
+        };
+        (0..ROUNDS).map(begin).collect::<Vec<_>>()
+    };
+    let begun: BTreeSet<Vec<String>> = std::thread::scope(|scope| {
+        let racer = &racer;
+        let threads: Vec<_> =
+            (0..THREADS).map(|thread| scope.spawn(move || racer(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let expected = (0..ROUNDS).map(|round| format!("round {round}-1")).collect();
+    assert_eq!(begun, BTreeSet::from([expected]));
+}
+
+#[test]
+fn a_racing_process() {
+    let Some(path) = std::env::var_os(STORE) else { return };
+    let store = SqliteStore::open(path).unwrap();
+    println!("\nready");
+    for name in std::io::stdin().lines() {
+        println!("begun {}", run(begin(store.clone(), &name.unwrap())));
+    }
+}
+
+#[test]
+fn processes_that_run_one_workflow_at_once_work_on_one_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let mut racers = [(); 2].map(|()| {
+        let mut command = process_of("a_racing_process", &path);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = lines.map(Result::unwrap).skip_while(|line| line != "ready");
+        assert_eq!(lines.next().as_deref(), Some("ready"));
+        (child.stdin.take().unwrap(), lines, child)
+    });
+    for round in 0..20 {
+        for (to, ..) in &mut racers {
+            writeln!(to, "round {round}").unwrap();
+        }
+        for (_, lines, _) in &mut racers {
+            assert_eq!(lines.next(), Some(format!("begun round {round}-1")));
+        }
+    }
+    for (to, lines, mut child) in racers {
+        drop(to);
+        lines.for_each(drop);
+        assert!(child.wait().unwrap().success());
+    }
 }

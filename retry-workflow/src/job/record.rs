@@ -135,6 +135,10 @@ impl Job {
         format!("{PREFIX}{id}")
     }
 
+    fn json(&self) -> Result<String, StoreError> {
+        serde_json::to_string(self).map_err(|error| StoreError::Other { detail: error.to_string() })
+    }
+
     fn new(id: String, name: &str, origin: Option<String>) -> Self {
         Self {
             id,
@@ -161,19 +165,25 @@ impl Job {
     /// # Errors
     /// The store cannot be read.
     pub async fn all<S: Store>(store: &S) -> Result<Vec<Self>, StoreError> {
-        let mut jobs = Vec::new();
-        for key in store.keys(PREFIX).await? {
-            let id = key.strip_prefix(PREFIX).unwrap_or(&key);
-            jobs.extend(Self::find(store, id).await?);
-        }
+        let mut jobs = parse_all(&store.values(PREFIX).await?)?;
         jobs.sort_by_key(|job| job.created);
         Ok(jobs)
     }
 
-    /// The last job of a workflow that has not finished.
-    pub async fn unfinished<S: Store>(store: &S, name: &str) -> Result<Option<Self>, StoreError> {
-        let jobs = Self::all(store).await?;
-        Ok(jobs.into_iter().rev().find(|job| job.name == name && job.status != JobStatus::Finished))
+    /// The last job of a workflow that has not finished, or a new one.
+    pub async fn find_unfinished_or_create<S: Store>(
+        store: &S,
+        name: &str,
+    ) -> Result<Self, StoreError> {
+        let new = Self::new(String::new(), name, None);
+        find_or_insert(store, PREFIX, move |jobs| {
+            let unfinished = parse_all(jobs)?
+                .into_iter()
+                .filter(|job| job.name == new.name && job.status != JobStatus::Finished)
+                .max_by_key(|job| job.created);
+            Ok(unfinished.unwrap_or_else(|| new.numbered(jobs)))
+        })
+        .await
     }
 
     /// A new job with the next free number behind its name.
@@ -182,18 +192,8 @@ impl Job {
         name: &str,
         origin: Option<String>,
     ) -> Result<Self, StoreError> {
-        let prefix = Self::key(&format!("{name}-"));
-        let keys = store.keys(&prefix).await?;
-        // A job that was given the largest of numbers as its name is none of these.
-        let numbers = keys.iter().filter_map(|key| key.strip_prefix(&prefix)?.parse::<u32>().ok());
-        let mut number = numbers.max().map_or(0, u64::from);
-        loop {
-            number = number.saturating_add(1);
-            let job = Self::new(format!("{name}-{number}"), name, origin.clone());
-            if write(store, 0, &job).await? {
-                return Ok(job);
-            }
-        }
+        let new = Self::new(String::new(), name, origin);
+        find_or_insert(store, &Self::key(name), move |jobs| Ok(new.numbered(jobs))).await
     }
 
     /// The job of this id, which begins now if there is none, and then remembers where it comes
@@ -204,15 +204,20 @@ impl Job {
         name: &str,
         origin: Option<String>,
     ) -> Result<Self, StoreError> {
-        loop {
-            if let Some(job) = Self::find(store, id).await? {
-                return Ok(job);
-            }
-            let job = Self::new(id.to_owned(), name, origin.clone());
-            if write(store, 0, &job).await? {
-                return Ok(job);
-            }
-        }
+        let new = Self::new(id.to_owned(), name, origin);
+        find_or_insert(store, &Self::key(id), move |_| Ok(new.clone())).await
+    }
+
+    /// This one, with the next number behind its name that none of these jobs has.
+    fn numbered(&self, jobs: &[(String, String)]) -> Self {
+        let id = |number: u64| format!("{}-{number}", self.name);
+        let prefix = Self::key(&format!("{}-", self.name));
+        let numbers = jobs.iter().filter_map(|(key, _)| key.strip_prefix(&prefix)?.parse().ok());
+        // A job that was given the largest of numbers as its id is none of these.
+        let last = numbers.max().map_or(0, |last: u32| last.into());
+        let is_free = |number: &u64| jobs.iter().all(|(key, _)| *key != Self::key(&id(*number)));
+        let number = (last + 1..).find(is_free).unwrap_or(u64::MAX);
+        Self { id: id(number), ..self.clone() }
     }
 
     /// A job whose items came from elsewhere, unless it is known.
@@ -243,16 +248,35 @@ impl Job {
 
 const PREFIX: &str = "job/";
 
-async fn read<S: Store>(store: &S, id: &str) -> Result<Option<(u64, Job)>, StoreError> {
-    let Some((revision, text)) = store.get(&Job::key(id)).await? else { return Ok(None) };
-    let job = serde_json::from_str(&text).map_err(|error| StoreError::Other {
+/// Finds the job that `choose` chooses from those whose keys begin so, or adds it.
+async fn find_or_insert<S: Store>(
+    store: &S,
+    prefix: &str,
+    mut choose: impl FnMut(&[(String, String)]) -> Result<Job, StoreError> + Send + 'static,
+) -> Result<Job, StoreError> {
+    let choose =
+        move |jobs: &[_]| choose(jobs).and_then(|job| Ok((Job::key(&job.id), job.json()?)));
+    let (key, text) = store.find_or_insert(prefix, choose).await?;
+    parse(&key, &text)
+}
+
+fn parse_all(jobs: &[(String, String)]) -> Result<Vec<Job>, StoreError> {
+    jobs.iter().map(|(key, text)| parse(key, text)).collect()
+}
+
+fn parse(key: &str, text: &str) -> Result<Job, StoreError> {
+    let id = key.strip_prefix(PREFIX).unwrap_or(key);
+    serde_json::from_str(text).map_err(|error| StoreError::Other {
         detail: format!("what it has of the job `{}` cannot be read: {error}", OneLine(id)),
-    })?;
-    Ok(Some((revision, job)))
+    })
+}
+
+async fn read<S: Store>(store: &S, id: &str) -> Result<Option<(u64, Job)>, StoreError> {
+    let key = Job::key(id);
+    let Some((revision, text)) = store.get(&key).await? else { return Ok(None) };
+    Ok(Some((revision, parse(&key, &text)?)))
 }
 
 async fn write<S: Store>(store: &S, revision: u64, job: &Job) -> Result<bool, StoreError> {
-    let text = serde_json::to_string(job)
-        .map_err(|error| StoreError::Other { detail: error.to_string() })?;
-    store.cas(&Job::key(&job.id), revision, &text).await
+    store.cas(&Job::key(&job.id), revision, &job.json()?).await
 }

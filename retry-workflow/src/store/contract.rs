@@ -20,7 +20,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Store;
+use super::{Store, StoreError};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
@@ -81,7 +81,10 @@ macro_rules! store_contract {
             an_import_begins_anew_what_was_not_done
             an_import_leaves_what_is_there
             a_value_changes_with_its_revision
-            keys_are_found_by_their_beginning
+            values_are_found_by_the_beginning_of_their_keys
+            a_value_is_found_or_added_in_one_step
+            what_is_chosen_is_found_to_the_letter
+            nothing_is_added_where_choosing_fails
             anything_can_be_an_id
             a_large_payload_is_kept
             the_ends_of_time_and_numbers_are_no_panic
@@ -936,18 +939,71 @@ pub async fn a_value_changes_with_its_revision<S: Store>(store: &S) {
 }
 
 /// To the letter: there are no wild cards, and upper case is not lower case.
-pub async fn keys_are_found_by_their_beginning<S: Store>(store: &S) {
+pub async fn values_are_found_by_the_beginning_of_their_keys<S: Store>(store: &S) {
     let mut all = ["", "a", "a%b", "a_b", "axb", "A", "a\0b", "ä", "äb", "b", "\u{10ffff}"];
     for key in all {
-        assert_eq!(store.cas(key, 0, "").await, Ok(true), "{key:?}");
+        assert_eq!(store.cas(key, 0, &format!("of {key}")).await, Ok(true), "{key:?}");
     }
     all.sort_unstable();
-    assert_eq!(store.keys("").await.expect("keys"), all);
-    for prefix in ["a", "a%", "a_", "A", "a\0", "ä", "\u{10ffff}", "nobody"] {
-        let expected: Vec<_> = all.iter().filter(|key| key.starts_with(prefix)).collect();
-        let found = store.keys(prefix).await.expect("keys");
-        assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{prefix:?}");
+    for prefix in ["", "a", "a%", "a_", "A", "a\0", "ä", "\u{10ffff}", "nobody"] {
+        let begins = all.iter().filter(|key| key.starts_with(prefix));
+        let expected = begins.map(|&key| (key.to_owned(), format!("of {key}"))).collect();
+        assert_eq!(store.values(prefix).await, Ok(expected), "{prefix:?}");
     }
+}
+
+/// Whoever asks at the same time gets the same one, and nothing changes between the look and the
+/// choice.
+pub async fn a_value_is_found_or_added_in_one_step<S: Store>(store: &S) {
+    // The first value, or one that says who has added it.
+    let choose = |number: usize| {
+        move |values: &[(String, String)]| {
+            let first = values.first().cloned();
+            Ok(first.unwrap_or_else(|| (format!("k/{number}"), format!("{number}"))))
+        }
+    };
+    assert_eq!(store.cas("j", 0, "").await, Ok(true));
+    let tasks: Vec<_> = (0..32)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move { store.find_or_insert("k/", choose(number)).await })
+        })
+        .collect();
+    let mut found = Vec::new();
+    for task in tasks {
+        found.push(task.await.expect("no panic").expect("found or added"));
+    }
+    let first = found.first().cloned().expect("32 of them");
+    assert!(found.iter().all(|one| *one == first), "several were added: {found:?}");
+    assert_eq!(store.get(&first.0).await, Ok(Some((1, first.1.clone()))));
+    assert_eq!(store.values("k/").await, Ok(vec![first]));
+}
+
+/// A key that has a value keeps it, with its revision, whatever value was chosen; the key need
+/// not begin as those do that were looked at.
+pub async fn what_is_chosen_is_found_to_the_letter<S: Store>(store: &S) {
+    for (key, revision, value) in [("k", 0, "one"), ("k", 1, "two"), ("K", 0, "other")] {
+        assert_eq!(store.cas(key, revision, value).await, Ok(true));
+    }
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    for (key, value, kept) in [("k", "new", "two"), ("K", "", "other"), ("", "first", "first")] {
+        let chosen = pair(key, value);
+        let kept = pair(key, kept);
+        let choose = move |values: &[(String, String)]| {
+            assert_eq!(values, [("k".to_owned(), "two".to_owned())]);
+            Ok(chosen.clone())
+        };
+        assert_eq!(store.find_or_insert("k", choose).await, Ok(kept));
+    }
+    assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
+    assert_eq!(store.get("").await, Ok(Some((1, "first".to_owned()))));
+}
+
+/// And the error is that of the choice.
+pub async fn nothing_is_added_where_choosing_fails<S: Store>(store: &S) {
+    let failed = store.find_or_insert("k", |_| Err(StoreError::Closed)).await;
+    assert_eq!(failed, Err(StoreError::Closed));
+    assert_eq!(store.values("").await, Ok(Vec::new()));
 }
 
 /// And a payload, a job, a worker, a step, a message.

@@ -221,6 +221,13 @@ impl Tables {
         self.items.iter().filter(|(_, item)| is_meant(item)).map(|(number, _)| *number).collect()
     }
 
+    fn values(&self, prefix: &str) -> Vec<(String, String)> {
+        let from = self.values.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        from.take_while(|(key, _)| key.starts_with(prefix))
+            .map(|(key, (_, value))| (key.clone(), value.clone()))
+            .collect()
+    }
+
     fn redrive(&mut self, number: i64, due: Timestamp) {
         if let Some((job, item)) = self.of(number) {
             job.move_to(number, item, ItemState::Pending, Some(due));
@@ -460,10 +467,19 @@ impl Store for MemoryStore {
         Ok(true)
     }
 
-    async fn keys(&self, prefix: &str) -> StoreResult<Vec<String>> {
-        let tables = self.lock();
-        let from = tables.values.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
-        Ok(from.map(|(key, _)| key).take_while(|key| key.starts_with(prefix)).cloned().collect())
+    async fn values(&self, prefix: &str) -> StoreResult<Vec<(String, String)>> {
+        Ok(self.lock().values(prefix))
+    }
+
+    async fn find_or_insert(
+        &self,
+        prefix: &str,
+        mut choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
+    ) -> StoreResult<(String, String)> {
+        let mut tables = self.lock();
+        let (key, value) = choose(&tables.values(prefix))?;
+        let (_, value) = tables.values.entry(key.clone()).or_insert((1, value)).clone();
+        Ok((key, value))
     }
 }
 

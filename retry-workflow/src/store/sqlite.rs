@@ -275,9 +275,18 @@ impl Store for SqliteStore {
         self.0.writer.run(move |tx| values::cas(tx, &key, revision, &value)).await
     }
 
-    async fn keys(&self, prefix: &str) -> StoreResult<Vec<String>> {
+    async fn values(&self, prefix: &str) -> StoreResult<Vec<(String, String)>> {
         let prefix = prefix.to_owned();
-        self.0.reader.run_if_wanted(move |tx| values::keys(tx, &prefix)).await
+        self.0.reader.run_if_wanted(move |tx| values::values(tx, &prefix)).await
+    }
+
+    async fn find_or_insert(
+        &self,
+        prefix: &str,
+        mut choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
+    ) -> StoreResult<(String, String)> {
+        let prefix = prefix.to_owned();
+        self.0.writer.run(move |tx| values::find_or_insert(tx, &prefix, &mut choose)).await?
     }
 }
 

@@ -50,10 +50,7 @@ impl<S: Store> Setup<S> {
         let (store, name, id) = (self.store.clone(), self.name.clone(), self.job.clone());
         async move {
             let Some(id) = id else {
-                return Ok(match Job::unfinished(&store, &name).await? {
-                    Some(job) => job,
-                    None => Job::create(&store, &name, None).await?,
-                });
+                return Ok(Job::find_unfinished_or_create(&store, &name).await?);
             };
             let job = Job::find_or_create(&store, &id, &name, None).await?;
             if job.name == name {

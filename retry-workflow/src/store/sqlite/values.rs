@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, Result};
 
 use super::transaction::{Transaction, unsigned};
+use crate::store::StoreResult;
 
 pub(super) fn get(tx: &Transaction<'_>, key: &str) -> Result<Option<(u64, String)>> {
     tx.prepare("SELECT revision, value FROM vals WHERE key = ?1")?
@@ -25,17 +26,27 @@ pub(super) fn cas(tx: &Transaction<'_>, key: &str, revision: u64, value: &str) -
     Ok(changed == 1)
 }
 
-pub(super) fn keys(tx: &Transaction<'_>, prefix: &str) -> Result<Vec<String>> {
-    let mut keys = tx.prepare("SELECT key FROM vals WHERE key >= ?1 ORDER BY key")?;
-    let mut rows = keys.query((prefix,))?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        // In their order, those that begin so are together.
-        let key: String = row.get(0)?;
-        if !key.starts_with(prefix) {
-            break;
-        }
-        found.push(key);
-    }
-    Ok(found)
+pub(super) fn values(tx: &Transaction<'_>, prefix: &str) -> Result<Vec<(String, String)>> {
+    // In their order, those that begin so are together.
+    tx.prepare("SELECT key, value FROM vals WHERE key >= ?1 ORDER BY key")?
+        .query_map((prefix,), |row| Ok((row.get(0)?, row.get(1)?)))?
+        .take_while(|row: &Result<(String, _)>| {
+            row.as_ref().map_or(true, |(key, _)| key.starts_with(prefix))
+        })
+        .collect()
+}
+
+/// The outer result is that of the transaction, the inner one that of `choose`.
+pub(super) fn find_or_insert(
+    tx: &Transaction<'_>,
+    prefix: &str,
+    choose: &mut impl FnMut(&[(String, String)]) -> StoreResult<(String, String)>,
+) -> Result<StoreResult<(String, String)>> {
+    let (key, value) = match choose(&values(tx, prefix)?) {
+        Ok(chosen) => chosen,
+        Err(error) => return Ok(Err(error)),
+    };
+    // Where there is one, it stays.
+    let found = if cas(tx, &key, 0, &value)? { None } else { get(tx, &key)? };
+    Ok(Ok((key, found.map_or(value, |(_, value)| value))))
 }

@@ -294,8 +294,9 @@ impl<S: Store> GraphWork<S> {
                     culprits.insert(need);
                 }
                 ItemState::Skipped => {
-                    match found.failure.as_ref().and_then(culprits_of) {
-                        Some(names) => culprits.extend(names),
+                    let caused_by = found.failure.map(|failure| failure.culprits);
+                    match caused_by.filter(|culprits| !culprits.is_empty()) {
+                        Some(tasks) => culprits.extend(tasks),
                         // Left out by somebody, and not by a failure.
                         None => {
                             culprits.insert(need.clone());
@@ -309,37 +310,27 @@ impl<S: Store> GraphWork<S> {
         if culprits.is_empty() {
             return Needs::Met;
         }
-        Needs::Lost(failure(task, &culprits, &through))
+        Needs::Lost(failure(task, culprits, &through))
     }
 }
 
-/// By the names of its culprits: what one failure has caused is one group.
-const FAILED: &str = " failed";
-
-fn failure(task: &str, culprits: &BTreeSet<String>, through: &BTreeSet<String>) -> Failure {
+fn failure(task: &str, culprits: BTreeSet<String>, through: &BTreeSet<String>) -> Failure {
     let named = |names: &BTreeSet<String>| {
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
         names.join(", ")
     };
     let them = if culprits.len() == 1 { "it" } else { "them" };
-    let failed = format!("{}{FAILED}", named(culprits));
+    let failed = format!("{} failed", named(&culprits));
     let mut message = format!("{failed}, and `{task}` needs {them}");
-    let through: BTreeSet<String> = through.difference(culprits).cloned().collect();
+    let through: BTreeSet<String> = through.difference(&culprits).cloned().collect();
     if !through.is_empty() {
         let _ = write!(message, " through {}", named(&through));
     }
     let mut failure = Failure::new("dependency", message);
+    // By the names of its culprits: what one failure has caused is one group.
     failure.signature = failed.into();
+    failure.culprits = culprits.into_iter().collect();
     failure
-}
-
-/// The tasks whose failure has caused this one.
-fn culprits_of(failure: &Failure) -> Option<BTreeSet<String>> {
-    let names = failure.signature.as_str().strip_suffix(FAILED)?;
-    if failure.class != "dependency" {
-        return None;
-    }
-    Some(names.split("`, `").map(|name| name.trim_matches('`').to_owned()).collect())
 }
 
 impl<S: fmt::Debug> fmt::Debug for Graph<S> {

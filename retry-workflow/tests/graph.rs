@@ -1,11 +1,13 @@
 //! Task graphs, on virtual time, in memory.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_workflow::matchers::network;
 use retry_workflow::{
-    Filter, Graph, InvalidGraph, ItemState, MemoryStore, Store, Task, Timestamp, WorkflowError,
+    DeadLetters, Filter, Graph, InvalidGraph, ItemState, MemoryStore, Store, Task, Timestamp,
+    WorkflowError,
 };
 use tokio::time::{Instant, sleep};
 
@@ -85,6 +87,60 @@ async fn what_depends_on_a_failed_task_is_skipped_by_the_name_of_the_culprit() {
     assert_eq!(message(render), "`fetch` failed, and `render` needs it");
     let check = store.item("site-1", "check").await.unwrap().unwrap();
     assert_eq!(message(check), "`fetch` failed, and `check` needs it through `render`");
+}
+
+/// The culprits of all that was skipped, by task.
+async fn culprits<S: Store>(store: &S, job: &str) -> BTreeMap<String, Vec<String>> {
+    let skipped = Filter::job(job).states([ItemState::Skipped]);
+    let page = store.list(&skipped, None, 100).await.unwrap();
+    page.items.into_iter().map(|item| (item.id, item.failure.unwrap().culprits)).collect()
+}
+
+async fn culprits_are_known_by_their_names<S: Store>(store: S) {
+    let names = ["a`, `b", "` failed", "two\nlines", "it's \"quoted\"", ", "];
+    let fail = |name: &str| Task::new(name, |_| async { Err::<(), _>("no") }).max_retries(0);
+    let task = |name: &str| Task::new(name, |_| async { Ok::<_, String>(()) });
+    let mut graph = Graph::new("odd").store(store.clone());
+    for name in names {
+        let (after, later) = (format!("after {name}"), format!("later than {name}"));
+        graph = graph.task(fail(name)).task(task(&after).depends_on([name]));
+        graph = graph.task(task(&later).depends_on([after]));
+    }
+    let graph = graph.task(task("last").depends_on(names.map(|name| format!("later than {name}"))));
+    let report = graph.run().await.unwrap();
+    assert_eq!((report.dead(), report.skipped()), (5, 11));
+
+    let mut expected = BTreeMap::new();
+    for name in names {
+        for task in [format!("after {name}"), format!("later than {name}")] {
+            expected.insert(task, vec![name.to_owned()]);
+        }
+    }
+    let mut all = names.map(str::to_owned);
+    all.sort_unstable();
+    expected.insert("last".to_owned(), all.to_vec());
+    assert_eq!(culprits(&store, "odd-1").await, expected);
+
+    // And so they are elsewhere.
+    let mut lines = Vec::new();
+    let all = Filter::job("odd-1").states(ItemState::ALL);
+    DeadLetters::new(store).export(&all, &mut lines).await.unwrap();
+    let there = MemoryStore::new();
+    DeadLetters::new(there.clone()).import(lines.as_slice(), None).await.unwrap();
+    assert_eq!(culprits(&there, "odd-1").await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_culprit_may_be_called_anything() {
+    culprits_are_known_by_their_names(MemoryStore::new()).await;
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn a_culprit_in_a_file_may_be_called_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = retry_workflow::SqliteStore::open(folder.path().join("store.db")).unwrap();
+    culprits_are_known_by_their_names(store).await;
 }
 
 #[tokio::test(start_paused = true)]

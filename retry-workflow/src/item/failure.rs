@@ -24,6 +24,9 @@ pub struct Failure {
     pub chain: Vec<String>,
     /// The message and its cause with what differs from case to case folded: like failures have like ones.
     pub signature: Signature,
+    /// Of a `dependency`: the tasks whose failure has caused this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub culprits: Vec<String>,
 }
 
 /// A message is cut here: it is for people to read.
@@ -43,7 +46,7 @@ impl Failure {
     pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
         let message = shortened(message.into());
         let signature = Signature::of(&message);
-        Self { class: class.into(), message, chain: Vec::new(), signature }
+        Self { class: class.into(), message, chain: Vec::new(), signature, culprits: Vec::new() }
     }
 
     /// Of an error that has been read.

@@ -165,6 +165,7 @@ fn row(lease: &Lease, now: i64, failed: bool) -> AttemptRecord {
 fn failure(class: &str, message: &str) -> Failure {
     let mut failure = Failure::new(class, message);
     failure.chain = vec!["inner \"one\"".to_owned(), "innermost".to_owned()];
+    failure.culprits = vec!["a`, `b".to_owned(), "two\n\"lines\"".to_owned()];
     failure
 }
 
@@ -1035,6 +1036,7 @@ pub async fn anything_can_be_an_id<S: Store>(store: &S) {
             let mut why = Failure::new(text, text);
             why.signature = text.to_owned().into();
             why.chain = vec![text.to_owned(), job.to_owned()];
+            why.culprits = vec![job.to_owned(), text.to_owned()];
             let row = AttemptRecord {
                 worker: Arc::from(job),
                 step: Some(text.to_owned()),

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Result, Row};
 
 use super::layout::{LEASED, outcome_code};
-use super::transaction::{Transaction, number, small, unsigned};
+use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey};
 use crate::store::MOST_CLAIMED_BYTES;
@@ -47,7 +47,7 @@ pub(super) fn claim(
         lease_item.execute((
             lease.key.item,
             until.as_micros(),
-            number(lease.key.token),
+            lease.key.token,
             lease.attempt,
             lease.lost,
             worker,
@@ -88,9 +88,9 @@ fn find_due(tx: &Transaction<'_>, job: i64, now: Timestamp, max: usize) -> Resul
 
 fn claimed(row: &Row<'_>) -> Result<Claimed> {
     let was_leased = row.get::<_, i64>(1)? == LEASED;
-    let token = unsigned(row.get(2)?);
-    let attempt = small(row, 3)?;
-    let lost = small(row, 4)?;
+    let token: u64 = row.get(2)?;
+    let attempt: u32 = row.get(3)?;
+    let lost: u32 = row.get(4)?;
     let before = if was_leased {
         Some(Before {
             token,
@@ -107,7 +107,7 @@ fn claimed(row: &Row<'_>) -> Result<Claimed> {
         id: row.get(10)?,
         payload: row.get(12)?,
         correlation: row.get(11)?,
-        run: small(row, 8)?,
+        run: row.get(8)?,
         attempt: attempt.saturating_add(1),
         lost: lost.saturating_add(u32::from(was_leased)),
         progress: row.get(9)?,
@@ -124,7 +124,7 @@ fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before
     )?
     .execute((
         lease.key.item,
-        number(before.token),
+        before.token,
         lease.run,
         before.attempt,
         before.claimed.as_micros(),

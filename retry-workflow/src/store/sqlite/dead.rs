@@ -9,8 +9,9 @@ use rusqlite::Result;
 
 use super::layout::PURGED;
 use super::selection::Selection;
-use super::transaction::{Transaction, state};
+use super::transaction::{Json, Transaction, state};
 use crate::item::clock::{Timestamp, micros};
+use crate::item::failure::Failure;
 use crate::item::record::{Filter, Group, ItemState};
 use crate::store::tally::moved;
 
@@ -47,11 +48,12 @@ pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Gro
         Ok(ControlFlow::Continue(()))
     })?;
     let mut example = tx.prepare(
-        "SELECT i.id, f.message FROM items i JOIN failures f ON f.item = i.item WHERE i.item = ?1",
+        "SELECT i.id, f.failure FROM items i JOIN failures f ON f.item = i.item WHERE i.item = ?1",
     )?;
     let mut complete = |(item, group): (i64, Group)| {
-        let (example, message) =
+        let (example, Json(failure)) =
             example.query_row((item,), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let Failure { message, .. } = failure;
         Ok(Group { example, message, ..group })
     };
     let groups = groups.into_values().flat_map(BTreeMap::into_values);

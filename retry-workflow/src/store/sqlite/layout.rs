@@ -14,7 +14,8 @@ pub(super) const VERSION: i64 = 1;
 ///
 /// `due` is when a pending item is due and when the lease of a leased one ends, so that
 /// one index (`claimable`) finds both; an item that has ended has none, and leaves it.
-/// Points in time and durations are in microseconds.
+/// Points in time and durations are in microseconds; a failure is JSON, with what it is
+/// searched by beside it.
 pub(super) const TABLES: &str = "
 CREATE TABLE jobs (
     job INTEGER PRIMARY KEY,
@@ -70,10 +71,7 @@ CREATE TABLE history (
     worker INTEGER NOT NULL,
     outcome INTEGER NOT NULL,
     step TEXT,
-    class TEXT,
-    signature TEXT,
-    message TEXT,
-    chain TEXT,
+    failure TEXT,
     PRIMARY KEY (item, token, part)
 ) WITHOUT ROWID;
 CREATE TABLE failures (
@@ -81,8 +79,7 @@ CREATE TABLE failures (
     job INTEGER NOT NULL,
     class TEXT NOT NULL,
     signature TEXT NOT NULL,
-    message TEXT NOT NULL,
-    chain TEXT
+    failure TEXT NOT NULL
 );
 CREATE INDEX alike ON failures (job, signature);
 CREATE TABLE vals (

@@ -1,7 +1,6 @@
 //! Reading items back: one with its history, many without.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Result, Row};
@@ -9,7 +8,7 @@ use rusqlite::{OptionalExtension, Result, Row};
 use super::add;
 use super::layout;
 use super::selection::Selection;
-use super::transaction::{Transaction, small, state, unsigned};
+use super::transaction::{Json, Transaction, state};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Page};
@@ -18,8 +17,7 @@ use crate::item::record::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Pag
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM jobs j WHERE j.job = s.job), i.id, i.payload, \
-     i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.class, f.signature, \
-     f.message, f.chain";
+     i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure";
 
 pub(super) fn counts(tx: &mut Transaction<'_>, job: &str) -> Result<Counts> {
     let job = tx.find_job(job)?;
@@ -75,8 +73,8 @@ fn record(row: &Row<'_>) -> Result<ItemRecord> {
         job,
         id,
         state: state(row, 5)?,
-        run: small(row, 6)?,
-        attempt: small(row, 7)?,
+        run: row.get(6)?,
+        attempt: row.get(7)?,
         due: time(8)?,
         ended: time(9)?,
         output: row.get(10)?,
@@ -88,7 +86,7 @@ fn record(row: &Row<'_>) -> Result<ItemRecord> {
 fn history(tx: &Transaction<'_>, item: i64) -> Result<Vec<AttemptRecord>> {
     tx.prepare(
         "SELECT h.run, h.attempt, h.started, h.duration, h.wait, w.name, h.step, h.outcome, \
-                h.class, h.signature, h.message, h.chain \
+                h.failure \
          FROM history h LEFT JOIN workers w ON w.worker = h.worker \
          WHERE h.item = ?1 ORDER BY h.token, h.part",
     )?
@@ -97,16 +95,14 @@ fn history(tx: &Transaction<'_>, item: i64) -> Result<Vec<AttemptRecord>> {
 }
 
 fn attempt(row: &Row<'_>) -> Result<AttemptRecord> {
-    let duration =
-        |column| Ok::<_, rusqlite::Error>(Duration::from_micros(unsigned(row.get(column)?)));
     let outcome = row.get(7)?;
     Ok(AttemptRecord {
-        run: small(row, 0)?,
-        attempt: small(row, 1)?,
+        run: row.get(0)?,
+        attempt: row.get(1)?,
         started: Timestamp::from_micros(row.get(2)?),
-        duration: duration(3)?,
-        wait: duration(4)?,
-        worker: Arc::from(row.get::<_, String>(5)?),
+        duration: Duration::from_micros(row.get(3)?),
+        wait: Duration::from_micros(row.get(4)?),
+        worker: row.get(5)?,
         step: row.get(6)?,
         outcome: layout::outcome(outcome)
             .ok_or(rusqlite::Error::IntegralValueOutOfRange(7, outcome))?,
@@ -114,20 +110,6 @@ fn attempt(row: &Row<'_>) -> Result<AttemptRecord> {
     })
 }
 
-/// A failure from four columns that begin here, if it is there.
-fn failure(row: &Row<'_>, first: usize) -> Result<Option<Failure>> {
-    let Some(class) = row.get(first)? else { return Ok(None) };
-    let chain: Option<String> = row.get(first + 3)?;
-    let chain = chain.map_or(Ok(Vec::new()), |chain| {
-        serde_json::from_str(&chain).map_err(|error| {
-            let text = rusqlite::types::Type::Text;
-            rusqlite::Error::FromSqlConversionFailure(first + 3, text, Box::new(error))
-        })
-    })?;
-    Ok(Some(Failure {
-        class,
-        signature: row.get::<_, String>(first + 1)?.into(),
-        message: row.get(first + 2)?,
-        chain,
-    }))
+fn failure(row: &Row<'_>, column: usize) -> Result<Option<Failure>> {
+    Ok(row.get::<_, Option<Json<_>>>(column)?.map(|Json(failure)| failure))
 }

@@ -4,7 +4,7 @@
 use rusqlite::{OptionalExtension, Result};
 
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
-use super::transaction::{Transaction, number};
+use super::transaction::{Json, Transaction};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, ItemState, LeaseKey, Settled, Settlement};
@@ -83,17 +83,15 @@ pub(super) fn write_row(
     row: &AttemptRecord,
 ) -> Result<()> {
     let worker = tx.worker(&row.worker)?;
-    let failure = row.failure.as_ref();
-    let chain = failure.map(chain_text).transpose()?.flatten();
     tx.prepare(
         "INSERT INTO history (item, token, part, run, attempt, started, duration, wait, \
-         worker, outcome, step, class, signature, message, chain) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+         worker, outcome, step, failure) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?
     .execute((
         item,
-        number(token),
-        i64::try_from(part).unwrap_or(i64::MAX),
+        token,
+        part,
         row.run,
         row.attempt,
         row.started.as_micros(),
@@ -102,10 +100,7 @@ pub(super) fn write_row(
         worker,
         outcome_code(row.outcome),
         &row.step,
-        failure.map(|failure| &failure.class),
-        failure.map(|failure| failure.signature.as_str()),
-        failure.map(|failure| &failure.message),
-        chain,
+        row.failure.as_ref().map(Json),
     ))?;
     wrote(tx.counts(job)?, row);
     Ok(())
@@ -118,30 +113,12 @@ pub(super) fn write_failure(
     item: i64,
     failure: &Failure,
 ) -> Result<()> {
-    let chain = chain_text(failure)?;
     tx.prepare(
-        "INSERT OR REPLACE INTO failures (item, job, class, signature, message, chain) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT OR REPLACE INTO failures (item, job, class, signature, failure) \
+         VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
-    .execute((
-        item,
-        job,
-        &failure.class,
-        failure.signature.as_str(),
-        &failure.message,
-        chain,
-    ))?;
+    .execute((item, job, &failure.class, failure.signature.as_str(), Json(failure)))?;
     Ok(())
-}
-
-/// The inner errors as JSON, if there are any.
-fn chain_text(failure: &Failure) -> Result<Option<String>> {
-    if failure.chain.is_empty() {
-        return Ok(None);
-    }
-    serde_json::to_string(&failure.chain)
-        .map(Some)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 pub(super) fn extend(

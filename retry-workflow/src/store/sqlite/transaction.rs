@@ -1,10 +1,13 @@
 //! One transaction: the connection, the numbers of names, and the counts of jobs, which
-//! are written once at its end.
+//! are written once at its end; and how columns are read.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, Error, OptionalExtension, Result, Row};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::layout;
 use crate::item::clock::micros;
@@ -64,13 +67,13 @@ impl<'a> Transaction<'a> {
             )?
             .execute((
                 job,
-                number(counts.pending),
-                number(counts.leased),
-                number(counts.succeeded),
-                number(counts.dead),
-                number(counts.skipped),
-                number(counts.attempts),
-                number(counts.lost),
+                counts.pending,
+                counts.leased,
+                counts.succeeded,
+                counts.dead,
+                counts.skipped,
+                counts.attempts,
+                counts.lost,
                 micros(counts.worked),
                 micros(counts.waited),
             ))?;
@@ -155,37 +158,38 @@ fn read_counts(connection: &Connection, job: i64) -> Result<Counts> {
              FROM jobs WHERE job = ?1",
         )?
         .query_row((job,), |row| {
-            let count = |column| Ok::<_, rusqlite::Error>(unsigned(row.get(column)?));
             Ok(Counts {
-                pending: count(0)?,
-                leased: count(1)?,
-                succeeded: count(2)?,
-                dead: count(3)?,
-                skipped: count(4)?,
-                attempts: count(5)?,
-                lost: count(6)?,
-                worked: Duration::from_micros(count(7)?),
-                waited: Duration::from_micros(count(8)?),
+                pending: row.get(0)?,
+                leased: row.get(1)?,
+                succeeded: row.get(2)?,
+                dead: row.get(3)?,
+                skipped: row.get(4)?,
+                attempts: row.get(5)?,
+                lost: row.get(6)?,
+                worked: Duration::from_micros(row.get(7)?),
+                waited: Duration::from_micros(row.get(8)?),
             })
         })
-}
-
-/// As SQLite's integers go.
-pub(super) fn number(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-pub(super) fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
-}
-
-/// A number of attempts or runs, from a column.
-pub(super) fn small(row: &Row<'_>, column: usize) -> Result<u32> {
-    Ok(u32::try_from(row.get::<_, i64>(column)?.max(0)).unwrap_or(u32::MAX))
 }
 
 /// The state of an item, from a column.
 pub(super) fn state(row: &Row<'_>, column: usize) -> Result<ItemState> {
     let code = row.get(column)?;
-    layout::state(code).ok_or(rusqlite::Error::IntegralValueOutOfRange(column, code))
+    layout::state(code).ok_or(Error::IntegralValueOutOfRange(column, code))
+}
+
+/// A value that a column has as JSON.
+pub(super) struct Json<T>(pub(super) T);
+
+impl<T: Serialize> ToSql for Json<T> {
+    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
+        let text = serde_json::to_string(&self.0);
+        text.map(Into::into).map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))
+    }
+}
+
+impl<T: DeserializeOwned> FromSql for Json<T> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        serde_json::from_str(value.as_str()?).map(Self).map_err(FromSqlError::other)
+    }
 }

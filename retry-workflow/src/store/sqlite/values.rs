@@ -2,12 +2,12 @@
 
 use rusqlite::{OptionalExtension, Result};
 
-use super::transaction::{Transaction, unsigned};
+use super::transaction::Transaction;
 use crate::store::StoreResult;
 
 pub(super) fn get(tx: &Transaction<'_>, key: &str) -> Result<Option<(u64, String)>> {
     tx.prepare("SELECT revision, value FROM vals WHERE key = ?1")?
-        .query_row((key,), |row| Ok((unsigned(row.get(0)?), row.get(1)?)))
+        .query_row((key,), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
 }
 

@@ -1,7 +1,7 @@
 //! What a test has set up for the calls that it makes, as these find it: the low
 //! half of [`testing`](crate::testing), which is what the test itself sees.
 //!
-//! A kit belongs to a thread for a while, and is nowhere else: tests that run in
+//! A hooks belongs to a thread for a while, and is nowhere else: tests that run in
 //! parallel do not hear of each other. It knows nothing of breakers and quotas but
 //! that each test has its own.
 
@@ -15,6 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::base::random;
 use crate::base::sync::{Arc, Mutex, lock};
 use crate::event::Event;
 
@@ -38,6 +39,7 @@ pub(crate) struct TestHooks {
 
 impl TestHooks {
     pub(crate) fn seed(&self, seed: u64) {
+        random::SEEDS.get_or_init(|| next_seed);
         *lock(&self.seeds) = Some(Seeds(seed));
     }
 
@@ -55,11 +57,11 @@ impl TestHooks {
         lock(&self.seen).push((name, recorded));
     }
 
-    /// The kit's own instance in the place of `shared`, made when it is first asked for.
+    /// The hooks's own instance in the place of `shared`, made when it is first asked for.
     ///
     /// It is found by its address, where after the end of something else may live:
     /// what is not `like` it any more is another one. Nothing that is lent is ever
-    /// dropped, for calls may outlive the kit: a test leaks a few hundred bytes.
+    /// dropped, for calls may outlive the hooks: a test leaks a few hundred bytes.
     pub(crate) fn own<T: Any + Send + Sync>(
         &self,
         shared: &T,
@@ -98,24 +100,24 @@ impl Seeds {
     }
 }
 
-/// On this thread a kit is obeyed, until this is dropped.
+/// On this thread a hooks is obeyed, until this is dropped.
 ///
-/// Dropped out of order, it takes away its own kit and no other.
+/// Dropped out of order, it takes away its own hooks and no other.
 #[derive(Debug)]
 pub(crate) struct EnteredHooks {
-    kit: Arc<TestHooks>,
+    hooks: Arc<TestHooks>,
     // What it has changed is this thread's.
     _here: core::marker::PhantomData<*const ()>,
 }
 
 impl EnteredHooks {
-    pub(crate) fn new(kit: Arc<TestHooks>) -> Self {
-        ENTERED.with_borrow_mut(|entered| entered.push(Arc::clone(&kit)));
-        Self { kit, _here: core::marker::PhantomData }
+    pub(crate) fn new(hooks: Arc<TestHooks>) -> Self {
+        ENTERED.with_borrow_mut(|entered| entered.push(Arc::clone(&hooks)));
+        Self { hooks, _here: core::marker::PhantomData }
     }
 
-    pub(crate) fn kit(&self) -> &Arc<TestHooks> {
-        &self.kit
+    pub(crate) fn hooks(&self) -> &Arc<TestHooks> {
+        &self.hooks
     }
 }
 
@@ -124,40 +126,40 @@ impl Drop for EnteredHooks {
         // Gone while the thread ends, and all kits with it.
         let _gone = ENTERED.try_with(|entered| {
             let mut entered = entered.borrow_mut();
-            if let Some(at) = entered.iter().rposition(|kit| Arc::ptr_eq(kit, &self.kit)) {
+            if let Some(at) = entered.iter().rposition(|hooks| Arc::ptr_eq(hooks, &self.hooks)) {
                 entered.remove(at);
             }
         });
     }
 }
 
-/// The kit that is obeyed on this thread.
+/// The hooks that is obeyed on this thread.
 pub(crate) fn current() -> Option<Arc<TestHooks>> {
     ENTERED.try_with(|entered| entered.borrow().last().cloned()).ok().flatten()
 }
 
 /// Whether waits end at once.
 pub(crate) fn skips_waits() -> bool {
-    current().is_some_and(|kit| kit.skips_waits.load(Ordering::Relaxed))
+    current().is_some_and(|hooks| hooks.skips_waits.load(Ordering::Relaxed))
 }
 
 /// The seed of the next draw, where a test has set one.
-pub(crate) fn next_seed() -> Option<u64> {
+fn next_seed() -> Option<u64> {
     lock(&current()?.seeds).as_mut().map(Seeds::next)
 }
 
 /// An attempt succeeded. No event says so of a first one.
 pub(crate) fn succeeded(name: &'static str, attempt: u32) {
-    if let Some(kit) = current() {
-        kit.saw(name, AttemptRecord { attempt, became: AttemptOutcome::Succeeded });
+    if let Some(hooks) = current() {
+        hooks.saw(name, AttemptRecord { attempt, became: AttemptOutcome::Succeeded });
     }
 }
 
 /// An attempt failed, if that is what happened.
 pub(crate) fn record(event: &Event<'_>) {
-    if let Some(kit) = current() {
+    if let Some(hooks) = current() {
         if let Some(recorded) = AttemptRecord::of(event) {
-            kit.saw(event.name(), recorded);
+            hooks.saw(event.name(), recorded);
         }
     }
 }

@@ -56,8 +56,8 @@ pub struct Testing {
 }
 
 impl Testing {
-    fn kit(&self) -> &Arc<TestHooks> {
-        self.entered.kit()
+    fn hooks(&self) -> &Arc<TestHooks> {
+        self.entered.hooks()
     }
 
     /// Draws all jitter of this test from `seed`: the same seed, the same waits, as long
@@ -82,7 +82,7 @@ impl Testing {
     /// assert_eq!(waits(), waits());
     /// ```
     pub fn seed(&self, seed: u64) -> &Self {
-        self.kit().seed(seed);
+        self.hooks().seed(seed);
         self
     }
 
@@ -108,7 +108,7 @@ impl Testing {
     /// assert_eq!(retries.waits("doc.skip_waits"), [Duration::from_secs(1), Duration::from_secs(2)]);
     /// ```
     pub fn skip_waits(&self) -> &Self {
-        self.kit().skip_waits();
+        self.hooks().skip_waits();
         self
     }
 
@@ -143,7 +143,7 @@ impl Testing {
     /// annotated function: that one is to be written out, as in `shop::billing::fetch`.
     #[track_caller]
     pub fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
-        let attempts = self.kit().seen(name);
+        let attempts = self.hooks().seen(name);
         #[cfg(feature = "macros")]
         if let (true, None, Some(meant)) = (attempts.is_empty(), site(name), ending_in(name)) {
             panic!("nothing is named `{name}`: did you mean `{meant}`?");
@@ -205,7 +205,7 @@ impl Testing {
     /// assert_eq!(DB.state(), State::Closed, "for the rest of the program");
     /// ```
     pub fn breaker(&self, shared: &'static CircuitBreaker) -> &'static CircuitBreaker {
-        lend::own_breaker_of(self.kit(), shared)
+        lend::own_breaker_of(self.hooks(), shared)
     }
 
     /// The same for a quota.
@@ -227,7 +227,7 @@ impl Testing {
     /// assert_eq!(OUTBOUND.available(), 500, "for the rest of the program");
     /// ```
     pub fn quota(&self, shared: &'static RetryQuota) -> &'static RetryQuota {
-        lend::own_quota_of(self.kit(), shared)
+        lend::own_quota_of(self.hooks(), shared)
     }
 
     /// Carries this test along with a future, to whatever thread polls it: around what
@@ -250,7 +250,7 @@ impl Testing {
     /// # }
     /// ```
     pub fn scope<F: Future>(&self, future: F) -> Scoped<F> {
-        Scoped { future, kit: Arc::clone(self.kit()) }
+        Scoped { future, hooks: Arc::clone(self.hooks()) }
     }
 
     /// The same for a closure: around what is given to `std::thread::spawn` or
@@ -270,9 +270,9 @@ impl Testing {
     /// assert_eq!(retries.calls("doc.scope_sync"), 1);
     /// ```
     pub fn scope_sync<R, F: FnOnce() -> R>(&self, f: F) -> impl FnOnce() -> R + use<R, F> {
-        let kit = Arc::clone(self.kit());
+        let hooks = Arc::clone(self.hooks());
         move || {
-            let _entered = EnteredHooks::new(kit);
+            let _entered = EnteredHooks::new(hooks);
             f()
         }
     }
@@ -389,7 +389,7 @@ impl Testing {
 
     #[track_caller]
     fn plan(&self, name: &str, failure: Failure, times: Option<u32>) -> &Self {
-        self.kit().plan(known(name).name(), Plan { failure, times });
+        self.hooks().plan(known(name).name(), Plan { failure, times });
         self
     }
 
@@ -464,7 +464,7 @@ pin_project_lite::pin_project! {
     pub struct Scoped<F> {
         #[pin]
         future: F,
-        kit: Arc<TestHooks>,
+        hooks: Arc<TestHooks>,
     }
 }
 
@@ -473,7 +473,7 @@ impl<F: Future> Future for Scoped<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = EnteredHooks::new(Arc::clone(this.kit));
+        let _entered = EnteredHooks::new(Arc::clone(this.hooks));
         this.future.poll(cx)
     }
 }

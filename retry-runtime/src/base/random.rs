@@ -11,6 +11,10 @@ use std::hash::{BuildHasher, RandomState};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+/// Where tests have their seeds from: the seed of the next draw, if one was set.
+#[cfg(feature = "testing")]
+pub(crate) static SEEDS: std::sync::OnceLock<fn() -> Option<u64>> = std::sync::OnceLock::new();
+
 thread_local! {
     static GENERATOR: RefCell<SmallRng> =
         RefCell::new(SmallRng::seed_from_u64(RandomState::new().hash_one("jitter")));
@@ -26,7 +30,7 @@ pub(crate) fn between(shortest: Duration, longest: Duration) -> Duration {
     let nanos = u64::try_from(width.as_nanos()).unwrap_or(u64::MAX);
     let draw = |generator: &mut SmallRng| generator.random_range(0..=nanos);
     #[cfg(feature = "testing")]
-    if let Some(seed) = crate::test_hooks::next_seed() {
+    if let Some(seed) = SEEDS.get().and_then(|next| next()) {
         let drawn = draw(&mut SmallRng::seed_from_u64(seed));
         return shortest.saturating_add(Duration::from_nanos(drawn));
     }

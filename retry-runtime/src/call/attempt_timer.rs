@@ -1,4 +1,4 @@
-//! AttemptTimer attempts off: `timeout` bounds one attempt, `deadline` the whole call.
+//! Cuts attempts off: `timeout` bounds one attempt, `deadline` the whole call.
 //!
 //! A policy without either pays nothing: the expansion does not come here, or,
 //! where only a shared policy knows, comes to [`Untimed`].
@@ -130,7 +130,7 @@ pin_project_lite::pin_project! {
         sleep: Option<Sleep>,
         bound: Option<Bound>,
         cut: &'a mut Option<LimitKind>,
-        // LastFailure, and not asked of `R` when it is polled: a return type that cannot
+        // Kept, and not asked of `R` when it is polled: a return type that cannot
         // say it would be told so twice, by the call and by the `.await`.
         outcome: fn(Interrupted) -> F::Output,
     }

@@ -6,7 +6,7 @@
 //! - *Is a function around this call being retried, and wants one attempt of what
 //!   it calls?* ([`once`]) It has to be exact, so functions with `nested = once`
 //!   say so at each poll of an attempt that is a retry ([`Inside`]).
-//! - *How many attempts did the retries of this call make inside?* Probed of every
+//! - *How many attempts did the retries of this call make inside?* Asked of every
 //!   call, so it must cost nothing until something fails: an inner call leaves a
 //!   note on its thread when it ends, and the outer one finds it when its own
 //!   attempt fails in turn, mostly in the same poll. A note of another task is

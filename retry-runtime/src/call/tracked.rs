@@ -13,6 +13,9 @@ use crate::outcome::error::{AttemptError, Ended, RetryError};
 pub(crate) type Tracked<T, E> = Result<T, AttemptError<E>>;
 
 /// The outcome of an attempt that ended by itself.
+///
+/// # Errors
+/// The error of the attempt.
 #[inline(always)]
 pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
     outcome.map_err(AttemptError::Error)
@@ -20,6 +23,9 @@ pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
 
 /// What the call returns after it was given up. A value that `ok(…)` calls a failure
 /// stays a value.
+///
+/// # Errors
+/// How the call ended, with the error of its last attempt.
 pub fn ended<T, E>(outcome: Tracked<T, E>, ended: Ended) -> Result<T, RetryError<E>> {
     outcome.map_err(|error| RetryError::new(Some(error), ended))
 }

@@ -5,6 +5,14 @@
 //! text says that it is one. Words that also name a setting ("timeout", "rate
 //! limit") do not count where the text speaks of the setting.
 
+mod phrases;
+mod words;
+
+use self::phrases::{
+    ERROR_ENDINGS, FILLERS, OTHER_CODES, PHRASES, Phrase, REASONS, SETTING_AFTER, SETTING_BEFORE,
+    SETTING_LABEL, STATUS_FILLERS, STATUS_WORDS, Sense, UNITS,
+};
+use self::words::{Word, Words, is_word_char};
 use super::{Class, status};
 
 /// What kind of failure a text speaks of; for errors that are nothing but text.
@@ -22,7 +30,7 @@ use super::{Class, status};
 /// assert_eq!(classify::text("invalid value for field timeout_ms"), Class::empty());
 /// ```
 pub fn text(text: &str) -> Class {
-    let words = Words::of(text);
+    let words = Words::split(text);
     (0..words.list.len()).fold(Class::empty(), |class, at| {
         PHRASES
             .iter()
@@ -31,407 +39,8 @@ pub fn text(text: &str) -> Class {
     })
 }
 
-/// More than any error message; a page of HTML names its status at the top.
-const LONGEST_TEXT: usize = 16 * 1024;
-
-/// What a phrase needs around it to mean a failure.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sense {
-    /// Means a failure wherever it stands.
-    Event,
-    /// The name of a setting as well: counts only where nothing speaks of one.
-    Noun,
-    /// Counts only as one identifier: `server_error`, `SlowDown`.
-    Name,
-    /// Counts only in capitals.
-    Capitals,
-}
-
-/// A phrase and what it says.
-///
-/// In `words`, `~` stands for any number of words that add nothing ("was",
-/// "by"), `:` lets punctuation stand between its neighbours, and "couldn't" is
-/// two words.
-struct Phrase {
-    class: Class,
-    sense: Sense,
-    words: &'static str,
-}
-
-const fn event(class: Class, words: &'static str) -> Phrase {
-    Phrase { class, sense: Sense::Event, words }
-}
-
-const fn noun(class: Class, words: &'static str) -> Phrase {
-    Phrase { class, sense: Sense::Noun, words }
-}
-
-const fn name(class: Class, words: &'static str) -> Phrase {
-    Phrase { class, sense: Sense::Name, words }
-}
-
-const fn capitals(class: Class, words: &'static str) -> Phrase {
-    Phrase { class, sense: Sense::Capitals, words }
-}
-
-const NETWORK: Class = Class::NETWORK;
-const TIMEOUT: Class = Class::TIMEOUT;
-const SERVER: Class = Class::SERVER_ERROR;
-const RATE: Class = Class::RATE_LIMIT;
-const UNAVAILABLE: Class = NETWORK.union(SERVER);
-const GATEWAY_TIMEOUT: Class = SERVER.union(TIMEOUT);
-
-#[rustfmt::skip]
-const PHRASES: &[Phrase] = &[
-    // Operating systems, and what libraries make of their errors.
-    event(NETWORK, "connection ~ refused"),
-    event(NETWORK, "connection ~ reset"),
-    event(NETWORK, "connection ~ aborted"),
-    event(NETWORK, "connection ~ closed"),
-    event(NETWORK, "connection ~ lost"),
-    event(NETWORK, "connection ~ dropped"),
-    event(NETWORK, "connection ~ terminated"),
-    event(NETWORK, "connection ~ interrupted"),
-    event(NETWORK, "connection ~ broken"),
-    event(NETWORK, "connection ~ shut down"),
-    event(NETWORK, "connection ~ forcibly closed"),
-    event(NETWORK, "connection error"),
-    event(NETWORK, "connection failure"),
-    event(NETWORK, "connect error"),
-    event(NETWORK, "connection gone"),
-    event(NETWORK, "no connection could be made"),
-    event(NETWORK, "actively refused"),
-    event(NETWORK, "forcibly closed by the remote"),
-    event(NETWORK, "software caused connection abort"),
-    event(NETWORK, "closed ~ connection"),
-    event(NETWORK, "lost ~ connection"),
-    event(NETWORK, "terminating ~ connection"),
-    event(NETWORK, "reset by peer"),
-    event(NETWORK, "closed by peer"),
-    event(NETWORK, "closed by remote host"),
-    event(NETWORK, "peer closed ~ connection"),
-    event(NETWORK, "use of closed network connection"),
-    event(NETWORK, "broken pipe"),
-    event(NETWORK, "network ~ unreachable"),
-    event(NETWORK, "network ~ down"),
-    event(NETWORK, "network unavailable"),
-    event(NETWORK, "network error"),
-    event(NETWORK, "network failure"),
-    event(NETWORK, "network request failed"),
-    event(NETWORK, "network changed"),
-    event(NETWORK, "host ~ unreachable"),
-    event(NETWORK, "host ~ down"),
-    event(NETWORK, "destination ~ unreachable"),
-    event(NETWORK, "unreachable host"),
-    event(NETWORK, "no route to host"),
-    event(NETWORK, "not connected"),
-    event(NETWORK, "cannot assign requested address"),
-    event(NETWORK, "os error : 10054"),
-    event(NETWORK, "os error : 10061"),
-    event(NETWORK, "econnrefused"),
-    event(NETWORK, "econnreset"),
-    event(NETWORK, "econnaborted"),
-    event(NETWORK, "ehostunreach"),
-    event(NETWORK, "ehostdown"),
-    event(NETWORK, "enetunreach"),
-    event(NETWORK, "enetdown"),
-    event(NETWORK, "enotconn"),
-    capitals(NETWORK, "epipe"),
-    // Name resolution.
-    event(NETWORK, "dns error"),
-    event(NETWORK, "dns failure"),
-    event(NETWORK, "dns lookup failed"),
-    event(NETWORK, "failed to lookup address"),
-    event(NETWORK, "failed to resolve host"),
-    event(NETWORK, "could not resolve host"),
-    event(NETWORK, "couldn t resolve host"),
-    event(NETWORK, "could not resolve proxy"),
-    event(NETWORK, "could not translate host name"),
-    event(NETWORK, "name ~ not resolved"),
-    event(NETWORK, "no such host"),
-    event(NETWORK, "unknown host"),
-    event(NETWORK, "name or service not known"),
-    event(NETWORK, "nodename nor servname provided"),
-    event(NETWORK, "temporary failure in name resolution"),
-    event(NETWORK, "name resolution failed"),
-    event(NETWORK, "getaddrinfo enotfound"),
-    event(NETWORK, "eai again"),
-    // HTTP clients, browsers and proxies.
-    event(NETWORK, "client error : connect"),
-    event(NETWORK, "failed to connect to"),
-    event(NETWORK, "could not connect to"),
-    event(NETWORK, "couldn t connect to"),
-    event(NETWORK, "unable to connect to"),
-    event(NETWORK, "can t connect to"),
-    event(NETWORK, "cannot connect to"),
-    event(NETWORK, "failed to fetch"),
-    event(NETWORK, "type error : fetch failed"),
-    event(NETWORK, "internet disconnected"),
-    event(NETWORK, "internet connection appears to be offline"),
-    event(NETWORK, "socket hang up"),
-    event(NETWORK, "socket ~ closed"),
-    event(NETWORK, "other side closed"),
-    event(NETWORK, "empty reply from server"),
-    event(NETWORK, "empty response from server"),
-    event(NETWORK, "remote end closed"),
-    event(NETWORK, "error reading a body from connection"),
-    event(NETWORK, "recv failure"),
-    event(NETWORK, "send failure"),
-    event(NETWORK, "unexpected eof during handshake"),
-    event(NETWORK, "disconnect : reset before headers"),
-    event(NETWORK, "refused stream"),
-    event(NETWORK, "goaway"),
-    event(NETWORK, "transport is closing"),
-    event(NETWORK, "transport error"),
-    event(NETWORK, "bytes at eof"),
-    // Databases.
-    event(NETWORK, "server has gone away"),
-    event(NETWORK, "server closed the connection"),
-    event(NETWORK, "communications link failure"),
-    event(NETWORK, "server selection error"),
-
-    event(TIMEOUT, "timed out"),
-    event(TIMEOUT, "timedout"),
-    event(TIMEOUT, "time out"),
-    event(TIMEOUT, "etimedout"),
-    event(TIMEOUT, "esockettimedout"),
-    event(TIMEOUT, "wsaetimedout"),
-    event(TIMEOUT, "timeout ~ exceeded"),
-    event(TIMEOUT, "timeout ~ expired"),
-    event(TIMEOUT, "timeout ~ elapsed"),
-    event(TIMEOUT, "timeout ~ reached"),
-    event(TIMEOUT, "timeout ~ occurred"),
-    event(TIMEOUT, "deadline ~ elapsed"),
-    event(TIMEOUT, "deadline ~ exceeded"),
-    event(TIMEOUT, "deadline ~ expired"),
-    event(TIMEOUT, "deadline ~ passed"),
-    event(TIMEOUT, "deadlineexceeded"),
-    event(TIMEOUT, "did not properly respond after a period of time"),
-    event(TIMEOUT, "os error : 10060"),
-    noun(TIMEOUT, "timeout"),
-
-    event(SERVER, "internal server error"),
-    event(SERVER, "internal server exception"),
-    event(SERVER, "internal service error"),
-    event(SERVER, "encountered an internal error"),
-    event(SERVER, "http server error"),
-    event(SERVER, "status server error"),
-    name(SERVER, "server error"),
-    name(SERVER, "internal failure"),
-    event(SERVER, "bad gateway"),
-    event(GATEWAY_TIMEOUT, "gateway timeout"),
-    event(GATEWAY_TIMEOUT, "gateway time out"),
-    event(GATEWAY_TIMEOUT, "gateway timed out"),
-    event(SERVER, "service ~ unavailable"),
-    event(SERVER, "server ~ unavailable"),
-    event(SERVER, "backend ~ unavailable"),
-    event(SERVER, "upstream ~ unavailable"),
-    event(SERVER, "no healthy upstream"),
-    event(SERVER, "no server is available to handle"),
-    event(SERVER, "web server is down"),
-    event(SERVER, "server ~ overloaded"),
-    event(SERVER, "service ~ overloaded"),
-    event(SERVER, "model ~ overloaded"),
-    event(SERVER, "overloaded error"),
-    event(SERVER, "server busy"),
-    event(SERVER, "server is busy"),
-    event(SERVER, "http 5xx"),
-    event(SERVER, "5xx error"),
-    event(SERVER, "5xx response"),
-    event(SERVER, "status 5xx"),
-    // gRPC's codes, as its implementations print them.
-    event(UNAVAILABLE, "code : unavailable"),
-    event(UNAVAILABLE, "status : unavailable"),
-    capitals(UNAVAILABLE, "unavailable"),
-    event(SERVER, "code : internal desc"),
-    event(SERVER, "status : internal message"),
-    event(SERVER, "code internal error"),
-    event(RATE, "some resource has been exhausted"),
-    event(RATE, "resource ~ exhausted : desc"),
-    event(RATE, "code : resource exhausted"),
-    event(RATE, "status : resource exhausted"),
-    name(RATE, "resource exhausted"),
-    // Databases that are up, but take no calls now.
-    event(SERVER, "too many connections"),
-    event(SERVER, "too many clients"),
-    event(SERVER, "remaining connection slots are reserved"),
-    event(SERVER, "database system is starting up"),
-    event(SERVER, "database system is shutting down"),
-    event(SERVER, "database system is in recovery mode"),
-    event(SERVER, "server shutdown in progress"),
-    event(SERVER, "is loading the dataset"),
-    event(SERVER, "clusterdown"),
-    event(SERVER, "masterdown"),
-
-    event(RATE, "too many requests"),
-    event(RATE, "rate limited"),
-    event(RATE, "ratelimited"),
-    event(RATE, "rate limiting"),
-    event(RATE, "rate limit ~ exceeded"),
-    event(RATE, "rate limit ~ reached"),
-    event(RATE, "rate limit ~ hit"),
-    event(RATE, "exceeded ~ rate limit"),
-    event(RATE, "hit ~ rate limit"),
-    event(RATE, "reached ~ rate limit"),
-    event(RATE, "rate exceeded"),
-    event(RATE, "request rate ~ large"),
-    event(RATE, "request limit exceeded"),
-    event(RATE, "requests limit exceeded"),
-    event(RATE, "bandwidth limit exceeded"),
-    event(RATE, "provisioned throughput exceeded"),
-    event(RATE, "reduce your request rate"),
-    event(RATE, "please slow down"),
-    event(RATE, "throttled"),
-    noun(RATE, "throttling"),
-    noun(RATE, "rate limit"),
-    noun(RATE, "ratelimit"),
-    name(RATE, "slow down"),
-    name(RATE, "quota exceeded"),
-    event(RATE, "quota exceeded for quota"),
-    event(RATE, "api quota exceeded"),
-    event(RATE, "request quota exceeded"),
-];
-
-/// Words that may stand inside a phrase without changing it.
-#[rustfmt::skip]
-const FILLERS: &[&str] = &[
-    "a", "abruptly", "already", "an", "and", "are", "been", "being", "by", "currently", "from",
-    "got", "had", "has", "have", "is", "its", "just", "of", "our", "peer", "server", "suddenly",
-    "temporarily", "the", "this", "to", "too", "unexpectedly", "was", "were", "with", "your",
-];
-
-/// Words before a noun that make it the name of a setting.
-#[rustfmt::skip]
-const SETTING_BEFORE: &[&str] = &[
-    "argument", "attribute", "column", "configure", "deserialize", "duplicate", "field", "flag",
-    "illegal", "invalid", "key", "missing", "negative", "no", "option", "param", "parameter",
-    "parse", "parsing", "property", "setting", "specify", "unknown", "unsupported", "variable",
-    "without", "zero",
-];
-
-/// Words before a noun that keep doing so across punctuation: "field: timeout".
-#[rustfmt::skip]
-const SETTING_LABEL: &[&str] =
-    &["argument", "field", "flag", "option", "param", "parameter", "property", "setting", "variable"];
-
-/// Words soon after a noun that make it the name of a setting.
-#[rustfmt::skip]
-const SETTING_AFTER: &[&str] = &[
-    "argument", "attribute", "cannot", "config", "configuration", "duration", "expected", "field",
-    "flag", "greater", "header", "invalid", "larger", "longer", "missing", "must", "needs",
-    "negative", "option", "options", "parameter", "policy", "property", "required", "setting",
-    "settings", "shorter", "should", "smaller", "unsupported", "value", "values", "variable",
-    "zero",
-];
-
-/// What may end an identifier after the phrase: `SocketTimeoutException`.
-#[rustfmt::skip]
-const ERROR_ENDINGS: &[&str] = &[
-    "elapsed", "err", "error", "exceeded", "exception", "expired", "failure", "fault", "occurred",
-    "reached",
-];
-
-/// Words that say that the number after them is an HTTP status.
-#[rustfmt::skip]
-const STATUS_WORDS: &[&str] = &["http", "responded", "status"];
-
-/// Words that may stand between those and the number.
-#[rustfmt::skip]
-const STATUS_FILLERS: &[&str] = &[
-    "a", "an", "client", "code", "error", "is", "of", "response", "returned", "server", "was",
-    "with",
-];
-
-/// Words that say that the number after them is something else.
-#[rustfmt::skip]
-const OTHER_CODES: &[&str] = &["exit", "exited", "line", "os", "parse", "process", "sql", "syntax"];
-
-/// Units: "error 500 rows" counts rows.
-#[rustfmt::skip]
-const UNITS: &[&str] = &[
-    "bytes", "entries", "errors", "events", "files", "hours", "items", "kb", "lines", "mb",
-    "messages", "minutes", "ms", "objects", "percent", "records", "requests", "retries", "rows",
-    "s", "seconds", "times", "users", "warnings",
-];
-
-/// What follows a status code that stands alone. Reasons that say enough
-/// without the code are phrases.
-#[rustfmt::skip]
-const REASONS: &[&str] = &[
-    "backend fetch failed", "internal error", "not implemented", "proxy error", "request time out",
-    "request timeout", "server error", "slow down",
-];
-
-/// A word: a part of an identifier where it stands in one.
-#[derive(Clone, Copy)]
-struct Word<'a> {
-    text: &'a str,
-    start: usize,
-    end: usize,
-}
-
-impl Word<'_> {
-    fn is(&self, word: &str) -> bool {
-        self.text.eq_ignore_ascii_case(word)
-    }
-
-    fn is_in(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is(word))
-    }
-
-    /// A filler, or an amount: "the deadline of 5s has passed".
-    fn adds_nothing(&self) -> bool {
-        self.is_in(FILLERS) || self.text.starts_with(|c: char| c.is_ascii_digit())
-    }
-}
-
-struct Words<'a> {
-    text: &'a str,
-    list: Vec<Word<'a>>,
-}
-
-impl<'a> Words<'a> {
-    fn of(text: &'a str) -> Self {
-        let mut end = text.len().min(LONGEST_TEXT);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let text = &text[..end];
-
-        let mut list = Vec::new();
-        let mut at = 0;
-        while let Some(skipped) = text[at..].find(is_word_char) {
-            let start = at + skipped;
-            if let Some(end) = address_end(text, start) {
-                at = end;
-                continue;
-            }
-            let run = &text[start..];
-            let end = start + run.find(|c| !is_word_char(c)).unwrap_or(run.len());
-            split_identifier(text, start, end, &mut list);
-            at = end;
-        }
-        Self { text, list }
-    }
-
-    /// What stands between a word and the one before it.
-    fn glue(&self, at: usize) -> &'a str {
-        let before = if at == 0 { 0 } else { self.list[at - 1].end };
-        self.list.get(at).map_or("", |word| &self.text[before..word.start])
-    }
-
-    /// The two words before and at `at` follow each other in one sentence.
-    fn is_close(&self, at: usize) -> bool {
-        self.glue(at)
-            .chars()
-            .all(|c| c.is_whitespace() || matches!(c, '-' | '_' | '"' | '\'' | '`'))
-    }
-
-    /// The two words before and at `at` are parts of one identifier.
-    fn is_joined(&self, at: usize) -> bool {
-        at > 0 && at < self.list.len() && matches!(self.glue(at), "" | "_")
-    }
-
+/// What is read off the words of a text.
+impl Words<'_> {
     /// Where the words of `phrase`, found at `at`, end; `None` if they are not there.
     fn phrase_end(&self, phrase: &str, at: usize) -> Option<usize> {
         let mut next = at;
@@ -450,7 +59,7 @@ impl<'a> Words<'a> {
                         if word.is(expected) {
                             break;
                         }
-                        if !(fillers && word.adds_nothing()) {
+                        if !(fillers && adds_nothing(word)) {
                             return None;
                         }
                         next += 1;
@@ -617,57 +226,15 @@ impl Phrase {
     }
 }
 
-fn is_word_char(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// Where the address that begins at `start` ends; `None` if none begins there.
-fn address_end(text: &str, start: usize) -> Option<usize> {
-    let rest = &text[start..];
-    let scheme = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-')));
-    let has_scheme = scheme.is_some_and(|end| rest[end..].starts_with("://"));
-    let is_path = text[..start].strip_suffix('/').is_some_and(|before| {
-        before.is_empty() || before.ends_with(|c: char| c.is_whitespace() || "\"'`(<".contains(c))
-    });
-    // A closing tag is no path.
-    let is_tag = text[..start].ends_with("</");
-    if !has_scheme && (!is_path || is_tag) {
-        return None;
-    }
-    let ends = |c: char| c.is_whitespace() || matches!(c, ')' | '>' | '"' | '\'' | '`' | '<');
-    Some(start + rest.find(ends).unwrap_or(rest.len()))
-}
-
-/// `ERR_TIMED_OUT` → ERR TIMED OUT, `HTTPServerError` → HTTP Server Error.
-fn split_identifier<'a>(text: &'a str, start: usize, end: usize, list: &mut Vec<Word<'a>>) {
-    let bytes = text.as_bytes();
-    let mut word_start = start;
-    let mut push = |from: usize, to: usize| {
-        if from < to {
-            list.push(Word { text: &text[from..to], start: from, end: to });
-        }
-    };
-    for at in start..end {
-        let is_underscore = bytes[at] == b'_';
-        let is_hump = at > word_start
-            && bytes[at].is_ascii_uppercase()
-            && (bytes[at - 1].is_ascii_lowercase()
-                || (bytes[at - 1].is_ascii_uppercase()
-                    && at + 1 < end
-                    && bytes[at + 1].is_ascii_lowercase()));
-        if is_underscore {
-            push(word_start, at);
-            word_start = at + 1;
-        } else if is_hump {
-            push(word_start, at);
-            word_start = at;
-        }
-    }
-    push(word_start, end);
+/// A filler, or an amount: "the deadline of 5s has passed".
+fn adds_nothing(word: &Word<'_>) -> bool {
+    word.is_in(FILLERS) || word.text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::phrases::{GATEWAY_TIMEOUT, NETWORK, RATE, SERVER, TIMEOUT, UNAVAILABLE};
+    use super::words::LONGEST_TEXT;
     use super::*;
 
     const NONE: Class = Class::empty();

@@ -28,6 +28,8 @@ use crate::event::transition::{State, Transition};
 use crate::outcome::error::Reason;
 use crate::site::Origin;
 use crate::site::labels::labels;
+#[cfg(feature = "macros")]
+use crate::site::registry::sites;
 
 const ATTEMPTS: &str = "retry_attempts_total";
 const RETRIES: &str = "retry_retries_total";
@@ -65,7 +67,7 @@ pub fn describe() {
 /// ```
 #[cfg(feature = "macros")]
 pub fn register() {
-    for site in crate::sites() {
+    for site in sites() {
         let origin = Origin::from(site);
         for name in [ATTEMPTS, RETRIES, RECOVERIES] {
             counter(name, origin, None).increment(0);

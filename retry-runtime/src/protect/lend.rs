@@ -114,29 +114,32 @@ pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
 /// The instance of the test under way, in the place of one that the program shares.
 #[cfg(feature = "testing")]
 pub(crate) fn own_breaker<B: LendsBreaker + ?Sized>(shared: &B) -> Option<&'static CircuitBreaker> {
-    let kit = test_hooks::current().filter(|_| !shared.is_held())?;
-    Some(own_breaker_of(&kit, shared.lend()))
+    let hooks = test_hooks::current().filter(|_| !shared.is_held())?;
+    Some(own_breaker_of(&hooks, shared.lend()))
 }
 
 #[cfg(feature = "testing")]
-pub(crate) fn own_breaker_of(kit: &TestHooks, shared: &CircuitBreaker) -> &'static CircuitBreaker {
+pub(crate) fn own_breaker_of(
+    hooks: &TestHooks,
+    shared: &CircuitBreaker,
+) -> &'static CircuitBreaker {
     let (name, config) = (shared.name(), *shared.config());
     let like = |own: &CircuitBreaker| own.name() == name && *own.config() == config;
-    kit.own(shared, like, || CircuitBreaker::new(name, config))
+    hooks.own(shared, like, || CircuitBreaker::new(name, config))
 }
 
 /// The same for a quota.
 #[cfg(feature = "testing")]
 pub(crate) fn own_quota<Q: LendsQuota + ?Sized>(shared: &Q) -> Option<&'static RetryQuota> {
-    let kit = test_hooks::current().filter(|_| !shared.is_held())?;
-    Some(own_quota_of(&kit, shared.lend()))
+    let hooks = test_hooks::current().filter(|_| !shared.is_held())?;
+    Some(own_quota_of(&hooks, shared.lend()))
 }
 
 #[cfg(feature = "testing")]
-pub(crate) fn own_quota_of(kit: &TestHooks, shared: &RetryQuota) -> &'static RetryQuota {
+pub(crate) fn own_quota_of(hooks: &TestHooks, shared: &RetryQuota) -> &'static RetryQuota {
     let (name, config) = (shared.name(), *shared.config());
     let like = |own: &RetryQuota| own.name() == name && *own.config() == config;
-    kit.own(shared, like, || RetryQuota::new(name, config))
+    hooks.own(shared, like, || RetryQuota::new(name, config))
 }
 
 /// The breaker that an annotated function has in place, as `inventory` collects it

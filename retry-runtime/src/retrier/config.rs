@@ -8,7 +8,8 @@ use serde::de::{Error, Expected, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::classify::matchers::Matcher;
-use crate::retrier::{Everything, Listed, Retrier};
+use crate::retrier::Retrier;
+use crate::retrier::decider::{Everything, Listed};
 
 /// What a file says of retrying: a policy in the command style, and beside its
 /// keys `retry_on` and `on_failure`.

@@ -34,11 +34,12 @@ use crate::call::session::{Next, Session, Verdict};
 use crate::classify::Class;
 use crate::classify::probe::ErrorDisplay;
 use crate::outcome::error::{Interrupted, Reason};
-use crate::retrier::{MatchOutcome, Retrier};
+use crate::retrier::Retrier;
+use crate::retrier::decider::MatchOutcome;
 
 pub use crate::call::progress::Progress;
 pub use crate::classify::probe::Fault;
-pub use crate::retrier::{Classified, Decider, Everything, Listed, When};
+pub use crate::retrier::decider::{Classified, Decider, Everything, Listed, When};
 
 /// What comes after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use super::matching::Matching;
 use super::requests::{By, ByClone};
 use super::responses::{AllSucceed, Classified, Picked};
 use crate::classify::Classify;
-use crate::retrier::{Everything, Retrier};
+use crate::retrier::Retrier;
+use crate::retrier::decider::Everything;
 
 /// Makes a [`RetryService`] of a service: by one [`Retrier`], whose breaker and
 /// quota all services of this layer share.

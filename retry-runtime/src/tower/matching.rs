@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::responses::ResponseFailure;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::outcome::error::Interrupted;
-use crate::retrier::{Decider, MatchOutcome};
+use crate::retrier::decider::{Decider, MatchOutcome};
 
 /// How an attempt failed, as the retrier sees it.
 pub(super) enum Failed<T, X, E> {

@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::classify::Classify;
 use crate::classify::probe::{Classifier, ErrorView};
-use crate::retrier::{Decider, MatchOutcome};
+use crate::retrier::decider::{Decider, MatchOutcome};
 
 /// Which responses are failures.
 pub trait Responses<T> {

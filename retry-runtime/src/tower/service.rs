@@ -16,7 +16,7 @@ use super::requests::{ByClone, Requests, Supply};
 use super::responses::{AllSucceed, Responses};
 use crate::outcome::error::{AttemptError, Ended};
 use crate::outcome::error::{Reason, RetryError};
-use crate::retrier::{Decider, Everything};
+use crate::retrier::decider::{Decider, Everything};
 
 /// A service whose calls are retried: what [`RetryLayer`] makes.
 ///

@@ -57,7 +57,8 @@ fn field(setting: &str) -> Option<Field> {
     Some(match setting {
         "failure_threshold" => Field::FailureThreshold,
         "failure_rate" => Field::FailureRate,
-        "window_calls" | "window_time" => Field::Window,
+        "window_calls" => Field::WindowCalls,
+        "window_time" => Field::WindowTime,
         "minimum_calls" => Field::MinimumCalls,
         "slow_call" => Field::SlowCall,
         "slow_rate" => Field::SlowRate,
@@ -205,7 +206,7 @@ impl BreakerArgs {
     fn check(&mut self, option: &Ident, errors: &mut Errors) {
         let (config, unknown, written) = self.known();
         for rule in Rules::broken_by_breaker(&config, written).iter() {
-            if !Fields::of(rule.fields()).intersects(unknown) {
+            if !Fields::from_slice(rule.fields()).intersects(unknown) {
                 let blamed = rule.fields().iter().find_map(|field| self.name_and_value(*field));
                 errors.at(blamed.unwrap_or_else(|| quote!(#option)), rule);
                 for field in rule.fields() {
@@ -258,7 +259,7 @@ impl BreakerArgs {
             .iter()
             .filter(|rule| rule.settings() == Settings::Breaker)
             .filter(|rule| {
-                let fields = Fields::of(rule.fields());
+                let fields = Fields::from_slice(rule.fields());
                 fields.intersects(unknown) && !fields.intersects(self.poisoned)
             })
             .filter_map(|rule| {

@@ -9,7 +9,7 @@ use core::time::Duration;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-use retry_rules::{Backoff, Field, Fields, Policy, Rule, Rules, Settings};
+use retry_rules::{Backoff, Field, Fields, Policy, Rule, Rules, Settings, Style};
 
 use crate::args::{Args, PolicyArgs};
 use crate::curve::{BackoffKind, JitterKind};
@@ -36,12 +36,12 @@ pub(crate) fn check(args: &Args, errors: &mut Errors) -> Checked {
     let mut wrong = policy_args.poisoned;
 
     for rule in Rules::broken_by_policy(&draft.policy, written).iter() {
-        let fields = Fields::of(rule.fields());
+        let fields = Fields::from_slice(rule.fields());
         if fields.intersects(draft.unknown) || fields.intersects(policy_args.poisoned) {
             continue;
         }
         let blamed = blamed(rule, args, &draft.policy);
-        errors.at(blamed, rule.explain(&draft.policy));
+        errors.at(blamed, rule.explained(Style::Attribute, &draft.policy));
         for field in rule.fields() {
             wrong = wrong.with(*field);
         }
@@ -51,7 +51,7 @@ pub(crate) fn check(args: &Args, errors: &mut Errors) -> Checked {
         .iter()
         .filter(|rule| rule.settings() == Settings::Policy)
         .filter(|rule| {
-            let fields = Fields::of(rule.fields());
+            let fields = Fields::from_slice(rule.fields());
             fields.intersects(draft.unknown) && !fields.intersects(wrong)
         })
         .filter_map(|rule| {

@@ -2,9 +2,6 @@
 
 use core::time::Duration;
 
-use crate::rules::invalid::Invalid;
-use crate::rules::{Fields, Rules};
-
 /// What a failure rate is measured over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -198,23 +195,6 @@ impl BreakerConfig {
     /// Whether rates decide, and not consecutive failures.
     pub const fn is_by_rate(&self) -> bool {
         self.failure_rate.is_some() || self.slow_calls.is_some()
-    }
-
-    /// Whether these settings keep all rules.
-    ///
-    /// # Errors
-    /// The rules that they break.
-    pub const fn validate(&self) -> Result<(), Invalid> {
-        self.validate_written(Fields::NONE)
-    }
-
-    /// The same for settings of which somebody wrote just the fields `written`.
-    ///
-    /// # Errors
-    /// The rules that they break.
-    pub const fn validate_written(&self, written: Fields) -> Result<(), Invalid> {
-        let broken = Rules::broken_by_breaker(self, written);
-        if broken.is_empty() { Ok(()) } else { Err(Invalid::new(broken)) }
     }
 }
 

@@ -14,16 +14,28 @@
 //! A policy is `Copy` and may stand in a `const`, so custom delays that come
 //! from a file are kept for the life of the program, each list once.
 
+mod attempts;
 mod backoff;
-mod map_only;
+mod jitter;
 mod span;
-mod style;
 
-pub use span::Span;
-pub use style::{TaskStyle, WorkflowStyle};
+mod invalid_keys;
+mod draft;
+mod map_only;
 
-/// For crates that embed a policy among their own keys.
-#[doc(hidden)]
+mod command;
+mod workflow;
+mod task;
+
+pub use command::CommandKeys;
+pub use invalid_keys::InvalidKeys;
 pub use map_only::from_map;
+pub use span::Span;
+pub use task::{TaskKeys, TaskStyle};
+pub use workflow::{WorkflowKeys, WorkflowStyle};
+
+/// For overrides.
 #[doc(hidden)]
-pub use style::{CommandStyle, Draft, KEYS};
+pub use command::{KEYS, NotHere};
+#[doc(hidden)]
+pub use draft::Draft;

@@ -46,5 +46,8 @@ pub use policy::{Attempts, Policy};
 pub use breaker::{BreakerConfig, SlowCalls, Window};
 pub use quota::QuotaConfig;
 
+pub use rules::Settings;
+pub use rules::field::{Field, Fields};
 pub use rules::invalid::Invalid;
-pub use rules::{Field, Fields, Rule, Rules, Settings};
+pub use rules::table::{Rule, Rules};
+pub use rules::words::Style;

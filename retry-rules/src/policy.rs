@@ -12,8 +12,6 @@ use self::arithmetic::{less, min, times};
 use self::backoff::Backoff;
 use self::jitter::Jitter;
 use self::shown::Shown;
-use crate::rules::invalid::Invalid;
-use crate::rules::{Fields, Rules};
 
 /// How many calls are made in all, the first included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,22 +286,19 @@ impl Policy {
         })
     }
 
-    /// Whether this policy keeps all rules; see [`Rule`](crate::Rule) for the list.
-    ///
-    /// # Errors
-    /// The rules that it breaks.
-    pub const fn validate(&self) -> Result<(), Invalid> {
-        self.validate_written(Fields::NONE)
-    }
-
-    /// The same for a policy of which somebody wrote just the fields `written`:
-    /// finds also what was written in vain.
-    ///
-    /// # Errors
-    /// The rules that it breaks.
-    pub const fn validate_written(&self, written: Fields) -> Result<(), Invalid> {
-        let broken = Rules::broken_by_policy(self, written);
-        if broken.is_empty() { Ok(()) } else { Err(Invalid::new(broken)) }
+    /// The index of the first custom delay above `max_delay`.
+    #[doc(hidden)]
+    pub const fn custom_delay_above_max(&self) -> Option<usize> {
+        if let Backoff::Custom(delays) = self.backoff {
+            let mut i = 0;
+            while i < delays.len() {
+                if less(self.max_delay, delays[i]) {
+                    return Some(i);
+                }
+                i += 1;
+            }
+        }
+        None
     }
 }
 

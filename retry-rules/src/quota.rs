@@ -1,8 +1,5 @@
 //! The settings of a retry quota.
 
-use crate::rules::Rules;
-use crate::rules::invalid::Invalid;
-
 /// What retries cost, and what successes give back.
 ///
 /// The idea and the numbers are those of the AWS SDKs' [standard retry
@@ -80,15 +77,6 @@ impl QuotaConfig {
     /// The [`success_refund`](Self::success_refund).
     pub const fn get_success_refund(&self) -> u32 {
         self.success_refund
-    }
-
-    /// Whether these settings keep all rules.
-    ///
-    /// # Errors
-    /// The rules that they break.
-    pub const fn validate(&self) -> Result<(), Invalid> {
-        let broken = Rules::broken_by_quota(self);
-        if broken.is_empty() { Ok(()) } else { Err(Invalid::new(broken)) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::ToOwned as _;
 use std::format;
 use std::string::String;
 
-/// The known word that is most like this one, if one is near enough to be meant.
+/// Returns the known word that is most like this one, if one is near enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -14,7 +14,22 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, known)| known)
 }
 
-/// What goes between a complaint about a word and the list of what is known.
+/// Returns what goes between a complaint about a word and the list of what is known.
 pub fn or_else(meant: Option<&str>) -> String {
     meant.map_or_else(|| "; ".to_owned(), |meant| format!(": did you mean `{meant}`? "))
+}
+
+/// Creates the complaint about a word in a file that is none of the `known` ones.
+///
+/// Not serde's `unknown_variant`: of a `custom` error readers of YAML know the place.
+#[cfg(feature = "serde")]
+pub fn unknown_word<E: serde::de::Error>(
+    word: &str,
+    known: &[&str],
+    expected: &dyn serde::de::Expected,
+) -> E {
+    E::custom(match nearest(word, known.iter().copied()) {
+        Some(meant) => format!("\"{word}\": did you mean `{meant}`? expected {expected}"),
+        None => format!("\"{word}\": expected {expected}"),
+    })
 }

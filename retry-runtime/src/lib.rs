@@ -84,13 +84,14 @@ pub mod __private;
 #[cfg(feature = "serde")]
 pub use retry_rules::file;
 pub use retry_rules::{
-    Attempts, Backoff, BreakerConfig, Invalid, Jitter, Policy, QuotaConfig, SlowCalls, Window,
+    Attempts, Backoff, BreakerConfig, Jitter, Policy, QuotaConfig, SlowCalls, Window,
 };
+pub use retry_rules::{Field, Fields, Invalid, Rule, Rules, Style};
 
 pub use call::attempt::Attempt;
 pub use retrier::Retrier;
 #[cfg(feature = "serde")]
-pub use retrier::config::{OnFailure, RetryConfig};
+pub use retrier::config::{OnFailure, RetryConfig, RetryConfigKeys};
 pub use retrier::durable;
 
 pub use outcome::Missing;

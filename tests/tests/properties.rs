@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use retry_runtime::file::{TaskStyle, WorkflowStyle};
-use retry_runtime::{Attempts, Backoff, Jitter, Policy, Reason, Retrier, RetryError};
+use retry_runtime::{Attempts, Backoff, Jitter, Policy, Reason, Retrier, RetryError, Style};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -180,7 +180,9 @@ proptest! {
         if let Err(invalid) = policy.validate() {
             prop_assert!(!invalid.to_string().is_empty());
             for rule in invalid.broken().iter() {
-                prop_assert!(!rule.explain(&policy).to_string().is_empty());
+                for style in [Style::Attribute, Style::Command, Style::Workflow, Style::Task, Style::Override] {
+                    prop_assert!(!rule.explained(style, &policy).to_string().is_empty());
+                }
             }
         }
     }

@@ -11,18 +11,19 @@ use std::format;
 use std::sync::Mutex;
 use std::vec::Vec;
 
-use serde::de::{Error, Expected, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Span;
 use super::map_only::from_map;
 use crate::policy::backoff::Backoff;
+use crate::suggest::unknown_word;
 
 const NAMES: &[&str] = &["fixed", "linear", "exponential", "fibonacci", "custom"];
 
-/// What a file says of the curve: the curve, and the first wait if it stands inside.
+/// What a file says of the backoff, and the first wait if it stands inside.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Curve {
+pub(super) struct BackoffKey {
     pub(super) backoff: Backoff,
     pub(super) initial: Option<Duration>,
 }
@@ -51,7 +52,7 @@ struct Inside {
 }
 
 impl Inside {
-    fn into_curve<E: Error>(self, name: &str) -> Result<Curve, E> {
+    fn into_key<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
         let stray = |there: bool, key: &str| {
             if there {
                 Err(E::custom(format!("`{key}` is no setting of a {name} backoff")))
@@ -70,15 +71,10 @@ impl Inside {
         } else {
             stray(self.delays.is_some(), "delays")?;
         }
-        let missing = |key: &str, example: &str| {
-            E::custom(format!(
-                "a {name} backoff needs its `{key}`: write `{name}: {{ {key}: {example} }}`"
-            ))
-        };
         let backoff = match name {
             "fixed" => Backoff::Fixed,
             "linear" => {
-                let increment = self.increment.ok_or_else(|| missing("increment", "\"2s\""))?;
+                let increment = self.increment.ok_or_else(|| E::custom(Missing::Increment))?;
                 Backoff::Linear { increment: increment.into() }
             }
             "exponential" => match self.base {
@@ -87,63 +83,84 @@ impl Inside {
             },
             "fibonacci" => Backoff::Fibonacci,
             "custom" => {
-                let delays = self.delays.ok_or_else(|| missing("delays", "[\"500ms\", \"1s\"]"))?;
+                let delays = self.delays.ok_or_else(|| E::custom(Missing::Delays))?;
                 Backoff::Custom(keep(delays.into_iter().map(Duration::from).collect()))
             }
             other => return Err(E::unknown_variant(other, NAMES)),
         };
-        Ok(Curve { backoff, initial: self.initial.map(Duration::from) })
+        Ok(BackoffKey { backoff, initial: self.initial.map(Duration::from) })
     }
 }
 
-impl<'de> Deserialize<'de> for Curve {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CurveVisitor;
+/// A setting without which there is no such backoff.
+///
+/// Where a value is written in one line, as in a variable of the environment, the
+/// reader formats it with `{:#}`.
+#[derive(Clone, Copy)]
+enum Missing {
+    Increment,
+    Delays,
+}
 
-        impl<'de> Visitor<'de> for CurveVisitor {
-            type Value = Curve;
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (needed, as_a_map, in_one_line) = match self {
+            Self::Increment => (
+                "a linear backoff needs its `increment`",
+                "linear: { increment: \"2s\" }",
+                "linear(increment = 2s)",
+            ),
+            Self::Delays => (
+                "a custom backoff needs its `delays`",
+                "custom: { delays: [\"500ms\", \"1s\"] }",
+                "custom(500ms, 1s)",
+            ),
+        };
+        write!(f, "{needed}: write `{}`", if f.alternate() { in_one_line } else { as_a_map })
+    }
+}
+
+impl<'de> Deserialize<'de> for BackoffKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BackoffVisitor;
+
+        impl<'de> Visitor<'de> for BackoffVisitor {
+            type Value = BackoffKey;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a backoff: fixed, linear, exponential, fibonacci or custom")
             }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Curve, E> {
+            fn visit_str<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
                 if !NAMES.contains(&name) {
-                    // Not `unknown_variant`: of a `custom` error readers of YAML know the place.
-                    return Err(E::custom(format!(
-                        "\"{name}\": expected {}",
-                        &self as &dyn Expected
-                    )));
+                    return Err(unknown_word(name, NAMES, &self));
                 }
-                Inside::default().into_curve(name)
+                Inside::default().into_key(name)
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Curve, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BackoffKey, A::Error> {
                 let Some(name) = map.next_key::<std::string::String>()? else {
                     return Err(A::Error::custom("a backoff needs a name, such as `exponential`"));
                 };
                 if !NAMES.contains(&name.as_str()) {
                     return Err(A::Error::unknown_variant(&name, NAMES));
                 }
-                let curve = map
-                    .next_value::<Option<Settings>>()?
-                    .unwrap_or_default()
-                    .0
-                    .into_curve(&name)?;
+                let key =
+                    map.next_value::<Option<Settings>>()?.unwrap_or_default().0.into_key(&name)?;
                 if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
                     return Err(A::Error::custom(format!(
                         "a backoff is one curve, and {name} is one already"
                     )));
                 }
-                Ok(curve)
+                Ok(key)
             }
         }
 
-        deserializer.deserialize_any(CurveVisitor)
+        deserializer.deserialize_any(BackoffVisitor)
     }
 }
 
-impl Serialize for Curve {
+impl Serialize for BackoffKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "lowercase")]

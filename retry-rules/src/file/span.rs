@@ -23,6 +23,12 @@ impl From<Span> for Duration {
     }
 }
 
+impl From<Span> for Option<Duration> {
+    fn from(span: Span) -> Self {
+        Some(span.0)
+    }
+}
+
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = duration::format(self.0).to_string();

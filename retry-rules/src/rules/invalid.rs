@@ -4,18 +4,20 @@
 use core::error::Error;
 use core::fmt;
 
-use super::{Rule, Rules};
+use super::field::Fields;
+use super::table::Rules;
+use crate::breaker::BreakerConfig;
 use crate::policy::Policy;
-use crate::policy::backoff::Backoff;
-use crate::policy::shown::Shown;
+use crate::quota::QuotaConfig;
 
 /// Settings that break rules; all of them, not only the first.
 ///
 /// ```
-/// use retry_rules::Policy;
+/// use retry_rules::{Field, Policy};
 ///
 /// let error = Policy::new().attempts(0).validate().unwrap_err();
 /// assert!(error.to_string().contains("at least 1"));
+/// assert!(error.fields().contains(Field::Attempts));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid {
@@ -23,16 +25,23 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    pub(crate) const fn new(broken: Rules) -> Self {
-        Self { broken }
+    const fn unless_empty(broken: Rules) -> Result<(), Self> {
+        if broken.is_empty() { Ok(()) } else { Err(Self { broken }) }
     }
 
-    /// The rules that are broken.
+    /// Returns the rules that are broken.
     pub const fn broken(&self) -> Rules {
         self.broken
     }
+
+    /// Returns the fields that the broken rules read.
+    pub fn fields(&self) -> Fields {
+        let fields = self.broken.iter().flat_map(|rule| rule.fields());
+        fields.fold(Fields::NONE, |fields, field| fields.with(*field))
+    }
 }
 
+/// All complaints, in the words of the attribute.
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, rule) in self.broken.iter().enumerate() {
@@ -47,73 +56,50 @@ impl fmt::Display for Invalid {
 
 impl Error for Invalid {}
 
-/// A rule that a policy breaks, with the numbers behind the complaint.
-struct Explained<'a> {
-    rule: Rule,
-    policy: &'a Policy,
-}
+impl Policy {
+    /// Checks that this policy keeps all rules; see [`Rule`](crate::Rule) for the list.
+    ///
+    /// # Errors
+    /// The rules that it breaks.
+    pub const fn validate(&self) -> Result<(), Invalid> {
+        self.validate_written(Fields::NONE)
+    }
 
-impl Rule {
-    /// The complaint with the numbers of `policy` behind it, for some may be
-    /// defaults that nobody wrote.
+    /// The same for a policy of which somebody wrote just the fields `written`:
+    /// finds also what was written in vain.
     ///
-    /// ```
-    /// use core::time::Duration;
-    /// use retry_rules::{Policy, Rule};
-    ///
-    /// let policy = Policy::new().initial_delay(Duration::from_secs(60));
-    /// let complaint = Rule::InitialAboveMax.explain(&policy).to_string();
-    /// assert!(complaint.contains("max_delay 30s"));
-    /// ```
-    pub fn explain(self, policy: &Policy) -> impl fmt::Display {
-        Explained { rule: self, policy }
+    /// # Errors
+    /// The rules that it breaks.
+    pub const fn validate_written(&self, written: Fields) -> Result<(), Invalid> {
+        Invalid::unless_empty(Rules::broken_by_policy(self, written))
     }
 }
 
-impl fmt::Display for Explained<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Policy { initial_delay, max_delay, budget, deadline, timeout, attempts, .. } =
-            *self.policy;
-        let first = self.policy.wait_interval(1, None).0;
-        self.rule.fmt(f)?;
-        match self.rule {
-            Rule::InitialAboveMax => {
-                write!(
-                    f,
-                    " (initial_delay {}, max_delay {})",
-                    Shown(initial_delay),
-                    Shown(max_delay)
-                )
-            }
-            Rule::BudgetBelowFirstWait => {
-                write!(
-                    f,
-                    " (first wait {}, budget {})",
-                    Shown(first),
-                    Shown(budget.unwrap_or_default())
-                )
-            }
-            Rule::DeadlineBelowFirstWait => {
-                write!(
-                    f,
-                    " (first wait {}, deadline {})",
-                    Shown(first),
-                    Shown(deadline.unwrap_or_default())
-                )
-            }
-            Rule::TimeoutAboveDeadline => write!(
-                f,
-                " (timeout {}, deadline {})",
-                Shown(timeout.unwrap_or_default()),
-                Shown(deadline.unwrap_or_default())
-            ),
-            Rule::CustomDelaysUnused => match self.policy.backoff {
-                Backoff::Custom(delays) => {
-                    write!(f, " ({} delays, {attempts} attempts)", delays.len())
-                }
-                _ => Ok(()),
-            },
-            _ => Ok(()),
-        }
+impl BreakerConfig {
+    /// Checks that these settings keep all rules; see [`Rule`](crate::Rule) for the list.
+    ///
+    /// # Errors
+    /// The rules that they break.
+    pub const fn validate(&self) -> Result<(), Invalid> {
+        self.validate_written(Fields::NONE)
+    }
+
+    /// The same for settings of which somebody wrote just the fields `written`:
+    /// finds also what was written in vain.
+    ///
+    /// # Errors
+    /// The rules that they break.
+    pub const fn validate_written(&self, written: Fields) -> Result<(), Invalid> {
+        Invalid::unless_empty(Rules::broken_by_breaker(self, written))
+    }
+}
+
+impl QuotaConfig {
+    /// Checks that these settings keep all rules; see [`Rule`](crate::Rule) for the list.
+    ///
+    /// # Errors
+    /// The rules that they break.
+    pub const fn validate(&self) -> Result<(), Invalid> {
+        Invalid::unless_empty(Rules::broken_by_quota(self))
     }
 }

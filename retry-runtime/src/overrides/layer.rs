@@ -4,7 +4,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use retry_rules::file::{CommandStyle, Draft};
+use retry_rules::file::{CommandKeys, Draft};
 use retry_rules::{Field, Fields, Policy, Rule, Rules};
 
 use super::names::Target;
@@ -13,20 +13,20 @@ use crate::site::registry;
 
 /// What one source says: keys by whom they are for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layer(BTreeMap<Target, CommandStyle>);
+pub(super) struct Layer(BTreeMap<Target, CommandKeys>);
 
 impl Layer {
     pub(super) fn says(&self, target: Target) -> bool {
         self.0.contains_key(&target)
     }
 
-    pub(super) fn say(&mut self, target: Target, keys: CommandStyle) {
+    pub(super) fn say(&mut self, target: Target, keys: CommandKeys) {
         self.0.insert(target, keys);
     }
 
     /// Whether the functions of this target would keep the rules, if these keys came
     /// to what has been said so far.
-    pub(super) fn may_say(&self, target: Target, keys: &CommandStyle) -> Result<(), Unsuitable> {
+    pub(super) fn may_say(&self, target: Target, keys: &CommandKeys) -> Result<(), Unsuitable> {
         let Target::Function(name) = target else {
             // What a function's own name says can still mend it.
             return Ok(());
@@ -105,7 +105,7 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     let Some(compiled) = site.compiled() else { return Ok(None) };
     let name = site.name();
     let unsuitable = |why: String| Unsuitable { name, why };
-    let mut draft = Draft::of(*compiled);
+    let mut draft = Draft::from_policy(*compiled);
     // What the uppermost source says of this function by its name. Only that may be in
     // vain: under it lies what was judged already, and `"*"` is not meant for this one.
     let mut own = Fields::NONE;
@@ -122,7 +122,7 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
                      what watches over it is compiled into the function"
                 )));
             }
-            let mut alone = Draft::of(draft.policy());
+            let mut alone = Draft::from_policy(draft.policy());
             keys.write_to(&mut alone).map_err(|why| unsuitable(why.to_string()))?;
             own = alone.written();
             keys.write_to(&mut draft).map_err(|why| unsuitable(why.to_string()))?;

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use retry_rules::file::CommandStyle;
+use retry_rules::file::CommandKeys;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -87,22 +87,22 @@ struct Keys<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for Keys<'_> {
-    type Value = CommandStyle;
+    type Value = CommandKeys;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CommandStyle, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CommandKeys, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for Keys<'_> {
-    type Value = CommandStyle;
+    type Value = CommandKeys;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a map of what is to be changed, such as { attempts: 2 }")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CommandStyle, A::Error> {
-        let keys = CommandStyle::deserialize(MapAccessDeserializer::new(KnownKeys(map)))?;
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CommandKeys, A::Error> {
+        let keys = CommandKeys::deserialize(MapAccessDeserializer::new(KnownKeys(map)))?;
         self.layer.may_say(self.target, &keys).map_err(A::Error::custom)?;
         Ok(keys)
     }

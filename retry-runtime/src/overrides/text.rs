@@ -4,8 +4,8 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use retry_rules::file::CommandStyle;
-use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
+use retry_rules::file::CommandKeys;
+use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{Error as _, IntoDeserializer, Visitor};
 use serde::{Deserialize as _, Deserializer, forward_to_deserialize_any};
 
@@ -113,24 +113,35 @@ fn places(written: &[&Written]) -> String {
 }
 
 /// What these are together, read by the same keys as in a file.
-fn keys(written: &[&Written]) -> Result<CommandStyle, String> {
+fn keys(written: &[&Written]) -> Result<CommandKeys, Error> {
     let entries = written.iter().map(|written| (written.key, Text(&written.value)));
-    CommandStyle::deserialize(MapDeserializer::new(entries)).map_err(|why| in_words_of_a_text(&why))
+    CommandKeys::deserialize(MapDeserializer::new(entries))
 }
 
-/// A file is told to write what cannot stand in a text.
-fn in_words_of_a_text(complaint: &Error) -> String {
-    complaint
-        .to_string()
-        .replace("linear: { increment: \"2s\" }", "linear(increment = 2s)")
-        .replace("custom: { delays: [\"500ms\", \"1s\"] }", "custom(500ms, 1s)")
+/// What is wrong with a value.
+#[derive(Debug)]
+struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Error {}
+
+impl serde::de::Error for Error {
+    fn custom<T: fmt::Display>(complaint: T) -> Self {
+        // `{:#}` asks for an example in one line, as these values are written.
+        Self(format!("{complaint:#}"))
+    }
 }
 
 /// A value.
 #[derive(Clone, Copy)]
 struct Text<'a>(&'a str);
 
-impl IntoDeserializer<'_> for Text<'_> {
+impl IntoDeserializer<'_, Error> for Text<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -194,7 +205,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-impl IntoDeserializer<'_> for Settings<'_> {
+impl IntoDeserializer<'_, Error> for Settings<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -230,7 +241,7 @@ impl<'de> Deserializer<'de> for Settings<'_> {
 #[derive(Clone, Copy)]
 struct Delays<'a>(Settings<'a>);
 
-impl<'a> IntoDeserializer<'_> for Delays<'a> {
+impl<'a> IntoDeserializer<'_, Error> for Delays<'a> {
     type Deserializer = Listed<SeqDeserializer<std::vec::IntoIter<Text<'a>>, Error>>;
 
     fn into_deserializer(self) -> Self::Deserializer {

@@ -3,8 +3,9 @@
 use core::fmt;
 
 use retry_rules::Policy;
-use retry_rules::file::{CommandStyle, from_map};
-use serde::de::{Error, Expected, IgnoredAny, MapAccess, Visitor};
+use retry_rules::file::{CommandKeys, InvalidKeys, from_map};
+use retry_rules::suggest::unknown_word;
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::classify::matchers::Matcher;
@@ -82,9 +83,7 @@ impl<'de> Deserialize<'de> for OnFailure {
                 match word {
                     "stop" => Ok(OnFailure::Stop),
                     "continue" => Ok(OnFailure::Continue),
-                    other => {
-                        Err(E::custom(format!("\"{other}\": expected {}", &self as &dyn Expected)))
-                    }
+                    other => Err(unknown_word(other, &["stop", "continue", "fallback"], &self)),
                 }
             }
 
@@ -128,15 +127,36 @@ impl From<Policy> for RetryConfig {
 
 impl<'de> Deserialize<'de> for RetryConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let style: CommandStyle<Vec<Matcher>, OnFailure> =
-            from_map(deserializer, "a map of retry settings")?;
-        if style.retry_on.as_ref().is_some_and(Vec::is_empty) {
-            return Err(D::Error::custom(
+        let keys: RetryConfigKeys = from_map(deserializer, "a map of retry settings")?;
+        keys.try_into().map_err(D::Error::custom)
+    }
+}
+
+/// The keys of a [`RetryConfig`] as they stand in a file, read but not yet checked.
+///
+/// For readers that know the place of each key.
+///
+/// ```
+/// use retry_runtime::{RetryConfig, RetryConfigKeys};
+///
+/// let keys: RetryConfigKeys = serde_json::from_str(r#"{ "retry_on": [] }"#).unwrap();
+/// let invalid = RetryConfig::try_from(keys).unwrap_err();
+/// assert_eq!(invalid.keys().next(), Some("retry_on"));
+/// ```
+pub type RetryConfigKeys = CommandKeys<Vec<Matcher>, OnFailure>;
+
+impl TryFrom<RetryConfigKeys> for RetryConfig {
+    type Error = InvalidKeys;
+
+    fn try_from(keys: RetryConfigKeys) -> Result<Self, InvalidKeys> {
+        if keys.retry_on.as_ref().is_some_and(Vec::is_empty) {
+            return Err(InvalidKeys::new(
+                "retry_on",
                 "`retry_on` is empty: name what it is about, as in [network, timeout], or leave it out",
             ));
         }
-        let policy = style.policy().map_err(D::Error::custom)?;
-        let CommandStyle { retry_on, on_failure, .. } = style;
+        let policy = keys.policy()?;
+        let CommandKeys { retry_on, on_failure, .. } = keys;
         Ok(Self { policy, retry_on, on_failure: on_failure.unwrap_or_default() })
     }
 }
@@ -144,7 +164,7 @@ impl<'de> Deserialize<'de> for RetryConfig {
 impl Serialize for RetryConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let on_failure = Some(&self.on_failure).filter(|action| **action != OnFailure::Stop);
-        let mut style = CommandStyle::<&Vec<Matcher>, &OnFailure>::from(self.policy);
+        let mut style = CommandKeys::<&Vec<Matcher>, &OnFailure>::from(self.policy);
         style.retry_on = self.retry_on.as_ref();
         style.on_failure = on_failure;
         style.serialize(serializer)

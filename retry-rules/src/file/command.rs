@@ -1,0 +1,244 @@
+//! The command style: the form of [`Policy`] itself.
+
+use core::time::Duration;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::attempts::AttemptsKey;
+use super::backoff::BackoffKey;
+use super::draft::Draft;
+use super::invalid_keys::InvalidKeys;
+use super::jitter::JitterKey;
+use super::map_only::from_map;
+use super::span::Span;
+use crate::policy::backoff::Backoff;
+use crate::policy::jitter::Jitter;
+use crate::policy::{Attempts, Policy};
+use crate::rules::field::{Field, Fields};
+use crate::rules::words::Style;
+
+/// Declares [`CommandKeys`]: a row for each key of a policy, with the field that it
+/// writes. Those that write none of their own are read together with others.
+macro_rules! command_keys {
+    ($( $key:ident $(or $other:literal)?: $Key:ty $(=> $Field:ident $member:ident)?, )*) => {
+        /// The keys of the command style as they stand in a file, read but not yet checked.
+        ///
+        /// For readers that know the place of each key: [`InvalidKeys`] says which one is
+        /// wrong. `retry_on` and `on_failure` stand beside a policy's keys in some files;
+        /// `R` and `F` say what they may be, and a bare policy has neither.
+        // They are keys here, and not a flattened struct around these, for flattening
+        // loses the place of an error and lets unknown keys pass.
+        #[derive(Clone, Debug, Deserialize, Serialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct CommandKeys<R = NotHere, F = NotHere> {
+            $(
+                #[serde(default, skip_serializing_if = "Option::is_none" $(, alias = $other)?)]
+                $key: Option<$Key>,
+            )*
+            /// Which failures are retried.
+            #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+            pub retry_on: Option<R>,
+            /// What happens at the end.
+            #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+            pub on_failure: Option<F>,
+        }
+
+        /// The keys of a policy in the command style, under all their names.
+        #[doc(hidden)]
+        pub const KEYS: &[&str] = &[$( stringify!($key), $($other,)? )*];
+
+        impl<R, F> CommandKeys<R, F> {
+            /// Writes the keys that are fields of a policy by themselves.
+            fn write_fields(&self, draft: &mut Draft) {
+                $($(
+                    if let Some(key) = self.$key {
+                        draft.write(Field::$Field).$member = key.into();
+                    }
+                )?)*
+            }
+
+            /// What differs from the default in the fields that are keys by themselves, but
+            /// for the `useless` ones.
+            fn of_fields(policy: &Policy, useless: Fields) -> Self {
+                let default = Policy::new();
+                Self {
+                    $($(
+                        $key: Some(policy.$member)
+                            .filter(|value| *value != default.$member)
+                            .filter(|_| !useless.contains(Field::$Field))
+                            .and_then(AsKey::as_key),
+                    )?)*
+                    ..Self::default()
+                }
+            }
+        }
+
+        impl<R, F> Default for CommandKeys<R, F> {
+            fn default() -> Self {
+                Self { $( $key: None, )* retry_on: None, on_failure: None }
+            }
+        }
+
+        impl Draft {
+            /// Returns `base` with the fields that are written here.
+            #[must_use]
+            pub fn written_over(&self, base: Policy) -> Self {
+                let mut over = Self::from_policy(base);
+                let (from, written) = (self.policy(), self.written());
+                $($(
+                    if written.contains(Field::$Field) {
+                        over.write(Field::$Field).$member = from.$member;
+                    }
+                )?)*
+                if written.contains(Field::Backoff) {
+                    over.write(Field::Backoff).backoff = from.backoff;
+                }
+                if written.contains(Field::Jitter) {
+                    over.write(Field::Jitter).jitter = from.jitter;
+                }
+                over
+            }
+        }
+    };
+}
+
+command_keys! {
+    attempts: AttemptsKey => Attempts attempts,
+    backoff: BackoffKey,
+    initial_delay: Span => InitialDelay initial_delay,
+    max_delay: Span => MaxDelay max_delay,
+    jitter: JitterKey,
+    jitter_factor: f64,
+    retry_budget or "budget": Span => Budget budget,
+    deadline: Span => Deadline deadline,
+    timeout: Span => Timeout timeout,
+}
+
+/// A key that stands beside a policy's in some files, but not in this one.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub enum NotHere {}
+
+impl<'de> Deserialize<'de> for NotHere {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(D::Error::custom(
+            "`retry_on` and `on_failure` are no part of a bare policy: remove the key",
+        ))
+    }
+}
+
+/// A field's value as the key that says so, if it is one that somebody set.
+trait AsKey<K> {
+    fn as_key(self) -> Option<K>;
+}
+
+impl AsKey<AttemptsKey> for Attempts {
+    fn as_key(self) -> Option<AttemptsKey> {
+        Some(AttemptsKey(self))
+    }
+}
+
+impl AsKey<Span> for Duration {
+    fn as_key(self) -> Option<Span> {
+        Some(Span(self))
+    }
+}
+
+impl AsKey<Span> for Option<Duration> {
+    fn as_key(self) -> Option<Span> {
+        self.map(Span)
+    }
+}
+
+impl<R, F> CommandKeys<R, F> {
+    /// Returns the policy, checked by all rules.
+    ///
+    /// # Errors
+    /// A rule is broken, or two keys say different things.
+    pub fn policy(&self) -> Result<Policy, InvalidKeys> {
+        let mut draft = Draft::default();
+        self.write_to(&mut draft)?;
+        if self.retry_on.is_some() {
+            draft.write(Field::RetryOn);
+        }
+        draft.finish(Style::Command)
+    }
+
+    /// Writes these keys over what `draft` holds. Judging it is left to the caller.
+    ///
+    /// # Errors
+    /// Two keys say different things.
+    #[doc(hidden)]
+    pub fn write_to(&self, draft: &mut Draft) -> Result<(), InvalidKeys> {
+        self.write_fields(draft);
+        if let Some(backoff) = self.backoff {
+            draft.backoff(backoff, self.initial_delay.is_some())?;
+        }
+        draft.jitter(self.jitter, self.jitter_factor)
+    }
+}
+
+impl CommandKeys {
+    /// The bound in time that is set here, and that `base` does not have.
+    #[doc(hidden)]
+    pub fn bound_beyond(&self, base: &Policy) -> Option<&'static str> {
+        if self.deadline.is_some() && base.deadline.is_none() {
+            Some("deadline")
+        } else if self.timeout.is_some() && base.timeout.is_none() {
+            Some("timeout")
+        } else {
+            None
+        }
+    }
+
+    /// The same keys without those that change something that `base` does not
+    /// have: a bound in time, the factor of a jitter.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn as_far_as_in(&self, base: &Policy) -> Self {
+        let mut keys = self.clone();
+        keys.deadline = keys.deadline.filter(|_| base.deadline.is_some());
+        keys.timeout = keys.timeout.filter(|_| base.timeout.is_some());
+        let has_factor = keys.jitter.is_some() || matches!(base.jitter, Jitter::Proportional(_));
+        keys.jitter_factor = keys.jitter_factor.filter(|_| has_factor);
+        keys
+    }
+}
+
+impl<R, F> From<Policy> for CommandKeys<R, F> {
+    /// Writes what differs from the default, and nothing that the rules call useless.
+    fn from(policy: Policy) -> Self {
+        let default = Policy::new();
+        let replaced = policy.jitter == Jitter::Decorrelated;
+        // A single attempt never waits: what is about waits would be refused beside it.
+        if policy.attempts == Attempts::Limited(1) {
+            let waits = [Field::InitialDelay, Field::MaxDelay, Field::Budget];
+            return Self::of_fields(&policy, Fields::from_slice(&waits));
+        }
+        let custom = matches!(policy.backoff, Backoff::Custom(_)) && !replaced;
+        let useless = if custom { Fields::NONE.with(Field::InitialDelay) } else { Fields::NONE };
+        Self {
+            backoff: (policy.backoff != default.backoff && !replaced)
+                .then_some(BackoffKey { backoff: policy.backoff, initial: None }),
+            jitter: (policy.jitter != default.jitter).then_some(JitterKey(policy.jitter)),
+            jitter_factor: match policy.jitter {
+                Jitter::Proportional(factor) => Some(factor),
+                _ => None,
+            },
+            ..Self::of_fields(&policy, useless)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Policy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys: CommandKeys = from_map(deserializer, "a map of a policy's settings")?;
+        keys.policy().map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for Policy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        <CommandKeys>::from(*self).serialize(serializer)
+    }
+}

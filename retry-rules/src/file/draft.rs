@@ -1,0 +1,124 @@
+//! A policy under construction, and which of its fields somebody wrote.
+
+use core::time::Duration;
+use std::format;
+
+use super::backoff::BackoffKey;
+use super::invalid_keys::InvalidKeys;
+use super::jitter::JitterKey;
+use crate::policy::Policy;
+use crate::policy::jitter::Jitter;
+use crate::rules::field::{Field, Fields};
+use crate::rules::table::Rules;
+use crate::rules::words::Style;
+
+/// A policy under construction, and which of its fields somebody wrote.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Draft {
+    policy: Policy,
+    written: Fields,
+}
+
+impl Draft {
+    /// Creates a draft that starts from a policy, of which nothing is written anew.
+    pub fn from_policy(policy: Policy) -> Self {
+        Self { policy, written: Fields::NONE }
+    }
+
+    /// Returns the policy as it stands, unchecked.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Returns the fields that are written.
+    pub fn written(&self) -> Fields {
+        self.written
+    }
+
+    pub(super) fn write(&mut self, field: Field) -> &mut Policy {
+        self.written = self.written.with(field);
+        &mut self.policy
+    }
+
+    pub(super) fn initial_delay(&mut self, delay: Duration) {
+        self.write(Field::InitialDelay).initial_delay = delay;
+    }
+
+    /// `beside` says whether the first wait stands beside the backoff as well.
+    pub(super) fn backoff(&mut self, key: BackoffKey, beside: bool) -> Result<(), InvalidKeys> {
+        self.write(Field::Backoff).backoff = key.backoff;
+        if let Some(initial) = key.initial {
+            if beside {
+                let name = key.backoff.name();
+                return Err(InvalidKeys::new(
+                    "initial_delay",
+                    format!(
+                        "the first wait stands twice, as `initial_delay` and inside `{name}`: keep one"
+                    ),
+                ));
+            }
+            self.initial_delay(initial);
+        }
+        Ok(())
+    }
+
+    pub(super) fn jitter(
+        &mut self,
+        jitter: Option<JitterKey>,
+        factor: Option<f64>,
+    ) -> Result<(), InvalidKeys> {
+        let jitter = match (jitter, factor) {
+            (None, None) => return Ok(()),
+            (Some(JitterKey(jitter)), None) => jitter,
+            (Some(JitterKey(Jitter::Proportional(_))), Some(factor)) => {
+                Jitter::Proportional(factor)
+            }
+            (None, Some(factor)) if matches!(self.policy.jitter, Jitter::Proportional(_)) => {
+                Jitter::Proportional(factor)
+            }
+            (None, Some(factor)) => {
+                return Err(InvalidKeys::new(
+                    "jitter_factor",
+                    format!(
+                        "`jitter_factor` only matters to `jitter: true`: add it, or write `jitter: {factor:?}` instead"
+                    ),
+                ));
+            }
+            (Some(JitterKey(other)), Some(_)) => {
+                return Err(InvalidKeys::new(
+                    "jitter_factor",
+                    format!(
+                        "`jitter_factor` only matters to `jitter: true`, and jitter is {}: remove one",
+                        other.name()
+                    ),
+                ));
+            }
+        };
+        self.write(Field::Jitter).jitter = jitter;
+        Ok(())
+    }
+
+    /// Returns the policy if it keeps the rules.
+    pub(super) fn finish(self, style: Style) -> Result<Policy, InvalidKeys> {
+        // The keys of the task style come together, so none of them is written in vain.
+        let in_vain = if style == Style::Task { Fields::NONE } else { self.written };
+        self.judged(in_vain, Rules::NONE, style)
+    }
+
+    /// Returns the policy, as a change of one that is compiled, if it keeps the rules but
+    /// for those that are `spared`. What is in `written` may be in vain.
+    ///
+    /// # Errors
+    /// A rule is broken.
+    pub fn judge(&self, written: Fields, spared: Rules) -> Result<Policy, InvalidKeys> {
+        self.judged(written, spared, Style::Override)
+    }
+
+    fn judged(&self, in_vain: Fields, spared: Rules, style: Style) -> Result<Policy, InvalidKeys> {
+        let broken = Rules::broken_by_policy(&self.policy, in_vain).without(spared);
+        if broken.is_empty() {
+            return Ok(self.policy);
+        }
+        Err(InvalidKeys::broken(broken, &self.policy, self.written, style))
+    }
+}

@@ -1,0 +1,84 @@
+//! [`InvalidKeys`]: what is wrong with a policy's keys, and with which of them.
+
+use core::error::Error;
+use core::fmt;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use crate::policy::Policy;
+use crate::rules::field::{Field, Fields};
+use crate::rules::table::Rules;
+use crate::rules::words::Style;
+
+/// Keys that can be read, but that no policy can be made of: they break rules, or
+/// say different things.
+///
+/// Its `Display` is the complaint, in the words of the style that the keys are of.
+///
+/// ```
+/// use retry_rules::file::CommandKeys;
+///
+/// let keys: CommandKeys = serde_json::from_str(r#"{ "attempts": 0, "jitter": true }"#).unwrap();
+/// let invalid = keys.policy().unwrap_err();
+/// assert_eq!(invalid.keys().next(), Some("attempts"));
+/// assert!(invalid.to_string().contains("write `attempts: 1`"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidKeys {
+    keys: Vec<&'static str>,
+    message: String,
+}
+
+impl InvalidKeys {
+    /// Creates the complaint about one key.
+    pub fn new(key: &'static str, message: impl Into<String>) -> Self {
+        Self { keys: [key].into(), message: message.into() }
+    }
+
+    /// Returns the keys that are to blame, the first one first. After a key that may
+    /// stand inside of another one, or that has two names, comes the other.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().copied()
+    }
+
+    /// What the `broken` rules say of a policy, of which the fields `written` stand in
+    /// the file.
+    pub(super) fn broken(broken: Rules, policy: &Policy, written: Fields, style: Style) -> Self {
+        let blamed = broken
+            .iter()
+            .flat_map(|rule| rule.fields())
+            .filter(|field| written.contains(whole(**field)))
+            .flat_map(|field| keys(style, *field));
+        let complaints: Vec<_> =
+            broken.iter().map(|rule| rule.explained(style, policy).to_string()).collect();
+        Self { keys: blamed.collect(), message: complaints.join("; ") }
+    }
+}
+
+impl fmt::Display for InvalidKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for InvalidKeys {}
+
+/// The field of a policy that this one is a part of, or itself.
+fn whole(field: Field) -> Field {
+    match field {
+        Field::Base | Field::Increment | Field::Delays => Field::Backoff,
+        Field::JitterFactor => Field::Jitter,
+        other => other,
+    }
+}
+
+/// The key of a field, and the one that it may stand inside of, or its other name.
+fn keys(style: Style, field: Field) -> impl Iterator<Item = &'static str> {
+    let other = match field {
+        Field::Base | Field::Increment | Field::Delays | Field::InitialDelay => Some("backoff"),
+        Field::JitterFactor => Some("jitter"),
+        Field::Budget => Some("budget"),
+        _ => None,
+    };
+    style.name(field).into_iter().chain(other)
+}

@@ -1,0 +1,71 @@
+//! The jitter as it stands in a file: `true`, `false`, a factor, or a name.
+
+use core::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::policy::jitter::Jitter;
+use crate::suggest::unknown_word;
+
+/// `true`, `false`, a factor, or the name of a jitter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JitterKey(pub(super) Jitter);
+
+impl Serialize for JitterKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Jitter::Proportional(_) => serializer.serialize_bool(true),
+            other => serializer.serialize_str(other.name()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for JitterKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct JitterVisitor;
+
+        impl Visitor<'_> for JitterVisitor {
+            type Value = JitterKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a jitter: true, false, a factor such as 0.25, full, equal, decorrelated or none")
+            }
+
+            fn visit_bool<E: Error>(self, on: bool) -> Result<JitterKey, E> {
+                Ok(JitterKey(if on { Jitter::DEFAULT } else { Jitter::None }))
+            }
+
+            fn visit_f64<E: Error>(self, factor: f64) -> Result<JitterKey, E> {
+                Ok(JitterKey(Jitter::Proportional(factor)))
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "only 0 and 1 are factors")]
+            fn visit_u64<E: Error>(self, factor: u64) -> Result<JitterKey, E> {
+                self.visit_f64(factor as f64)
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "only 0 and 1 are factors")]
+            fn visit_i64<E: Error>(self, factor: i64) -> Result<JitterKey, E> {
+                self.visit_f64(factor as f64)
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<JitterKey, E> {
+                const NAMED: [Jitter; 5] = [
+                    Jitter::None,
+                    Jitter::DEFAULT,
+                    Jitter::Full,
+                    Jitter::Equal,
+                    Jitter::Decorrelated,
+                ];
+
+                match NAMED.into_iter().find(|jitter| jitter.name() == name) {
+                    Some(jitter) => Ok(JitterKey(jitter)),
+                    None => Err(unknown_word(name, &NAMED.map(Jitter::name), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(JitterVisitor)
+    }
+}

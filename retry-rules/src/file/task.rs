@@ -1,0 +1,173 @@
+//! The task style: retries, not attempts, and delays in seconds.
+
+use core::fmt;
+use core::time::Duration;
+use std::format;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::draft::Draft;
+use super::invalid_keys::InvalidKeys;
+use super::map_only::from_map;
+use crate::duration;
+use crate::policy::Policy;
+use crate::policy::backoff::Backoff;
+use crate::rules::field::Field;
+use crate::rules::words::Style;
+
+/// A policy in the task style: `max_retries` (3), `retry_delay` (1.0 s) and
+/// `max_retry_delay` (300 s), exponential with base 2. Retries, not attempts:
+/// 3 retries are 4 calls.
+///
+/// ```
+/// use retry_rules::{Attempts, Policy};
+/// use retry_rules::file::TaskStyle;
+///
+/// let style: TaskStyle = serde_json::from_str(r#"{ "retry_delay": 0.5 }"#).unwrap();
+/// let policy = Policy::from(style);
+/// assert_eq!(policy.get_attempts(), Attempts::Limited(4));
+/// assert_eq!(policy.wait(2).as_secs(), 1);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TaskStyle(Policy);
+
+impl<'de> Deserialize<'de> for TaskStyle {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys: TaskKeys =
+            from_map(deserializer, "a map of a policy's settings in the task style")?;
+        keys.policy().map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl TaskStyle {
+    /// Retries after the first call.
+    pub const MAX_RETRIES: u32 = 3;
+    /// The first wait.
+    pub const RETRY_DELAY: Duration = Duration::from_secs(1);
+    /// No wait is longer.
+    pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
+
+    /// The policy that such settings stand for, taken as it is: [`Policy::validate`] checks it.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use retry_rules::file::TaskStyle;
+    ///
+    /// let policy = TaskStyle::policy(5, Duration::from_secs(2), TaskStyle::MAX_RETRY_DELAY);
+    /// assert_eq!(policy.wait(3).as_secs(), 8);
+    /// ```
+    pub const fn policy(
+        max_retries: u32,
+        retry_delay: Duration,
+        max_retry_delay: Duration,
+    ) -> Policy {
+        Policy::new()
+            .attempts(max_retries.saturating_add(1))
+            .backoff(if retry_delay.is_zero() { Backoff::Fixed } else { Backoff::DEFAULT })
+            .initial_delay(retry_delay)
+            .max_delay(max_retry_delay)
+    }
+}
+
+impl From<TaskStyle> for Policy {
+    fn from(style: TaskStyle) -> Self {
+        style.0
+    }
+}
+
+impl TryFrom<TaskKeys> for TaskStyle {
+    type Error = InvalidKeys;
+
+    fn try_from(keys: TaskKeys) -> Result<Self, InvalidKeys> {
+        keys.policy().map(Self)
+    }
+}
+
+/// The keys of the task style as they stand in a file, read but not yet checked.
+///
+/// For readers that know the place of each key: [`InvalidKeys`] says which one is wrong.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskKeys {
+    #[serde(default, deserialize_with = "not_null")]
+    max_retries: Option<u32>,
+    #[serde(default, deserialize_with = "not_null")]
+    retry_delay: Option<Seconds>,
+    #[serde(default, deserialize_with = "not_null")]
+    max_retry_delay: Option<Seconds>,
+}
+
+/// A key that is there has a value.
+fn not_null<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+impl TaskKeys {
+    /// Returns the policy, checked by all rules.
+    ///
+    /// # Errors
+    /// A rule is broken.
+    pub fn policy(&self) -> Result<Policy, InvalidKeys> {
+        let seconds = |key: Option<Seconds>, default| key.map_or(default, |Seconds(time)| time);
+        let mut draft = Draft::from_policy(TaskStyle::policy(
+            self.max_retries.unwrap_or(TaskStyle::MAX_RETRIES),
+            seconds(self.retry_delay, TaskStyle::RETRY_DELAY),
+            seconds(self.max_retry_delay, TaskStyle::MAX_RETRY_DELAY),
+        ));
+        for (there, field) in [
+            (self.max_retries.is_some(), Field::Attempts),
+            (self.retry_delay.is_some(), Field::InitialDelay),
+            (self.max_retry_delay.is_some(), Field::MaxDelay),
+        ] {
+            if there {
+                draft.write(field);
+            }
+        }
+        draft.finish(Style::Task)
+    }
+}
+
+/// Seconds as a number, `0.5`; a humantime string is welcome too.
+#[derive(Clone, Copy, Debug)]
+struct Seconds(Duration);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SecondsVisitor;
+
+        impl Visitor<'_> for SecondsVisitor {
+            type Value = Seconds;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("seconds, such as 0.5")
+            }
+
+            fn visit_f64<E: Error>(self, seconds: f64) -> Result<Seconds, E> {
+                Duration::try_from_secs_f64(seconds)
+                    .map(Seconds)
+                    .map_err(|error| E::custom(format!("{seconds} seconds: {error}")))
+            }
+
+            fn visit_u64<E: Error>(self, seconds: u64) -> Result<Seconds, E> {
+                Ok(Seconds(Duration::from_secs(seconds)))
+            }
+
+            fn visit_i64<E: Error>(self, seconds: i64) -> Result<Seconds, E> {
+                u64::try_from(seconds)
+                    .map(|seconds| Seconds(Duration::from_secs(seconds)))
+                    .map_err(|_| E::custom(format!("{seconds} seconds: a delay is not negative")))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {
+                duration::parse(text).map(Seconds).map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_any(SecondsVisitor)
+    }
+}

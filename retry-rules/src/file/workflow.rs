@@ -1,0 +1,90 @@
+//! The workflow style: `max_attempts`, and a `backoff` that holds its delays itself.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use super::attempts::AttemptsKey;
+use super::backoff::BackoffKey;
+use super::draft::Draft;
+use super::invalid_keys::InvalidKeys;
+use super::jitter::JitterKey;
+use super::map_only::from_map;
+use super::span::Span;
+use crate::policy::Policy;
+use crate::rules::field::Field;
+use crate::rules::words::Style;
+
+/// A policy in the workflow style: `max_attempts`, and a `backoff` that holds
+/// its delays itself.
+///
+/// ```
+/// use retry_rules::Policy;
+/// use retry_rules::file::WorkflowStyle;
+///
+/// let json = r#"{ "max_attempts": 4, "backoff": { "linear": { "initial": "1s", "increment": "2s" } } }"#;
+/// let style: WorkflowStyle = serde_json::from_str(json).unwrap();
+/// assert_eq!(Policy::from(style).wait(3).as_secs(), 5);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorkflowStyle(Policy);
+
+impl<'de> Deserialize<'de> for WorkflowStyle {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys: WorkflowKeys =
+            from_map(deserializer, "a map of a policy's settings in the workflow style")?;
+        keys.policy().map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl From<WorkflowStyle> for Policy {
+    fn from(style: WorkflowStyle) -> Self {
+        style.0
+    }
+}
+
+impl TryFrom<WorkflowKeys> for WorkflowStyle {
+    type Error = InvalidKeys;
+
+    fn try_from(keys: WorkflowKeys) -> Result<Self, InvalidKeys> {
+        keys.policy().map(Self)
+    }
+}
+
+/// The keys of the workflow style as they stand in a file, read but not yet checked.
+///
+/// For readers that know the place of each key: [`InvalidKeys`] says which one is wrong.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkflowKeys {
+    max_attempts: Option<AttemptsKey>,
+    backoff: Option<BackoffKey>,
+    max_delay: Option<Span>,
+    jitter: Option<JitterKey>,
+    jitter_factor: Option<f64>,
+    #[serde(alias = "budget")]
+    retry_budget: Option<Span>,
+}
+
+impl WorkflowKeys {
+    /// Returns the policy, checked by all rules.
+    ///
+    /// # Errors
+    /// A rule is broken, or two keys say different things.
+    pub fn policy(&self) -> Result<Policy, InvalidKeys> {
+        let mut draft = Draft::default();
+        if let Some(AttemptsKey(attempts)) = self.max_attempts {
+            draft.write(Field::Attempts).attempts = attempts;
+        }
+        if let Some(backoff) = self.backoff {
+            draft.backoff(backoff, false)?;
+        }
+        if let Some(Span(delay)) = self.max_delay {
+            draft.write(Field::MaxDelay).max_delay = delay;
+        }
+        draft.jitter(self.jitter, self.jitter_factor)?;
+        if let Some(Span(budget)) = self.retry_budget {
+            draft.write(Field::Budget).budget = Some(budget);
+        }
+        draft.finish(Style::Workflow)
+    }
+}

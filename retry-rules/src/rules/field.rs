@@ -1,0 +1,114 @@
+//! [`Field`]: what somebody writes, by the names of the attribute.
+
+use super::set::set;
+
+/// Declares [`Field`], and for each section a module in which the fields are
+/// constants by the names that people write: `policy::max_delay`. Rules about the one
+/// section may read the `other` as well.
+macro_rules! fields {
+    ($( $section:ident $(and $other:ident)? { $( $name:ident => $Field:ident, )* } )*) => {
+        /// Something that a person writes: an option of the attribute, a key of a file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Field {
+            $($(
+                #[doc = concat!("`", stringify!($name), "` of a ", stringify!($section), ".")]
+                $Field,
+            )*)*
+        }
+
+        impl Field {
+            /// All fields: of a policy, of a function, of a breaker, of a quota.
+            pub const ALL: &'static [Self] = &[$($( Self::$Field, )*)*];
+
+            /// Returns the name that the attribute has for it, or else the files.
+            ///
+            /// ```
+            /// assert_eq!(retry_rules::Field::MaxDelay.name(), "max_delay");
+            /// ```
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($( Self::$Field => stringify!($name), )*)*
+                }
+            }
+        }
+
+        $(
+            #[allow(non_upper_case_globals, unused, reason = "as they are written; not all are in rules")]
+            pub(crate) mod $section {
+                use super::Field;
+                $( pub(crate) use super::$other::*; )?
+
+                $( pub(crate) const $name: Field = Field::$Field; )*
+            }
+        )*
+    };
+}
+
+fields! {
+    policy and function {
+        attempts => Attempts,
+        backoff => Backoff,
+        base => Base,
+        increment => Increment,
+        delays => Delays,
+        initial_delay => InitialDelay,
+        max_delay => MaxDelay,
+        jitter => Jitter,
+        jitter_factor => JitterFactor,
+        budget => Budget,
+        deadline => Deadline,
+        timeout => Timeout,
+    }
+    function {
+        retry_on => RetryOn,
+        retry_after => RetryAfter,
+        on_retry => OnRetry,
+        quota => Quota,
+    }
+    breaker {
+        failure_threshold => FailureThreshold,
+        failure_rate => FailureRate,
+        window_calls => WindowCalls,
+        window_time => WindowTime,
+        minimum_calls => MinimumCalls,
+        slow_call => SlowCall,
+        slow_rate => SlowRate,
+        success_threshold => SuccessThreshold,
+        timeout => OpenTimeout,
+        timeout_jitter => TimeoutJitter,
+        half_open_requests => HalfOpenRequests,
+    }
+    quota {
+        capacity => Capacity,
+        retry_cost => RetryCost,
+        timeout_cost => TimeoutCost,
+        success_refund => SuccessRefund,
+    }
+}
+
+set! {
+    /// A set of fields.
+    ///
+    /// ```
+    /// use retry_rules::{Field, Fields};
+    ///
+    /// let waits = Fields::from_slice(&[Field::InitialDelay, Field::Jitter]);
+    /// assert!(waits.contains(Field::Jitter));
+    /// ```
+    pub struct Fields of Field;
+}
+
+impl Fields {
+    /// Returns the set as a number, for [`from_bits`](Self::from_bits).
+    #[doc(hidden)]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the set that [`bits`](Self::bits) came from: how an expansion writes one.
+    #[doc(hidden)]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}

@@ -1,0 +1,137 @@
+//! What a row of the table of rules is, and the macro that reads the table.
+
+use super::Settings;
+use super::field::Field;
+use super::words::{Number, Part};
+
+/// A rule, as it stands in the table.
+pub(super) struct Row {
+    pub(super) settings: Settings,
+    pub(super) fields: &'static [Field],
+    /// The complaint in the words of the attribute, for `const` panics.
+    pub(super) message: &'static str,
+    pub(super) parts: &'static [Part],
+    pub(super) numbers: &'static [Number],
+}
+
+/// Reads the table of rules:
+///
+/// ```text
+/// rule Name of [the fields that it reads, the one to blame first]
+///     says [the complaint, in parts]
+///     shows [the numbers behind it]           // may be left out
+///     when the expression that is true where the rule is broken;
+/// ```
+///
+/// The parts of a complaint, which each style spells in its own way:
+///
+/// | part | in the attribute |
+/// | --- | --- |
+/// | `"words"` | words |
+/// | `(max_delay)` | `` `max_delay` `` |
+/// | `(max_delay = "1s")` | `` `max_delay = "1s"` `` |
+/// | `(max_delay or "30s")` | `` `max_delay` (30s unless set) `` |
+/// | `(default attempts 3)` | 3 |
+/// | `(calls 1)` | `` `attempts = 1` `` |
+/// | `(where deadline: "words" …)` | words; nothing in a style without a `deadline` |
+macro_rules! rules {
+    ($(
+        $(#[$docs:meta])*
+        $Settings:ident $section:ident: fn $broken:ident($subject:ident: &$Subject:ty $(, $written:ident: Fields)?) {
+            $(
+                rule $Rule:ident of [$($field:ident)+]
+                    says [$($part:tt)+]
+                    $(shows [$($number:ident)+])?
+                    when $test:expr;
+            )+
+        }
+    )+) => {
+        /// A rule that settings can break.
+        ///
+        /// Its `Display` is the complaint in the words of the attribute: what is
+        /// wrong, and what to write instead.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $($(
+                #[doc = concat!($( attribute!($part) ),+, ".")]
+                $Rule,
+            )+)+
+        }
+
+        impl Rule {
+            /// All rules, in the order in which they are reported.
+            pub const ALL: &'static [Self] = &[$($( Self::$Rule, )+)+];
+
+            pub(super) const ROWS: &'static [Row] = &[$($(
+                Row {
+                    settings: Settings::$Settings,
+                    fields: &[$( field::$section::$field, )+],
+                    message: concat!($( attribute!($part) ),+),
+                    parts: &[$( part!($section $part), )+],
+                    numbers: &[$($( number!($section $number), )+)?],
+                },
+            )+)+];
+        }
+
+        impl Rules {
+            $(
+                $(#[$docs])*
+                pub const fn $broken($subject: &$Subject $(, $written: Fields)?) -> Self {
+                    let mut broken = Self::NONE;
+                    $(
+                        if $test {
+                            broken = broken.with(Rule::$Rule);
+                        }
+                    )+
+                    broken
+                }
+            )+
+        }
+    };
+}
+
+/// A part of a complaint as the attribute words it: a literal.
+macro_rules! attribute {
+    ((default $name:ident $default:literal)) => { stringify!($default) };
+    ((calls $calls:literal)) => { concat!("`attempts = ", $calls, "`") };
+    ((where $name:ident: $($part:tt)+)) => { concat!($( attribute!($part) ),+) };
+    (($name:ident)) => { concat!("`", stringify!($name), "`") };
+    (($name:ident or $default:literal)) => {
+        concat!("`", stringify!($name), "` (", $default, " unless set)")
+    };
+    (($name:ident = $value:tt)) => {
+        concat!("`", stringify!($name), " = ", stringify!($value), "`")
+    };
+    ($words:literal) => { $words };
+}
+
+/// The same as data, for the other styles.
+macro_rules! part {
+    ($section:ident (default $name:ident $default:literal)) => {
+        Part::Default(field::$section::$name, stringify!($default))
+    };
+    ($section:ident (calls $calls:literal)) => { Part::Calls($calls) };
+    ($section:ident (where $name:ident: $($part:tt)+)) => {
+        Part::Where(field::$section::$name, &[$( part!($section $part) ),+])
+    };
+    ($section:ident ($name:ident)) => { Part::Name(field::$section::$name) };
+    ($section:ident ($name:ident or $default:literal)) => {
+        Part::NameUnlessSet(field::$section::$name, concat!($default))
+    };
+    ($section:ident ($name:ident = $value:tt)) => {
+        Part::Setting(field::$section::$name, stringify!($value))
+    };
+    ($section:ident $words:literal) => { Part::Words($words) };
+}
+
+macro_rules! number {
+    ($section:ident first_wait) => {
+        Number::FirstWait
+    };
+    ($section:ident $name:ident) => {
+        Number::Of(field::$section::$name)
+    };
+}
+
+pub(super) use {attribute, number, part, rules};

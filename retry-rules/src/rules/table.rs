@@ -1,0 +1,298 @@
+//! The one list of rules. No rule is written anywhere else.
+
+use core::time::Duration;
+
+use super::Settings;
+use super::field::{self, Field, Fields};
+use super::row::{Row, attribute, number, part, rules};
+use super::set::set;
+use super::words::{Number, Part};
+use crate::breaker::{BreakerConfig, Window};
+use crate::policy::arithmetic::less;
+use crate::policy::backoff::Backoff;
+use crate::policy::jitter::Jitter;
+use crate::policy::{Attempts, Policy};
+use crate::quota::QuotaConfig;
+
+rules! {
+    /// Returns the rules that `policy` breaks, of which somebody wrote the fields `written`.
+    Policy policy: fn broken_by_policy(policy: &Policy, written: Fields) {
+        rule AttemptsZero of [attempts]
+            says [(attempts) " counts the calls, the first included, so it is at least 1: \
+                  write " (calls 1) " for a single call, or leave it out for " (default attempts 3)]
+            when matches!(policy.attempts, Attempts::Limited(0));
+
+        rule UnlimitedUnbounded of [attempts budget deadline]
+            says [(attempts = unlimited) " never ends by itself: add a " (budget) " (bounds the waits)"
+                  (where deadline: " or a " (deadline) " (bounds the whole call)")]
+            when is_unlimited(policy) && policy.budget.is_none() && policy.deadline.is_none();
+
+        rule UnlimitedWithoutWaits of [initial_delay max_delay backoff jitter attempts budget deadline]
+            says ["waits of 0s never use a " (budget) " up, so " (attempts = unlimited) " never ends: "
+                  (where deadline: "add a " (deadline) " (bounds the whole call), or ") "wait longer than 0s"]
+            when is_unlimited(policy)
+                && policy.budget.is_some()
+                && policy.deadline.is_none()
+                && never_waits(policy);
+
+        rule SingleAttempt of [attempts]
+            says [(calls 1) " never retries, so the options that only matter to a retry do nothing: \
+                  write " (calls 2) " or more, or remove them"]
+            when matches!(policy.attempts, Attempts::Limited(1)) && written.intersects(RETRY_ONLY);
+
+        rule BaseNotFinite of [base backoff]
+            says ["the base of an exponential backoff must be a finite number, such as " (base = 2.0)]
+            when matches!(policy.backoff, Backoff::Exponential { base } if !base.is_finite());
+
+        rule BaseNotGrowing of [base backoff]
+            says ["a base of 1.0 or less never grows: \
+                  write " (backoff = fixed) ", or a base above 1 such as " (base = 2.0)]
+            when matches!(policy.backoff, Backoff::Exponential { base } if base.is_finite() && base <= 1.0);
+
+        rule IncrementZero of [increment backoff]
+            says ["a linear backoff with an increment of 0s never grows: \
+                  write " (backoff = fixed) ", or an increment such as " (increment = "1s")]
+            when matches!(policy.backoff, Backoff::Linear { increment } if increment.is_zero());
+
+        rule GrowthFromZero of [initial_delay backoff jitter]
+            says ["this curve multiplies the initial delay, and from 0s it stays at 0s: \
+                  write " (backoff = fixed) " for no waits at all, or an initial delay above 0s"]
+            when policy.initial_delay.is_zero()
+                && (is_decorrelated(policy)
+                    || matches!(policy.backoff, Backoff::Exponential { .. } | Backoff::Fibonacci));
+
+        rule InitialAboveMax of [initial_delay max_delay backoff jitter]
+            says [(initial_delay or "1s") " is longer than " (max_delay or "30s") ", which cuts every wait: \
+                  lower the one or raise the other"]
+            shows [initial_delay max_delay]
+            when initial_above_max(policy);
+
+        rule CustomDelayAboveMax of [delays max_delay backoff]
+            says ["this delay is longer than " (max_delay or "30s") ", which cuts every wait: \
+                  lower it or raise " (max_delay)]
+            when policy.custom_delay_above_max().is_some();
+
+        rule CustomDelaysUnused of [delays attempts backoff]
+            says ["there are more custom delays than waits, and the extra ones are never used: \
+                  n attempts wait n - 1 times; raise " (attempts or 3) " or remove them"]
+            shows [delays attempts]
+            when match (policy.backoff, policy.attempts) {
+                // With no attempts at all that is the mistake, and the only one.
+                (Backoff::Custom(delays), Attempts::Limited(attempts)) => {
+                    attempts > 0 && delays.len() > (attempts - 1) as usize
+                }
+                _ => false,
+            };
+
+        rule InitialBesideCustom of [initial_delay backoff jitter]
+            says [(initial_delay) " plays no part in a custom backoff: \
+                  make it the first of the custom delays, or remove it"]
+            when written.contains(Field::InitialDelay)
+                && matches!(policy.backoff, Backoff::Custom(_))
+                && !is_decorrelated(policy);
+
+        rule BackoffBesideDecorrelated of [backoff jitter]
+            says [(jitter = decorrelated) " replaces the backoff curve: \
+                  remove " (backoff) ", or choose another jitter"]
+            when written.contains(Field::Backoff) && is_decorrelated(policy);
+
+        rule JitterFactorOutOfRange of [jitter_factor jitter]
+            says ["a jitter factor is a share from 0.0 to 1.0: write " (jitter = 0.3) " for ±30 %"]
+            when jitter_out_of_range(policy);
+
+        rule BudgetBelowFirstWait of
+            [budget initial_delay backoff delays jitter jitter_factor max_delay retry_after]
+            says ["the first wait already exceeds this budget, so it never retries: \
+                  raise " (budget) " or lower " (initial_delay or "1s")]
+            shows [first_wait budget]
+            when match (policy.budget, first_wait(policy, written)) {
+                (Some(budget), Some(wait)) => less(budget, wait),
+                _ => false,
+            };
+
+        rule DeadlineBelowFirstWait of
+            [deadline initial_delay backoff delays jitter jitter_factor max_delay retry_after]
+            says ["the first wait already reaches this deadline, so it never retries: \
+                  raise " (deadline) " or lower " (initial_delay or "1s")]
+            shows [first_wait deadline]
+            when match (policy.deadline, first_wait(policy, written)) {
+                (Some(deadline), Some(wait)) => !less(wait, deadline),
+                _ => false,
+            };
+
+        rule TimeoutZero of [timeout]
+            says ["a timeout of 0s cuts every attempt off at once: write a time above it, such as `\"2s\"`"]
+            when matches!(policy.timeout, Some(timeout) if timeout.is_zero());
+
+        rule TimeoutAboveDeadline of [timeout deadline]
+            says [(timeout) " bounds one attempt, " (deadline) " the whole call, so a longer timeout is never \
+                  reached: lower " (timeout) " or raise " (deadline)]
+            shows [timeout deadline]
+            when match (policy.timeout, policy.deadline) {
+                (Some(timeout), Some(deadline)) => less(deadline, timeout),
+                _ => false,
+            };
+    }
+
+    /// Returns the rules that `breaker` breaks, of which somebody wrote the fields `written`.
+    Breaker breaker: fn broken_by_breaker(breaker: &BreakerConfig, written: Fields) {
+        rule FailureThresholdZero of [failure_threshold]
+            says [(failure_threshold) " counts failures, so it is at least 1; the default is 5"]
+            when breaker.failure_threshold == 0;
+
+        rule FailureThresholdBesideRate of [failure_threshold failure_rate slow_call]
+            says ["the breaker opens by consecutive failures or by rate, not by both: \
+                  remove " (failure_threshold) ", or the rate"]
+            when written.contains(Field::FailureThreshold) && breaker.is_by_rate();
+
+        rule FailureRateOutOfRange of [failure_rate]
+            says ["a failure rate is a share above 0.0 and up to 1.0: \
+                  write " (failure_rate = 0.5) " for half of the calls"]
+            when matches!(breaker.failure_rate, Some(rate) if !is_share(rate));
+
+        rule WindowTwice of [window_time window_calls]
+            says ["a window is so many calls or so long a time, not both: \
+                  remove " (window_calls) " or " (window_time)]
+            when written.contains(Field::WindowCalls) && written.contains(Field::WindowTime);
+
+        rule WindowEmpty of [window_calls window_time]
+            says ["an empty window measures nothing: write a number of calls, such as " (window_calls = 100)
+                  ", or a time, such as " (window_time = "10s")]
+            when match breaker.window {
+                Window::Calls(calls) => calls == 0,
+                Window::Time(time) => time.is_zero(),
+            };
+
+        rule WindowTooLarge of [window_calls]
+            says ["a window of calls holds at most 65536 of them: \
+                  write a smaller one, or a time such as " (window_time = "10s")]
+            when matches!(breaker.window, Window::Calls(calls) if calls > LARGEST_WINDOW);
+
+        rule WindowWithoutRate of [window_calls window_time minimum_calls failure_rate slow_call]
+            says ["a window and " (minimum_calls) " only matter to a rate: \
+                  add " (failure_rate = 0.5) ", or remove them"]
+            when written.intersects(RATE_ONLY) && !breaker.is_by_rate();
+
+        rule MinimumCallsZero of [minimum_calls]
+            says [(minimum_calls) " is at least 1, for a rate over no calls is none; the default is 10"]
+            when breaker.minimum_calls == 0;
+
+        rule MinimumCallsAboveWindow of [minimum_calls window_calls window_time]
+            says [(minimum_calls or 10) " is more than the window holds, so the rate would never count: \
+                  lower it or widen the window"]
+            when breaker.is_by_rate()
+                && matches!(breaker.window, Window::Calls(calls) if calls > 0 && breaker.minimum_calls > calls);
+
+        rule SlowRateOutOfRange of [slow_rate slow_call]
+            says ["a rate of slow calls is a share above 0.0 and up to 1.0, and goes with " (slow_call) ": \
+                  write `slow_call = \"2s\", slow_rate = 0.5`"]
+            when matches!(breaker.slow_calls, Some(slow) if !is_share(slow.rate));
+
+        rule SuccessThresholdZero of [success_threshold]
+            says [(success_threshold) " counts successful probes, so it is at least 1; the default is 3"]
+            when breaker.success_threshold == 0;
+
+        rule OpenTimeoutZero of [timeout]
+            says ["a breaker that stays open for 0s protects nothing: write a time such as " (timeout = "30s")]
+            when breaker.timeout.is_zero();
+
+        rule TimeoutJitterOutOfRange of [timeout_jitter]
+            says [(timeout_jitter) " is a share from 0.0 to 1.0: \
+                  write " (timeout_jitter = 0.2) " for up to 20 % longer"]
+            when !(breaker.timeout_jitter >= 0.0 && breaker.timeout_jitter <= 1.0);
+
+        rule HalfOpenRequestsZero of [half_open_requests]
+            says ["without probes a breaker never closes again: " (half_open_requests) " is at least 1; \
+                  the default is 3"]
+            when breaker.half_open_requests == 0;
+    }
+
+    /// Returns the rules that `quota` breaks.
+    Quota quota: fn broken_by_quota(quota: &QuotaConfig) {
+        rule CapacityBelowCost of [capacity retry_cost timeout_cost]
+            says ["a bucket that holds less than a retry costs never allows one: \
+                  raise " (capacity) ", or lower " (retry_cost or 5) " and " (timeout_cost or 10)]
+            when quota.capacity < quota.retry_cost || quota.capacity < quota.timeout_cost;
+
+        rule RetryCostZero of [retry_cost timeout_cost]
+            says ["a retry that costs nothing is never limited: " (retry_cost) " and " (timeout_cost)
+                  " are at least 1"]
+            when quota.retry_cost == 0 || quota.timeout_cost == 0;
+
+        rule RefundNotBelowCost of [success_refund retry_cost timeout_cost]
+            says ["a retry must cost several successes, or healthy traffic may retry every call: \
+                  lower " (success_refund) " below " (retry_cost) " and " (timeout_cost)]
+            when quota.retry_cost > 0
+                && quota.timeout_cost > 0
+                && (quota.success_refund >= quota.retry_cost
+                    || quota.success_refund >= quota.timeout_cost);
+    }
+}
+
+/// Written beside a single attempt, these do nothing.
+const RETRY_ONLY: Fields = Fields::from_slice(&[
+    Field::Backoff,
+    Field::InitialDelay,
+    Field::MaxDelay,
+    Field::Jitter,
+    Field::Budget,
+    Field::RetryOn,
+    Field::RetryAfter,
+    Field::OnRetry,
+    Field::Quota,
+]);
+
+/// Written beside consecutive failures, these do nothing.
+const RATE_ONLY: Fields =
+    Fields::from_slice(&[Field::WindowCalls, Field::WindowTime, Field::MinimumCalls]);
+
+/// The largest count window: what one breaker may keep of the past.
+const LARGEST_WINDOW: u32 = 65_536;
+
+const fn is_unlimited(policy: &Policy) -> bool {
+    matches!(policy.attempts, Attempts::Unlimited)
+}
+
+/// Whether the jitter replaces the curve.
+const fn is_decorrelated(policy: &Policy) -> bool {
+    matches!(policy.jitter, Jitter::Decorrelated)
+}
+
+/// Whether all waits are 0s.
+const fn never_waits(policy: &Policy) -> bool {
+    let fixed = matches!(policy.backoff, Backoff::Fixed) && !is_decorrelated(policy);
+    policy.max_delay.is_zero() || fixed && policy.initial_delay.is_zero()
+}
+
+const fn initial_above_max(policy: &Policy) -> bool {
+    let used = is_decorrelated(policy) || !matches!(policy.backoff, Backoff::Custom(_));
+    used && less(policy.max_delay, policy.initial_delay)
+}
+
+const fn jitter_out_of_range(policy: &Policy) -> bool {
+    matches!(policy.jitter, Jitter::Proportional(factor) if !(factor >= 0.0 && factor <= 1.0))
+}
+
+/// The shortest that the first wait can be, where something is known of it: not of a
+/// single attempt, not where a server's hint may be shorter than the curve, and not
+/// of delays that are mistakes of their own.
+const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
+    if written.contains(Field::RetryAfter)
+        || !policy.allows_after(1)
+        || initial_above_max(policy)
+        || jitter_out_of_range(policy)
+    {
+        return None;
+    }
+    Some(policy.wait_interval(1, None).0)
+}
+
+/// Above 0 and up to 1; a share of nothing would always be reached.
+const fn is_share(rate: f64) -> bool {
+    rate > 0.0 && rate <= 1.0
+}
+
+set! {
+    /// A set of rules: those that some settings break.
+    pub struct Rules of Rule;
+}

@@ -1,0 +1,155 @@
+extern crate std;
+
+use core::time::Duration;
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use super::field::{Field, Fields};
+use super::table::{Rule, Rules};
+use super::words::{Part, Style};
+use crate::breaker::BreakerConfig;
+use crate::policy::backoff::Backoff;
+use crate::policy::{Attempts, Policy};
+use crate::quota::QuotaConfig;
+
+#[test]
+fn every_rule_says_whom_to_blame_and_what_to_write() {
+    for rule in Rule::ALL {
+        assert!(!rule.fields().is_empty(), "{rule:?}");
+        assert!(rule.message().len() > 40, "{rule:?}");
+    }
+}
+
+#[test]
+fn a_set_keeps_each_field_and_each_rule_apart() {
+    for (i, rule) in Rule::ALL.iter().enumerate() {
+        assert_eq!(Rules::NONE.with(*rule).iter().collect::<Vec<_>>(), [Rule::ALL[i]]);
+    }
+    for (i, field) in Field::ALL.iter().enumerate() {
+        assert_eq!(Fields::NONE.with(*field).iter().collect::<Vec<_>>(), [Field::ALL[i]]);
+    }
+}
+
+#[test]
+fn a_constant_and_its_parts_say_the_same() {
+    for rule in Rule::ALL {
+        assert_eq!(rule.message(), rule.worded(Style::Attribute).to_string(), "{rule:?}");
+    }
+}
+
+#[test]
+fn each_style_spells_settings_in_its_own_way() {
+    let worded = |rule: Rule, style| rule.worded(style).to_string();
+    let unlimited = [
+        (
+            Style::Attribute,
+            "`attempts = unlimited` never ends by itself: add a `budget` (bounds the waits) or a `deadline` (bounds the whole call)",
+        ),
+        (
+            Style::Command,
+            "`attempts: unlimited` never ends by itself: add a `retry_budget` (bounds the waits) or a `deadline` (bounds the whole call)",
+        ),
+        (
+            Style::Override,
+            "`attempts: unlimited` never ends by itself: add a `budget` (bounds the waits) or a `deadline` (bounds the whole call)",
+        ),
+        // It knows no deadline.
+        (
+            Style::Workflow,
+            "`max_attempts: unlimited` never ends by itself: add a `retry_budget` (bounds the waits)",
+        ),
+    ];
+    for (style, expected) in unlimited {
+        assert_eq!(worded(Rule::UnlimitedUnbounded, style), expected);
+    }
+    let single = worded(Rule::AttemptsZero, Style::Task);
+    assert!(
+        single.starts_with("`max_retries` ") && single.contains("`max_retries: 0`"),
+        "{single}"
+    );
+    let above = worded(Rule::InitialAboveMax, Style::Task);
+    assert!(above.contains("`retry_delay` (1s unless set)"), "{above}");
+    assert!(above.contains("`max_retry_delay` (300s unless set)"), "{above}");
+    // A change is of a policy that is there: what is not set in it is no default.
+    let above = worded(Rule::InitialAboveMax, Style::Override);
+    assert!(above.starts_with("`initial_delay` is longer than `max_delay`, which"), "{above}");
+    let zero = worded(Rule::AttemptsZero, Style::Override);
+    assert!(zero.ends_with("or leave it out for as many as are compiled"), "{zero}");
+}
+
+#[test]
+fn what_a_complaint_calls_a_default_is_one() {
+    fn seconds(time: Duration) -> String {
+        format!("{}s", time.as_secs())
+    }
+    fn collect(parts: &[Part], all: &mut Vec<(Field, &'static str)>) {
+        for part in parts {
+            match part {
+                Part::Default(field, default) | Part::NameUnlessSet(field, default) => {
+                    all.push((*field, default));
+                }
+                Part::Where(_, parts) => collect(parts, all),
+                _ => {}
+            }
+        }
+    }
+
+    let mut all = Vec::new();
+    Rule::ROWS.iter().for_each(|row| collect(row.parts, &mut all));
+    let policy = Policy::new();
+    let quota = QuotaConfig::new();
+    for (field, said) in all {
+        let default = match field {
+            Field::Attempts => policy.attempts.to_string(),
+            Field::InitialDelay => seconds(policy.initial_delay),
+            Field::MaxDelay => seconds(policy.max_delay),
+            Field::MinimumCalls => BreakerConfig::new().minimum_calls.to_string(),
+            Field::RetryCost => quota.retry_cost.to_string(),
+            Field::TimeoutCost => quota.timeout_cost.to_string(),
+            other => panic!("{other:?} has no default here"),
+        };
+        assert_eq!(said, default, "{field:?}");
+    }
+}
+
+#[test]
+fn the_defaults_keep_all_rules() {
+    assert!(Policy::new().validate().is_ok());
+    assert!(BreakerConfig::new().validate().is_ok());
+    assert!(QuotaConfig::new().validate().is_ok());
+}
+
+#[test]
+fn a_budget_that_no_wait_uses_up_is_no_bound() {
+    let budget = Policy::new().unlimited().backoff(Backoff::Fixed).budget(Duration::MAX);
+    let at_once = budget.initial_delay(Duration::ZERO);
+    let broken = |policy: Policy| policy.validate().err().map(|invalid| invalid.broken());
+    let rule = Some(Rules::NONE.with(Rule::UnlimitedWithoutWaits));
+    assert_eq!(broken(at_once), rule);
+    assert_eq!(broken(budget.backoff(Backoff::Custom(&[])).max_delay(Duration::ZERO)), rule);
+    assert_eq!(broken(budget), None);
+    assert_eq!(broken(at_once.deadline(Duration::from_secs(1))), None);
+    assert_eq!(broken(at_once.attempts(1_000)), None);
+}
+
+#[test]
+fn a_single_attempt_beside_a_shared_policys_backoff_is_no_mistake() {
+    // Turning the retries of a shared policy off: only what is written beside it is vain.
+    let once = Policy::new().backoff(Backoff::Fixed).attempts(1);
+    assert_eq!(once.get_attempts(), Attempts::Limited(1));
+    assert!(once.validate_written(Fields::NONE.with(Field::Attempts)).is_ok());
+    let written = Fields::from_slice(&[Field::Attempts, Field::Backoff]);
+    let invalid = once.validate_written(written).unwrap_err();
+    assert!(invalid.broken().contains(Rule::SingleAttempt));
+    assert!(invalid.fields().contains(Field::Attempts));
+}
+
+#[test]
+fn a_window_is_of_one_kind() {
+    let breaker = BreakerConfig::new().failure_rate(0.5).window_time(Duration::from_secs(1));
+    let written = |fields: &[Field]| breaker.validate_written(Fields::from_slice(fields));
+    assert!(written(&[Field::FailureRate, Field::WindowTime]).is_ok());
+    let both = written(&[Field::WindowCalls, Field::WindowTime]).unwrap_err();
+    assert!(both.broken().contains(Rule::WindowTwice));
+}

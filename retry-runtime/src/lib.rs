@@ -52,7 +52,7 @@ mod protect;
 #[cfg(feature = "overrides")]
 mod overrides;
 mod call;
-mod retrier;
+pub mod retrier;
 #[cfg(feature = "tower")]
 pub mod tower;
 #[cfg(feature = "testing")]

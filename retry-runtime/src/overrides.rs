@@ -125,7 +125,7 @@ impl Overrides {
     /// `billing.fetch`, `RETRY_ALL_ATTEMPTS=2` for all.
     ///
     /// A name is written in capitals there, and what is neither letter nor digit as
-    /// `_`; the values are those of [`of`](Self::of). Each variable with the prefix has
+    /// `_`; the values are those of [`from_pairs`](Self::from_pairs). Each variable with the prefix has
     /// to be one of these: where `RETRY_` is taken already, choose
     /// [another](Self::from_env_with_prefix).
     ///
@@ -137,7 +137,7 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// All mistakes, each with its variable: those of [`of`](Self::of), and variables
+    /// All mistakes, each with its variable: those of [`from_pairs`](Self::from_pairs), and variables
     /// that may mean several functions.
     pub fn from_env() -> Result<Self, OverridesError> {
         Self::from_env_with_prefix("RETRY_")

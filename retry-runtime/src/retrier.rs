@@ -1,4 +1,5 @@
-//! [`Retrier`]: the same sessions without a macro, for closures.
+//! [`Retrier`]: the same sessions without a macro, for closures; and the types that its
+//! methods return, for those who keep one in a field.
 
 #[cfg(feature = "serde")]
 pub(crate) mod config;
@@ -12,9 +13,6 @@ use core::time::Duration;
 
 use retry_rules::Policy;
 
-use self::decider::{
-    Classified, Decider, Everything, Listed, MatchOutcome, OnRetry, RetryAfter, When,
-};
 use crate::call::attempt_timer::{AttemptTimer, CallTiming, Timed};
 use crate::call::last_failure::LastFailure;
 use crate::call::plan::{Plan, Timing};
@@ -30,6 +28,10 @@ use crate::protect::lend;
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
 use crate::site::Origin;
+
+pub use self::decider::{
+    Classified, Decider, Everything, Listed, MatchOutcome, OnRetry, RetryAfter, When,
+};
 
 /// Retries a closure by a policy that is known when the program runs.
 ///
@@ -119,7 +121,7 @@ impl Retrier<Listed> {
         self.with(|listed| Listed { abort_on, ..listed })
     }
 
-    /// Asks the error itself what it is, by its [`Classify`], where a matcher
+    /// Asks the error itself what it is, by its [`Classify`](crate::Classify), where a matcher
     /// is about a class. (The attribute finds that out without being told.)
     ///
     /// ```

@@ -49,10 +49,10 @@
 //! last response is held until then, and with it what it owns: a connection,
 //! mostly. Without them it is dropped before the wait.
 
+pub mod requests;
+pub mod responses;
 mod matching;
 mod layer;
-mod requests;
-mod responses;
 mod service;
 
 pub use layer::RetryLayer;

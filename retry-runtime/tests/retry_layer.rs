@@ -640,7 +640,7 @@ async fn it_stacks_with_services_whose_errors_are_boxes() {
     );
     let error = service.oneshot("tea").await.unwrap_err();
     assert_eq!(
-        error.to_string(),
+        format!("{error:#}"),
         "gave up after 1 attempt (the failure is not retryable): tea is out"
     );
     let inside: &RetryError<Arc<dyn Error + Send + Sync>> = error.downcast_ref().unwrap();

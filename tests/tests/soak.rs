@@ -541,7 +541,7 @@ impl Counts {
             attempts: stats.attempts,
             retries: stats.retries,
             recovered: stats.recovered,
-            gave_up: Reason::ALL.map(|reason| stats.gave_up_by(reason)),
+            gave_up: std::array::from_fn(|at| stats.gave_up_by(Reason::ALL[at])),
             waited: nanos(stats.waited),
         }
     }

@@ -72,7 +72,7 @@ pub fn register() {
         for name in [ATTEMPTS, RETRIES, RECOVERIES] {
             counter(name, origin, None).increment(0);
         }
-        for reason in Reason::ALL {
+        for &reason in Reason::ALL {
             counter(GIVE_UPS, origin, Some(reason)).increment(0);
         }
     }

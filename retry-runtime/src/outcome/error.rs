@@ -29,7 +29,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: &'static [Self] = &[
         Self::Attempts,
         Self::NotRetryable,
         Self::Budget,
@@ -38,6 +38,9 @@ impl Reason {
         Self::CircuitOpen,
         Self::Nested,
     ];
+
+    /// How many there are.
+    pub(crate) const COUNT: usize = Self::ALL.len();
 
     /// Its place in [`ALL`](Self::ALL).
     pub(crate) const fn index(self) -> usize {

@@ -91,7 +91,7 @@ impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Listed {
     }
 }
 
-/// The same for errors that classify themselves: [`Retrier::classified`].
+/// The same for errors that classify themselves: [`Retrier::classified`](crate::Retrier::classified).
 #[derive(Clone, Debug, Default)]
 pub struct Classified(pub(super) Listed);
 
@@ -109,7 +109,7 @@ impl<E: Classify + Display> Decider<E, ()> for Classified {
     }
 }
 
-/// The failures that a predicate picks are retried: [`Retrier::when`].
+/// The failures that a predicate picks are retried: [`Retrier::when`](crate::Retrier::when).
 #[derive(Clone)]
 pub struct When<F>(pub(super) F);
 
@@ -131,7 +131,7 @@ impl<E, F: Fn(&E) -> bool> Decider<E, ()> for When<F> {
 }
 
 /// Matchers, and a closure that knows the wait a server asked for:
-/// [`Retrier::retry_after`].
+/// [`Retrier::retry_after`](crate::Retrier::retry_after).
 #[derive(Clone)]
 pub struct RetryAfter<M, F> {
     pub(super) matchers: M,
@@ -167,7 +167,7 @@ where
     }
 }
 
-/// Matchers, and a closure that hears of each retry: [`Retrier::on_retry`].
+/// Matchers, and a closure that hears of each retry: [`Retrier::on_retry`](crate::Retrier::on_retry).
 #[derive(Clone)]
 pub struct OnRetry<M, F> {
     pub(super) matchers: M,

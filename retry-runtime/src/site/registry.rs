@@ -96,7 +96,7 @@ impl fmt::Display for Report {
             let stats = site.stats();
             if stats.gave_up() > 0 {
                 writeln!(f, "\n{} gave up:", site.name())?;
-                for reason in Reason::ALL {
+                for &reason in Reason::ALL {
                     let times = stats.gave_up_by(reason);
                     if times > 0 {
                         writeln!(f, "  {times:>6} x {reason}")?;

@@ -35,7 +35,7 @@ pub struct Stats {
     pub recovered: u64,
     /// The sum of the waits.
     pub waited: Duration,
-    gave_up: [u64; Reason::ALL.len()],
+    gave_up: [u64; Reason::COUNT],
 }
 
 impl Stats {
@@ -56,7 +56,7 @@ pub(crate) struct Counters {
     retries: AtomicU64,
     recovered: AtomicU64,
     waited_nanos: AtomicU64,
-    gave_up: [AtomicU64; Reason::ALL.len()],
+    gave_up: [AtomicU64; Reason::COUNT],
     /// Of the calls that were given up, those whose last attempt was not admitted.
     rejected: AtomicU64,
 }
@@ -67,7 +67,7 @@ impl Counters {
             retries: AtomicU64::new(0),
             recovered: AtomicU64::new(0),
             waited_nanos: AtomicU64::new(0),
-            gave_up: [const { AtomicU64::new(0) }; Reason::ALL.len()],
+            gave_up: [const { AtomicU64::new(0) }; Reason::COUNT],
             rejected: AtomicU64::new(0),
         }
     }
@@ -95,7 +95,7 @@ impl Counters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let rejected = read(&self.rejected);
         let (retries, recovered) = (read(&self.retries), read(&self.recovered));
-        let gave_up = Reason::ALL.map(|reason| read(&self.gave_up[reason.index()]));
+        let gave_up = core::array::from_fn(|reason| read(&self.gave_up[reason]));
         // After an attempt of a call that has failed comes a wait, or the end of the call.
         let ends = gave_up.iter().fold(recovered, |sum, more| sum.saturating_add(*more));
         Stats {

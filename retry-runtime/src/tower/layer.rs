@@ -8,8 +8,8 @@ use tower_layer::Layer;
 
 use super::RetryService;
 use super::matching::Matching;
-use super::requests::{By, ByClone};
-use super::responses::{AllSucceed, Classified, Picked};
+use super::requests::{ByClone, CloneWith};
+use super::responses::{AllSucceed, ClassifyResponse, RetryResponse};
 use crate::classify::Classify;
 use crate::retrier::Retrier;
 use crate::retrier::decider::Everything;
@@ -87,12 +87,15 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     /// assert_eq!(response.status(), 404); // no failure that is retried
     /// # }
     /// ```
-    pub fn classify_response<T, X, F>(self, classify: F) -> RetryLayer<M, Kind, Classified<F>, C>
+    pub fn classify_response<T, X, F>(
+        self,
+        classify: F,
+    ) -> RetryLayer<M, Kind, ClassifyResponse<F>, C>
     where
         F: Fn(&T) -> Option<X>,
         X: Classify + fmt::Display,
     {
-        self.responses(Classified(classify))
+        self.responses(ClassifyResponse(classify))
     }
 
     /// Tries again what `failed` picks among the responses, whatever the
@@ -114,11 +117,11 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     /// assert_eq!(service.oneshot(7).await.unwrap(), false);
     /// # }
     /// ```
-    pub fn retry_response<T, F>(self, failed: F) -> RetryLayer<M, Kind, Picked<F>, C>
+    pub fn retry_response<T, F>(self, failed: F) -> RetryLayer<M, Kind, RetryResponse<F>, C>
     where
         F: Fn(&T) -> bool,
     {
-        self.responses(Picked(failed))
+        self.responses(RetryResponse(failed))
     }
 
     fn responses<R>(self, responses: R) -> RetryLayer<M, Kind, R, C> {
@@ -159,11 +162,15 @@ impl<M, Kind, R> RetryLayer<M, Kind, R> {
     /// assert_eq!(error.attempts(), 1);
     /// # }
     /// ```
-    pub fn clone_request<Q, F>(self, clone: F) -> RetryLayer<M, Kind, R, By<F>>
+    pub fn clone_request<Q, F>(self, clone: F) -> RetryLayer<M, Kind, R, CloneWith<F>>
     where
         F: Fn(&Q) -> Option<Q>,
     {
-        RetryLayer { retrier: self.retrier, requests: Arc::new(By(clone)), kind: PhantomData }
+        RetryLayer {
+            retrier: self.retrier,
+            requests: Arc::new(CloneWith(clone)),
+            kind: PhantomData,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use core::fmt;
 )]
 pub trait Requests<Q> {
     /// The same request once more; `None` where it must not be sent again.
-    fn again(&self, request: &Q) -> Option<Q>;
+    fn clone_request(&self, request: &Q) -> Option<Q>;
 }
 
 /// By the request's `Clone`: the default.
@@ -18,22 +18,22 @@ pub trait Requests<Q> {
 pub struct ByClone;
 
 impl<Q: Clone> Requests<Q> for ByClone {
-    fn again(&self, request: &Q) -> Option<Q> {
+    fn clone_request(&self, request: &Q) -> Option<Q> {
         Some(request.clone())
     }
 }
 
 /// By a closure: [`RetryLayer::clone_request`](super::RetryLayer::clone_request).
-pub struct By<F>(pub(super) F);
+pub struct CloneWith<F>(pub(super) F);
 
-impl<F> fmt::Debug for By<F> {
+impl<F> fmt::Debug for CloneWith<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("By")
+        f.write_str("CloneWith")
     }
 }
 
-impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for By<F> {
-    fn again(&self, request: &Q) -> Option<Q> {
+impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for CloneWith<F> {
+    fn clone_request(&self, request: &Q) -> Option<Q> {
         (self.0)(request)
     }
 }
@@ -52,7 +52,7 @@ impl<'a, Q, C: Requests<Q>> Supply<'a, Q, C> {
     /// What an attempt sends. The request itself is left for the next one, if
     /// there may be one and a clone can be made.
     pub(super) fn take(&mut self, more: bool) -> Option<Q> {
-        let clone = if more { self.requests.again(self.left.as_ref()?) } else { None };
+        let clone = if more { self.requests.clone_request(self.left.as_ref()?) } else { None };
         clone.or_else(|| self.left.take())
     }
 

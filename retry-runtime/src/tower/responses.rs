@@ -42,70 +42,70 @@ impl ResponseFailure for Infallible {
 
 /// A closure tells what is wrong with a response:
 /// [`RetryLayer::classify_response`](super::RetryLayer::classify_response).
-pub struct Classified<F>(pub(super) F);
+pub struct ClassifyResponse<F>(pub(super) F);
 
-impl<F> fmt::Debug for Classified<F> {
+impl<F> fmt::Debug for ClassifyResponse<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Classified")
+        f.write_str("ClassifyResponse")
     }
 }
 
-impl<T, X, F> Responses<T> for Classified<F>
+impl<T, X, F> Responses<T> for ClassifyResponse<F>
 where
     F: Fn(&T) -> Option<X>,
     X: Classify + fmt::Display,
 {
-    type Failure = Said<X>;
+    type Failure = ClassifiedResponse<X>;
 
-    fn failure(&self, response: &T) -> Option<Said<X>> {
-        (self.0)(response).map(Said)
+    fn failure(&self, response: &T) -> Option<ClassifiedResponse<X>> {
+        (self.0)(response).map(ClassifiedResponse)
     }
 }
 
-/// What such a closure has said.
+/// What [`ClassifyResponse`] found wrong with a response.
 #[derive(Debug)]
-pub struct Said<X>(X);
+pub struct ClassifiedResponse<X>(X);
 
-impl<X: fmt::Display> fmt::Display for Said<X> {
+impl<X: fmt::Display> fmt::Display for ClassifiedResponse<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl<X: Classify + fmt::Display> ResponseFailure for Said<X> {
+impl<X: Classify + fmt::Display> ResponseFailure for ClassifiedResponse<X> {
     fn matched<E, Kind>(&self, matchers: &impl Decider<E, Kind>) -> MatchOutcome {
         matchers.decide_value(Classifier::Own(&self.0), ErrorView::Text(&self.0))
     }
 }
 
 /// A closure picks responses to be tried again: [`RetryLayer::retry_response`](super::RetryLayer::retry_response).
-pub struct Picked<F>(pub(super) F);
+pub struct RetryResponse<F>(pub(super) F);
 
-impl<F> fmt::Debug for Picked<F> {
+impl<F> fmt::Debug for RetryResponse<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Picked")
+        f.write_str("RetryResponse")
     }
 }
 
-impl<T, F: Fn(&T) -> bool> Responses<T> for Picked<F> {
-    type Failure = Matched;
+impl<T, F: Fn(&T) -> bool> Responses<T> for RetryResponse<F> {
+    type Failure = PickedResponse;
 
-    fn failure(&self, response: &T) -> Option<Matched> {
-        (self.0)(response).then_some(Matched)
+    fn failure(&self, response: &T) -> Option<PickedResponse> {
+        (self.0)(response).then_some(PickedResponse)
     }
 }
 
-/// A response that was picked.
+/// A response that [`RetryResponse`] picked.
 #[derive(Debug)]
-pub struct Matched;
+pub struct PickedResponse;
 
-impl fmt::Display for Matched {
+impl fmt::Display for PickedResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the response is one that is retried")
     }
 }
 
-impl ResponseFailure for Matched {
+impl ResponseFailure for PickedResponse {
     fn matched<E, Kind>(&self, _: &impl Decider<E, Kind>) -> MatchOutcome {
         MatchOutcome { retry: true, hint: None, timeout: false }
     }

@@ -323,7 +323,7 @@ where
 }
 
 fn reason_of(word: &str) -> Reason {
-    Reason::ALL.into_iter().find(|reason| reason.as_str() == word).unwrap_or(Reason::Attempts)
+    Reason::ALL.iter().copied().find(|reason| reason.as_str() == word).unwrap_or(Reason::Attempts)
 }
 
 /// The steps of `map`, done with each item.

@@ -204,6 +204,7 @@ fn registered_counters_of_every_function_begin_at_zero() {
             .to_vec();
     expected.extend(
         Reason::ALL
+            .iter()
             .map(|reason| ("retry_give_ups_total".to_owned(), Some(reason.as_str().to_owned()))),
     );
     expected.sort();

@@ -28,8 +28,8 @@ fn counts(name: &str) -> [u64; 4] {
 /// The reasons of give-ups that there are, and how often.
 fn reasons(name: &str) -> Vec<(Reason, u64)> {
     let stats = stats(name);
-    let counted = Reason::ALL.map(|reason| (reason, stats.gave_up_by(reason)));
-    counted.into_iter().filter(|(_, times)| *times > 0).collect()
+    let counted = Reason::ALL.iter().map(|reason| (*reason, stats.gave_up_by(*reason)));
+    counted.filter(|(_, times)| *times > 0).collect()
 }
 
 #[tokio::test(start_paused = true)]

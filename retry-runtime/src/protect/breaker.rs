@@ -31,7 +31,7 @@ use crate::base::clock;
 use crate::base::const_panic::const_panic;
 use crate::base::listeners::{Listeners, undisturbed};
 use crate::base::random;
-use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, const_fn, lock};
+use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, const_fn, lock};
 use crate::event::transition::{Cause, State, Transition};
 
 pub use self::permit::Permit;
@@ -49,8 +49,7 @@ pub use self::snapshot::Snapshot;
 /// one. A probe of which nothing is heard for `timeout` gives its place to another.
 ///
 /// Rates are looked at when a call fails or is slow. A window of time moves on
-/// by a tenth of its span at a time, and more than 8,192 `minimum_calls` count
-/// as 8,192 in it.
+/// by a tenth of its span at a time.
 ///
 /// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`,
 /// for a copy would have a state of its own. While a breaker that counts
@@ -81,9 +80,7 @@ pub struct CircuitBreaker {
     streak: Streak,
     config: BreakerConfig,
     name: &'static str,
-    /// Made by the first call that is measured.
-    window: OnceLock<Window>,
-    inner: Mutex<Inner>,
+    inner: CacheLine<Mutex<Inner>>,
     listeners: Listeners<Listener>,
 }
 
@@ -92,8 +89,18 @@ type Listener = dyn Fn(&Transition) + Send + Sync;
 /// No time ends it.
 const FOR_EVER: u64 = u64::MAX;
 
-/// What only an open or half-open breaker needs.
+/// Begins a line of the cache, so that the threads which write it do not disturb those
+/// which only read what stands before it.
+#[repr(align(64))]
+struct CacheLine<T>(T);
+
+/// What a closed breaker that counts consecutive failures does not need.
+#[repr(C)]
 struct Inner {
+    /// Where rates decide, what they are measured over.
+    window: Window,
+    /// What the window counted when the breaker was last closed.
+    last_closed: Tally,
     forced: bool,
     probes: Probes,
     /// Transitions that nobody has announced yet, in their order.
@@ -150,13 +157,14 @@ impl CircuitBreaker {
             streak: Streak::new(FIRST_GENERATION),
             config,
             name,
-            window: OnceLock::new(),
-            inner: Mutex::new(Inner {
+            inner: CacheLine(Mutex::new(Inner {
+                window: Window::new(&config),
+                last_closed: Tally::NONE,
                 forced: false,
                 probes: Probes::new(),
                 unannounced: VecDeque::new(),
                 announcing: false,
-            }),
+            })),
             listeners: Listeners::new(),
         }
     }
@@ -254,9 +262,12 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.snapshot().consecutive_failures, 1);
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        let inner = lock(&self.inner);
-        let Tally { calls, failures, slow } =
-            self.window.get().map_or_else(Tally::default, Window::tally);
+        let inner = self.lock();
+        let Tally { calls, failures, slow } = if self.word().kind().is_measured() {
+            inner.window.tally(stamp::nanos())
+        } else {
+            inner.last_closed
+        };
         Snapshot {
             state: self.state(),
             forced: inner.forced,
@@ -324,7 +335,7 @@ impl CircuitBreaker {
     /// assert!(breaker.is_open());
     /// ```
     pub fn restore(&self, state: State, consecutive_failures: u32, remaining: Duration) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.lock();
         match state {
             State::Closed => {
                 self.transition(&mut inner, closed_kind(&self.config), Cause::Restored);
@@ -394,6 +405,10 @@ impl CircuitBreaker {
         self.open_until.store(stamp::nanos(), Ordering::Relaxed);
     }
 
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner.0)
+    }
+
     #[inline]
     fn word(&self) -> Word {
         // Pairs with the store in `transition`: who sees a generation sees the
@@ -406,7 +421,7 @@ impl CircuitBreaker {
     fn acquire(&self, word: Word) -> Result<Permit<'_>, Rejected> {
         match word.kind() {
             Kind::Closed | Kind::Measured | Kind::Forced => Ok(Permit::new(self, Tag::of(word))),
-            Kind::Timed => Ok(Permit::new(self, Tag::timed(word))),
+            Kind::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
             Kind::Open => {
                 let remaining = self.remaining();
                 if remaining.is_zero() {
@@ -421,7 +436,7 @@ impl CircuitBreaker {
 
     #[cold]
     fn probe(&self) -> Result<Permit<'_>, Rejected> {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.lock();
         let word = self.word();
         match word.kind() {
             Kind::HalfOpen => {}
@@ -492,33 +507,33 @@ impl CircuitBreaker {
     }
 
     fn measure(&self, tag: Tag, failed: bool) {
-        let word = self.word();
-        if !tag.is_of(word) {
+        let is_timed = tag.kind() == Kind::Timed;
+        // Read before the lock is taken, for others wait for that.
+        let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
+        let slow = is_timed && self.is_slow(tag.elapsed(now));
+
+        let mut inner = self.lock();
+        if !tag.is_of(self.word()) {
             return;
         }
-        let slow =
-            tag.kind() == Kind::Timed && self.is_slow(Duration::from_micros(tag.elapsed_micros()));
-        let cause =
-            self.window().record(&self.config, word.generation(), Outcome { failed, slow }, || {
-                self.word() == word
-            });
-        if let Some(cause) = cause {
-            self.open(tag, cause);
+        if let Some(cause) = inner.window.record(&self.config, now, Outcome { failed, slow }) {
+            self.transition(&mut inner, Kind::Open, cause);
+            self.announce_all(inner);
         }
+    }
+
+    const fn window_is_of_time(&self) -> bool {
+        matches!(self.config.get_window(), retry_rules::Window::Time(_))
     }
 
     fn is_slow(&self, took: Duration) -> bool {
         self.config.get_slow_calls().is_some_and(|slow| took > slow.longer_than())
     }
 
-    fn window(&self) -> &Window {
-        self.window.get_or_init(|| Window::new(&self.config))
-    }
-
     /// Opens the breaker if it is still as it was when the call was admitted.
     #[cold]
     fn open(&self, tag: Tag, cause: Cause) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.lock();
         if tag.is_of(self.word()) {
             self.transition(&mut inner, Kind::Open, cause);
         }
@@ -527,7 +542,7 @@ impl CircuitBreaker {
 
     #[cold]
     fn report_probe(&self, tag: Tag, verdict: Verdict) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.lock();
         if self.word().kind() != Kind::HalfOpen {
             return;
         }
@@ -556,7 +571,7 @@ impl CircuitBreaker {
     /// A change that somebody asked for.
     #[cold]
     fn change(&self, to: Kind, cause: Cause) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.lock();
         self.transition(&mut inner, to, cause);
         self.announce_all(inner);
     }
@@ -566,6 +581,9 @@ impl CircuitBreaker {
         let next = from.next(to);
         inner.forced = cause == Cause::Forced;
         inner.probes.restart();
+        if from.kind().is_measured() {
+            inner.last_closed = inner.window.tally(stamp::nanos());
+        }
         match to {
             Kind::Open => {
                 let until = if inner.forced {
@@ -576,7 +594,7 @@ impl CircuitBreaker {
                 self.open_until.store(until, Ordering::Relaxed);
             }
             Kind::Closed => self.streak.restart(next.generation()),
-            Kind::Measured | Kind::Timed => self.window().restart(next.generation()),
+            Kind::Measured | Kind::Timed => inner.window.clear(),
             Kind::HalfOpen | Kind::Forced => {}
         }
         self.word.store(next.0, Ordering::Release);
@@ -607,7 +625,7 @@ impl CircuitBreaker {
             inner.announcing = true;
             drop(inner);
             undisturbed(|| self.announce(transition));
-            inner = lock(&self.inner);
+            inner = self.lock();
         }
         inner.announcing = false;
     }

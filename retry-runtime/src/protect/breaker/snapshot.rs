@@ -25,11 +25,11 @@ pub struct Snapshot {
     pub consecutive_failures: u32,
     /// Calls in the window; 0 where consecutive failures decide. Once the
     /// breaker is open, those of the window that opened it.
-    pub calls: u32,
+    pub calls: u64,
     /// Failures among `calls`.
-    pub failures: u32,
+    pub failures: u64,
     /// Slow calls among `calls`.
-    pub slow_calls: u32,
+    pub slow_calls: u64,
     /// Probes under way; 0 unless half-open.
     pub probes: u32,
     /// Probes that succeeded; 0 unless half-open.

@@ -20,12 +20,9 @@ pub(super) fn nanos() -> u64 {
     }
 }
 
-/// Microseconds since an arbitrary moment.
-pub(super) fn micros() -> u64 {
-    nanos() / 1_000
-}
-
 /// A duration in nanoseconds, cut at 584 years.
-pub(super) fn nanos_of(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+#[expect(clippy::cast_possible_truncation, reason = "what does not fit is cut before")]
+pub(super) const fn nanos_of(span: Duration) -> u64 {
+    let nanos = span.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
 }

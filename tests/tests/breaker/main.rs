@@ -2,6 +2,8 @@
 //!
 //! On virtual time, but for the races, which are among real threads.
 
+mod windows;
+
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -251,119 +253,6 @@ async fn a_probe_of_an_earlier_half_open_time_is_a_stranger_in_this_one() {
 }
 
 #[test]
-fn ten_thousand_successes_do_not_need_ten_thousand_failures() {
-    let breaker = breaker(DEFAULT.failure_rate(0.5));
-    succeed(&breaker, 10_000);
-    assert_eq!(breaker.snapshot().calls, 100);
-    fail(&breaker, 49);
-    assert_eq!(breaker.state(), State::Closed);
-    fail(&breaker, 1);
-    assert_eq!(breaker.state(), State::Open);
-    assert_eq!(breaker.snapshot().failures, 50);
-}
-
-#[test]
-fn old_failures_leave_the_window_of_calls() {
-    let breaker = breaker(DEFAULT.failure_rate(0.5).window_calls(10).minimum_calls(10));
-    for _ in 0..100 {
-        fail(&breaker, 4);
-        succeed(&breaker, 6);
-        assert_eq!(breaker.snapshot().failures, 4);
-    }
-    assert_eq!(breaker.state(), State::Closed);
-}
-
-#[test]
-fn no_rate_counts_below_the_minimum() {
-    let breaker = breaker(DEFAULT.failure_rate(0.1));
-    fail(&breaker, 9);
-    assert_eq!(breaker.state(), State::Closed);
-    fail(&breaker, 1);
-    assert_eq!(breaker.state(), State::Open);
-}
-
-#[tokio::test(start_paused = true)]
-async fn late_results_do_not_enter_a_window() {
-    for config in [DEFAULT.window_calls(100), DEFAULT.window_time(TIMEOUT * 100)] {
-        let breaker = breaker(config.failure_rate(1.0).minimum_calls(1));
-        let late: Vec<_> = (0..10).map(|_| breaker.try_acquire().unwrap()).collect();
-        breaker.reset();
-        succeed(&breaker, 1);
-        for permit in late {
-            permit.failure();
-        }
-        let snapshot = breaker.snapshot();
-        assert_eq!((snapshot.calls, snapshot.failures), (1, 0));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_window_starts_empty_after_recovery() {
-    for config in [DEFAULT.window_calls(100), DEFAULT.window_time(TIMEOUT * 100)] {
-        let breaker = breaker(config.failure_rate(0.5).success_threshold(1));
-        fail(&breaker, 10);
-        assert_eq!(breaker.snapshot().failures, 10, "what opened it is still seen");
-        advance(TIMEOUT).await;
-        succeed(&breaker, 1);
-        assert_eq!(breaker.state(), State::Closed);
-        assert_eq!(breaker.snapshot().calls, 0);
-        fail(&breaker, 9);
-        assert_eq!(breaker.state(), State::Closed);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn old_calls_leave_the_window_of_time() {
-    let breaker = breaker(DEFAULT.failure_rate(0.5).window_time(Duration::from_secs(10)));
-    succeed(&breaker, 10_000);
-    advance(Duration::from_secs(10)).await;
-    assert_eq!(breaker.snapshot().calls, 0);
-    fail(&breaker, 9);
-    advance(Duration::from_secs(8)).await;
-    assert_eq!(breaker.snapshot().failures, 9, "within nine tenths of the window");
-    fail(&breaker, 1);
-    assert_eq!(breaker.state(), State::Open);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_window_of_time_does_not_reject_for_ever() {
-    let config = DEFAULT.failure_rate(0.5).window_time(Duration::from_secs(10));
-    let breaker = breaker(config.success_threshold(5).half_open_requests(2));
-    fail(&breaker, 10);
-    advance(TIMEOUT).await;
-    for _ in 0..5 {
-        // Each longer ago than the window when the next begins.
-        succeed(&breaker, 1);
-        advance(Duration::from_secs(20)).await;
-    }
-    assert_eq!(breaker.state(), State::Closed);
-}
-
-#[tokio::test(start_paused = true)]
-async fn slow_calls_open_it() {
-    let limit = Duration::from_millis(100);
-    for config in [DEFAULT.window_calls(100), DEFAULT.window_time(TIMEOUT)] {
-        let breaker = breaker(config.slow_calls(limit, 0.5).minimum_calls(4));
-        let log = log_of(&breaker);
-        for extra in [0, 0, 1, 1] {
-            assert_eq!(breaker.state(), State::Closed);
-            let permit = breaker.try_acquire().unwrap();
-            advance(limit + Duration::from_millis(extra)).await;
-            permit.success();
-        }
-        assert_eq!(breaker.state(), State::Open);
-        assert_eq!(breaker.snapshot().slow_calls, 2);
-        assert_eq!(log.lock().unwrap()[0].cause, Cause::SlowRate);
-
-        advance(TIMEOUT).await;
-        let probe = breaker.try_acquire().unwrap();
-        advance(limit * 2).await;
-        probe.success();
-        assert_eq!(log.lock().unwrap().last().unwrap().cause, Cause::ProbeSlow);
-    }
-}
-
-#[test]
 fn it_is_shared_and_never_copied() {
     static DB: CircuitBreaker = CircuitBreaker::new("static", FRAGILE);
 
@@ -517,62 +406,4 @@ fn a_rejection_is_an_interruption() {
 fn a_permit_is_two_words() {
     assert_eq!(size_of::<Permit<'_>>(), 2 * size_of::<u64>());
     assert_eq!(size_of::<Option<Permit<'_>>>(), size_of::<Permit<'_>>());
-}
-
-#[test]
-fn windows_of_many_threads_keep_count() {
-    for config in [DEFAULT.window_calls(64), DEFAULT.window_time(TIMEOUT * 100)] {
-        let breaker = breaker(config.failure_rate(1.0));
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for i in 0..4_000 {
-                        let permit = breaker.try_acquire().expect("never opens");
-                        if i % 4 == 0 { permit.failure() } else { permit.success() }
-                    }
-                });
-            }
-        });
-        let snapshot = breaker.snapshot();
-        assert!(snapshot.calls >= 64, "{snapshot:?}");
-        succeed(&breaker, 64);
-        if config == DEFAULT.window_calls(64) {
-            assert_eq!(breaker.snapshot().failures, 0);
-            fail(&breaker, 63);
-            assert_eq!(breaker.state(), State::Closed);
-            fail(&breaker, 1);
-            assert_eq!(breaker.state(), State::Open);
-        }
-    }
-}
-
-/// A window knows its slices by a few bits of their number: however long nobody
-/// called, old slices must neither hide new failures nor count among them.
-#[tokio::test(start_paused = true)]
-async fn a_time_window_sees_after_any_silence() {
-    for idle in
-        [1, 9, 100, 3_600, 32_760, 33_000, 50_000, 65_530, 65_536, 65_540, 1_000_000, 4_000_000]
-    {
-        let breaker = CircuitBreaker::new(
-            "idle",
-            BreakerConfig::new()
-                .failure_rate(0.5)
-                .window_time(Duration::from_secs(10))
-                .minimum_calls(5),
-        );
-        for _ in 0..10 {
-            breaker.try_acquire().expect("all is well").success();
-            tokio::time::advance(Duration::from_secs(1)).await;
-        }
-        tokio::time::advance(Duration::from_secs(idle)).await;
-        let mut failures = 0;
-        while let Ok(permit) = breaker.try_acquire() {
-            permit.failure();
-            failures += 1;
-            assert!(failures <= 20, "after {idle} s of silence it does not open");
-            tokio::time::advance(Duration::from_secs(1)).await;
-        }
-        let fresh = idle >= 10;
-        assert!(!fresh || failures == 5, "after {idle} s of silence it took {failures} failures");
-    }
 }

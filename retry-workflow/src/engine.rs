@@ -18,11 +18,10 @@ mod attempt;
 mod breaker;
 mod collect;
 mod leases;
-mod ops;
+mod ledger;
+mod operations;
 mod rate;
-mod unsettled;
 
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,18 +37,17 @@ use self::attempt::{Completion, Process};
 pub use self::breaker::Breaker;
 use self::collect::Collector;
 use self::leases::Leases;
-use self::ops::{Op, Ops, boxed};
-use self::rate::Rate;
-use self::unsettled::Unsettled;
+use self::ledger::Ledger;
+use self::operations::{EngineEvent, Operation, Operations};
 use crate::engine::source::Source;
 use crate::engine::work::Work;
 use crate::item::clock::Timestamp;
-use crate::item::record::{Counts, ItemState, Lease, Settlement};
+use crate::item::record::{Counts, Lease, NewItem, Settlement};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
 use crate::job::event::{JobEvent, Listener};
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
-use crate::store::{MOST_CLAIMED_BYTES, Store, StoreError};
+use crate::store::{MOST_CLAIMED_BYTES, Store};
 
 /// How a job is run by this process.
 #[derive(Clone)]
@@ -88,26 +86,16 @@ pub(crate) async fn run<S: Store, W: Work>(
     let worker: Arc<str> = worker().into();
     let process = Process::new(&id, &worker, work, &options, breaker.as_ref());
     let engine = Engine {
-        held: Leases::new(store.clone()),
+        leases: Leases::new(store.clone()),
+        ledger: Ledger::new(options.max_parallel, base, job.baseline),
         collector: Collector::new(options.policy.error_collection, options.listeners),
-        baseline: job.baseline,
-        counts: base,
-        ended: 0,
-        failed: 0,
-        unsettled: Unsettled::default(),
-        changes: 0,
-        counted: None,
-        looked: None,
-        may_be_counted: false,
+        looked_after: None,
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
         poll_at: Instant::now() + POLL_EVERY,
-        rate: Rate::new(),
-        ready: VecDeque::new(),
-        ready_bytes: 0,
         tasks: JoinSet::new(),
         finished: Vec::new(),
-        ops: Ops::default(),
+        operations: Operations::default(),
         timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
         input_complete: false,
         is_whole: true,
@@ -157,34 +145,15 @@ struct Engine<S: Store, W: Work> {
     max_parallel: usize,
     lease: Duration,
 
-    /// Leases that this worker has.
-    held: Leases<S>,
-    /// Leased items that nobody works on yet, and how many bytes their payloads are.
-    ready: VecDeque<Lease>,
-    ready_bytes: usize,
+    leases: Leases<S>,
+    ledger: Ledger,
     tasks: JoinSet<Completion>,
     /// What is to be settled.
     finished: Vec<Completion>,
     collector: Collector,
-    ops: Ops,
-
-    /// Counts of the store, as of the last look.
-    counts: Counts,
-    baseline: Baseline,
-    /// What this worker has settled since that look.
-    ended: u64,
-    failed: u64,
-    /// What ends with the items that are done and not settled yet.
-    unsettled: Unsettled,
-    /// How often this worker has changed something, now and when the counts were asked for.
-    changes: u64,
-    counted: Option<u64>,
-    /// The same for what is due next.
-    looked: Option<u64>,
-    /// Whether what is being settled is in the counts already: nobody knows, and nothing is to
-    /// be counted twice.
-    may_be_counted: bool,
-    rate: Rate,
+    operations: Operations,
+    /// How many changes there were when the store was asked what is due next.
+    looked_after: Option<u64>,
 
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
@@ -197,18 +166,6 @@ struct Engine<S: Store, W: Work> {
     stopping: Option<StopReason>,
 }
 
-/// What the loop waits for.
-enum EngineEvent {
-    Stop,
-    Given(Option<Vec<crate::item::record::NewItem>>),
-    Claimed(Vec<Lease>, usize),
-    Settled(Vec<Completion>, Vec<bool>),
-    Enqueued,
-    NextDue(u64, Option<Timestamp>),
-    Counted(u64, Counts),
-    Time,
-}
-
 impl<S: Store, W: Work> Engine<S, W> {
     async fn run(
         mut self,
@@ -217,16 +174,18 @@ impl<S: Store, W: Work> Engine<S, W> {
     ) -> Result<(), WorkflowError> {
         let mut stop = std::pin::pin!(stop);
         let mut stopped = false;
-        self.collector.tell(&JobEvent::Started { job: &self.job, counts: self.counts });
+        let counts = self.ledger.stored();
+        self.collector.tell(&JobEvent::Started { job: &self.job, counts });
         self.check_bounds();
         loop {
             self.start_what_can_be();
             if self.is_over() {
                 break;
             }
-            let happened = {
-                let feeds =
-                    !self.input_complete && self.stopping.is_none() && self.ops.enqueue.is_none();
+            let event = {
+                let feeds = !self.input_complete
+                    && self.stopping.is_none()
+                    && !self.operations.is_under_way(Operation::Enqueue);
                 // Dropped and made again after whatever else happens: a source keeps what it has.
                 let mut next = std::pin::pin!(source.next());
                 poll_fn(|cx| {
@@ -241,27 +200,23 @@ impl<S: Store, W: Work> Engine<S, W> {
                 })
                 .await
             };
-            let happened = match happened {
-                Ok(happened) => happened,
-                Err(error) => {
-                    // A store that has just failed is not asked to take leases back: they end.
-                    if matches!(error, WorkflowError::Store(_)) {
-                        self.held.forget();
-                    }
-                    return Err(error);
+            let event = event.inspect_err(|error| {
+                // A store that has just failed is not asked to take leases back: they end.
+                if matches!(error, WorkflowError::Store(_)) {
+                    self.leases.forget();
                 }
-            };
-            match happened {
+            })?;
+            match event {
                 EngineEvent::Stop => {
                     stopped = true;
                     self.stop(StopReason::Requested);
                 }
                 EngineEvent::Given(Some(items)) => {
-                    self.changes += 1;
+                    self.ledger.changed();
                     self.enqueue(items);
                 }
                 EngineEvent::Given(None) => {
-                    self.changes += 1;
+                    self.ledger.changed();
                     self.input_complete = true;
                     self.is_whole = source.is_whole();
                     if self.is_whole {
@@ -271,27 +226,24 @@ impl<S: Store, W: Work> Engine<S, W> {
                 }
                 EngineEvent::Claimed(leases, wanted) => self.claimed(leases, wanted),
                 EngineEvent::Settled(finished, good) => {
-                    self.changes += 1;
-                    let before = (self.ended, self.failed);
                     for (finished, good) in finished.into_iter().zip(good) {
                         self.settled(finished, good, &mut source);
                     }
-                    if std::mem::take(&mut self.may_be_counted) {
-                        (self.ended, self.failed) = before;
+                    if self.ledger.settlement_ended() {
                         self.start_counting();
                     }
                     self.check_bounds();
                 }
                 EngineEvent::Enqueued => {
-                    self.changes += 1;
+                    self.ledger.changed();
                     self.claim_soon();
                 }
                 // What has changed since it was asked for may be due before: it is asked for anew.
-                EngineEvent::NextDue(changes, due) if changes == self.changes => {
-                    self.sleep_until(due)
+                EngineEvent::NextDue(changes, due) if changes == self.ledger.changes() => {
+                    self.sleep_until(due);
                 }
                 EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
-                EngineEvent::NextDue(..) | EngineEvent::Time => {}
+                EngineEvent::NextDue(..) | EngineEvent::Wake => {}
             }
         }
         self.end().await
@@ -299,61 +251,28 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     /// What is ready of all that is under way.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<EngineEvent, WorkflowError>> {
-        fn op<T>(op: &mut Op<T>, cx: &mut Context<'_>) -> Poll<Result<T, StoreError>> {
-            let Some(future) = op else { return Poll::Pending };
-            let result = std::task::ready!(future.as_mut().poll(cx));
-            *op = None;
-            Poll::Ready(result)
+        // Whoever is done frees a place: a few at once make one settlement.
+        let before = self.finished.len();
+        while self.finished.len() < before + SETTLED_AT_ONCE
+            && let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx)
+        {
+            // Panics are caught inside; a task that was cancelled leaves its lease to end.
+            if let Ok(finished) = done {
+                self.ledger.done(&finished);
+                self.finished.push(finished);
+            }
         }
-
-        let happened = 'happened: {
-            // Whoever is done frees a place: a few at once make one settlement.
-            let before = self.finished.len();
-            while self.finished.len() < before + SETTLED_AT_ONCE
-                && let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx)
-            {
-                // Panics are caught inside; a task that was cancelled leaves its lease to end.
-                if let Ok(finished) = done {
-                    self.unsettled.add(&Unsettled::of(&finished));
-                    self.finished.push(finished);
-                }
-            }
-            let is_any_done = self.finished.len() > before;
-            if let Poll::Ready(settled) = op(&mut self.ops.settle, cx) {
-                break 'happened settled
-                    .map(|(finished, good)| EngineEvent::Settled(finished, good));
-            }
-            if let Poll::Ready(claimed) = op(&mut self.ops.claim, cx) {
-                break 'happened claimed
-                    .map(|(leases, wanted)| EngineEvent::Claimed(leases, wanted));
-            }
-            if let Poll::Ready(enqueued) = op(&mut self.ops.enqueue, cx) {
-                break 'happened enqueued.map(|_| EngineEvent::Enqueued);
-            }
-            if let Poll::Ready(due) = op(&mut self.ops.next_due, cx) {
-                break 'happened due.map(|(changes, due)| EngineEvent::NextDue(changes, due));
-            }
-            if let Poll::Ready(counts) = op(&mut self.ops.counts, cx) {
-                break 'happened counts
-                    .map(|(changes, counts)| EngineEvent::Counted(changes, counts));
-            }
-            if let Poll::Ready(extended) = op(&mut self.ops.extend, cx) {
-                break 'happened extended.map(|()| EngineEvent::Time);
-            }
-            if let Poll::Ready(saved) = op(&mut self.ops.breaker, cx) {
-                break 'happened saved.map(|()| EngineEvent::Time);
-            }
-            if is_any_done {
-                break 'happened Ok(EngineEvent::Time);
-            }
+        if let Poll::Ready(event) = self.operations.poll_next(cx) {
+            return Poll::Ready(event.map_err(WorkflowError::Store));
+        }
+        if self.finished.len() == before {
             let wake_at = self.wake_at();
             if self.timer.deadline() != wake_at {
                 self.timer.as_mut().reset(wake_at);
             }
             std::task::ready!(self.timer.as_mut().poll(cx));
-            Ok(EngineEvent::Time)
-        };
-        Poll::Ready(happened.map_err(WorkflowError::Store))
+        }
+        Poll::Ready(Ok(EngineEvent::Wake))
     }
 
     /// When the next thing is to be done by the clock.
@@ -392,99 +311,82 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.poll_at = now + POLL_EVERY;
             self.poll_store();
         }
-        let idle = self.tasks.is_empty() && self.finished.is_empty() && self.ready.is_empty();
         // A look from before the last change says nothing of now.
-        let is_old = self.claim_at.is_none() || self.looked != Some(self.changes);
-        if idle && self.ops.are_quiet() && is_old && self.stopping.is_none() {
+        let is_old = self.claim_at.is_none() || self.looked_after != Some(self.ledger.changes());
+        if self.is_idle() && is_old && self.stopping.is_none() {
             self.start_looking_ahead();
         }
     }
 
-    fn has_free_place(&self) -> bool {
-        self.tasks.len() < self.max_parallel
+    /// Whether this worker has nothing in its hands, and changes nothing.
+    fn is_idle(&self) -> bool {
+        self.tasks.is_empty()
+            && self.finished.is_empty()
+            && self.leases.are_handed_out()
+            && self.operations.are_quiet()
     }
 
     fn start_tasks(&mut self) {
         // What is done is about to stop the job: nothing is started beyond a bound.
-        let will_stop = self.unsettled.stops > 0
-            || self.exceeded(self.unsettled.ended, self.unsettled.failed).is_some();
+        let will_stop = self.ledger.will_stop(&self.policy);
         while !will_stop
-            && self.has_free_place()
+            && self.tasks.len() < self.max_parallel
             && self.stopping.is_none()
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
         {
-            let Some(lease) = self.ready.pop_front() else { break };
-            self.ready_bytes = self.ready_bytes.saturating_sub(lease.payload.len());
+            let Some(lease) = self.leases.next_ready() else { break };
             self.tasks.spawn(Arc::clone(&self.process).run(lease));
         }
-        if self.stopping.is_some() && !self.ready.is_empty() {
-            let released = self.ready.drain(..).map(|lease| Completion::released(lease.key));
-            self.finished.extend(released);
+        while self.stopping.is_some()
+            && let Some(lease) = self.leases.next_ready()
+        {
+            self.finished.push(Completion::released(lease.key));
         }
     }
 
     fn start_settling(&mut self) {
-        if self.finished.is_empty() || self.ops.settle.is_some() {
+        if self.finished.is_empty() || self.operations.is_under_way(Operation::Settle) {
             return;
         }
         let mut finished = std::mem::take(&mut self.finished);
-        let held = &mut self.held;
+        let leases = &mut self.leases;
         let settle = |finished: &mut Completion| {
             let mut settlement = finished.settlement.take()?;
             // No longer held: once it is settled, it may be claimed again before the answer is here.
-            settlement.lease = held.take(finished.key);
+            settlement.lease = leases.take(finished.key);
             Some(settlement)
         };
         let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();
         let store = self.store.clone();
-        self.ops.settle = Some(boxed(async move {
+        self.operations.start(Operation::Settle, async move {
             let good = store.settle(settlements, Timestamp::now()).await?;
-            Ok((finished, good))
-        }));
+            Ok(EngineEvent::Settled(finished, good))
+        });
     }
 
     fn may_claim(&self) -> bool {
         self.stopping.is_none()
-            && self.ops.claim.is_none()
-            && self.ops.extend.is_none()
-            && self.wanted() >= self.worth_a_claim()
-            && self.ready_bytes < MOST_CLAIMED_BYTES
+            && !self.operations.is_under_way(Operation::Claim)
+            && !self.operations.is_under_way(Operation::Extend)
+            && self.to_claim() > 0
+            && !self.leases.are_large()
             && self.breaker.as_ref().is_none_or(Breaker::is_closed_enough)
     }
 
-    /// How many leases this worker wants to have: one for each place, and those that will be
-    /// handed out while it asks for more.
-    fn most_held(&self) -> usize {
-        let wanted = self.max_parallel.saturating_add(self.rate.in_a_while());
-        match &self.breaker {
-            Some(breaker) => breaker.most_held(wanted),
-            None => wanted,
-        }
-    }
-
-    /// How many more leases this worker wants to have.
-    fn wanted(&self) -> usize {
-        self.most_held().saturating_sub(self.held.len())
-    }
-
-    /// A claim has its price, whatever its size: many at a time, unless a place would be empty.
-    fn worth_a_claim(&self) -> usize {
-        let free = self.max_parallel.saturating_sub(self.tasks.len());
-        if self.ready.len() < free { 1 } else { (self.most_held() / 4).max(1) }
+    fn to_claim(&self) -> usize {
+        let limit = self.breaker.as_ref().map_or(usize::MAX, Breaker::most_held);
+        self.ledger.to_claim(self.leases.load(self.tasks.len()), limit)
     }
 
     fn start_claiming(&mut self) {
-        let wanted = self.wanted();
+        let wanted = self.to_claim();
         self.claim_at = None;
-        let claiming = {
-            let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
-            let lease = self.lease;
-            async move {
-                let leases = store.claim(&job, &worker, Timestamp::now(), wanted, lease).await?;
-                Ok((leases, wanted))
-            }
-        };
-        self.ops.claim = Some(boxed(claiming));
+        let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
+        let lease = self.lease;
+        self.operations.start(Operation::Claim, async move {
+            let leases = store.claim(&job, &worker, Timestamp::now(), wanted, lease).await?;
+            Ok(EngineEvent::Claimed(leases, wanted))
+        });
     }
 
     fn claimed(&mut self, leases: Vec<Lease>, wanted: usize) {
@@ -495,16 +397,10 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.claim_soon();
         }
         if !leases.is_empty() {
-            self.changes += 1;
+            self.ledger.changed();
         }
         for lease in leases {
-            // Its own, which had ended: whoever works on it, or is about to, goes on.
-            if self.held.renew(lease.key) {
-                continue;
-            }
-            self.held.add(lease.key);
-            self.ready_bytes = self.ready_bytes.saturating_add(lease.payload.len());
-            self.ready.push_back(lease);
+            self.leases.add(lease);
         }
     }
 
@@ -513,12 +409,13 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     fn start_looking_ahead(&mut self) {
-        if self.ops.next_due.is_none() {
+        if !self.operations.is_under_way(Operation::NextDue) {
             let (store, job) = (self.store.clone(), self.job.clone());
-            let changes = self.changes;
-            self.looked = Some(changes);
-            self.ops.next_due =
-                Some(boxed(async move { Ok((changes, store.next_due(&job).await?)) }));
+            let changes = self.ledger.changes();
+            self.looked_after = Some(changes);
+            self.operations.start(Operation::NextDue, async move {
+                Ok(EngineEvent::NextDue(changes, store.next_due(&job).await?))
+            });
         }
     }
 
@@ -528,31 +425,31 @@ impl<S: Store, W: Work> Engine<S, W> {
         let wait = due.map_or(POLL_EVERY, |due| due.since(Timestamp::now()).min(POLL_EVERY));
         self.claim_at = Some(Instant::now() + wait);
         // Nothing at all is pending or leased: is it the end?
-        if due.is_none() && self.counted != Some(self.changes) {
+        if due.is_none() && !self.ledger.is_current() {
             self.start_counting();
         }
     }
 
     fn start_counting(&mut self) {
-        if self.ops.counts.is_none() {
+        if !self.operations.is_under_way(Operation::Count) {
             let (store, job) = (self.store.clone(), self.job.clone());
-            let changes = self.changes;
-            self.ops.counts = Some(boxed(async move { Ok((changes, store.counts(&job).await?)) }));
+            let changes = self.ledger.changes();
+            self.operations.start(Operation::Count, async move {
+                Ok(EngineEvent::Counted(changes, store.counts(&job).await?))
+            });
         }
     }
 
     fn counted(&mut self, changes: u64, counts: Counts) {
-        self.counts = counts;
-        self.may_be_counted = self.ops.settle.is_some();
-        self.counted = Some(changes);
-        (self.ended, self.failed) = (0, 0);
+        let is_settling = self.operations.is_under_way(Operation::Settle);
+        self.ledger.counted(changes, counts, is_settling);
         self.collector.tell(&self.progress());
         self.check_bounds();
     }
 
     fn progress(&self) -> JobEvent<'static> {
         JobEvent::Progress {
-            counts: self.counts,
+            counts: self.ledger.stored(),
             input_complete: self.input_complete,
             running: self.tasks.len(),
             open_for: self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default(),
@@ -570,37 +467,39 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     fn share_breaker(&mut self) {
         if let Some(breaker) = &self.breaker
-            && self.ops.breaker.is_none()
+            && !self.operations.is_under_way(Operation::ShareBreaker)
         {
-            self.ops.breaker = Some(boxed(breaker.clone().share(self.store.clone())));
+            let share = breaker.clone().share(self.store.clone());
+            self.operations
+                .start(Operation::ShareBreaker, async { share.await.map(|()| EngineEvent::Wake) });
         }
     }
 
     fn start_extending(&mut self) {
-        if self.ops.extend.is_some() || self.held.is_empty() {
+        if self.operations.is_under_way(Operation::Extend) || self.leases.is_empty() {
             return;
         }
-        let (store, keys, lease) = (self.store.clone(), self.held.keys(), self.lease);
-        self.ops.extend = Some(boxed(async move {
+        let (store, keys, lease) = (self.store.clone(), self.leases.keys(), self.lease);
+        self.operations.start(Operation::Extend, async move {
             // One that is not prolonged is refused when it is settled.
-            store.extend(keys, Timestamp::now() + lease).await.map(drop)
-        }));
+            store.extend(keys, Timestamp::now() + lease).await.map(|_| EngineEvent::Wake)
+        });
     }
 
-    fn enqueue(&mut self, items: Vec<crate::item::record::NewItem>) {
+    fn enqueue(&mut self, items: Vec<NewItem>) {
         if items.is_empty() {
             self.claim_soon();
             return;
         }
         let (store, job) = (self.store.clone(), self.job.clone());
-        self.ops.enqueue =
-            Some(boxed(async move { store.enqueue(&job, items, Timestamp::now()).await }));
+        self.operations.start(Operation::Enqueue, async move {
+            store.enqueue(&job, items, Timestamp::now()).await.map(|_| EngineEvent::Enqueued)
+        });
     }
 
     /// The store has answered for an item.
     fn settled(&mut self, finished: Completion, good: bool, source: &mut impl Source) {
-        self.unsettled.remove(&Unsettled::of(&finished));
-        self.rate.count();
+        self.ledger.settled(&finished, good);
         if self.claim_at.is_none() && finished.puts_back() {
             self.claim_soon();
         }
@@ -608,14 +507,10 @@ impl<S: Store, W: Work> Engine<S, W> {
         if !good {
             return;
         }
-        if let Some(state) = finished.state {
-            self.ended += 1;
-            if state != ItemState::Succeeded {
-                self.failed += 1;
-            }
-            if source.ended(&finished.id, state) {
-                self.input_complete = false;
-            }
+        if let Some(state) = finished.state
+            && source.ended(&finished.id, state)
+        {
+            self.input_complete = false;
         }
         if let Some(failure) = finished.failure {
             if finished.stops {
@@ -628,19 +523,9 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
     }
 
-    /// The bound that is passed with so many more items.
-    fn exceeded(&self, more_ended: u64, more_failed: u64) -> Option<Exceeded> {
-        let ended = self.counts.ended() + self.ended + more_ended;
-        let failed = self.counts.failed() + self.failed + more_failed;
-        self.policy.exceeded(
-            ended.saturating_sub(self.baseline.ended),
-            failed.saturating_sub(self.baseline.failed),
-        )
-    }
-
     /// Whether the job is to stop by its policy.
     fn check_bounds(&mut self) {
-        match self.exceeded(0, 0) {
+        match self.ledger.exceeded(&self.policy) {
             Some(Exceeded::FirstFailure) => self.stop(StopReason::FirstFailure),
             Some(Exceeded::MaxFailures { most }) => {
                 self.stop(StopReason::MaxFailures { max_failures: most });
@@ -666,24 +551,19 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     fn is_over(&self) -> bool {
-        let idle = self.tasks.is_empty()
-            && self.finished.is_empty()
-            && self.ready.is_empty()
-            && self.ops.are_quiet();
-        // Counts of this very moment: all that this worker has done is in them.
-        let is_counted = self.counted == Some(self.changes);
-        let all = self.input_complete && is_counted && self.counts.unfinished() == 0;
-        idle && (self.stopping.is_some() || all)
+        let all = self.input_complete && self.ledger.is_complete();
+        self.is_idle() && (self.stopping.is_some() || all)
     }
 
     async fn end(mut self) -> Result<(), WorkflowError> {
-        self.counts = self.store.counts(&self.job).await?;
+        let counts = self.store.counts(&self.job).await?;
+        self.ledger.counted(self.ledger.changes(), counts, false);
         self.collector.finish();
         self.collector.tell(&self.progress());
         if let Some(breaker) = &self.breaker {
             breaker.clone().share(self.store.clone()).await?;
         }
-        let finished = self.input_complete && self.counts.unfinished() == 0;
+        let finished = self.input_complete && self.ledger.is_complete();
         let status = match self.stopping.take() {
             // The last item can be one failure too many; the job has come to its end all the same.
             Some(reason) if !finished || matches!(reason, StopReason::Item { .. }) => {

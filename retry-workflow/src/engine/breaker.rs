@@ -114,9 +114,9 @@ impl Breaker {
         !self.circuit.is_open()
     }
 
-    /// How many of the leases that are wanted make sense.
-    pub(super) fn most_held(&self, wanted: usize) -> usize {
-        if self.circuit.state() == State::Closed { wanted } else { wanted.min(self.probes()) }
+    /// How many leases make sense.
+    pub(super) fn most_held(&self) -> usize {
+        if self.circuit.state() == State::Closed { usize::MAX } else { self.probes() }
     }
 
     fn probes(&self) -> usize {

@@ -1,0 +1,304 @@
+//! [`Ledger`]: the counts of a job, as one worker knows them: what the store said when it was
+//! last asked, what this worker has settled since, what it is about to settle; and by these, when
+//! the job is to stop, and how many more items the worker wants.
+
+use std::ops::{AddAssign, SubAssign};
+
+use super::attempt::Completion;
+use super::rate::Rate;
+use crate::item::record::{Counts, ItemState};
+use crate::job::error_policy::{ErrorPolicy, Exceeded};
+use crate::job::record::Baseline;
+
+/// Items that have ended, as far as bounds count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    ended: u64,
+    failed: u64,
+    /// Items whose failure stops the job.
+    stops: u64,
+}
+
+impl Tally {
+    fn of(completion: &Completion) -> Self {
+        let failed = completion.state.is_some_and(|state| state != ItemState::Succeeded);
+        Self {
+            ended: completion.state.is_some().into(),
+            failed: failed.into(),
+            stops: completion.stops.into(),
+        }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, more: Self) {
+        self.ended += more.ended;
+        self.failed += more.failed;
+        self.stops += more.stops;
+    }
+}
+
+impl SubAssign for Tally {
+    fn sub_assign(&mut self, less: Self) {
+        self.ended -= less.ended;
+        self.failed -= less.failed;
+        self.stops -= less.stops;
+    }
+}
+
+/// What a worker has in its hands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    /// Leases, of items that are done and not handed to the store, too.
+    pub(super) held: usize,
+    /// Of these, the ones that nobody works on yet.
+    pub(super) ready: usize,
+    pub(super) running: usize,
+}
+
+/// The counts of a job, as one worker knows them.
+pub(super) struct Ledger {
+    max_parallel: usize,
+    rate: Rate,
+    /// What the store said when it was last asked.
+    stored: Counts,
+    /// What thresholds do not count.
+    baseline: Baseline,
+    /// What this worker has settled since.
+    settled: Tally,
+    /// What it has done, and not settled yet.
+    unsettled: Tally,
+    /// Whether what is being settled is in `stored` already: nobody knows, and nothing is to be
+    /// counted twice.
+    is_in_doubt: bool,
+    /// How often this worker has changed something, and how often it had when the store was asked
+    /// for `stored`.
+    changes: u64,
+    stored_after: Option<u64>,
+}
+
+impl Ledger {
+    pub(super) fn new(max_parallel: usize, stored: Counts, baseline: Baseline) -> Self {
+        Self {
+            max_parallel,
+            rate: Rate::new(),
+            stored,
+            baseline,
+            settled: Tally::default(),
+            unsettled: Tally::default(),
+            is_in_doubt: false,
+            changes: 0,
+            stored_after: None,
+        }
+    }
+
+    /// What the store said when it was last asked.
+    pub(super) fn stored(&self) -> Counts {
+        self.stored
+    }
+
+    /// How often this worker has changed something: what the store says is of a number of changes.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// This worker has changed what the store says.
+    pub(super) fn changed(&mut self) {
+        self.changes += 1;
+    }
+
+    /// The store has counted after so many changes; it may be settling something meanwhile.
+    pub(super) fn counted(&mut self, changes: u64, stored: Counts, is_settling: bool) {
+        self.stored = stored;
+        self.stored_after = Some(changes);
+        self.settled = Tally::default();
+        self.is_in_doubt = is_settling;
+    }
+
+    /// Whether the store has counted all that this worker has changed.
+    pub(super) fn is_current(&self) -> bool {
+        self.stored_after == Some(self.changes)
+    }
+
+    /// Whether every item has ended, and this worker knows that for sure.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_current() && self.stored.unfinished() == 0
+    }
+
+    /// Somebody is done with an item, which is to be settled.
+    pub(super) fn done(&mut self, completion: &Completion) {
+        self.unsettled += Tally::of(completion);
+    }
+
+    /// The store has answered for an item: whether its lease was good.
+    pub(super) fn settled(&mut self, completion: &Completion, good: bool) {
+        let tally = Tally::of(completion);
+        self.unsettled -= tally;
+        self.rate.count();
+        if good && !self.is_in_doubt {
+            self.settled += tally;
+        }
+    }
+
+    /// The settlement has ended; says whether the store has to count again.
+    pub(super) fn settlement_ended(&mut self) -> bool {
+        self.changed();
+        std::mem::take(&mut self.is_in_doubt)
+    }
+
+    /// The bound that is passed by what is settled.
+    pub(super) fn exceeded(&self, policy: &ErrorPolicy) -> Option<Exceeded> {
+        self.exceeded_with(Tally::default(), policy)
+    }
+
+    /// Whether the job is about to stop by what is not settled yet.
+    pub(super) fn will_stop(&self, policy: &ErrorPolicy) -> bool {
+        self.unsettled.stops > 0 || self.exceeded_with(self.unsettled, policy).is_some()
+    }
+
+    fn exceeded_with(&self, more: Tally, policy: &ErrorPolicy) -> Option<Exceeded> {
+        let ended = self.stored.ended() + self.settled.ended + more.ended;
+        let failed = self.stored.failed() + self.settled.failed + more.failed;
+        policy.exceeded(
+            ended.saturating_sub(self.baseline.ended),
+            failed.saturating_sub(self.baseline.failed),
+        )
+    }
+
+    /// How many items to claim now, of which no more than `limit` are to be held; 0: not yet.
+    pub(super) fn to_claim(&self, load: Load, limit: usize) -> usize {
+        // One for each place, and those that will be handed out while more are asked for.
+        let most_held = self.max_parallel.saturating_add(self.rate.in_a_while()).min(limit);
+        let wanted = most_held.saturating_sub(load.held);
+        // A claim has its price, whatever its size: many at a time, unless a place would be empty.
+        let free = self.max_parallel.saturating_sub(load.running);
+        let worth_it = if load.ready < free { 1 } else { (most_held / 4).max(1) };
+        if wanted >= worth_it { wanted } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::record::LeaseKey;
+
+    fn ended(state: ItemState) -> Completion {
+        Completion { state: Some(state), ..Completion::released(LeaseKey { item: 1, token: 1 }) }
+    }
+
+    fn put_back() -> Completion {
+        Completion::released(LeaseKey { item: 1, token: 1 })
+    }
+
+    fn stored(succeeded: u64, dead: u64, pending: u64) -> Counts {
+        Counts { succeeded, dead, pending, ..Counts::default() }
+    }
+
+    fn ledger(stored: Counts) -> Ledger {
+        Ledger::new(4, stored, Baseline::default())
+    }
+
+    fn at_most(failures: u64) -> ErrorPolicy {
+        ErrorPolicy::new().max_failures(failures)
+    }
+
+    #[test]
+    fn what_is_done_counts_before_it_is_settled_and_once() {
+        let (good, bad) = (ended(ItemState::Succeeded), ended(ItemState::Dead));
+        let mut ledger = ledger(stored(0, 1, 9));
+        ledger.done(&bad);
+        ledger.done(&good);
+        ledger.done(&put_back());
+        assert!(ledger.will_stop(&at_most(2)) && !ledger.will_stop(&at_most(3)));
+        assert_eq!(ledger.exceeded(&at_most(2)), None);
+        for completion in [&bad, &good, &put_back()] {
+            ledger.settled(completion, true);
+        }
+        assert!(!ledger.settlement_ended());
+        assert_eq!(ledger.unsettled, Tally::default());
+        assert_eq!(ledger.settled, Tally { ended: 2, failed: 1, stops: 0 });
+        assert!(ledger.exceeded(&at_most(2)).is_some());
+        assert_eq!(ledger.exceeded(&at_most(3)), None);
+    }
+
+    #[test]
+    fn what_another_worker_has_does_not_count() {
+        let bad = ended(ItemState::Skipped);
+        let mut ledger = ledger(stored(0, 0, 9));
+        ledger.done(&bad);
+        ledger.settled(&bad, false);
+        assert_eq!((ledger.settled, ledger.unsettled), (Tally::default(), Tally::default()));
+    }
+
+    #[test]
+    fn a_failure_that_stops_the_job_does_so_before_it_is_settled() {
+        let mut ledger = ledger(stored(0, 0, 9));
+        ledger.done(&Completion { stops: true, ..ended(ItemState::Dead) });
+        assert!(ledger.will_stop(&ErrorPolicy::new()));
+    }
+
+    #[test]
+    fn counts_of_the_store_replace_what_was_settled_before_them() {
+        let bad = ended(ItemState::Dead);
+        let mut ledger = ledger(stored(0, 0, 9));
+        ledger.done(&bad);
+        ledger.settled(&bad, true);
+        assert!(!ledger.settlement_ended());
+        ledger.counted(ledger.changes(), stored(0, 1, 8), false);
+        assert!(ledger.exceeded(&at_most(1)).is_some());
+        assert_eq!(ledger.exceeded(&at_most(2)), None, "it is counted once");
+    }
+
+    #[test]
+    fn what_was_being_settled_when_the_store_counted_is_not_added_and_is_counted_again() {
+        let bad = ended(ItemState::Dead);
+        let mut ledger = ledger(stored(0, 0, 9));
+        ledger.done(&bad);
+        // In here, or not: nobody knows.
+        ledger.counted(ledger.changes(), stored(0, 1, 8), true);
+        ledger.settled(&bad, true);
+        assert_eq!(ledger.exceeded(&at_most(2)), None);
+        assert!(ledger.settlement_ended());
+        assert!(!ledger.settlement_ended(), "once");
+    }
+
+    #[test]
+    fn a_job_is_complete_by_counts_after_the_last_change_only() {
+        let mut ledger = ledger(stored(9, 0, 0));
+        assert!(!ledger.is_complete(), "before the worker has begun");
+        ledger.counted(0, stored(9, 0, 0), false);
+        assert!(ledger.is_complete());
+        ledger.changed();
+        assert!(!ledger.is_complete());
+        ledger.counted(ledger.changes(), stored(9, 0, 1), false);
+        assert!(ledger.is_current() && !ledger.is_complete());
+    }
+
+    #[test]
+    fn thresholds_leave_out_what_was_there_at_the_last_stop() {
+        let baseline = Baseline { ended: 5, failed: 5 };
+        let ledger = Ledger::new(4, stored(1, 6, 0), baseline);
+        assert!(ledger.exceeded(&at_most(1)).is_some());
+        assert_eq!(ledger.exceeded(&at_most(2)), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_fills_places_at_once_and_the_rest_many_at_a_time() {
+        let mut ledger = ledger(stored(0, 0, 9));
+        let load = |held, ready, running| Load { held, ready, running };
+        assert_eq!(ledger.to_claim(load(0, 0, 0), usize::MAX), 4);
+        assert_eq!(ledger.to_claim(load(3, 0, 3), usize::MAX), 1);
+        assert_eq!(ledger.to_claim(load(4, 0, 4), usize::MAX), 0);
+        assert_eq!(ledger.to_claim(load(3, 0, 3), 3), 0, "a breaker wants no more");
+        // So many in so short a time: a few are claimed ahead.
+        for _ in 0..20 {
+            let completion = put_back();
+            ledger.done(&completion);
+            ledger.settled(&completion, true);
+        }
+        assert_eq!(ledger.to_claim(load(4, 0, 4), usize::MAX), 20);
+        assert_eq!(ledger.to_claim(load(19, 15, 4), usize::MAX), 0, "not worth a claim");
+        assert_eq!(ledger.to_claim(load(18, 14, 4), usize::MAX), 6);
+        assert_eq!(ledger.to_claim(load(23, 0, 3), usize::MAX), 1, "a place is empty");
+    }
+}

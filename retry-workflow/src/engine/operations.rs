@@ -1,0 +1,84 @@
+//! [`Operations`]: what the store is doing for a job, and [`EngineEvent`], what comes of it. At
+//! most one operation of each kind is under way, so that the batches grow with the load.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::attempt::Completion;
+use crate::item::clock::Timestamp;
+use crate::item::record::{Counts, Lease, NewItem};
+use crate::store::StoreError;
+
+/// What the engine's loop waits for.
+pub(super) enum EngineEvent {
+    /// Somebody wants the job to stop.
+    Stop,
+    /// The source has further items, or no more.
+    Given(Option<Vec<NewItem>>),
+    /// Leases, of so many that were wanted.
+    Claimed(Vec<Lease>, usize),
+    /// What was settled, and whether the lease was good.
+    Settled(Vec<Completion>, Vec<bool>),
+    Enqueued,
+    /// When something is due next, by a look after so many changes.
+    NextDue(u64, Option<Timestamp>),
+    /// How many items are in which state, by a look after so many changes.
+    Counted(u64, Counts),
+    /// Anything else: the loop looks at what can be started.
+    Wake,
+}
+
+/// What the store can be asked for. Where several have ended, the first is heard first.
+#[derive(Clone, Copy)]
+pub(super) enum Operation {
+    Settle,
+    Claim,
+    Enqueue,
+    NextDue,
+    Count,
+    Extend,
+    ShareBreaker,
+}
+
+type UnderWay = Pin<Box<dyn Future<Output = Result<EngineEvent, StoreError>> + Send>>;
+
+/// What the store is doing for this job.
+#[derive(Default)]
+pub(super) struct Operations([Option<UnderWay>; Operation::ShareBreaker as usize + 1]);
+
+impl Operations {
+    pub(super) fn start(
+        &mut self,
+        operation: Operation,
+        future: impl Future<Output = Result<EngineEvent, StoreError>> + Send + 'static,
+    ) {
+        self.0[operation as usize] = Some(Box::pin(future));
+    }
+
+    pub(super) fn is_under_way(&self, operation: Operation) -> bool {
+        self.0[operation as usize].is_some()
+    }
+
+    /// Whether nothing is under way that changes items.
+    pub(super) fn are_quiet(&self) -> bool {
+        let changes = [Operation::Settle, Operation::Claim, Operation::Enqueue];
+        !changes.into_iter().any(|operation| self.is_under_way(operation))
+    }
+
+    /// What comes of the first that has ended.
+    pub(super) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<EngineEvent, StoreError>> {
+        for under_way in &mut self.0 {
+            if let Some(future) = under_way
+                && let Poll::Ready(event) = future.as_mut().poll(cx)
+            {
+                *under_way = None;
+                return Poll::Ready(event);
+            }
+        }
+        Poll::Pending
+    }
+}

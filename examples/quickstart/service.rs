@@ -42,8 +42,8 @@ impl Service {
         Ok(Self { socket, address })
     }
 
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Listens once this time has passed.

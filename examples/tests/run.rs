@@ -8,15 +8,14 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+mod in_order;
+use in_order::assert_in_order;
+
 /// What the example prints. It must end well.
 fn output_of(example: &str) -> String {
-    let output = Command::new(path_of(example))
-        // Nobody listens there: an example that asked a proxy would fail.
-        .envs(["http_proxy", "HTTP_PROXY", "ALL_PROXY"].map(|name| (name, "http://127.0.0.1:9")))
-        .output()
-        .unwrap_or_else(|error| {
-            panic!("`{example}` does not run ({error}): build it by `cargo build --examples`")
-        });
+    let output = Command::new(path_of(example)).output().unwrap_or_else(|error| {
+        panic!("`{example}` does not run ({error}): build it by `cargo build --examples`")
+    });
     let text = String::from_utf8(output.stdout).expect("the examples print text");
     assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
     text
@@ -28,50 +27,6 @@ fn path_of(example: &str) -> PathBuf {
     path.pop();
     path.pop();
     path.join("examples").join(format!("{example}{}", std::env::consts::EXE_SUFFIX))
-}
-
-/// Whether these texts stand in the output, one after another.
-#[track_caller]
-fn assert_in_order(output: &str, texts: &[&str]) {
-    let mut rest = output;
-    for text in texts {
-        let Some(at) = rest.find(text) else {
-            panic!("no `{text}` in, or not in its place:\n{output}")
-        };
-        rest = &rest[at + text.len()..];
-    }
-}
-
-#[test]
-fn quickstart() {
-    assert_in_order(
-        &output_of("quickstart"),
-        &[
-            "attempt 1 of 5: ",
-            "next in 200ms",
-            "ok: answer to request 1 for /greeting",
-            "attempt 1 of 4: 503 Service Unavailable; next in 200ms",
-            "attempt 2 of 4: 429 Too Many Requests, asks for 1s; next in 1s",
-            "ok: answer to request 3 for /busy",
-            "gave up after 1 attempt (the failure is not retryable): 404 Not Found",
-            "attempt 1 of 3: the attempt timed out after 500ms; next in 100ms",
-            "ok: answer to request 2 for /forecast",
-            "circuit breaker `shop`: closed -> open (failures)",
-            "gave up after 3 attempts and 300ms of waiting (the circuit breaker is open)",
-            "gave up before the first attempt (the circuit breaker is open): \
-             circuit breaker `shop` is open for another",
-            "circuit breaker `shop`: open -> half_open (time_up)",
-            "ok: answer to request 4 for /order",
-            "circuit breaker `shop`: half_open -> closed (recovered)",
-            "ok: answer to request 5 for /order",
-            "12 tokens in the bucket",
-            "gave up after 3 attempts and 300ms of waiting (all attempts were used)",
-            "2 tokens in the bucket",
-            "gave up after 1 attempt (the retry quota is used up): 503",
-            "ok: yesterday's price of tea",
-            "the end",
-        ],
-    );
 }
 
 #[test]

@@ -20,7 +20,7 @@ const LONGEST: usize = 1024;
 
 /// # Panics
 /// It does not hold.
-pub fn check(text: &str) {
+pub(crate) fn check(text: &str) {
     let (options, item) = text.split_once("\n---\n").unwrap_or((text, FUNCTION));
     if text.len() > LONGEST {
         return;

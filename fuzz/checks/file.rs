@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 /// # Panics
 /// It does not hold.
-pub fn check(text: &str) {
+pub(crate) fn check(text: &str) {
     for format in [Format::Json, Format::Yaml] {
         if let Some(policy) = format.read::<Policy>(text) {
             keeps_the_rules_and_comes_back(policy, text);

@@ -4,7 +4,7 @@ use retry_workflow_cli::WorkflowFile;
 
 /// # Panics
 /// It does not hold.
-pub fn check(text: &str) {
+pub(crate) fn check(text: &str) {
     let Err(error) = WorkflowFile::parse("job.yml", text) else { return };
     let told = error.to_string();
     assert!(told.starts_with("error: ") && told.contains("job.yml"), "{text}\n{told}");

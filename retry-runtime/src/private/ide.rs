@@ -10,7 +10,7 @@
 //! only, and not in what it depends on.
 //!
 //! What an option means is said in `attribute.md`, and what a setting means where
-//! it is defined: a test (`tests/tests/editor.rs`) holds these words to those.
+//! it is defined: a test (`tests/tests/macros/editor.rs`) holds these words to those.
 #![allow(non_camel_case_types, reason = "they are the words of the attribute")]
 
 use core::time::Duration;

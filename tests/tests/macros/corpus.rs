@@ -1,0 +1,41 @@
+//! The texts that the fuzzer has kept (`fuzz/corpus`), through the same functions:
+//! so they are tried on machines that have no fuzzer, too.
+
+#[path = "../../../fuzz/checks/attribute.rs"]
+mod attribute;
+#[path = "../../../fuzz/checks/file.rs"]
+mod file;
+#[path = "../../../fuzz/checks/workflow.rs"]
+mod workflow;
+
+use std::path::Path;
+
+/// Each text of a target's corpus. What is no text, the fuzzer skips as well.
+fn each(target: &str, check: fn(&str)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
+    let mut tried = 0;
+    for entry in std::fs::read_dir(&folder).expect("a corpus") {
+        let path = entry.expect("a file").path();
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            println!("{}", path.display());
+            check(&text);
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "the corpus of {target} is gone");
+}
+
+#[test]
+fn what_is_kept_for_the_attribute_holds() {
+    each("attribute", attribute::check);
+}
+
+#[test]
+fn what_is_kept_for_files_holds() {
+    each("file", file::check);
+}
+
+#[test]
+fn what_is_kept_for_workflows_holds() {
+    each("workflow", workflow::check);
+}

@@ -1,0 +1,266 @@
+//! The expansion never panics, whatever tokens it is given: a mistake in an option
+//! is a message, never "custom attribute panicked".
+
+use crate::macros::*;
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Pieces that a person might write beside the options and the settings of a breaker,
+/// right and wrong, in any order.
+const SOUP: &[&str] = &[
+    "retries",
+    "atempts",
+    "unlimited",
+    "fixed",
+    "linear",
+    "exponential",
+    "fibonacci",
+    "custom",
+    "base",
+    "increment",
+    "full",
+    "equal",
+    "decorrelated",
+    "none",
+    "network",
+    "server_error",
+    "rate_limit",
+    "pattern",
+    "matches",
+    "when",
+    "ok",
+    "stop",
+    "continue",
+    "fallback",
+    "self",
+    "Self",
+    "true",
+    "false",
+    "_",
+    "r#fn",
+    "HTTP",
+    "if",
+    "|",
+    "||",
+    "=>",
+    "..",
+    "::",
+    "&",
+    "-",
+    "!",
+    "#",
+    "$",
+    "'a",
+    "=",
+    "=",
+    "=",
+    "=",
+    ",",
+    ",",
+    ",",
+    ",",
+    ",",
+    ";",
+    "0",
+    "1",
+    "5",
+    "-1",
+    "4294967296",
+    "340282366920938463463374607431768211456",
+    "1.0",
+    "2.5",
+    "1e400",
+    "0.3f32",
+    "5u8",
+    "0x10",
+    "\"\"",
+    "\"1s\"",
+    "\"5 parsecs\"",
+    "\"-5s\"",
+    "\"18446744073709551615s 1000000000ns\"",
+    "\"99999999999999999999y\"",
+    "\"(?i)locked (\"",
+    "\"\\u{0}\"",
+    "b\"bytes\"",
+    "c\"c\"",
+    "'c'",
+    "r#\"raw\"#",
+];
+
+/// Whole options, as a person writes them.
+const OPTIONS: &[&str] = &[
+    "attempts = 5",
+    "attempts = 0",
+    "attempts = unlimited",
+    "attempts = N + 1",
+    "attempts = -N",
+    "backoff = exponential(base = 2.0)",
+    "backoff = exponential(base = f64::NAN)",
+    "backoff = linear",
+    "backoff = linear(increment = \"0s\")",
+    "backoff = custom(\"1s\", \"2s\", WAIT)",
+    "backoff = custom()",
+    "backoff = custom(\"1s\" \"2s\")",
+    "backoff = fixed(\"1s\")",
+    "initial_delay = \"1s\"",
+    "initial_delay = \"60s\"",
+    "initial_delay = \"584542046090y\"",
+    "max_delay = 30",
+    "max_delay = WAIT",
+    "jitter",
+    "jitter = 0.25",
+    "jitter = decorrelated",
+    "jitter(0.5)",
+    "jitter = 1e308",
+    "jitter = 2e308",
+    "backoff = exponential(base = -1e400)",
+    "budget = \"1ms\"",
+    "deadline = \"30s\"",
+    "timeout = \"2s\"",
+    "retry_on = [network, timeout]",
+    "retry_on = network",
+    "retry_on = []",
+    "retry_on = [pattern(\"(\"), DbError::Busy(_)]",
+    "retry_on = [ok(|v| *v == 0)]",
+    "abort_on = [matches(A | B if x), when(f)]",
+    "retry_after = |e| e.wait()",
+    "breaker = DB",
+    "breaker(failure_rate = 0.5, window_calls = 0)",
+    "breaker(slow_call = \"2s\")",
+    "breaker()",
+    "quota = OUTBOUND",
+    "quota(5)",
+    "on_failure = continue",
+    "on_failure = fallback(|_| 5)",
+    "on_failure = fallback()",
+    "on_retry = |event| log(event)",
+    "policy = HTTP",
+    "name = \"x\"",
+    "clone(body, id)",
+    "clone(self)",
+    "clone()",
+    "context = cx",
+    "nested = once",
+    "docs = false",
+    "crate = again",
+];
+
+const ITEMS: &[&str] = &[
+    "async fn f(&mut self, mut body: Vec<u8>, (a, b): (u8, u8)) -> Result<u8, E> { Ok(a) }",
+    "pub(crate) fn f<'a, T: Clone, const N: u32>(body: &'a T, id: [u8; N]) -> Option<&'a T> { body. }",
+    "fn f(body: u8) -> Result<impl Iterator<Item = u8>, RetryError<E>> { }",
+    "fn f<'a>(&'a self, body: u8) -> Pin<Box<dyn Future<Output = Result<u8, E>> + 'a>> { \
+        Box::pin(async move { let __self = self; let mut body = body; let __ret: Result<u8, E> = { __self.g(body) }; __ret }) }",
+    "fn f() -> Pin<Box<dyn Future<Output = Result<u8, E>>>> { Box::pin(async) }",
+    "fn f() -> Pin<Box<dyn Future<Output = ()>>> { }",
+    "fn f() -> impl Future<Output = Result<u8, E>> { async { Ok(5) } }",
+    "async fn f(self: Box<Self>, S { x, .. }: S, _: u8, ref y: u8, ...) { }",
+    "const unsafe extern \"C\" fn r#fn(r#type: u8) -> Result { }",
+    "async fn f() -> Result<u8, E>;",
+    "#[doc = \"x\"] struct S { x: u8 }",
+    "impl S { fn f() { } }",
+    "trait T { }",
+    "let x = 5;",
+    "async fn f() ->",
+    "fn",
+    "",
+];
+
+fn expand(args: TokenStream, item: TokenStream) {
+    let _ = ide::imports(&args);
+    let _ = expand::retry(args.clone(), &item);
+    let _ = policy::policy(args);
+}
+
+fn tokens(text: &str) -> TokenStream {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// One piece, or pieces in brackets of any kind, the invisible ones of macros included.
+fn soup() -> impl Strategy<Value = TokenStream> {
+    let words = [SOUP, &args::OPTIONS, &breaker::SETTINGS].concat();
+    let piece = prop_oneof![select(words), select(OPTIONS)].prop_map(tokens);
+    piece.prop_recursive(3, 24, 6, |inside| {
+        let delimiter = select(&[
+            Delimiter::Parenthesis,
+            Delimiter::Bracket,
+            Delimiter::Brace,
+            Delimiter::None,
+        ]);
+        (delimiter, vec(inside, 0..6)).prop_map(|(delimiter, inside)| {
+            TokenTree::Group(Group::new(delimiter, inside.into_iter().collect())).into()
+        })
+    })
+}
+
+fn joined(separator: &'static str) -> impl Fn(Vec<&'static str>) -> TokenStream {
+    move |pieces| tokens(&pieces.join(separator))
+}
+
+/// As many cases as a few seconds allow.
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn on_options_that_do_not_go_together(
+        args in vec(select(OPTIONS), 0..7).prop_map(joined(", ")),
+        item in select(ITEMS),
+    ) {
+        expand(args, tokens(item));
+    }
+
+    #[test]
+    fn on_options_that_are_no_options(args in vec(soup(), 0..16), item in select(ITEMS)) {
+        expand(args.into_iter().collect(), tokens(item));
+    }
+
+    #[test]
+    fn on_items_that_are_no_functions(
+        args in vec(select(OPTIONS), 0..3).prop_map(joined(", ")),
+        item in vec(prop_oneof![soup(), select(ITEMS).prop_map(tokens)], 0..12),
+    ) {
+        expand(args, item.into_iter().collect());
+    }
+
+    #[test]
+    fn on_functions_that_are_half_typed(
+        args in vec(select(OPTIONS), 0..3).prop_map(joined(", ")),
+        item in select(ITEMS),
+        kept in 0_usize..40,
+        broken in soup(),
+    ) {
+        // The first tokens of a function, and something else behind them.
+        let mut item: TokenStream = tokens(item).into_iter().take(kept).collect();
+        item.extend(broken);
+        expand(args, item);
+    }
+
+    #[test]
+    fn on_any_text(args in "\\PC{0,40}", item in "\\PC{0,40}") {
+        if let (Ok(args), Ok(item)) = (args.parse(), item.parse()) {
+            expand(args, item);
+        }
+    }
+}
+
+#[test]
+fn on_every_option_alone_and_every_pair() {
+    for item in ITEMS {
+        for first in OPTIONS {
+            expand(tokens(first), tokens(item));
+        }
+    }
+    for first in OPTIONS {
+        for second in OPTIONS {
+            expand(tokens(&format!("{first}, {second}")), tokens(ITEMS[0]));
+            // The comma is missing.
+            expand(tokens(&format!("{first} {second}")), tokens(ITEMS[0]));
+        }
+    }
+}

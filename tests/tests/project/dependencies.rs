@@ -1,0 +1,167 @@
+//! What this project is built with: licences and sources, by the lists in
+//! `deny.toml`. `cargo deny` looks at more (advisories, duplicates), and has to be
+//! installed; this runs wherever the tests run.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// How cargo calls the public registry, behind what host it may stand.
+const REGISTRY: &str = "/crates.io-index";
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).expect("a file of this project")
+}
+
+/// The entries of `allow = [ … ]` under `[licenses]`.
+fn allowed(deny: &str) -> Vec<&str> {
+    let (_, licenses) = deny.split_once("\n[licenses]\n").expect("a section of licences");
+    let (_, list) = licenses.split_once("\nallow = [\n").expect("a list of licences");
+    let (list, _) = list.split_once("\n]\n").expect("an end of the list");
+    let entries = list.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    entries.map(|line| line.trim_end_matches(',').trim_matches('"')).collect()
+}
+
+/// Whether an SPDX expression is met by the licences that are allowed.
+fn is_met(expression: &str, allowed: &[&str]) -> bool {
+    /// `OR` binds least, then `AND`; `/` is what `OR` was before there was SPDX.
+    fn either<'a>(
+        words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
+        allowed: &[&str],
+    ) -> bool {
+        let mut met = both(words, allowed);
+        while words.next_if(|word| matches!(*word, "OR" | "/")).is_some() {
+            met |= both(words, allowed);
+        }
+        met
+    }
+    fn both<'a>(
+        words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
+        allowed: &[&str],
+    ) -> bool {
+        let mut met = one(words, allowed);
+        while words.next_if_eq(&"AND").is_some() {
+            met &= one(words, allowed);
+        }
+        met
+    }
+    fn one<'a>(
+        words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
+        allowed: &[&str],
+    ) -> bool {
+        match words.next() {
+            Some("(") => {
+                let met = either(words, allowed);
+                words.next_if_eq(&")").is_some() && met
+            }
+            Some(license) => {
+                // With an exception it is another licence, which would be listed as such.
+                let exception = words.next_if_eq(&"WITH").and_then(|_| words.next());
+                exception.is_none() && allowed.contains(&license)
+            }
+            None => false,
+        }
+    }
+
+    let spaced = ["(", ")", "/"]
+        .iter()
+        .fold(expression.to_owned(), |text, mark| text.replace(mark, &format!(" {mark} ")));
+    let mut words = spaced.split_whitespace().peekable();
+    either(&mut words, allowed) && words.next().is_none()
+}
+
+/// What cargo knows of all packages; where it cannot fetch those of other platforms
+/// and features, of those that are built here.
+fn packages() -> Vec<serde_json::Value> {
+    let metadata = |arguments: &[&str]| {
+        Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version", "1", "--locked"])
+            .args(arguments)
+            .current_dir(root())
+            .output()
+            .expect("cargo runs")
+    };
+    let mut output = metadata(&["--all-features"]);
+    if !output.status.success() {
+        let rustc = Command::new("rustc").arg("-vV").output().expect("rustc runs");
+        let version = String::from_utf8(rustc.stdout).expect("text");
+        let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
+        output = metadata(&["--offline", "--filter-platform", host]);
+    }
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    metadata["packages"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn every_dependency_has_a_licence_that_is_allowed() {
+    let deny = read("deny.toml");
+    let allowed = allowed(&deny);
+    assert!(allowed.contains(&"MIT"), "{allowed:?}");
+    let packages = packages();
+    assert!(packages.len() > 20, "they are more than {}", packages.len());
+    let refused: Vec<String> = packages
+        .iter()
+        .filter(|package| !package["license"].as_str().is_some_and(|text| is_met(text, &allowed)))
+        .map(|package| {
+            format!("{} {}: {}", package["name"], package["version"], package["license"])
+        })
+        .collect();
+    assert!(refused.is_empty(), "not among the licences in deny.toml:\n{}", refused.join("\n"));
+}
+
+#[test]
+fn every_dependency_comes_from_the_registry() {
+    // Workspaces of their own have lock files of their own.
+    let locks = ["Cargo.lock", "fuzz/Cargo.lock", "benches/Cargo.lock"];
+    for lock in locks.into_iter().filter(|lock| root().join(lock).exists()) {
+        for line in read(lock).lines() {
+            if let Some(source) = line.strip_prefix("source = ") {
+                let source = source.trim_matches('"');
+                let is_public = source.starts_with("registry+") && source.ends_with(REGISTRY);
+                assert!(is_public, "{source} in {lock}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_package_without_a_source_is_one_of_ours() {
+    let lock = read("Cargo.lock");
+    let ours =
+        lock.split("\n[[package]]\n").skip(1).filter(|package| !package.contains("\nsource = "));
+    for package in ours {
+        let name = package.lines().next().unwrap_or_default();
+        let is_ours = name.starts_with("name = \"retry-") || name == "name = \"quickstart\"";
+        assert!(is_ours, "{name}");
+    }
+}
+
+#[test]
+fn expressions_of_licences_are_read_as_spdx_says() {
+    let allowed = ["MIT", "Apache-2.0", "BSD-3-Clause"];
+    for met in [
+        "MIT",
+        "GPL-3.0 OR MIT",
+        "MIT/GPL-3.0",
+        "(MIT OR GPL-3.0) AND BSD-3-Clause",
+        "GPL-3.0 AND Zlib OR MIT",
+        "Apache-2.0 WITH LLVM-exception OR MIT",
+    ] {
+        assert!(is_met(met, &allowed), "{met}");
+    }
+    for refused in [
+        "",
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "MIT AND (GPL-3.0 OR Zlib)",
+        "Apache-2.0 WITH LLVM-exception",
+        "(MIT",
+        "MIT GPL-3.0",
+    ] {
+        assert!(!is_met(refused, &allowed), "{refused}");
+    }
+}

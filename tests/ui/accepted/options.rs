@@ -1,0 +1,277 @@
+//! Every option, with literals and with `const` expressions.
+#![deny(warnings, clippy::pedantic)]
+#![forbid(unsafe_code)]
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Interrupted, Missing, Policy, QuotaConfig, RetryError,
+    RetryEvent, RetryQuota, policy, retry,
+};
+
+#[derive(Debug)]
+#[allow(dead_code)]
+enum ApiError {
+    Busy { seconds: u64 },
+    Corrupt,
+    Interrupted(Interrupted),
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl From<Interrupted> for ApiError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
+}
+
+impl ApiError {
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { seconds } => Some(Duration::from_secs(*seconds)),
+            Self::Corrupt | Self::Interrupted(_) => None,
+        }
+    }
+}
+
+fn is_transient(error: &ApiError) -> bool {
+    matches!(error, ApiError::Busy { .. })
+}
+
+fn log<E>(event: &RetryEvent<'_, E>) {
+    assert!(event.attempt() > 0);
+}
+
+fn cached(_: RetryError<ApiError>) -> u32 {
+    5
+}
+
+async fn cached_later(_: RetryError<ApiError>) -> Result<u32, ApiError> {
+    Ok(5)
+}
+
+const ATTEMPTS: u32 = 4;
+const SECOND: Duration = Duration::from_secs(1);
+const fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+const FACTOR: f64 = 0.5;
+const HTTP: Policy = policy!(
+    attempts = ATTEMPTS + 1,
+    backoff = exponential(base = 1.0 + FACTOR),
+    jitter,
+    budget = "5m",
+);
+static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+static LAZY: LazyLock<CircuitBreaker> =
+    LazyLock::new(|| CircuitBreaker::new("lazy", BreakerConfig::new()));
+static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+
+mod limits {
+    pub const ATTEMPTS: u32 = 3;
+
+    pub const fn doubled(n: u32) -> u32 {
+        n * 2
+    }
+}
+
+#[retry(
+    attempts = 5,
+    backoff = exponential(base = 2.0),
+    initial_delay = "1s",
+    max_delay = "30s",
+    jitter,
+    budget = "5m",
+    deadline = "30s",
+    timeout = "2s",
+    retry_on = [
+        network, timeout, server_error, rate_limit,
+        pattern("(?i)database is locked"),
+        matches(ApiError::Busy { seconds } if *seconds < 60),
+        when(is_transient),
+        ok(|value: &u32| *value == 0),
+    ],
+    abort_on = [matches(ApiError::Corrupt)],
+    retry_after = |e: &ApiError| e.retry_after(),
+    breaker = DB,
+    quota = OUTBOUND,
+    on_failure = fallback(cached),
+    on_retry = log,
+    name = "billing.fetch",
+    clone(body),
+    context = cx,
+)]
+async fn all(body: Vec<u32>) -> Result<u32, ApiError> {
+    assert!(!cx.is_last() && cx.last_delay().is_none() && cx.waited().is_zero());
+    Ok(body.into_iter().sum())
+}
+
+#[retry(attempts = ATTEMPTS, initial_delay = Duration::from_millis(500), max_delay = seconds(20), jitter = FACTOR / 2.0, budget = seconds(60))]
+async fn by_constants() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(attempts = limits::doubled(limits::ATTEMPTS), backoff = linear(increment = Duration::from_millis(500)))]
+fn by_paths() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(attempts = if cfg!(debug_assertions) { 2 } else { 5 }, backoff = exponential(base = 2))]
+fn by_block() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(attempts = unlimited, deadline = seconds(30), backoff = fibonacci)]
+async fn unlimited() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(attempts = 4, backoff = custom("500ms", SECOND, "2s"))]
+fn custom() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(jitter = decorrelated)]
+async fn decorrelated() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(backoff = fixed, jitter = full)]
+async fn full() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(jitter = none, backoff = fixed, initial_delay = "0s")]
+fn none() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(policy = HTTP, attempts = 2, jitter = equal, timeout = "2s")]
+async fn overridden() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(policy = policy!(attempts = 2), deadline = "5s")]
+fn in_place() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(breaker(failure_rate = 0.5, window_calls = 50, minimum_calls = 20, slow_call = "2s", slow_rate = FACTOR, timeout = seconds(30), timeout_jitter = 0.2))]
+async fn breaker_in_place() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+struct Client {
+    breaker: Arc<CircuitBreaker>,
+    quota: Arc<RetryQuota>,
+}
+
+impl Client {
+    #[retry(breaker = self.breaker, quota = self.quota)]
+    async fn fetch(&self) -> Result<u32, ApiError> {
+        Ok(7)
+    }
+
+    #[retry(breaker = self.breaker, quota = self.quota)]
+    fn fetch_now(&self) -> Result<u32, ApiError> {
+        Ok(7)
+    }
+}
+
+#[retry(breaker = *LAZY)]
+async fn lazy() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(on_failure = continue)]
+async fn continued() -> Result<Vec<u32>, ApiError> {
+    Ok(vec![7])
+}
+
+#[retry(on_failure = stop)]
+async fn stopped() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(on_failure = fallback(cached_later))]
+async fn later() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(on_failure = fallback(|error| async move { let id = u64::from(error.attempts()); Some(id + id_of(name)) }))]
+async fn with_arguments(name: &str) -> Option<u64> {
+    Some(id_of(name))
+}
+
+fn id_of(name: &str) -> u64 {
+    name.len() as u64
+}
+
+#[retry(retry_on = [when(|_: &Missing| true)])]
+async fn option() -> Option<u32> {
+    Some(7)
+}
+
+#[retry(retry_on = [ok(|value| *value < 0)])]
+async fn plain() -> i32 {
+    7
+}
+
+#[retry(retry_on = [ok(|()| false)])]
+async fn nothing() {}
+
+#[retry(retry_on = [ok(|value| *value < 0)], on_failure = continue)]
+fn plain_sync() -> i32 {
+    7
+}
+
+#[retry(retry_on = [network, ok(|value| *value == 0)], timeout = "2s", on_failure = fallback(|error| if error.last().is_some() { 1 } else { 2 }))]
+async fn with_reason() -> Result<u32, RetryError<std::num::ParseIntError>> {
+    let number = "7".parse::<u32>()?;
+    Ok(number)
+}
+
+#[retry(attempts = 1, timeout = "2s")]
+async fn only_a_timeout() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[retry(docs = false)]
+fn without_docs() -> Result<u32, ApiError> {
+    Ok(7)
+}
+
+#[test]
+fn works() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(run()).unwrap();
+}
+
+async fn run() -> Result<(), ApiError> {
+    assert_eq!(all(vec![3, 4]).await?, 7);
+    assert_eq!(by_constants().await? + by_paths()? + by_block()? + unlimited().await?, 28);
+    assert_eq!(custom()? + decorrelated().await? + full().await? + none()?, 28);
+    assert_eq!(overridden().await? + in_place()? + breaker_in_place().await?, 21);
+    let client = Client {
+        breaker: Arc::new(CircuitBreaker::new("client", BreakerConfig::new())),
+        quota: Arc::new(RetryQuota::new("client", QuotaConfig::new())),
+    };
+    assert_eq!(client.fetch().await? + client.fetch_now()? + lazy().await?, 21);
+    assert_eq!(continued().await?, [7]);
+    assert_eq!(stopped().await? + later().await?, 14);
+    assert_eq!(with_arguments("abc").await, Some(3));
+    assert_eq!(option().await, Some(7));
+    assert_eq!(plain().await + plain_sync(), 14);
+    nothing().await;
+    assert_eq!(with_reason().await.unwrap(), 7);
+    assert_eq!(only_a_timeout().await? + without_docs()?, 14);
+    Ok(())
+}

@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // What happens at the end is for the program to do, which knows what a command is.
     let full = || async { Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull)) };
     if let Err(gave_up) = retrier.run(full).await {
-        println!("{gave_up}");
+        println!("{gave_up:#}");
         if let OnFailure::Fallback { command } = &config.on_failure {
             println!("now it would run {command}");
         }

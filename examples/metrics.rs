@@ -1,18 +1,20 @@
-//! What the library counts, on a dashboard: served in the format of Prometheus,
-//! and scraped over HTTP as Prometheus would.
+//! What the library counts, on a dashboard: in the format of Prometheus, for it to
+//! scrape over HTTP.
 //!
-//! `cargo run --example metrics` makes some calls that fail by script, scrapes
-//! itself, prints what it reads and ends. With `--serve` it goes on serving until
-//! its standard input ends: `cargo run --example metrics -- --serve`.
+//! `cargo run --example metrics` makes some calls that fail by script, prints what
+//! Prometheus would read and ends. With `--serve` it serves that until its standard
+//! input ends: `cargo run --example metrics -- --serve`.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::Ipv4Addr;
 
-use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusRecorder};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use retry_runtime::{
     BreakerConfig, CircuitBreaker, QuotaConfig, RetryError, RetryQuota, metrics as retry_metrics,
     retry,
 };
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 
 // ── The functions that are measured ─────────────────────────────────────────
 
@@ -43,7 +45,7 @@ async fn price() -> Result<(), RetryError<io::Error>> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let address = serve().await?;
+    let exporter = install()?;
     retry_metrics::describe();
     retry_metrics::register();
 
@@ -53,16 +55,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("price: {}", price().await.unwrap_err());
     }
 
-    println!("http://{address}/metrics");
     if std::env::args().any(|argument| argument == "--serve") {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        println!("http://{}/metrics", listener.local_addr()?);
+        tokio::spawn(serve(listener, exporter));
         tokio::task::spawn_blocking(|| io::read_to_string(io::stdin())).await??;
         return Ok(());
     }
-    // A proxy of the environment has no business on loopback.
-    let http = reqwest::Client::builder().no_proxy().build()?;
-    let scraped = http.get(format!("http://{address}/metrics")).send().await?.text().await?;
     // Of all that can be counted most is at zero.
-    for line in scraped.lines().filter(|line| line.contains("retry_") && !line.ends_with(" 0")) {
+    let page = exporter.render();
+    for line in page.lines().filter(|line| line.contains("retry_") && !line.ends_with(" 0")) {
         println!("{line}");
     }
     Ok(())
@@ -70,25 +72,34 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 // ── The exporter ────────────────────────────────────────────────────────────
 
-/// Serves all metrics of this program on a port of loopback that is free.
-async fn serve() -> Result<SocketAddr, Box<dyn std::error::Error>> {
-    let (address, recorder) = listen().await?;
-    metrics::set_global_recorder(recorder)?;
-    Ok(address)
-}
-
-/// The exporter does not tell which port it was given, so one is found for it. In
-/// between somebody else may take it: what else is there to do but to try again?
-#[retry(attempts = 5, initial_delay = "1ms")]
-async fn listen() -> Result<(SocketAddr, PrometheusRecorder), BuildError> {
-    let reserved = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let address = reserved.and_then(|listener| listener.local_addr()).expect("loopback has a port");
+/// From here on all metrics of this program go to the exporter.
+fn install() -> Result<PrometheusHandle, BuildError> {
     let waits = Matcher::Full("retry_wait_seconds".to_owned());
-    let (recorder, exporter) = PrometheusBuilder::new()
-        .with_http_listener(address)
+    PrometheusBuilder::new()
         // Without bounds a histogram is served as quantiles, which cannot be added up.
         .set_buckets_for_metric(waits, &[0.01, 0.1, 1.0, 10.0])?
-        .build()?;
-    tokio::spawn(exporter);
-    Ok((address, recorder))
+        .install_recorder()
+}
+
+/// By hand, so that this example builds no server: yours has a route for it.
+async fn serve(listener: TcpListener, exporter: PrometheusHandle) -> io::Result<()> {
+    loop {
+        let (stream, _) = listener.accept().await?;
+        // Histograms are added up now, and not at each wait.
+        exporter.run_upkeep();
+        tokio::spawn(answer(stream, exporter.render()));
+    }
+}
+
+async fn answer(stream: TcpStream, page: String) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut request = String::new();
+    // The head ends with an empty line: "\r\n" and nothing else.
+    while stream.read_line(&mut request).await? > 2 {}
+    let length = page.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all((head + &page).as_bytes()).await
 }

@@ -123,7 +123,6 @@ fn metrics() {
             "stock: gave up after 3 attempts and 30ms of waiting (the circuit breaker is open)",
             "price: gave up after 3 attempts and 30ms of waiting (the retry quota is used up)",
             "price: gave up after 1 attempt (the retry quota is used up)",
-            "http://127.0.0.1:",
             "# HELP retry_",
             "# TYPE retry_",
         ],

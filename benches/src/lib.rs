@@ -2,7 +2,7 @@
 //!
 //! `contenders` and `breakers` are those who compete, `parts` are the competitions,
 //! and the rest is what these are made of: `race` times, `child` counts in other
-//! processes, `scratch` compiles, `contest` compares and `table` prints.
+//! processes, `scratch` compiles, `contest` compares, `report` and `table` print.
 
 pub mod answer;
 pub mod breakers;
@@ -18,6 +18,7 @@ pub mod parts;
 pub mod policies;
 pub mod processor;
 pub mod race;
+pub mod report;
 pub mod scratch;
 pub mod table;
 pub mod together;

@@ -1,19 +1,19 @@
-//! Measures, and prints one table in markdown.
+//! Measures, and prints what `BENCHMARKS.md` is.
 //!
 //! ```sh
-//! cargo run --release --manifest-path benches/Cargo.toml                    # everything
+//! cargo run --release --manifest-path benches/Cargo.toml > BENCHMARKS.md    # everything
 //! cargo run --release --manifest-path benches/Cargo.toml -- calls breakers  # some parts
 //! cargo run --release --manifest-path benches/Cargo.toml -- build --runs 1  # in a hurry
 //! ```
 //!
 //! The parts are `calls`, `breakers` and `jobs`, which take a minute or two, and `compile` and
 //! `build`, which run cargo over and over and take many. Figures of different machines
-//! and days are not comparable; the ratios are, for all of a row is measured in turns.
+//! and days are not comparable; the ratios are, for all of a table is measured in turns.
 
 use std::process::ExitCode;
 
-use retry_benches::table::Table;
-use retry_benches::{child, machine, parts};
+use retry_benches::report::Report;
+use retry_benches::{child, parts};
 
 const PARTS: [&str; 5] = ["calls", "breakers", "jobs", "compile", "build"];
 
@@ -68,19 +68,18 @@ impl<'a> Wanted<'a> {
         Ok(wanted)
     }
 
-    fn measure(&self) -> Table {
-        let mut table = Table::default();
+    fn measure(&self) -> Report {
+        let mut report = Report::default();
         for part in &self.parts {
             eprintln!("measuring: {part}");
             match *part {
-                "calls" => parts::calls::run(&mut table),
-                "breakers" => parts::breakers::run(&mut table),
-                "jobs" => parts::jobs::run(&mut table, self.runs),
-                "compile" => parts::compile::run(&mut table, self.runs),
-                _ => parts::build::run(&mut table, self.runs),
+                "calls" => parts::calls::run(&mut report),
+                "breakers" => parts::breakers::run(&mut report),
+                "jobs" => parts::jobs::run(&mut report, self.runs),
+                "compile" => parts::compile::run(&mut report, self.runs),
+                _ => parts::build::run(&mut report, self.runs),
             }
         }
-        table.note(machine::describe());
-        table
+        report
     }
 }

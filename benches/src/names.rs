@@ -28,16 +28,3 @@ pub const TOWER_RESILIENCE: &str = "tower-resilience";
 pub const FAILSAFE: &str = "failsafe";
 /// A circuit breaker behind a spin lock.
 pub const RECLOSER: &str = "recloser";
-
-/// The rivals, in the order of the table's columns.
-pub const COLUMNS: [&str; 9] = [
-    BY_HAND,
-    BY_HAND_MUTE,
-    BACKON,
-    BACKON_MACROS,
-    TOKIO_RETRY2,
-    RETRY_IF,
-    TOWER_RESILIENCE,
-    FAILSAFE,
-    RECLOSER,
-];

@@ -8,7 +8,7 @@ use crate::contest::{Contest, Unit};
 use crate::machine::cores;
 use crate::names::{BREAKER, BREAKER_BY_RATE, FAILSAFE, RECLOSER, TOWER_RESILIENCE};
 use crate::race::{Runner, race};
-use crate::table::Table;
+use crate::report::{Measure, Report, Section};
 use crate::together::together;
 
 const CONTESTS: [Contest<'static>; 2] = [
@@ -16,19 +16,27 @@ const CONTESTS: [Contest<'static>; 2] = [
     Contest { ours: BREAKER_BY_RATE, floor: None, rivals: &[RECLOSER] },
 ];
 
-/// Adds its rows.
-pub fn run(table: &mut Table) {
-    for threads in BTreeSet::from([1, cores().min(2), cores()]) {
-        let runners = all().into_iter().map(|breaker| on_threads(threads, breaker)).collect();
-        let what = format!("a closed breaker, threads: {threads}; time of an admitted call");
-        table.add(&what, Unit::Nanoseconds, &CONTESTS, &race(runners));
-    }
+/// Adds its section.
+pub fn run(report: &mut Report) {
+    let mut measures: Vec<Measure> = BTreeSet::from([1, cores().min(2), cores()])
+        .into_iter()
+        .map(|threads| {
+            let runners = all().into_iter().map(|breaker| on_threads(threads, breaker)).collect();
+            Measure::new(format!("closed, threads: {threads}"), Unit::Nanoseconds, race(runners))
+        })
+        .collect();
     let runners = all().into_iter().map(|breaker| on_threads(1, breaker.opened())).collect();
-    let what = "an open breaker: time of a rejection";
-    table.add(what, Unit::Nanoseconds, &CONTESTS, &race(runners));
-    table.note(
+    measures.push(Measure::new("open", Unit::Nanoseconds, race(runners)));
+
+    let mut section =
+        Section::new("How long does a circuit breaker take to admit or reject a call?");
+    for contest in &CONTESTS {
+        section.compare(contest, &measures);
+    }
+    section.note(
         "recloser knows rates only; on more threads the time of a call is that of each thread.",
     );
+    report.add(section);
 }
 
 /// So many threads that call at the same time; the time is what a thread took on average.

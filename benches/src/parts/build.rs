@@ -6,6 +6,7 @@ use crate::names::{
     BACKON, BACKON_MACROS, BY_HAND, BY_HAND_MUTE, FAILSAFE, RECLOSER, RETRY_IF, TOKIO_RETRY2,
     TOWER_RESILIENCE,
 };
+use crate::report::{Measure, Report, Section};
 use crate::scratch::{Crate, Fastest, TOKIO, TRACING};
 use crate::table::Table;
 
@@ -28,8 +29,8 @@ const CONTESTS: [Contest<'static>; 2] = [
     Contest { ours: ONLY_MACROS, floor: Some(BY_HAND_MUTE), rivals: RIVALS },
 ];
 
-/// Adds its rows: of `runs` runs, alternated, the fastest.
-pub fn run(table: &mut Table, runs: usize) {
+/// Adds its sections: of `runs` runs, alternated, the fastest.
+pub fn run(report: &mut Report, runs: usize) {
     let features: Vec<String> = our_features()
         .into_iter()
         .filter(|feature| !["default", "macros"].contains(&feature.as_str()))
@@ -38,21 +39,39 @@ pub fn run(table: &mut Table, runs: usize) {
         program.clean();
         program.cargo(&["build"])
     });
-    for (what, times) in
-        [("a clean build", &fastest.wall), ("a clean build, processor time", &fastest.processor)]
-    {
-        table.add(what, Unit::Seconds, &CONTESTS, times);
-        let what = format!("{what}: a feature more");
-        for feature in &features {
-            let with = with_feature(feature);
-            let contest = Contest { ours: &with, floor: Some(ONLY_MACROS), rivals: &[] };
-            table.add(&what, Unit::Seconds, &[contest], times);
-        }
+    let measures = [
+        Measure::new("time", Unit::Seconds, fastest.wall),
+        Measure::new("processor time", Unit::Seconds, fastest.processor),
+    ];
+
+    let mut section = Section::new("What does a clean build cost?");
+    for contest in &CONTESTS {
+        section.compare(contest, &measures);
     }
-    table.note(format!(
-        "Clean builds: debug, tokio with `rt`, `time` and `macros` in each; the fastest of {runs} runs. \
-         A loop by hand needs tokio and tracing, one without events tokio; backon-macros needs backon."
+    section.note(format!(
+        "Debug, tokio with `rt`, `time` and `macros` in each; the fastest of {runs} runs. A loop by hand \
+         needs tokio and tracing, one without events tokio; backon-macros needs backon."
     ));
+    report.add(section);
+
+    let mut section = Section::new("What does a feature add to a clean build?");
+    section.table(each_feature(&features, &measures));
+    report.add(section);
+}
+
+fn each_feature(features: &[String], measures: &[Measure]) -> Table {
+    let over = format!("more than {ONLY_MACROS}");
+    let header = measures.iter().flat_map(|measure| [&measure.what, &over]);
+    let mut table = Table::new(1, ["a feature more"].into_iter().chain(header.map(String::as_str)));
+    for feature in features {
+        let with = with_feature(feature);
+        let cells = measures.iter().flat_map(|Measure { unit, figures, .. }| {
+            let (time, floor) = (figures[&with], figures[ONLY_MACROS]);
+            [unit.show(time), unit.show_difference(time - floor)]
+        });
+        table.row([with.clone()].into_iter().chain(cells));
+    }
+    table
 }
 
 fn with_feature(feature: &str) -> String {

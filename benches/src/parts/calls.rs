@@ -9,7 +9,7 @@ use crate::names::{
 };
 use crate::policies::seconds;
 use crate::race::{Runner, race};
-use crate::table::Table;
+use crate::report::{Measure, Report, Section};
 
 const ATTRIBUTES: Contest<'static> = Contest {
     ours: ATTRIBUTE,
@@ -25,60 +25,70 @@ const ATTRIBUTES: Contest<'static> = Contest {
     ],
 };
 
+/// A function that does not retry fails once, which compares with nothing.
+const ALL_FAIL: Contest<'static> = Contest { floor: None, ..ATTRIBUTES };
+
 const CLOSURES: Contest<'static> = Contest {
     ours: RETRIER,
     floor: None,
     rivals: &[BY_HAND, BACKON, TOKIO_RETRY2, TOWER_RESILIENCE],
 };
 
-/// Adds its rows.
-pub fn run(table: &mut Table) {
+/// Adds its sections.
+pub fn run(report: &mut Report) {
     let counted = Findings::of_program("count", "count");
-    successes(table, &counted);
-    failures(table, &counted);
+    report.add(successes(&counted));
+    report.add(failures(&counted));
+    report.add(waiting(&counted));
 }
 
-fn successes(table: &mut Table, counted: &Findings) {
+fn successes(counted: &Findings) -> Section {
     let mut contenders = Successes::default();
     seconds::contenders::each(&mut contenders);
     let mut sizes = Sizes::default();
     seconds::contenders::each(&mut sizes);
     let instructions = instructions_of(&contenders);
+    let mut section = Section::new("What does a call cost that succeeds?");
+    section.note("One `u64` in, an `io::Result<u64>` out, ready at once.");
     if instructions.is_empty() {
-        table.note("Instructions were not counted: that takes valgrind.");
+        section.note("Instructions were not counted: that takes valgrind.");
     }
-    let allocations = counted.of(Finding::SuccessAllocations);
-    for (what, unit, figures) in [
-        ("time", Unit::Nanoseconds, race(contenders.runners)),
-        ("instructions", Unit::Instructions, instructions),
-        ("size of the future", Unit::Bytes, sizes.bytes),
-        ("allocations", Unit::Allocations, allocations),
-    ] {
-        table.add(&format!("a success: {what}"), unit, &[ATTRIBUTES, CLOSURES], &figures);
-    }
+    let measures = [
+        Measure::new("time", Unit::Nanoseconds, race(contenders.runners)),
+        Measure::new("instructions", Unit::Instructions, instructions),
+        Measure::new("size of the future", Unit::Bytes, sizes.bytes),
+        Measure::new("allocations", Unit::Allocations, counted.of(Finding::SuccessAllocations)),
+    ];
+    section.compare(&ATTRIBUTES, &measures);
+    section.compare(&CLOSURES, &measures);
+    section
 }
 
-fn failures(table: &mut Table, counted: &Findings) {
-    // A function that does not retry fails once, which compares with nothing.
-    let contests = [Contest { floor: None, ..ATTRIBUTES }, CLOSURES];
+fn failures(counted: &Findings) -> Section {
     let timed = Findings::of_program("fail", "paused");
-    for (what, time, allocations) in [
-        ("5 failures, waits of zero", Finding::FailureTime, Finding::FailureAllocations),
-        (
-            "5 failures, 4 timers",
-            Finding::FailureWithWaitsTime,
-            Finding::FailureWithWaitsAllocations,
-        ),
-    ] {
-        table.add(&format!("{what}: time"), Unit::Nanoseconds, &contests, &timed.of(time));
-        let allocations = counted.of(allocations);
-        table.add(&format!("{what}: allocations"), Unit::Allocations, &contests, &allocations);
-    }
-    table.note("Failing calls run on a paused clock, which jumps over the waits.");
+    let (time, allocations) = (Unit::Nanoseconds, Unit::Allocations);
+    let measures = [
+        Measure::new("waits of zero: time", time, timed.of(Finding::FailureTime)),
+        Measure::new("allocations", allocations, counted.of(Finding::FailureAllocations)),
+        Measure::new("4 timers: time", time, timed.of(Finding::FailureWithWaitsTime)),
+        Measure::new("allocations", allocations, counted.of(Finding::FailureWithWaitsAllocations)),
+    ];
+    let mut section = Section::new("What does a call cost that fails five times?");
+    section.compare(&ALL_FAIL, &measures);
+    section.compare(&CLOSURES, &measures);
+    section.note("On a paused clock, which jumps over the waits.");
+    section.note("`1 : 0` is one allocation of ours and none of theirs.");
+    section
+}
 
-    let waiting = counted.of(Finding::WaitingBytes);
-    table.add("10,000 calls that wait: heap for each", Unit::Bytes, &contests, &waiting);
-    table.note("The heap for a call that waits holds its future, and what that points to.");
+fn waiting(counted: &Findings) -> Section {
+    let figures = counted.of(Finding::WaitingBytes);
+    let measures = [Measure::new("heap for each of 10,000 calls", Unit::Bytes, figures)];
+    let mut section = Section::new("How much memory does a call take while it waits?");
+    section.compare(&ALL_FAIL, &measures);
+    section.compare(&CLOSURES, &measures);
+    section.note("The heap for a call that waits holds its future, and what that points to.");
+    section
 }
 
 /// Of each contender; empty without valgrind.

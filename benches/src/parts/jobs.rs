@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::{fmt, fs};
 
 use crate::race::median;
+use crate::report::{Report, Section};
 use crate::scratch::{cargo, target_folder};
 use crate::table::Table;
 
@@ -105,7 +106,7 @@ impl Row {
 /// In the order of the table.
 const ROWS: [Row; 7] = [
     Row::of("100,000 items, 10 at a time", Racer::ours("workflow", 100_000, 10))
-        .beside("the store alone, by 100", Racer::ours("store", 100_000, 100)),
+        .beside("the store alone, by 100 items", Racer::ours("store", 100_000, 100)),
     Row::of("100,000 items, 100 at a time", Racer::ours("workflow", 100_000, 100)),
     Row::of("100,000 items, `Synchronous::Full`", Racer::ours("full", 100_000, 10)),
     Row::of("100,000 items, `MemoryStore`", Racer::ours("memory", 100_000, 10)),
@@ -116,8 +117,8 @@ const ROWS: [Row; 7] = [
         .beside("apalis", Racer::apalis(10_000, 100)),
 ];
 
-/// Adds its table: of `runs` runs, in turns, the median.
-pub fn run(table: &mut Table, runs: usize) {
+/// Adds its section: of `runs` runs, in turns, the median.
+pub fn run(report: &mut Report, runs: usize) {
     build(&["--features", "jobs", "--bin", "jobs"], Path::new("Cargo.toml"));
     build(&["--bin", "jobs-apalis"], &Path::new("apalis").join("Cargo.toml"));
     let racers: Vec<Racer> = ROWS
@@ -134,52 +135,44 @@ pub fn run(table: &mut Table, runs: usize) {
         }
     }
     let mut told = told.iter().map(|runs| middle(runs));
-    let mut lines = vec![
-        "| | items per second | peak memory | beside it | items per second | peak memory | as many times as fast |"
-            .to_owned(),
-        "| --- | ---: | ---: | --- | ---: | ---: | ---: |".to_owned(),
-    ];
+    let mut section = Section::new("How many items does a job handle in a second?");
+    let mut table = Table::new(
+        2,
+        ["a job of", "by", "items per second", "peak memory", "`retry-workflow` ÷ this"],
+    );
     for Row { what, other, .. } in ROWS {
         let Some(ours) = told.next() else { break };
-        let theirs = other.and_then(|(name, _)| Some((name, told.next()?)));
-        lines.push(line(what, ours, theirs));
-        if let Some((name, theirs)) = theirs
-            && theirs.handled_per_second > 0.0
-        {
-            table.note(format!(
+        table.row(cells(what, "`retry-workflow`", ours, String::new()));
+        let Some((name, theirs)) = other.and_then(|(name, _)| Some((name, told.next()?))) else {
+            continue;
+        };
+        let ratio = ours.items_per_second / theirs.items_per_second;
+        // The noise of other tables, of what is better the more it is.
+        let mark = if ratio < 0.97 { "**" } else { "" };
+        table.row(cells("the same", name, theirs, format!("{mark}{ratio:.2}{mark}")));
+        if theirs.handled_per_second > 0.0 {
+            section.note(format!(
                 "{name}, {what}, all put in before: {} a second.",
                 Thousands(theirs.handled_per_second)
             ));
         }
     }
-    table.append(lines.join("\n"));
-    table.note(format!(
-        "Jobs: items of 200 bytes that take no time, put in and handled, on 2 threads; SQLite with \
+    section.table(table);
+    section.note(format!(
+        "Items of 200 bytes that take no time, put in and handled, on 2 threads; SQLite with \
          `synchronous = NORMAL` where nothing else is said; the median of {runs} runs, but of \
-         a million items one."
+         a million items one. Here more is better: **bold** is where they do more."
     ));
-    table.note(
+    section.note(
         "apalis has 10,000 items: what it takes for an item grows with their number, for each \
          acknowledgement looks through all that its worker ever had.",
     );
+    report.add(section);
 }
 
-fn line(what: &str, ours: Run, theirs: Option<(&str, Run)>) -> String {
-    let figures =
-        |run: Run| format!("{} | {:.0} MiB", Thousands(run.items_per_second), run.mebibytes);
-    let ours_shown = figures(ours);
-    match theirs {
-        None => format!("| {what} | {ours_shown} | | | | |"),
-        Some((name, theirs)) => {
-            let ratio = ours.items_per_second / theirs.items_per_second;
-            // The noise of other tables, of what is better the more it is.
-            let mark = if ratio < 0.97 { "**" } else { "" };
-            format!(
-                "| {what} | {ours_shown} | {name} | {} | {mark}{ratio:.2}{mark} |",
-                figures(theirs)
-            )
-        }
-    }
+fn cells(what: &str, who: &str, run: Run, ratio: String) -> [String; 5] {
+    let rate = Thousands(run.items_per_second).to_string();
+    [what.to_owned(), who.to_owned(), rate, format!("{:.0} MiB", run.mebibytes), ratio]
 }
 
 /// Of each figure the median.

@@ -5,8 +5,8 @@ mod style;
 
 use crate::contest::{Contest, Unit};
 use crate::names::{ATTRIBUTE, BACKON_MACROS, BARE, BY_HAND, BY_HAND_MUTE, RETRY_IF};
+use crate::report::{Measure, Report, Section};
 use crate::scratch::Fastest;
-use crate::table::Table;
 
 const CONTEST: Contest<'static> = Contest {
     ours: ATTRIBUTE,
@@ -14,15 +14,14 @@ const CONTEST: Contest<'static> = Contest {
     rivals: &[BY_HAND, BY_HAND_MUTE, BACKON_MACROS, RETRY_IF],
 };
 
-/// Adds its rows: of `runs` runs, alternated, the fastest.
-pub fn run(table: &mut Table, runs: usize) {
+/// Adds its section: of `runs` runs, alternated, the fastest.
+pub fn run(report: &mut Report, runs: usize) {
     let crates: Vec<_> = style::all()
         .into_iter()
         .map(|style| (style.name.to_owned(), program::write(&style)))
         .collect();
-    for (what, command) in
-        [("1,000 functions: `cargo check`", "check"), ("1,000 functions: `cargo build`", "build")]
-    {
+    let mut measures = Vec::new();
+    for command in ["check", "build"] {
         for (_, program) in &crates {
             // Builds the dependencies, too.
             program.cargo(&[command]);
@@ -31,11 +30,14 @@ pub fn run(table: &mut Table, runs: usize) {
             program.touch();
             program.cargo(&[command])
         });
-        table.add(what, Unit::Seconds, &[CONTEST], &fastest.wall);
-        let what = format!("{what}, processor time");
-        table.add(&what, Unit::Seconds, &[CONTEST], &fastest.processor);
+        let what = format!("`cargo {command}`");
+        measures.push(Measure::new(what, Unit::Seconds, fastest.wall));
+        measures.push(Measure::new("processor time", Unit::Seconds, fastest.processor));
     }
-    table.note(format!(
-        "Compiling: debug, not incremental, dependencies built before; the fastest of {runs} runs."
+    let mut section = Section::new("What do 1,000 functions cost the compiler?");
+    section.compare(&CONTEST, &measures);
+    section.note(format!(
+        "Debug, not incremental, dependencies built before; the fastest of {runs} runs."
     ));
+    report.add(section);
 }

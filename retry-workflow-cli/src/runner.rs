@@ -17,21 +17,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use self::handlers::handlers;
+use self::handlers::add_handlers;
 use self::reducing::{Reducing, summary};
 use self::tasks::{Task, chain};
 use crate::file::{MapPlan, Plan, WorkflowFile};
 use crate::steps::list::{ItemSteps, Steps};
 use crate::template::placeholder::Scope;
-use retry_workflow::bridge::Dependencies;
-use retry_workflow::bridge::Listener;
-use retry_workflow::bridge::OneLine;
-use retry_workflow::bridge::Options;
-use retry_workflow::bridge::launch::run as run_job;
-use retry_workflow::bridge::{DynWork, OnDead, graph};
-use retry_workflow::bridge::{Listed, Nothing};
+use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
-    Counts, Job, JobReport, JobStatus, NewItem, Store, StoreError, WorkflowError,
+    Counts, ErrorPolicy, Graph, Job, JobEvent, JobReport, JobRunner, JobStatus, NewItem, Store,
+    StoreError, WorkflowError,
 };
 
 /// What a job remembers of the file that it was made of.
@@ -70,7 +65,42 @@ pub(crate) struct How {
     pub(crate) max_parallel: Option<usize>,
     /// How long the items of this process stay its own when it is killed.
     pub(crate) lease: Duration,
-    pub(crate) listeners: Vec<Listener>,
+    pub(crate) listener: Listener,
+}
+
+/// Hears of what a job does.
+pub(crate) type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
+
+impl How {
+    /// What runs this job, with the settings that all jobs of a file have.
+    fn runner<S: Store>(
+        &self,
+        store: &S,
+        job: &Job,
+        policy: ErrorPolicy,
+        stop: &Stop,
+    ) -> JobRunner<S> {
+        let (listener, stop) = (Arc::clone(&self.listener), stop.clone());
+        JobRunner::new(&job.name)
+            .job_id(&job.id)
+            .store(store.clone())
+            .error_policy(policy)
+            .lease(self.lease)
+            .on_event(move |event| listener(event))
+            .stop_on(async move { stop.asked().await })
+    }
+
+    /// The same with the settings that a file has, for its items or tasks.
+    fn runner_of_file<S: Store>(
+        &self,
+        store: &S,
+        job: &Job,
+        file: &WorkflowFile,
+        stop: &Stop,
+    ) -> JobRunner<S> {
+        let runner = self.runner(store, job, file.error_policy().clone(), stop);
+        add_handlers(runner, file)
+    }
 }
 
 /// Whether somebody has asked for an end.
@@ -109,7 +139,7 @@ pub(crate) async fn adopt<S: Store>(
     file: &WorkflowFile,
 ) -> Result<(), StoreError> {
     let origin = Origin::file(file).written();
-    Job::update(store, job, |job| job.origin.clone_from(&origin)).await
+    Job::set_origin(store, job, origin.as_deref()).await
 }
 
 /// Whether there is more to do for a job, its `reduce` included.
@@ -182,10 +212,10 @@ pub(crate) async fn run<S: Store>(
             Ok(Reports { job, reduce: None })
         }
         Plan::Graph(tasks) => {
-            let needs: Vec<_> =
-                tasks.iter().map(|task| (task.name.clone(), task.depends_on.clone())).collect();
-            let dependencies = Dependencies::new(&needs)?;
-            let works = tasks.iter().map(|task| {
+            let most = how.max_parallel.unwrap_or(PARALLEL);
+            let runner = how.runner_of_file(store, &job, file, stop).max_parallel(most);
+            let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
+                let needs: Vec<_> = task.depends_on.iter().map(String::as_str).collect();
                 let work = Task {
                     store: store.clone(),
                     steps: task.steps.clone(),
@@ -193,14 +223,9 @@ pub(crate) async fn run<S: Store>(
                     scope: Scope::default(),
                     before: None,
                 };
-                (task.name.clone(), Arc::new(work) as Arc<dyn DynWork>)
+                graph.work(&task.name, &needs, work)
             });
-            let options = options(file, how, PARALLEL);
-            let works = works.collect();
-            let (source, work) =
-                graph::parts(store, &job.id, dependencies, works, OnDead::Keep).await?;
-            let store = store.clone();
-            let job = run_job(store, job, source, work, options, stop.asked()).await?;
+            let job = graph.run().await?;
             Ok(Reports { job, reduce: None })
         }
         Plan::MapReduce(map) => map_reduce(store, job, file, map, items, how, stop).await,
@@ -221,15 +246,13 @@ async fn map_reduce<S: Store>(
         // Remembered before the items end: who is killed in between is not done.
         Reducing::due(store, &id).await?;
     }
-    let options = options(file, how, map.max_parallel);
-    let setting = Arc::clone(&file.setting);
-    let work = ItemSteps { steps: map.steps.clone(), setting };
-    let store_of_items = store.clone();
+    let most = how.max_parallel.unwrap_or(map.max_parallel);
+    let runner = how.runner_of_file(store, &job, file, stop).max_parallel(most);
+    let work = ItemSteps { steps: map.steps.clone(), setting: Arc::clone(&file.setting) };
     let report = if job.input_complete {
-        run_job(store_of_items, job, Nothing { is_whole: true }, work, options, stop.asked())
-            .await?
+        runner.resume(&id, work).await?
     } else {
-        run_job(store_of_items, job, Listed::new(items), work, options, stop.asked()).await?
+        runner.run(items.into_iter(), work).await?
     };
     let mut reduced = None;
     if let Some(steps) = &map.reduce
@@ -251,16 +274,6 @@ async fn map_reduce<S: Store>(
         reduced = Some(ended);
     }
     Ok(Reports { job: report, reduce: reduced })
-}
-
-fn options(file: &WorkflowFile, how: &How, max_parallel: usize) -> Options {
-    Options {
-        max_parallel: how.max_parallel.unwrap_or(max_parallel),
-        lease: how.lease,
-        policy: file.error_policy().clone(),
-        handlers: handlers(file),
-        listeners: how.listeners.clone(),
-    }
 }
 
 /// Why a job cannot be gone on with by itself.

@@ -30,14 +30,8 @@ fn wait_for<T>(future: impl Future<Output = T>) -> T {
 
 async fn fill(store: &impl Store, job: &str, letters: &[(&str, &str, &str)]) {
     let start: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
-    let items = letters
-        .iter()
-        .map(|(id, ..)| NewItem {
-            id: (*id).to_owned(),
-            payload: r#"{"n":17,"to":"Ada"}"#.to_owned(),
-            correlation: None,
-        })
-        .collect();
+    let items =
+        letters.iter().map(|(id, ..)| NewItem::new(*id, r#"{"n":17,"to":"Ada"}"#)).collect();
     store.enqueue(job, items, start).await.unwrap();
     let minute = Duration::from_secs(60);
     let leases = store.claim(job, "host-1", start, letters.len(), minute).await.unwrap();

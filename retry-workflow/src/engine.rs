@@ -11,9 +11,9 @@
 pub(crate) mod intern;
 pub(crate) mod items;
 pub(crate) mod source;
-pub(crate) mod retry_state;
 pub(crate) mod work;
-pub mod launch;
+pub(crate) mod retry_state;
+pub(crate) mod job_runner;
 mod attempt;
 mod breaker;
 mod collect;
@@ -31,10 +31,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
-pub use self::attempt::Handler;
-pub use self::attempt::Handlers;
 use self::attempt::{Completion, Process};
-pub use self::breaker::Breaker;
+pub(crate) use self::attempt::{Handler, Handlers};
+use self::breaker::Breaker;
 use self::collect::Collector;
 use self::leases::Leases;
 use self::ledger::Ledger;
@@ -51,13 +50,13 @@ use crate::store::{MOST_CLAIMED_BYTES, Store};
 
 /// How a job is run by this process.
 #[derive(Clone)]
-pub struct Options {
-    pub max_parallel: usize,
+pub(crate) struct Options {
+    pub(crate) max_parallel: usize,
     /// How long an item is this worker's before it has to say so again.
-    pub lease: Duration,
-    pub policy: ErrorPolicy,
-    pub handlers: Handlers,
-    pub listeners: Vec<Listener>,
+    pub(crate) lease: Duration,
+    pub(crate) policy: ErrorPolicy,
+    pub(crate) handlers: Handlers,
+    pub(crate) listeners: Vec<Listener>,
 }
 
 /// How often the store is asked for what other processes have done.
@@ -187,7 +186,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                     && self.stopping.is_none()
                     && !self.operations.is_under_way(Operation::Enqueue);
                 // Dropped and made again after whatever else happens: a source keeps what it has.
-                let mut next = std::pin::pin!(source.next());
+                let mut next = std::pin::pin!(source.next_batch());
                 poll_fn(|cx| {
                     if !stopped && stop.as_mut().poll(cx).is_ready() {
                         return Poll::Ready(Ok(EngineEvent::Stop));
@@ -218,7 +217,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                 EngineEvent::Given(None) => {
                     self.ledger.changed();
                     self.input_complete = true;
-                    self.is_whole = source.is_whole();
+                    self.is_whole = source.is_complete();
                     if self.is_whole {
                         let whole = |job: &mut Job| job.input_complete = true;
                         Job::update(&self.store, &self.job, whole).await?;
@@ -508,7 +507,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             return;
         }
         if let Some(state) = finished.state
-            && source.ended(&finished.id, state)
+            && source.item_ended(&finished.id, state)
         {
             self.input_complete = false;
         }

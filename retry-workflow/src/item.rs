@@ -2,7 +2,8 @@
 //! that both are written with.
 
 pub(crate) mod clock;
-pub(crate) mod sanitize;
+pub mod sanitize;
 pub(crate) mod signature;
 pub(crate) mod failure;
+pub(crate) mod context;
 pub(crate) mod record;

@@ -2,6 +2,7 @@
 //! reports, while it runs and at its end.
 
 pub(crate) mod record;
+pub(crate) mod breaker_record;
 pub(crate) mod error_policy;
 pub(crate) mod dependencies;
 pub(crate) mod event;

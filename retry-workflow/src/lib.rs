@@ -50,6 +50,8 @@
 //! - [`JobReport`]: totals, failures by class and by [`Signature`], patterns with advice
 //! - [`DeadLetters`]: list, show, count, take back, empty, export, import
 //! - [`store`]: [`SqliteStore`], [`MemoryStore`], and the trait for others
+//! - [`Work`] and [`Source`]: kinds of work and sources of items of your own, which a
+//!   [`JobRunner`] runs
 //!
 //! What is retried, and when, is decided by `retry-runtime`: by the same sessions, matchers and
 //! breakers as for an annotated function. Waits are durable: an item goes back to the store
@@ -70,10 +72,9 @@
 //! | --- | --- | --- |
 //! | `sqlite` | yes | [`SqliteStore`]; SQLite is compiled in |
 //! | `testing` | | the contract that every store passes, for a store of your own |
-// Until what the command builds on has its public form.
-#![allow(missing_docs, missing_debug_implementations, unreachable_pub)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// From the ground up: each imports from those above it.
 mod item;
 pub mod store;
 mod job;
@@ -82,53 +83,54 @@ mod engine;
 mod workflow;
 mod graph;
 
+// A job of items, handled by a closure.
+pub use engine::items::{ByIterator, ByKey, ByStream, Items, Keyed, NextItem, keyed};
+pub use item::context::ItemContext;
+pub use job::error::WorkflowError;
+pub use workflow::Workflow;
+
+// Tasks that depend on each other.
+pub use graph::{Graph, Task};
+pub use job::dependencies::{Dependencies, InvalidGraph};
+
+// What becomes of failures, and when a job stops.
+pub use item::failure::Failure;
+pub use item::signature::Signature;
+pub use job::breaker_record::BreakerRecord;
+pub use job::error_policy::{
+    ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen,
+};
+
+// What a job tells while it runs, and at its end.
+pub use item::clock::{InvalidTimestamp, Timestamp};
+pub use item::sanitize;
+pub use job::advice::Pattern;
+pub use job::event::{ItemFailure, JobEvent};
+pub use job::record::{Job, JobStatus, StopReason};
+pub use job::report::JobReport;
+
+// What could not be done, and is taken back.
 pub use dead_letters::{
     DeadLetters, ExportError, ImportError, Imported, InvalidRate, Rate, Redrive, SignatureError,
 };
-pub use engine::items::{ByIterator, ByKey, ByStream, Items, Keyed, NextItem, keyed};
-pub use engine::work::ItemContext;
-pub use graph::{Graph, Task};
-pub use item::clock::{InvalidTimestamp, Timestamp};
-pub use item::failure::Failure;
+
+// Work and sources of your own.
+pub use engine::job_runner::JobRunner;
+pub use engine::retry_state::{NextStep, RetryState};
+pub use engine::source::Source;
+pub use engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, WorkOutcome};
+
+// Where jobs live.
 pub use item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
     LeaseKey, NewItem, Page, Settled, Settlement,
 };
-pub use item::signature::Signature;
-pub use job::advice::Pattern;
-pub use job::dependencies::InvalidGraph;
-pub use job::error::WorkflowError;
-pub use job::error_policy::{
-    ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen,
-};
-pub use job::event::{ItemFailure, JobEvent};
-pub use job::record::{Job, JobStatus, StopReason};
-pub use job::report::JobReport;
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 pub use store::{MemoryStore, Store, StoreError};
-pub use workflow::Workflow;
 
 /// What a policy is made of, from `retry-runtime`.
 pub use retry_runtime::{
-    Backoff, BreakerConfig, Jitter, Policy, Reason, State, Transition, matchers, policy,
+    Backoff, BreakerConfig, Interrupted, Jitter, Policy, Reason, Retrier, State, Transition,
+    durable, matchers, policy,
 };
-
-/// What the command `retry-workflow` builds on, until it has a public form.
-#[doc(hidden)]
-pub mod bridge {
-    pub use crate::engine::launch;
-    pub use crate::engine::retry_state::{NextStep, RetryState};
-    pub use crate::engine::source::{Listed, Nothing};
-    pub use crate::engine::work::{End, Ended, Given, Note, Work};
-    pub use crate::engine::{Breaker, Handler, Handlers, Options};
-    pub use crate::graph::{DynWork, OnDead};
-    pub use crate::item::sanitize::{Lines, OneLine, is_invisible};
-    pub use crate::item::signature::fnv;
-    pub use crate::job::dependencies::Dependencies;
-    pub use crate::job::event::Listener;
-
-    pub mod graph {
-        pub use crate::graph::parts;
-    }
-}

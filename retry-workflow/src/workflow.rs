@@ -1,12 +1,9 @@
 //! [`Workflow`]: a job of many items, put together and run.
 
-pub(crate) mod setup;
 pub(crate) mod closure;
 
 use std::fmt::{self, Display};
 use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
 
 use retry_runtime::durable::{Classified, Decider, Everything, Fault, Listed, When};
 use retry_runtime::matchers::Matcher;
@@ -16,17 +13,13 @@ use serde::de::DeserializeOwned;
 
 use crate::engine::intern::interned;
 use crate::engine::items::Items;
-use crate::engine::launch;
-use crate::engine::source::{Given, Nothing, Source};
-use crate::engine::work::{ItemContext, Work};
+use crate::engine::job_runner::{JobRunner, settings};
+use crate::engine::source::JsonItems;
+use crate::item::context::ItemContext;
 use crate::job::error::WorkflowError;
-use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
-use crate::job::event::ItemFailure;
-use crate::job::record::Job;
 use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store};
 use crate::workflow::closure::Closure;
-use crate::workflow::setup::{Setup, settings};
 
 /// A job of many items: each is handled by a closure, retried by a policy, and kept in a store
 /// until it has ended.
@@ -81,7 +74,7 @@ use crate::workflow::setup::{Setup, settings};
 /// [`ItemContext::id`].
 #[must_use = "a workflow does nothing until it is run"]
 pub struct Workflow<S = MemoryStore, M = Everything> {
-    setup: Setup<S>,
+    runner: JobRunner<S>,
     retrier: Retrier<M>,
 }
 
@@ -90,7 +83,7 @@ impl Workflow {
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         let retrier = Retrier::new(Policy::new()).name(interned(&name));
-        Self { setup: Setup::new(name), retrier }
+        Self { runner: JobRunner::new(name), retrier }
     }
 }
 
@@ -126,8 +119,8 @@ impl<S> Workflow<S, Listed> {
 
 impl<S, M> Workflow<S, M> {
     fn with_retrier<N>(self, change: impl FnOnce(Retrier<M>) -> Retrier<N>) -> Workflow<S, N> {
-        let Self { setup, retrier } = self;
-        Workflow { setup, retrier: change(retrier) }
+        let Self { runner, retrier } = self;
+        Workflow { runner, retrier: change(retrier) }
     }
 
     /// How often an item is tried, and how far apart. The waits are durable: the item goes back
@@ -142,50 +135,12 @@ impl<S, M> Workflow<S, M> {
         self.with_retrier(|retrier| retrier.quota(quota))
     }
 
-    /// What becomes of items whose retries have ended, and when the job stops.
-    pub fn error_policy(mut self, policy: ErrorPolicy) -> Self {
-        self.setup.options.policy = policy;
-        self
-    }
-
-    settings!();
+    settings!(runner);
 
     /// Where the job lives.
     pub fn store<T: Store>(self, store: T) -> Workflow<T, M> {
-        let Self { setup, retrier } = self;
-        Workflow { setup: setup.store(store), retrier }
-    }
-
-    /// A handler for `on_item_failure: { custom: name }`: it sees an item whose retries have
-    /// ended, and says what becomes of it.
-    ///
-    /// ```
-    /// use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
-    ///
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// let report = Workflow::new("import")
-    ///     .error_policy(ErrorPolicy::new().on_item_failure(OnItemFailure::Custom("old".into())))
-    ///     .handler("old", |failed| async move {
-    ///         let is_old = failed.failure.message.contains("before 1970");
-    ///         if is_old { OnItemFailure::Skip } else { OnItemFailure::Dlq }
-    ///     })
-    ///     .run([1950], |year: u32, _| async move { Err::<(), _>(format!("{year} is before 1970")) })
-    ///     .await
-    ///     .unwrap();
-    /// assert_eq!(report.skipped(), 1);
-    /// # }
-    /// ```
-    pub fn handler<F, Fut>(mut self, name: impl Into<String>, handler: F) -> Self
-    where
-        F: Fn(ItemFailure) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = OnItemFailure> + Send + 'static,
-    {
-        let handler = move |failure| -> Pin<Box<dyn Future<Output = OnItemFailure> + Send>> {
-            Box::pin(handler(failure))
-        };
-        self.setup.options.handlers.insert(name.into(), Arc::new(handler));
-        self
+        let Self { runner, retrier } = self;
+        Workflow { runner: runner.store(store), retrier }
     }
 }
 
@@ -222,12 +177,9 @@ impl<S: Store, M> Workflow<S, M> {
         Telling: 'static,
     {
         self.check()?;
-        let job = self.setup.job().await?;
-        let source = Given::new(items.into_source());
-        self.go(job, source, |retrier| {
-            Closure::<I, H, M, (Judging, Telling)>::new(handler, retrier)
-        })
-        .await
+        let Self { runner, retrier } = self;
+        let work = Closure::<I, H, M, (Judging, Telling)>::new(handler, retrier);
+        runner.run(JsonItems::new(items.into_source()), work).await
     }
 
     /// Goes on with a job, with the items that are in the store: attempt numbers, due times,
@@ -250,21 +202,9 @@ impl<S: Store, M> Workflow<S, M> {
         Telling: 'static,
     {
         self.check()?;
-        let job = launch::find(&self.setup.store, job).await?;
-        let source = Nothing { is_whole: job.input_complete };
-        self.go(job, source, |retrier| {
-            Closure::<I, H, M, (Judging, Telling)>::new(handler, retrier)
-        })
-        .await
-    }
-
-    async fn go<W: Work>(
-        self,
-        job: Job,
-        source: impl Source,
-        work: impl FnOnce(Retrier<M>) -> W,
-    ) -> Result<JobReport, WorkflowError> {
-        self.setup.run(job, source, work(self.retrier)).await
+        let Self { runner, retrier } = self;
+        let work = Closure::<I, H, M, (Judging, Telling)>::new(handler, retrier);
+        runner.resume(job, work).await
     }
 
     fn check(&self) -> Result<(), WorkflowError> {
@@ -273,19 +213,15 @@ impl<S: Store, M> Workflow<S, M> {
         if policy.get_deadline().is_some() {
             return Err(WorkflowError::Deadline);
         }
-        launch::check(&self.setup.options)
+        Ok(())
     }
 }
 
 impl<S: fmt::Debug, M: fmt::Debug> fmt::Debug for Workflow<S, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workflow")
-            .field("name", &self.setup.name)
-            .field("job", &self.setup.job)
-            .field("store", &self.setup.store)
+            .field("runner", &self.runner)
             .field("retrier", &self.retrier)
-            .field("error_policy", &self.setup.options.policy)
-            .field("max_parallel", &self.setup.options.max_parallel)
             .finish_non_exhaustive()
     }
 }

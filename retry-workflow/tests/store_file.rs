@@ -19,8 +19,7 @@ fn folder() -> (TempDir, PathBuf) {
 
 fn items(count: usize) -> Vec<NewItem> {
     let payload = "x".repeat(200);
-    let new =
-        |number| NewItem { id: format!("{number}"), payload: payload.clone(), correlation: None };
+    let new = |number| NewItem::new(format!("{number}"), payload.clone());
     (0..count).map(new).collect()
 }
 

@@ -428,10 +428,9 @@ impl Stage {
         let (job, due) = (JOBS[job], at(self.now + due));
         let items: Vec<_> = ids
             .iter()
-            .map(|&number| NewItem {
-                id: id(number),
-                payload: format!("{number}"),
-                correlation: (number % 2 == 0).then(|| format!("trace-{number}")),
+            .map(|&number| {
+                let item = NewItem::new(id(number), format!("{number}"));
+                if number % 2 == 0 { item.correlation(format!("trace-{number}")) } else { item }
             })
             .collect();
         let mut added = 0;

@@ -18,8 +18,7 @@ use retry_workflow::{Counts, Lease, NewItem, Settled, Settlement, Timestamp, Wor
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn items(count: usize) -> Vec<NewItem> {
-    let new =
-        |number| NewItem { id: format!("{number}"), payload: "{}".to_owned(), correlation: None };
+    let new = |number| NewItem::new(format!("{number}"), "{}");
     (0..count).map(new).collect()
 }
 

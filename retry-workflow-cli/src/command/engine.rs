@@ -14,10 +14,8 @@ use super::screen::Screen;
 use super::signals::second_signal;
 use super::{STORE, files};
 use crate::file::WorkflowFile;
-use crate::runner::{self, How, Origin, Reports, Stop, Tasks};
+use crate::runner::{self, How, Listener, Origin, Reports, Stop, Tasks};
 use crate::terminal::text::{argument, count, one_line};
-use retry_workflow::bridge::Listener;
-use retry_workflow::bridge::launch;
 use retry_workflow::{
     Job, JobEvent, JobReport, JobStatus, NewItem, SqliteStore, Store, WorkflowError,
 };
@@ -138,7 +136,7 @@ pub(super) async fn without_file<S: Store>(
 }
 
 pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandError> {
-    launch::find(store, id).await.map_err(|error| match error {
+    Job::get(store, id).await.map_err(|error| match error {
         WorkflowError::Store(error) => error.into(),
         unknown => CommandError::Usage(unknown.to_string()),
     })
@@ -219,7 +217,7 @@ async fn work(
     let way = How {
         max_parallel: how.max_parallel.and_then(|most| usize::try_from(most).ok()),
         lease: how.lease,
-        listeners: vec![listener],
+        listener,
     };
     let stop = Stop(asked);
     let ended = {

@@ -8,8 +8,7 @@ use super::screen::Screen;
 use crate::runner::{Origin, Tasks};
 use crate::terminal::table::Table;
 use crate::terminal::text::thousands;
-use retry_workflow::bridge::Breaker;
-use retry_workflow::{Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp};
+use retry_workflow::{BreakerRecord, Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp};
 
 /// A job as machines read it.
 #[derive(Debug, Serialize)]
@@ -45,6 +44,7 @@ const PAGE: usize = 500;
 impl Summary {
     pub(super) async fn of<S: Store>(store: &S, job: &Job) -> Result<Self, CommandError> {
         let counts = store.counts(&job.id).await?;
+        let breaker = BreakerRecord::find(store, &job.id).await?;
         let tasks = Tasks::begun(store, &job.id).await?;
         let leased_until =
             if counts.leased > 0 { leased_until(store, &job.id).await? } else { None };
@@ -63,7 +63,7 @@ impl Summary {
             counts,
             next_due: store.next_due(&job.id).await?,
             leased_until,
-            breaker_open_until: Breaker::open_until(store, &job.id).await?,
+            breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
             reduces: Origin::of(job).and_then(|origin| origin.reduces),
         })
     }

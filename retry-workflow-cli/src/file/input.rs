@@ -79,11 +79,7 @@ impl MapPlan {
             Some(id) => input.named(id).map_err(told)?,
             None => input.own_ids().unwrap_or_else(|| input.positions()),
         };
-        let new = |(id, item): (String, &Item<'_>)| NewItem {
-            id,
-            payload: item.value.to_string(),
-            correlation: None,
-        };
+        let new = |(id, item): (String, &Item<'_>)| NewItem::new(id, item.value.to_string());
         Ok(ids.into_iter().zip(&input.items).map(new).collect())
     }
 

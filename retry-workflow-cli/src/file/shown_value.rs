@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use retry_workflow::bridge::OneLine;
+use retry_workflow::sanitize::OneLine;
 
 /// `has …`, or `is …`.
 pub(super) fn contents(value: &Value) -> String {

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::steps::command_env::Run;
 use crate::steps::list::Steps;
 use crate::template::placeholder::{Scope, Summary};
-use retry_workflow::bridge::OneLine;
-use retry_workflow::bridge::fnv;
+use retry_workflow::sanitize::OneLine;
 use retry_workflow::{ItemState, Store, StoreError};
 
 /// A command of a chain, as a store remembers it.
@@ -18,10 +17,19 @@ use retry_workflow::{ItemState, Store, StoreError};
 struct Command {
     /// Its task in the store.
     name: String,
-    /// The beginning of what it runs, for people.
+    /// `shell` or `claude`.
+    kind: String,
+    /// What it runs.
     text: String,
-    /// All of what it runs, by [`fnv`].
-    hash: u64,
+    /// Its placeholders: what is written in these is not to be seen in all texts.
+    placeholders: Vec<String>,
+}
+
+impl Command {
+    fn runs_same_as(&self, other: &Self) -> bool {
+        (&self.kind, &self.text, &self.placeholders)
+            == (&other.kind, &other.text, &other.placeholders)
+    }
 }
 
 /// Of a text, in characters: enough to know a command by.
@@ -61,7 +69,7 @@ pub(super) async fn changed<S: Store>(
         let Some(item) = store.item(job, &was.name).await? else { continue };
         let is = now.get(at);
         let is_same = is.is_some_and(|is| {
-            is.name == was.name && (is.hash == was.hash || item.state != ItemState::Succeeded)
+            is.name == was.name && (is.runs_same_as(was) || item.state != ItemState::Succeeded)
         });
         if !is_same {
             return Ok(Some(difference(at + 1, was, is)));
@@ -71,8 +79,7 @@ pub(super) async fn changed<S: Store>(
 }
 
 fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
-    let is_called = |is: &&Command| is.hash == was.hash;
-    match is.filter(is_called) {
+    match is.filter(|is| is.runs_same_as(was)) {
         Some(is) => format!(
             "step {number} was called `{}` when the job began, and is called `{}` now",
             OneLine(&was.name),
@@ -81,10 +88,10 @@ fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
         None => {
             let now = is.map_or_else(
                 || "there is no such step now".to_owned(),
-                |is| format!("is `{}` now", OneLine(&is.text)),
+                |is| format!("is `{}` now", OneLine(&shown(&is.text))),
             );
-            let was = OneLine(&was.text);
-            format!("step {number} was `{was}` when the job began, and {now}")
+            let was = shown(&was.text);
+            format!("step {number} was `{}` when the job began, and {now}", OneLine(&was))
         }
     }
 }
@@ -120,12 +127,9 @@ async fn read<S: Store>(store: &S, job: &str) -> Result<Option<Vec<Command>>, St
 fn commands(steps: &Steps) -> Vec<Command> {
     let named = names(steps).into_iter().zip(&steps.0);
     let commands = named.map(|(name, step)| {
-        let text = text(&step.run);
-        // What is written in placeholders is not to be seen in all texts.
-        let values: Vec<_> = step.run.placeholders().map(|value| value.written.as_str()).collect();
         let kind = if matches!(step.run, Run::Shell(_)) { "shell" } else { "claude" };
-        let hash = fnv(&[&[kind, &text], values.as_slice()].concat().join("\0"));
-        Command { name, text: shown(&text), hash }
+        let placeholders = step.run.placeholders().map(|value| value.written.clone()).collect();
+        Command { name, kind: kind.to_owned(), text: text(&step.run), placeholders }
     });
     commands.collect()
 }

@@ -6,22 +6,18 @@ use crate::file::WorkflowFile;
 use crate::steps::command_env::Setting;
 use crate::steps::list::Steps;
 use crate::template::placeholder::Scope;
-use retry_workflow::bridge::End;
-use retry_workflow::bridge::{Handler, Handlers};
-use retry_workflow::{ItemContext, ItemFailure, OnItemFailure};
+use retry_workflow::{ItemFailure, JobRunner, OnItemFailure, WorkOutcome};
 
-/// The file's handlers. The last line that one prints decides, if it is the word for it; else the
-/// item is kept as a dead letter: a handler may just want to know of it.
-pub(super) fn handlers(file: &WorkflowFile) -> Handlers {
-    let handlers = file.handlers.iter().map(|(name, steps)| {
+/// Adds the file's handlers. The last line that one prints decides, if it is the word for it; else
+/// the item is kept as a dead letter: a handler may just want to know of it.
+pub(super) fn add_handlers<S>(runner: JobRunner<S>, file: &WorkflowFile) -> JobRunner<S> {
+    file.handlers.iter().fold(runner, |runner, (name, steps)| {
         let (steps, setting) = (steps.clone(), Arc::clone(&file.setting));
-        let handler: Handler = Arc::new(move |failed| {
+        runner.handler(name, move |failed| {
             let (steps, setting) = (steps.clone(), Arc::clone(&setting));
-            Box::pin(async move { handled(&steps, &setting, failed).await })
-        });
-        (name.clone(), handler)
-    });
-    handlers.collect()
+            async move { handled(&steps, &setting, failed).await }
+        })
+    })
 }
 
 async fn handled(steps: &Steps, setting: &Setting, failed: ItemFailure) -> OnItemFailure {
@@ -30,25 +26,17 @@ async fn handled(steps: &Steps, setting: &Setting, failed: ItemFailure) -> OnIte
         error: Some(failed.failure.to_string()),
         ..Scope::default()
     };
-    let cx = ItemContext {
-        job: Arc::clone(&failed.job),
-        id: failed.item.clone(),
-        correlation: failed.correlation.clone(),
-        run: failed.run,
-        attempt: failed.attempt,
-        worker: Arc::from("handler"),
-        retries: 0,
-    };
-    let mut progress = None;
+    let context = failed.context();
+    let mut checkpoint = None;
     loop {
-        let ended = steps.attempt(setting, scope.clone(), progress.as_deref(), &cx).await;
-        match ended.end {
-            End::Succeeded(output) => return decision(output.as_deref()),
-            End::Again { wait, progress: next } => {
+        let report = steps.attempt(setting, scope.clone(), checkpoint.as_deref(), &context).await;
+        match report.outcome {
+            WorkOutcome::Succeeded(output) => return decision(output.as_deref()),
+            WorkOutcome::Retry { wait, checkpoint: next } => {
                 tokio::time::sleep(wait).await;
-                progress = Some(next);
+                checkpoint = Some(next);
             }
-            End::Skipped(_) | End::NotYet { .. } | End::Failed { .. } => return OnItemFailure::Dlq,
+            _ => return OnItemFailure::Dlq,
         }
     }
 }

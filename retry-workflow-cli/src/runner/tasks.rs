@@ -1,18 +1,15 @@
 //! [`Task`]: steps of a file as a task of a graph; and [`chain`]: commands one after another.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{How, Stop, commands};
 use crate::steps::command_env::Setting;
 use crate::steps::list::Steps;
 use crate::template::placeholder::Scope;
-use retry_workflow::bridge::Dependencies;
-use retry_workflow::bridge::launch::run;
-use retry_workflow::bridge::{DynWork, OnDead, graph};
-use retry_workflow::bridge::{Ended, Given, Work};
-use retry_workflow::bridge::{Handlers, Options};
-use retry_workflow::{ErrorPolicy, Job, JobReport, OnItemFailure, Store, WorkflowError};
+use retry_workflow::{
+    AttemptReport, ErrorPolicy, Graph, Job, JobReport, OnItemFailure, Store, Work, WorkItem,
+    WorkflowError,
+};
 
 /// Commands one after another; a failure stops them. Where one had failed, it begins anew.
 pub(super) async fn chain<S: Store>(
@@ -24,8 +21,10 @@ pub(super) async fn chain<S: Store>(
     how: &How,
     stop: &Stop,
 ) -> Result<JobReport, WorkflowError> {
-    let mut needs: Vec<(String, Vec<String>)> = Vec::new();
-    let mut works: BTreeMap<String, Arc<dyn DynWork>> = BTreeMap::new();
+    commands::remember(store, &job.id, steps).await?;
+    let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::Stop);
+    let runner = how.runner(store, &job, policy, stop).max_parallel(1);
+    let mut graph = Graph::from(runner).redrive_dead();
     let mut before: Option<String> = None;
     for (name, step) in commands::names(steps).into_iter().zip(&steps.0) {
         let work = Task {
@@ -35,20 +34,10 @@ pub(super) async fn chain<S: Store>(
             scope: scope.clone(),
             before: before.clone(),
         };
-        works.insert(name.clone(), Arc::new(work));
-        needs.push((name.clone(), before.replace(name).into_iter().collect()));
+        graph = graph.work(&name, &before.as_deref().into_iter().collect::<Vec<_>>(), work);
+        before = Some(name);
     }
-    let dependencies = Dependencies::new(&needs)?;
-    let options = Options {
-        max_parallel: 1,
-        lease: how.lease,
-        policy: ErrorPolicy::new().on_item_failure(OnItemFailure::Stop),
-        handlers: Handlers::new(),
-        listeners: how.listeners.clone(),
-    };
-    commands::remember(store, &job.id, steps).await?;
-    let (source, work) = graph::parts(store, &job.id, dependencies, works, OnDead::Redrive).await?;
-    run(store.clone(), job, source, work, options, stop.asked()).await
+    graph.run().await
 }
 
 /// A task that is steps of a file.
@@ -62,13 +51,12 @@ pub(super) struct Task<S> {
 }
 
 impl<S: Store> Work for Task<S> {
-    async fn attempt(self: Arc<Self>, given: Given<'_>) -> Ended {
+    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
         let mut scope = self.scope.clone();
         if let Some(before) = &self.before {
-            let found = self.store.item(given.cx.job(), before).await.ok().flatten();
+            let found = self.store.item(item.context.job(), before).await.ok().flatten();
             scope.last = found.and_then(|item| item.output);
         }
-        let progress = given.progress.as_deref();
-        self.steps.attempt(&self.setting, scope, progress, &given.cx).await
+        self.steps.attempt(&self.setting, scope, item.checkpoint.as_deref(), &item.context).await
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_runtime::durable::{Decider, Description, Listed};
+use retry_runtime::durable::Listed;
 use retry_runtime::{Reason, Retrier, RetryConfig};
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,10 @@ use crate::steps::command_env::{Handed, Run, Setting, about};
 use crate::steps::process::StepError;
 use crate::template::placeholder::{Placeholder, Scope};
 use crate::template::shell::Script;
-use retry_workflow::bridge::{End, Ended, Given, Note, Work};
-use retry_workflow::bridge::{NextStep, RetryState};
-use retry_workflow::{AttemptOutcome, Failure, ItemContext, Timestamp};
+use retry_workflow::{
+    AttemptReport, AttemptTimer, Failure, ItemContext, NextStep, RetryState, StepRecord, Work,
+    WorkItem, WorkOutcome,
+};
 
 /// Steps in their order.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +47,7 @@ pub(crate) enum Then {
 
 /// Where a list has stopped, to go on from there.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Progress {
+struct Checkpoint {
     step: usize,
     /// What the step before has said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,13 +64,13 @@ struct Progress {
 struct Handling {
     failure: Failure,
     reason: String,
-    progress: Progress,
+    progress: Checkpoint,
 }
 
 /// How a list has ended, for now.
 enum ListEnd {
     Done(Option<String>),
-    Again(Duration, Progress),
+    Again(Duration, Checkpoint),
     Failed(Failure, Reason),
 }
 
@@ -77,7 +78,7 @@ enum ListEnd {
 struct Attempt<'a> {
     setting: &'a Setting,
     cx: &'a ItemContext,
-    notes: Vec<Note>,
+    records: Vec<StepRecord>,
 }
 
 impl Steps {
@@ -96,61 +97,44 @@ impl Steps {
     }
 
     /// Makes one attempt: the steps in their order, from where `progress` says that the last
-    /// attempt has stopped. An [`End::Again`] is to come back with its progress.
+    /// attempt has stopped.
     pub(crate) async fn attempt(
         &self,
         setting: &Setting,
         scope: Scope,
         progress: Option<&str>,
         cx: &ItemContext,
-    ) -> Ended {
-        let began = Timestamp::now();
+    ) -> AttemptReport {
+        let timer = AttemptTimer::start();
         let progress = match progress.map(serde_json::from_str).transpose() {
             Ok(progress) => progress.unwrap_or_default(),
             Err(error) => {
                 let why = format!("what the last attempt has left cannot be read: {error}");
-                return failed_at_once(began, Failure::new("payload", why));
+                let failure = Failure::new("payload", why);
+                return AttemptReport::failed(timer, failure, Reason::NotRetryable);
             }
         };
-        let mut attempt = Attempt { setting, cx, notes: Vec::new() };
-        let end = match attempt.list(self, scope, progress).await {
+        let mut attempt = Attempt { setting, cx, records: Vec::new() };
+        let outcome = match attempt.list(self, scope, progress).await {
             ListEnd::Done(output) => {
-                attempt.notes.push(Note {
-                    step: None,
-                    started: began,
-                    duration: Timestamp::now().since(began),
-                    outcome: AttemptOutcome::Succeeded,
-                    failure: None,
-                });
-                End::Succeeded(output)
+                attempt.records.push(timer.succeeded());
+                WorkOutcome::Succeeded(output)
             }
             ListEnd::Again(wait, progress) => match serde_json::to_string(&progress) {
-                Ok(progress) => End::Again { wait, progress },
-                Err(error) => End::Failed {
+                Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
+                Err(error) => WorkOutcome::Failed {
                     failure: Failure::new("other", format!("cannot be kept: {error}")),
                     reason: Reason::NotRetryable,
                 },
             },
-            ListEnd::Failed(failure, reason) => End::Failed { failure, reason },
+            ListEnd::Failed(failure, reason) => WorkOutcome::Failed { failure, reason },
         };
-        Ended { notes: attempt.notes, end }
+        attempt.records.into_iter().fold(AttemptReport::new(outcome), AttemptReport::record)
     }
 }
 
-/// An attempt that could not begin.
-fn failed_at_once(began: Timestamp, failure: Failure) -> Ended {
-    let note = Note {
-        step: None,
-        started: began,
-        duration: Duration::ZERO,
-        outcome: AttemptOutcome::Failed,
-        failure: Some(failure.clone()),
-    };
-    Ended { notes: vec![note], end: End::Failed { failure, reason: Reason::NotRetryable } }
-}
-
 impl Attempt<'_> {
-    async fn list(&mut self, steps: &Steps, mut scope: Scope, mut progress: Progress) -> ListEnd {
+    async fn list(&mut self, steps: &Steps, mut scope: Scope, mut progress: Checkpoint) -> ListEnd {
         if progress.last.is_some() {
             scope.last = progress.last.take();
         }
@@ -165,7 +149,7 @@ impl Attempt<'_> {
                         let kept = Some(kept);
                         return ListEnd::Again(
                             wait,
-                            Progress { last: scope.last, kept, ..progress },
+                            Checkpoint { last: scope.last, kept, ..progress },
                         );
                     }
                     StepEnd::Failed(failure, reason) => Err((failure, reason, None)),
@@ -196,7 +180,7 @@ impl Attempt<'_> {
                                 let last = scope.last;
                                 return ListEnd::Again(
                                     wait,
-                                    Progress { last, handling, ..progress },
+                                    Checkpoint { last, handling, ..progress },
                                 );
                             }
                             return ListEnd::Failed(failure, reason);
@@ -215,13 +199,13 @@ impl Attempt<'_> {
             && step
                 .retry
                 .as_ref()
-                .is_some_and(|retry| kept.is_expired(&retry.policy, &self.cx.worker))
+                .is_some_and(|retry| kept.is_expired(&retry.policy, self.cx.worker()))
         {
-            let failure = kept.failure.clone();
-            self.note(&step.label, Timestamp::now(), Some(failure.clone()));
+            let failure = kept.failure().clone();
+            self.record(&step.label, AttemptTimer::start(), failure.clone());
             return StepEnd::Failed(failure, Reason::Budget);
         }
-        let began = Timestamp::now();
+        let timer = AttemptTimer::start();
         let so_far = kept.as_ref().map_or(0, RetryState::attempts);
         let error = match self.run(&step.run, scope, step.limit(), so_far).await {
             Ok(output) => {
@@ -232,10 +216,10 @@ impl Attempt<'_> {
             }
             Err(error) => error,
         };
-        let failure = failure_of(&error);
-        self.note(&step.label, began, Some(failure.clone()));
-        match decide(kept, &retrier, &self.cx.worker, &error, &failure) {
-            NextStep::Wait(wait, kept) => StepEnd::Again(wait, kept),
+        let failure = Failure::from_error(&error);
+        self.record(&step.label, timer, failure.clone());
+        match RetryState::decide(kept, &retrier, self.cx.worker(), Ok(&error), &failure) {
+            NextStep::Retry { wait, state } => StepEnd::Again(wait, *state),
             NextStep::GiveUp(reason) => StepEnd::Failed(failure, reason),
         }
     }
@@ -263,25 +247,19 @@ impl Attempt<'_> {
         script: &Script,
         scope: &Scope,
     ) -> Result<String, Failure> {
-        let began = Timestamp::now();
+        let timer = AttemptTimer::start();
         let command = Run::Shell(script.clone());
         let error = match self.run(&command, scope, step.timeout, 0).await {
             Ok(output) => return Ok(output),
             Err(error) => error,
         };
-        let failure = failure_of(&error);
-        self.note(&format!("{}, fallback", step.label), began, Some(failure.clone()));
+        let failure = Failure::from_error(&error);
+        self.record(&format!("{}, fallback", step.label), timer, failure.clone());
         Err(failure)
     }
 
-    fn note(&mut self, label: &str, started: Timestamp, failure: Option<Failure>) {
-        self.notes.push(Note {
-            step: Some(label.to_owned()),
-            started,
-            duration: Timestamp::now().since(started),
-            outcome: AttemptOutcome::Failed,
-            failure,
-        });
+    fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {
+        self.records.push(timer.failed(failure).step(label));
     }
 }
 
@@ -305,23 +283,6 @@ impl Step {
     }
 }
 
-fn failure_of(error: &StepError) -> Failure {
-    Failure::of(Description::of(error))
-}
-
-fn decide<M, Kind>(
-    kept: Option<RetryState>,
-    retrier: &Retrier<M>,
-    worker: &Arc<str>,
-    error: &StepError,
-    failure: &Failure,
-) -> NextStep
-where
-    M: Decider<StepError, Kind>,
-{
-    RetryState::decide(kept, retrier, worker, Ok(error), failure)
-}
-
 fn reason_of(word: &str) -> Reason {
     Reason::ALL.iter().copied().find(|reason| reason.as_str() == word).unwrap_or(Reason::Attempts)
 }
@@ -334,17 +295,16 @@ pub(crate) struct ItemSteps {
 }
 
 impl Work for ItemSteps {
-    async fn attempt(self: Arc<Self>, given: Given<'_>) -> Ended {
-        let item = match serde_json::from_str(given.payload) {
-            Ok(item) => Some(Arc::new(item)),
+    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        let payload = match serde_json::from_str(item.payload) {
+            Ok(payload) => Some(Arc::new(payload)),
             Err(error) => {
-                let why = format!("the item is no JSON: {error}");
-                return failed_at_once(Timestamp::now(), Failure::new("payload", why));
+                let failure = Failure::new("payload", format!("the item is no JSON: {error}"));
+                return AttemptReport::failed(AttemptTimer::start(), failure, Reason::NotRetryable);
             }
         };
-        let scope = Scope { item, ..Scope::default() };
-        let progress = given.progress.as_deref();
-        self.steps.attempt(&self.setting, scope, progress, &given.cx).await
+        let scope = Scope { item: payload, ..Scope::default() };
+        self.steps.attempt(&self.setting, scope, item.checkpoint.as_deref(), &item.context).await
     }
 }
 

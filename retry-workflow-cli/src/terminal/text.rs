@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use retry_workflow::Timestamp;
-use retry_workflow::bridge::{Lines, OneLine, is_invisible};
+use retry_workflow::sanitize::{Lines, OneLine, steers};
 
 /// On one line: line ends and tabs too are shown escaped.
 pub(crate) fn one_line(text: &str) -> String {
@@ -22,7 +22,7 @@ pub(crate) fn lines(text: &str) -> String {
 pub(crate) fn json(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_invisible(c) {
+        if steers(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(shown, "\\u{unit:04x}");
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use retry_workflow::bridge::{Lines, OneLine};
+use retry_workflow::sanitize::{Lines, OneLine};
 
 /// A file's text, and what it is called.
 #[derive(Debug)]

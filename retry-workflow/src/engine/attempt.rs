@@ -11,17 +11,15 @@ use std::task::Poll;
 
 use retry_runtime::{Reason, Retrier};
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 use super::{Breaker, Options};
 use crate::engine::intern::interned;
 use crate::engine::retry_state::{NextStep, RetryState};
-use crate::engine::work::{End, Ended, Given, ItemContext, Note, Work};
+use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, WorkOutcome};
 use crate::item::clock::Timestamp;
+use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
-use crate::item::record::{
-    AttemptOutcome, AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement,
-};
+use crate::item::record::{AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement};
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
 
@@ -33,11 +31,11 @@ const MOST_LOST: u32 = 5;
 const PANIC: &str = "panic";
 
 /// Decides what becomes of an item: a handler of the caller's.
-pub type Handler =
+pub(crate) type Handler =
     Arc<dyn Fn(ItemFailure) -> Pin<Box<dyn Future<Output = OnItemFailure> + Send>> + Send + Sync>;
 
 /// Handlers by their names.
-pub type Handlers = BTreeMap<String, Handler>;
+pub(crate) type Handlers = BTreeMap<String, Handler>;
 
 /// What is done with each leased item.
 pub(super) struct Process<W> {
@@ -87,7 +85,7 @@ impl Completion {
 
 /// What an item leaves for its next attempt.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Progress {
+struct Checkpoint {
     /// The work's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     work: Option<String>,
@@ -96,7 +94,7 @@ struct Progress {
     rounds: Option<RetryState>,
 }
 
-impl Progress {
+impl Checkpoint {
     fn write(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
@@ -144,11 +142,10 @@ impl<W: Work> Process<W> {
 
     async fn handle(self: Arc<Self>, lease: Lease) -> Completion {
         let Lease { key, id, payload, correlation, run, attempt, lost, progress } = lease;
-        let started = Timestamp::now();
-        let began = Instant::now();
-        let progress: Progress =
+        let timer = AttemptTimer::start();
+        let progress: Checkpoint =
             progress.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let Progress { work, rounds } = progress;
+        let Checkpoint { work, rounds } = progress;
         let item = Item { key, run, attempt, id: id.clone(), correlation: correlation.clone() };
 
         if lost >= MOST_LOST {
@@ -169,7 +166,7 @@ impl<W: Work> Process<W> {
             // Another one was quicker: the item has not been begun.
             Some(Err(_)) => return Completion::released(key),
         };
-        let cx = ItemContext {
+        let context = ItemContext {
             job: Arc::clone(&self.job),
             id,
             correlation,
@@ -179,57 +176,50 @@ impl<W: Work> Process<W> {
             // The work knows, if it has retries of its own.
             retries: 0,
         };
-        let given = Given { cx, payload: &payload, progress: work };
-        let Ended { notes, end } = match caught(Arc::clone(&self.work).attempt(given)).await {
-            Ok(ended) => ended,
+        let given = WorkItem { context, payload: &payload, checkpoint: work };
+        let report = match caught(self.work.attempt(given)).await {
+            Ok(report) => report,
             Err(panic) => {
                 let failure = Failure::new(PANIC, format!("panicked: {}", said(&*panic)));
-                let note = Note {
-                    step: None,
-                    started,
-                    duration: began.elapsed(),
-                    outcome: AttemptOutcome::Failed,
-                    failure: Some(failure.clone()),
-                };
-                let end = End::Failed { failure, reason: Reason::NotRetryable };
-                Ended { notes: vec![note], end }
+                AttemptReport::failed(timer, failure, Reason::NotRetryable)
             }
         };
+        let AttemptReport { outcome, records } = report;
         if let Some(permit) = permit {
-            match &end {
-                End::Succeeded(_) => permit.success(),
-                End::Failed { failure, .. } if failure.class == PANIC => permit.failure(),
+            match &outcome {
+                WorkOutcome::Succeeded(_) => permit.success(),
+                WorkOutcome::Failed { failure, .. } if failure.class == PANIC => permit.failure(),
                 // What no retry would mend says nothing about the health of the other side.
-                End::Failed { reason: Reason::NotRetryable, .. }
-                | End::Skipped(_)
-                | End::NotYet { .. } => {
+                WorkOutcome::Failed { reason: Reason::NotRetryable, .. }
+                | WorkOutcome::Skipped(_)
+                | WorkOutcome::Postponed { .. } => {
                     permit.forgive();
                 }
-                End::Again { .. } | End::Failed { .. } => permit.failure(),
+                WorkOutcome::Retry { .. } | WorkOutcome::Failed { .. } => permit.failure(),
             }
         }
-        match end {
-            End::Succeeded(output) => {
+        match outcome {
+            WorkOutcome::Succeeded(output) => {
                 if let Some(rounds) = &rounds {
                     rounds.succeeded(&self.rounds);
                 }
-                self.finished(item, Settled::Succeeded(output), notes, None)
+                self.finished(item, Settled::Succeeded(output), records, None)
             }
-            End::Skipped(failure) => {
-                self.finished(item, Settled::Skipped(Some(failure)), notes, None)
+            WorkOutcome::Skipped(failure) => {
+                self.finished(item, Settled::Skipped(Some(failure)), records, None)
             }
-            End::NotYet { wait } => {
+            WorkOutcome::Postponed { wait } => {
                 let due = Timestamp::now() + wait;
-                let progress = Progress { work: None, rounds }.write();
-                self.finished(item, Settled::RetryAt { due, progress }, notes, None)
+                let progress = Checkpoint { work: None, rounds }.write();
+                self.finished(item, Settled::RetryAt { due, progress }, records, None)
             }
-            End::Again { wait, progress } => {
+            WorkOutcome::Retry { wait, checkpoint } => {
                 let due = Timestamp::now() + wait;
-                let progress = Progress { work: Some(progress), rounds }.write();
-                self.finished(item, Settled::RetryAt { due, progress }, notes, Some(wait))
+                let progress = Checkpoint { work: Some(checkpoint), rounds }.write();
+                self.finished(item, Settled::RetryAt { due, progress }, records, Some(wait))
             }
-            End::Failed { failure, .. } => {
-                self.failed(item, &payload, rounds, failure, notes).await
+            WorkOutcome::Failed { failure, .. } => {
+                self.failed(item, &payload, rounds, failure, records).await
             }
         }
     }
@@ -241,7 +231,7 @@ impl<W: Work> Process<W> {
         payload: &str,
         rounds: Option<RetryState>,
         failure: Failure,
-        notes: Vec<Note>,
+        records: Vec<StepRecord>,
     ) -> Completion {
         let mut told = ItemFailure {
             job: Arc::clone(&self.job),
@@ -250,6 +240,7 @@ impl<W: Work> Process<W> {
             payload: payload.to_owned(),
             run: item.run,
             attempt: item.attempt,
+            worker: Arc::clone(&self.worker),
             failure: failure.clone(),
             state: ItemState::Dead,
         };
@@ -271,9 +262,9 @@ impl<W: Work> Process<W> {
             OnItemFailure::Retry if !is_lost => {
                 let error = failure.to_string();
                 match RetryState::decide(rounds, &self.rounds, &self.worker, Ok(&error), &failure) {
-                    NextStep::Wait(wait, rounds) => {
+                    NextStep::Retry { wait, state } => {
                         told.state = ItemState::Pending;
-                        let progress = Progress { work: None, rounds: Some(rounds) }.write();
+                        let progress = Checkpoint { work: None, rounds: Some(*state) }.write();
                         let due = Timestamp::now() + wait;
                         (Settled::RetryAt { due, progress }, Some(wait))
                     }
@@ -294,7 +285,7 @@ impl<W: Work> Process<W> {
             // One that is put back is told of when that ends, too.
             failure: (!puts_back).then_some(told),
             stops,
-            ..self.finished(item, end, notes, wait)
+            ..self.finished(item, end, records, wait)
         }
     }
 
@@ -302,21 +293,21 @@ impl<W: Work> Process<W> {
         &self,
         item: Item,
         end: Settled,
-        notes: Vec<Note>,
+        records: Vec<StepRecord>,
         wait: Option<std::time::Duration>,
     ) -> Completion {
         let Item { key, run, attempt, id, .. } = item;
-        let last = notes.len().saturating_sub(1);
-        let history = notes.into_iter().enumerate().map(|(at, note)| AttemptRecord {
+        let last = records.len().saturating_sub(1);
+        let history = records.into_iter().enumerate().map(|(at, record)| AttemptRecord {
             run,
             attempt,
-            started: note.started,
-            duration: note.duration,
+            started: record.started,
+            duration: record.duration,
             wait: wait.filter(|_| at == last).unwrap_or_default(),
             worker: Arc::clone(&self.worker),
-            step: note.step,
-            outcome: note.outcome,
-            failure: note.failure,
+            step: record.step,
+            outcome: record.outcome,
+            failure: record.failure,
         });
         let state = match end {
             Settled::Succeeded(_) => Some(ItemState::Succeeded),

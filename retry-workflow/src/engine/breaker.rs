@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retry_runtime::{BreakerConfig, CircuitBreaker, State};
-use serde::{Deserialize, Serialize};
 
 use crate::engine::intern::interned;
 use crate::item::clock::Timestamp;
+use crate::job::breaker_record::BreakerRecord;
 use crate::job::event::{JobEvent, Listener};
 use crate::job::record::Job;
 use crate::store::{Store, StoreError};
 
 /// The breaker of a whole job.
 #[derive(Clone)]
-pub struct Breaker {
+pub(super) struct Breaker {
     circuit: Arc<CircuitBreaker>,
     key: Arc<str>,
     /// Whether it has changed its state since it was last shared.
@@ -28,33 +28,12 @@ pub struct Breaker {
 #[derive(Clone, Debug, Default)]
 struct Shared {
     revision: u64,
-    stored: Option<Stored>,
-}
-
-/// A breaker in a store.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Stored {
-    state: Word,
-    failures: u32,
-    /// While it is open.
-    until: Option<Timestamp>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Word {
-    Closed,
-    Open,
-    HalfOpen,
-}
-
-fn key_of(job: &str) -> String {
-    format!("breaker/{job}")
+    stored: Option<BreakerRecord>,
 }
 
 impl Breaker {
     /// The breaker of this job, in the state in which the last process left it.
-    pub async fn open<S: Store>(
+    pub(super) async fn open<S: Store>(
         store: &S,
         job: &Job,
         config: BreakerConfig,
@@ -62,7 +41,7 @@ impl Breaker {
     ) -> Result<Self, StoreError> {
         let breaker = Self {
             circuit: Arc::new(CircuitBreaker::new(interned(&job.name), config)),
-            key: key_of(&job.id).into(),
+            key: BreakerRecord::key(&job.id).into(),
             moved: Arc::default(),
             shared: Arc::default(),
         };
@@ -77,22 +56,12 @@ impl Breaker {
         Ok(breaker)
     }
 
-    /// Until when the breaker of a job is open, as the store was last told.
-    pub async fn open_until<S: Store>(
-        store: &S,
-        job: &str,
-    ) -> Result<Option<Timestamp>, StoreError> {
-        let found = store.get(&key_of(job)).await?;
-        let stored = found.and_then(|(_, text)| serde_json::from_str::<Stored>(&text).ok());
-        Ok(stored.filter(|stored| stored.state == Word::Open).and_then(|stored| stored.until))
-    }
-
     /// Whether it has changed its state since it was last shared.
     pub(super) fn has_moved(&self) -> bool {
         self.moved.load(Ordering::Acquire)
     }
 
-    pub fn circuit(&self) -> &Arc<CircuitBreaker> {
+    pub(super) fn circuit(&self) -> &Arc<CircuitBreaker> {
         &self.circuit
     }
 
@@ -132,7 +101,7 @@ impl Breaker {
         if let Some((revision, text)) = found
             && revision != known.revision
         {
-            let stored: Option<Stored> = serde_json::from_str(&text).ok();
+            let stored: Option<BreakerRecord> = serde_json::from_str(&text).ok();
             if let Some(stored) = &stored {
                 self.take_over(stored);
             }
@@ -141,7 +110,7 @@ impl Breaker {
         }
         let here = self.here();
         let nothing_to_say =
-            known.stored.is_none() && here.state == Word::Closed && here.failures == 0;
+            known.stored.is_none() && here.state == State::Closed && here.consecutive_failures == 0;
         if nothing_to_say || known.stored.as_ref().is_some_and(|stored| stored.is_like(&here)) {
             return Ok(());
         }
@@ -161,38 +130,19 @@ impl Breaker {
         *self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = shared;
     }
 
-    fn here(&self) -> Stored {
+    fn here(&self) -> BreakerRecord {
         let snapshot = self.circuit.snapshot();
-        let state = match snapshot.state {
-            State::Closed => Word::Closed,
-            State::Open => Word::Open,
-            State::HalfOpen => Word::HalfOpen,
-        };
-        let until = (state == Word::Open).then(|| Timestamp::now() + snapshot.remaining);
-        Stored { state, failures: snapshot.consecutive_failures, until }
+        let is_open = snapshot.state == State::Open;
+        BreakerRecord {
+            state: snapshot.state,
+            consecutive_failures: snapshot.consecutive_failures,
+            open_until: is_open.then(|| Timestamp::now() + snapshot.remaining),
+        }
     }
 
-    fn take_over(&self, stored: &Stored) {
-        let remaining = stored.until.map_or(Duration::ZERO, |until| until.since(Timestamp::now()));
-        let state = match stored.state {
-            Word::Closed => State::Closed,
-            Word::Open => State::Open,
-            Word::HalfOpen => State::HalfOpen,
-        };
-        self.circuit.restore(state, stored.failures, remaining);
-    }
-}
-
-impl Stored {
-    /// Whether there is nothing to tell: the end of an open time is not measured to the instant.
-    fn is_like(&self, other: &Self) -> bool {
-        self.state == other.state
-            && self.failures == other.failures
-            && match (self.until, other.until) {
-                (Some(one), Some(other)) => {
-                    one.since(other).max(other.since(one)) < Duration::from_millis(100)
-                }
-                (one, other) => one.is_some() == other.is_some(),
-            }
+    fn take_over(&self, stored: &BreakerRecord) {
+        let until = stored.open_until;
+        let remaining = until.map_or(Duration::ZERO, |until| until.since(Timestamp::now()));
+        self.circuit.restore(stored.state, stored.consecutive_failures, remaining);
     }
 }

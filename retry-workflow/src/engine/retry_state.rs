@@ -1,44 +1,104 @@
-//! [`RetryState`]: a call of an item that has failed and is tried again, as it waits in
-//! the store. Who decides is the runtime's session.
+//! [`RetryState`]: the call of an item that has failed and is tried again, as it waits in the
+//! store. The runtime's session decides.
 
 use std::fmt::Display;
-use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::durable::{Decider, Decision, Failed, Progress};
 use retry_runtime::{Interrupted, Policy, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 
+use crate::engine::work::WorkOutcome;
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 
-/// What lies behind a call that waits in the store.
+/// Retries by a policy over many processes: what is to be known of a call that has failed, until
+/// its next attempt. Keep it in the checkpoint of a [`Work`](crate::Work).
+///
+/// ```
+/// use std::io::{Error, ErrorKind};
+///
+/// use retry_workflow::matchers::network;
+/// use retry_workflow::durable::Listed;
+/// use retry_workflow::{
+///     AttemptReport, AttemptTimer, Failure, JobRunner, NewItem, Policy, Retrier, RetryState, Work,
+///     WorkItem,
+/// };
+///
+/// struct Ping {
+///     retrier: Retrier<Listed>,
+/// }
+///
+/// impl Work for Ping {
+///     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+///         let timer = AttemptTimer::start();
+///         let state = item.checkpoint.and_then(|state| serde_json::from_str(&state).ok());
+///         let Err(error) = ping(item.payload).await else {
+///             return AttemptReport::succeeded(timer, None);
+///         };
+///         let failure = Failure::from_error(&error);
+///         let worker = item.context.worker();
+///         let next = RetryState::decide(state, &self.retrier, worker, Ok(&error), &failure);
+///         AttemptReport::new(next.into_outcome(failure.clone())).record(timer.failed(failure))
+///     }
+/// }
+///
+/// # async fn ping(_: &str) -> Result<(), Error> { Err(ErrorKind::ConnectionRefused.into()) }
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let retrier = Retrier::new(Policy::new().attempts(4)).retry_on([network]);
+/// let hosts = vec![NewItem::new("db", "\"db.internal\"")];
+/// let report = JobRunner::new("ping").run(hosts.into_iter(), Ping { retrier }).await?;
+/// assert_eq!((report.dead(), report.counts.attempts), (1, 4));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RetryState {
     call: Progress,
     first_failed: Timestamp,
     /// Who has decided on the last wait.
-    worker: Arc<str>,
+    worker: String,
     /// What went wrong last.
-    pub failure: Failure,
+    pub(crate) failure: Failure,
 }
 
 /// What comes after a failure.
+#[derive(Clone, Debug)]
 pub enum NextStep {
-    Wait(Duration, RetryState),
+    /// Another attempt.
+    Retry {
+        /// How long to wait before.
+        wait: Duration,
+        /// What it is to know.
+        state: Box<RetryState>,
+    },
+    /// No further attempt, for this reason.
     GiveUp(Reason),
 }
 
-/// What failed: an error, or an attempt that was cut off.
-pub type Error<'a, E> = Result<&'a E, Interrupted>;
+impl NextStep {
+    /// Turns it into the outcome of the attempt that failed so.
+    pub fn into_outcome(self, failure: Failure) -> WorkOutcome {
+        match self {
+            Self::GiveUp(reason) => WorkOutcome::Failed { failure, reason },
+            Self::Retry { wait, state } => match serde_json::to_string(&state) {
+                Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
+                Err(_) => WorkOutcome::Failed { failure, reason: Reason::NotRetryable },
+            },
+        }
+    }
+}
 
 impl RetryState {
-    /// Asks the policy what comes after a failure.
+    /// Asks a retrier what comes after a failure: an error, or an attempt that was cut off.
+    /// `state` is that of the attempt before, `None` after the first one; `worker` is who makes
+    /// this attempt.
     pub fn decide<M, E, Kind>(
-        kept: Option<Self>,
+        state: Option<Self>,
         retrier: &Retrier<M>,
-        worker: &Arc<str>,
-        error: Error<'_, E>,
+        worker: &str,
+        error: Result<&E, Interrupted>,
         failure: &Failure,
     ) -> NextStep
     where
@@ -46,25 +106,26 @@ impl RetryState {
         E: Display,
     {
         let now = Timestamp::now();
-        let first_failed = kept.as_ref().map_or(now, |kept| kept.first_failed);
-        let mut call = kept.map(|kept| kept.call).unwrap_or_default();
+        let first_failed = state.as_ref().map_or(now, |state| state.first_failed);
+        let mut call = state.map(|state| state.call).unwrap_or_default();
         let since_first = now.since(first_failed);
         let failed = match error {
             Ok(error) => Failed::after(since_first, error),
             Err(interrupted) => Failed::cut(since_first, interrupted),
         };
         match retrier.decide(&mut call, &failed) {
-            Decision::Wait(wait) => NextStep::Wait(
-                wait,
-                Self { call, first_failed, worker: Arc::clone(worker), failure: failure.clone() },
-            ),
+            Decision::Wait(wait) => {
+                let (worker, failure) = (worker.to_owned(), failure.clone());
+                let state = Box::new(Self { call, first_failed, worker, failure });
+                NextStep::Retry { wait, state }
+            }
             Decision::GiveUp(reason) => NextStep::GiveUp(reason),
         }
     }
 
-    /// Whether the budget has ended while nobody went on with the call: it ends by the
-    /// clock for what another process has left. A worker that has decided on a wait
-    /// itself makes the attempt, though a queue may have made it late.
+    /// Returns whether the budget has ended while nobody continued the call: for what another
+    /// process has left, it ends by the clock. A worker that has decided on the wait itself
+    /// makes the attempt, though a queue may have made it late.
     pub fn is_expired(&self, policy: &Policy, worker: &str) -> bool {
         *self.worker != *worker
             && policy
@@ -72,13 +133,18 @@ impl RetryState {
                 .is_some_and(|budget| Timestamp::now() > self.first_failed + budget)
     }
 
-    /// The call has succeeded after all.
+    /// Tells the retrier that the call has succeeded after all.
     pub fn succeeded<M>(&self, retrier: &Retrier<M>) {
         retrier.succeeded_after(self.call);
     }
 
-    /// Attempts that have failed.
+    /// Returns how many attempts have failed.
     pub fn attempts(&self) -> u32 {
         self.call.attempts
+    }
+
+    /// Returns what went wrong last.
+    pub fn failure(&self) -> &Failure {
+        &self.failure
     }
 }

@@ -18,54 +18,86 @@ const BATCH: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Where the items of a job come from while it runs.
+///
+/// A list of items is a source: `items.into_iter()`, of a `Vec<NewItem>`. One of your own reads
+/// from a queue, from pages of a service, or from whatever has no end; [`JobRunner`] takes it.
+///
+/// ```
+/// use retry_workflow::{NewItem, Source, WorkflowError};
+///
+/// /// The orders of a service that lists them page by page.
+/// struct Orders {
+///     next_page: Option<u32>,
+/// }
+///
+/// impl Source for Orders {
+///     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+///         let Some(number) = self.next_page else { return Ok(None) };
+///         let page = read_page(number).await.map_err(WorkflowError::input)?;
+///         // After the last await: if the future is dropped before, the page is read again.
+///         self.next_page = page.next;
+///         Ok(Some(page.orders.iter().map(|id| NewItem::new(id, format!("\"{id}\""))).collect()))
+///     }
+/// }
+/// # struct Page { orders: Vec<String>, next: Option<u32> }
+/// # async fn read_page(_: u32) -> std::io::Result<Page> { todo!() }
+/// ```
+///
+/// [`JobRunner`]: crate::JobRunner
 pub trait Source: Send {
-    /// The next items, as soon as there are some; `None` after the last ones. An empty
+    /// Returns the next items, as soon as there are some; `None` after the last ones. An empty
     /// batch says that the store has got items in another way.
-    fn next(&mut self) -> impl Future<Output = Result<Option<Vec<NewItem>>, WorkflowError>> + Send;
+    ///
+    /// The store leaves out items whose ids it has already: after a restart a source may begin
+    /// from its beginning.
+    ///
+    /// The future is dropped and made anew whenever something else happens to the job. What it
+    /// has taken from elsewhere by then stays in the source.
+    ///
+    /// # Errors
+    /// The items cannot be read; the job ends with this error, and can be run again.
+    fn next_batch(
+        &mut self,
+    ) -> impl Future<Output = Result<Option<Vec<NewItem>>, WorkflowError>> + Send;
 
-    /// Whether these are all items that the job is to have.
-    fn is_whole(&self) -> bool {
+    /// Returns whether the items that it gave are all that the job is to have. If not, a job
+    /// whose items have ended is stopped, and not finished.
+    fn is_complete(&self) -> bool {
         true
     }
 
-    /// An item has come to its end; says whether there are further items by that.
-    fn ended(&mut self, _id: &str, _state: ItemState) -> bool {
+    /// Tells the source that an item has ended in this process. Returns whether there are further
+    /// items because of that: then [`next_batch`](Self::next_batch) is called again, even if it
+    /// has returned `None` before.
+    fn item_ended(&mut self, _id: &str, _state: ItemState) -> bool {
         false
     }
 }
 
 /// No more items than are in the store.
-pub struct Nothing {
+pub(crate) struct StoredItems {
     /// Whether the input has been read to its end before.
-    pub is_whole: bool,
+    pub(crate) is_complete: bool,
 }
 
-impl Source for Nothing {
-    async fn next(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+impl Source for StoredItems {
+    async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         Ok(None)
     }
 
-    fn is_whole(&self) -> bool {
-        self.is_whole
+    fn is_complete(&self) -> bool {
+        self.is_complete
     }
 }
 
-/// Items that are all there.
-pub struct Listed(std::vec::IntoIter<NewItem>);
-
-impl Listed {
-    pub fn new(items: Vec<NewItem>) -> Self {
-        Self(items.into_iter())
-    }
-}
-
-impl Source for Listed {
-    async fn next(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+/// Items that are all there, put into the store batch by batch.
+impl Source for std::vec::IntoIter<NewItem> {
+    async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         let mut bytes = 0;
         let mut batch = Vec::new();
         while batch.len() < BATCH
             && bytes < BATCH_BYTES
-            && let Some(item) = self.0.next()
+            && let Some(item) = self.next()
         {
             bytes += item.payload.len();
             batch.push(item);
@@ -74,8 +106,8 @@ impl Source for Listed {
     }
 }
 
-/// What a caller's iterator or stream gives.
-pub struct Given<I, N> {
+/// The items of a caller's iterator or stream, written as JSON.
+pub(crate) struct JsonItems<I, N> {
     items: Pin<Box<N>>,
     // Those that are put in so far.
     position: u64,
@@ -83,14 +115,14 @@ pub struct Given<I, N> {
     kind: PhantomData<fn() -> I>,
 }
 
-impl<I, N: NextItem<Item = I>> Given<I, N> {
-    pub fn new(items: N) -> Self {
+impl<I, N: NextItem<Item = I>> JsonItems<I, N> {
+    pub(crate) fn new(items: N) -> Self {
         Self { items: Box::pin(items), position: 0, done: false, kind: PhantomData }
     }
 }
 
-impl<I: Serialize, N: NextItem<Item = I> + Send> Source for Given<I, N> {
-    async fn next(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+impl<I: Serialize, N: NextItem<Item = I> + Send> Source for JsonItems<I, N> {
+    async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         poll_fn(|cx| {
@@ -109,7 +141,7 @@ impl<I: Serialize, N: NextItem<Item = I> + Send> Source for Given<I, N> {
                         };
                         let id = id.unwrap_or_else(|| own_id(self.position, &item, &payload));
                         bytes += payload.len();
-                        batch.push(NewItem { id, payload, correlation: None });
+                        batch.push(NewItem::new(id, payload));
                     }
                     Poll::Ready(None) => self.done = true,
                     // What is there already need not wait for the rest.

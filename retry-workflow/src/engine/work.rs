@@ -1,118 +1,226 @@
-//! [`Work`]: what is done with an item. Closures, the steps of a file and tasks
-//! are work alike; the engine knows nothing else of them.
+//! [`Work`]: what is done with an item. The closures of workflows, the tasks of graphs and the
+//! steps of workflow files are work alike; the engine knows nothing else of them.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::Reason;
+use tokio::time::Instant;
 
 use crate::item::clock::Timestamp;
+use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 use crate::item::record::AttemptOutcome;
 
-/// The item that a handler works on: which one it is, and how often it was tried.
-#[derive(Clone, Debug)]
-pub struct ItemContext {
-    pub job: Arc<str>,
-    pub id: String,
-    pub correlation: Option<String>,
-    pub run: u32,
-    pub attempt: u32,
-    pub worker: Arc<str>,
-    pub retries: u32,
-}
-
-impl ItemContext {
-    /// The id of the job.
-    pub fn job(&self) -> &str {
-        &self.job
-    }
-
-    /// The item's id within the job: a good key to make an effect idempotent by.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// What follows the item through logs of other systems; the same in every attempt
-    /// and every re-drive.
-    pub fn correlation_id(&self) -> String {
-        correlation(self.correlation.as_deref(), &self.job, &self.id)
-    }
-
-    /// 0, and one more for each time that the item was taken back from the dead letters.
-    pub fn run(&self) -> u32 {
-        self.run
-    }
-
-    /// The number of this attempt within the run; the first is 1. An attempt whose process
-    /// was killed has counted, too.
-    pub fn attempt(&self) -> u32 {
-        self.attempt
-    }
-
-    /// How often the policy has let this item or task be tried again: 0 in the first attempt.
-    /// Unlike [`attempt`](Self::attempt), it leaves out attempts whose process was killed.
-    pub fn retry_count(&self) -> u32 {
-        self.retries
-    }
-
-    /// Who makes this attempt: the process, and when it began to work on the job.
-    pub fn worker(&self) -> &str {
-        &self.worker
-    }
-}
-
-/// The correlation id of an item: its own, or `job/id`.
-pub fn correlation(given: Option<&str>, job: &str, id: &str) -> String {
-    given.map_or_else(|| format!("{job}/{id}"), str::to_owned)
-}
-
-/// An item, for one attempt.
-#[derive(Debug)]
-pub struct Given<'a> {
-    pub cx: ItemContext,
-    /// JSON.
-    pub payload: &'a str,
-    /// What the last attempt left in [`End::Again`]: JSON.
-    pub progress: Option<String>,
-}
-
-/// What is done with an item.
+/// A kind of work: what is done with each item of a job.
+///
+/// A closure for [`Workflow`](crate::Workflow) or [`Task`](crate::Task) is enough where an
+/// attempt simply succeeds or fails. A work of your own decides more: it can leave a checkpoint
+/// for its next attempt, postpone an item, skip it, store an output, or write several records
+/// into the history. [`JobRunner`](crate::JobRunner) runs it on the items of a job,
+/// [`Graph::work`](crate::Graph::work) as a task of a graph.
+///
+/// Here is an upload that continues where its last attempt stopped:
+///
+/// ```
+/// use std::io::{Error, ErrorKind};
+/// use std::time::Duration;
+///
+/// use retry_workflow::{
+///     AttemptReport, AttemptTimer, Failure, JobRunner, MemoryStore, NewItem, Reason, Store, Work,
+///     WorkItem, WorkOutcome,
+/// };
+///
+/// struct Upload;
+///
+/// impl Work for Upload {
+///     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+///         let timer = AttemptTimer::start();
+///         let sent = item.checkpoint.as_deref().map_or(0, |sent| sent.parse().unwrap_or(0));
+///         let Ok(size) = item.payload.parse::<u64>() else {
+///             let failure = Failure::new("payload", "the payload is not a size");
+///             return AttemptReport::failed(timer, failure, Reason::NotRetryable);
+///         };
+///         match send(sent, size) {
+///             Ok(()) => AttemptReport::succeeded(timer, Some(format!("\"{size} bytes\""))),
+///             // The first two parts arrived: the next attempt sends the rest, in five seconds.
+///             Err((error, sent)) => {
+///                 let (wait, checkpoint) = (Duration::from_secs(5), sent.to_string());
+///                 let failure = Failure::new("network", error.to_string());
+///                 AttemptReport::new(WorkOutcome::Retry { wait, checkpoint })
+///                     .record(timer.failed(failure))
+///             }
+///         }
+///     }
+/// }
+///
+/// # fn send(from: u64, _: u64) -> Result<(), (Error, u64)> {
+/// #     if from == 0 { Err((ErrorKind::ConnectionReset.into(), 2)) } else { Ok(()) }
+/// # }
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let items = vec![NewItem::new("photo-1", "7"), NewItem::new("photo-2", "9")];
+/// let report = JobRunner::new("upload").store(store.clone()).run(items.into_iter(), Upload).await?;
+///
+/// assert!(report.is_success());
+/// let photo = store.item("upload-1", "photo-2").await?.unwrap();
+/// assert_eq!((photo.attempt, photo.output.as_deref()), (2, Some("\"9 bytes\"")));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// To retry by a policy, with its limits, matchers and breakers, keep a
+/// [`RetryState`](crate::RetryState) in the checkpoint.
 pub trait Work: Send + Sync + 'static {
-    /// Makes one attempt. It may be dropped at any await.
-    fn attempt(self: Arc<Self>, given: Given<'_>) -> impl Future<Output = Ended> + Send;
+    /// Makes one attempt, and reports how it ended.
+    ///
+    /// The future may be dropped at any await: when the caller drops the job, or when this
+    /// worker has lost its lease. A panic is caught, and makes the item fail.
+    fn attempt(&self, item: WorkItem<'_>) -> impl Future<Output = AttemptReport> + Send;
 }
 
-/// What an attempt came to.
+/// A work item, as one attempt gets it.
 #[derive(Debug)]
-pub struct Ended {
-    /// For the history: one note, or more where an attempt has steps that failed on the way.
-    pub notes: Vec<Note>,
-    pub end: End,
+#[non_exhaustive]
+pub struct WorkItem<'a> {
+    /// Which item it is, and how often it was tried.
+    pub context: ItemContext,
+    /// Its payload, as the [`Source`](crate::Source) gave it: JSON.
+    pub payload: &'a str,
+    /// What the last attempt left in [`WorkOutcome::Retry`]; `None` in the first attempt of a
+    /// run.
+    pub checkpoint: Option<String>,
 }
 
-/// A row of the history in the making.
+impl<'a> WorkItem<'a> {
+    /// Creates an item without a checkpoint: for tests of a [`Work`] of your own. The engine
+    /// makes all others.
+    pub fn new(context: ItemContext, payload: &'a str) -> Self {
+        Self { context, payload, checkpoint: None }
+    }
+}
+
+/// What one attempt came to: how it ended, and what the history keeps of it.
 #[derive(Debug)]
-pub struct Note {
+#[non_exhaustive]
+pub struct AttemptReport {
+    /// How it ended.
+    pub outcome: WorkOutcome,
+    /// What the history keeps: one record for an attempt, or more where steps of it failed on
+    /// the way; none where nothing was tried. [`Counts::attempts`](crate::Counts::attempts)
+    /// counts these.
+    pub records: Vec<StepRecord>,
+}
+
+impl AttemptReport {
+    /// Creates a report without records.
+    pub fn new(outcome: WorkOutcome) -> Self {
+        Self { outcome, records: Vec::new() }
+    }
+
+    /// Adds a record to the history.
+    #[must_use]
+    pub fn record(mut self, record: StepRecord) -> Self {
+        self.records.push(record);
+        self
+    }
+
+    /// Creates the report of an attempt that succeeded, with its output if it has one.
+    pub fn succeeded(timer: AttemptTimer, output: Option<String>) -> Self {
+        Self::new(WorkOutcome::Succeeded(output)).record(timer.succeeded())
+    }
+
+    /// Creates the report of an attempt that failed, and was the last one of its item.
+    pub fn failed(timer: AttemptTimer, failure: Failure, reason: Reason) -> Self {
+        let record = timer.failed(failure.clone());
+        Self::new(WorkOutcome::Failed { failure, reason }).record(record)
+    }
+}
+
+/// Measures an attempt, or a step of one, for its [`StepRecord`].
+#[derive(Clone, Copy, Debug)]
+pub struct AttemptTimer {
+    started: Timestamp,
+    // The system's clock may be set meanwhile; this one only goes on.
+    began: Instant,
+}
+
+impl AttemptTimer {
+    /// Starts now.
+    pub fn start() -> Self {
+        Self { started: Timestamp::now(), began: Instant::now() }
+    }
+
+    /// Creates the record of an attempt or a step that has succeeded by now.
+    pub fn succeeded(self) -> StepRecord {
+        self.record(AttemptOutcome::Succeeded, None)
+    }
+
+    /// Creates the record of an attempt or a step that has failed by now.
+    pub fn failed(self, failure: Failure) -> StepRecord {
+        self.record(AttemptOutcome::Failed, Some(failure))
+    }
+
+    fn record(self, outcome: AttemptOutcome, failure: Option<Failure>) -> StepRecord {
+        let duration = self.began.elapsed();
+        StepRecord { step: None, started: self.started, duration, outcome, failure }
+    }
+}
+
+/// A record of the history: an attempt, or one step of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct StepRecord {
+    /// The step's name, where an attempt has several.
     pub step: Option<String>,
+    /// When it started.
     pub started: Timestamp,
+    /// How long it took.
     pub duration: Duration,
+    /// How it ended.
     pub outcome: AttemptOutcome,
+    /// What went wrong.
     pub failure: Option<Failure>,
+}
+
+impl StepRecord {
+    /// Names the step that this record is of.
+    #[must_use]
+    pub fn step(mut self, name: impl Into<String>) -> Self {
+        self.step = Some(name.into());
+        self
+    }
 }
 
 /// How an attempt ended.
 #[derive(Debug)]
-pub enum End {
-    /// The item is done; its output, if there is one that may be asked for.
+#[non_exhaustive]
+pub enum WorkOutcome {
+    /// The item is done. Its output, if it has one, is kept with it:
+    /// [`ItemRecord::output`](crate::ItemRecord::output).
     Succeeded(Option<String>),
-    /// Another attempt after this wait, which is to know this.
-    Again { wait: Duration, progress: String },
-    /// It is left out, for this reason.
+    /// The attempt failed, and another one follows.
+    Retry {
+        /// How long to wait. The wait is a due time in the store: it outlives the process.
+        wait: Duration,
+        /// What the next attempt is to know: [`WorkItem::checkpoint`].
+        checkpoint: String,
+    },
+    /// The item is left out, for this reason.
     Skipped(Failure),
-    /// It could not begin; to be asked again after this wait.
-    NotYet { wait: Duration },
-    /// Its retries have ended.
-    Failed { failure: Failure, reason: Reason },
+    /// The attempt could not begin, and is to be made later. No checkpoint is kept.
+    Postponed {
+        /// How long to wait.
+        wait: Duration,
+    },
+    /// The item has failed for good. The [`ErrorPolicy`](crate::ErrorPolicy) says what becomes
+    /// of it.
+    Failed {
+        /// What went wrong.
+        failure: Failure,
+        /// Why it is not tried again. The job's breaker counts a
+        /// [`NotRetryable`](Reason::NotRetryable) failure neither as good nor as bad.
+        reason: Reason,
+    },
 }

@@ -18,17 +18,8 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Tasks that are read at once.
 const PAGE: usize = 500;
 
-/// What is done about tasks that are dead letters when a graph is gone on with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnDead {
-    /// They stay what they are until they are re-driven.
-    Keep,
-    /// They begin anew.
-    Redrive,
-}
-
 /// Tasks whose time has come.
-pub struct GraphSource<S> {
+pub(super) struct GraphSource<S> {
     store: S,
     job: String,
     dependencies: Arc<Dependencies>,
@@ -44,13 +35,14 @@ pub struct GraphSource<S> {
 }
 
 impl<S: Store> GraphSource<S> {
-    pub async fn new(
+    /// `redrives_dead`: tasks that are dead letters begin anew.
+    pub(super) async fn new(
         store: S,
         job: &str,
         dependencies: Arc<Dependencies>,
-        on_dead: OnDead,
+        redrives_dead: bool,
     ) -> Result<Self, StoreError> {
-        if on_dead == OnDead::Redrive {
+        if redrives_dead {
             store.redrive(&Filter::job(job), None, Timestamp::now(), Duration::ZERO).await?;
         }
         let mut source = Self {
@@ -116,7 +108,7 @@ impl<S: Store> GraphSource<S> {
 }
 
 impl<S: Store> Source for GraphSource<S> {
-    async fn next(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+    async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         loop {
             if self.look_at <= Instant::now() {
                 self.look().await?;
@@ -141,9 +133,7 @@ impl<S: Store> Source for GraphSource<S> {
                 for task in anew.iter().chain(&new) {
                     self.states.insert(task.clone(), ItemState::Pending);
                 }
-                let payload = || "null".to_owned();
-                let items =
-                    new.into_iter().map(|id| NewItem { id, payload: payload(), correlation: None });
+                let items = new.into_iter().map(|task| NewItem::new(task, "null"));
                 return Ok(Some(items.collect()));
             }
             if self.dependencies.tasks().all(|task| self.states.contains_key(task)) {
@@ -153,7 +143,7 @@ impl<S: Store> Source for GraphSource<S> {
         }
     }
 
-    fn ended(&mut self, id: &str, state: ItemState) -> bool {
+    fn item_ended(&mut self, id: &str, state: ItemState) -> bool {
         self.states.insert(id.to_owned(), state);
         self.is_changed = true;
         // One that was taken back has succeeded: what it had kept from running may run.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use retry_runtime::Class;
-use retry_runtime::durable::Description;
+use retry_runtime::durable::{Description, Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::item::signature::Signature;
@@ -49,9 +49,19 @@ impl Failure {
         Self { class: class.into(), message, chain: Vec::new(), signature, culprits: Vec::new() }
     }
 
-    /// Of an error that has been read.
-    pub fn of(description: Description) -> Self {
-        let Description { class, texts } = description;
+    /// Describes an error: its class, its message, and what the errors inside it say.
+    ///
+    /// ```
+    /// use retry_workflow::Failure;
+    ///
+    /// let failure = Failure::from_error(&std::io::Error::from(std::io::ErrorKind::TimedOut));
+    /// assert_eq!((failure.class.as_str(), failure.message.as_str()), ("timeout", "timed out"));
+    /// ```
+    pub fn from_error<Kind>(error: &impl Fault<Kind>) -> Self {
+        Self::described(Description::of(error))
+    }
+
+    fn described(Description { class, texts }: Description) -> Self {
         let mut texts = texts.into_iter();
         let message = texts.next().unwrap_or_default();
         let chain: Vec<String> = texts.take(LONGEST_CHAIN).map(shortened).collect();
@@ -130,7 +140,7 @@ mod tests {
     fn causes_with_one_context_are_kept_apart() {
         let of = |cause: &str| {
             let texts = vec!["importing customer 7".to_owned(), cause.to_owned()];
-            Failure::of(Description { class: Class::empty(), texts }).signature
+            Failure::described(Description { class: Class::empty(), texts }).signature
         };
         assert_eq!(of("disk full").as_str(), "importing customer <n>: disk full");
         assert_ne!(of("disk full"), of("no tax rate"));
@@ -139,7 +149,7 @@ mod tests {
     #[test]
     fn what_is_inside_is_said_once() {
         let texts = vec!["could not save: disk full".to_owned(), "disk full".to_owned()];
-        let failure = Failure::of(Description { class: Class::empty(), texts });
+        let failure = Failure::described(Description { class: Class::empty(), texts });
         assert_eq!(failure.to_string(), "could not save: disk full");
     }
 }

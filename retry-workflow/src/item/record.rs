@@ -56,6 +56,7 @@ impl fmt::Display for ItemState {
 
 /// An item that is new to a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewItem {
     /// Names it within its job; stays the same in each process.
     pub id: String,
@@ -63,6 +64,27 @@ pub struct NewItem {
     pub payload: String,
     /// Follows it through logs of other systems; `None`: `job/id` does.
     pub correlation: Option<String>,
+}
+
+impl NewItem {
+    /// Creates an item of this id, with its payload as JSON.
+    ///
+    /// ```
+    /// use retry_workflow::NewItem;
+    ///
+    /// let order = NewItem::new("A-17", r#"{"quantity": 3}"#).correlation("web-4711");
+    /// assert_eq!(order.correlation.as_deref(), Some("web-4711"));
+    /// ```
+    pub fn new(id: impl Into<String>, payload: impl Into<String>) -> Self {
+        Self { id: id.into(), payload: payload.into(), correlation: None }
+    }
+
+    /// Sets the id that follows the item through logs of other systems. Default: `job/id`.
+    #[must_use]
+    pub fn correlation(mut self, id: impl Into<String>) -> Self {
+        self.correlation = Some(id.into());
+        self
+    }
 }
 
 /// The hold of a worker on an item. The token fences: a later lease of the item

@@ -1,9 +1,18 @@
-//! Text from elsewhere (ids, messages, output of commands), made safe for a terminal
-//! and for a log: nothing in it moves the cursor, changes colours or begins a line.
+//! Text from elsewhere (ids, messages, output of commands), made safe for a terminal and for a
+//! log: nothing in it moves the cursor, changes colours or begins a line.
+//!
+//! ```
+//! use retry_workflow::sanitize::{Lines, OneLine};
+//!
+//! let hostile = "order 7\n\u{1b}[2Jall is well";
+//! assert_eq!(OneLine(hostile).to_string(), "order 7\\n\\u{1b}[2Jall is well");
+//! assert_eq!(Lines(hostile).to_string(), "order 7\n\\u{1b}[2Jall is well");
+//! ```
 
 use std::fmt::{self, Write as _};
 
-/// On one line: line ends and tabs too are shown escaped.
+/// Displays a text on one line: line ends and tabs are escaped, too.
+#[derive(Clone, Copy, Debug)]
 pub struct OneLine<'a>(pub &'a str);
 
 impl fmt::Display for OneLine<'_> {
@@ -12,7 +21,8 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// Line ends stay; every other control character is shown escaped.
+/// Displays a text of several lines: line ends and tabs stay, everything else is escaped.
+#[derive(Clone, Copy, Debug)]
 pub struct Lines<'a>(pub &'a str);
 
 impl fmt::Display for Lines<'_> {
@@ -30,19 +40,21 @@ fn escaped(f: &mut fmt::Formatter<'_>, text: &str, stays: impl Fn(char) -> bool)
             '\t' => f.write_str("\\t")?,
             // A backslash stays: a path of Windows is to be readable. What is shown is for
             // people; JSON is exact.
-            _ if c.is_control() || is_invisible(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+            _ if steers(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
             _ => f.write_char(c)?,
         }
     }
     Ok(())
 }
 
-/// What is no control character and yet changes how the rest of a line looks: marks of
-/// direction, separators of lines, characters without width.
-pub const fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+/// Returns whether a character steers a terminal, or changes how the rest of a line looks:
+/// control characters, marks of direction, separators of lines, characters without width.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl Signature {
 
 /// FNV-1a (Fowler, Noll, Vo; 1991), folded to 32 bits: a text by a short name that stays. The
 /// standard library's hasher may change with a release.
-pub fn fnv(text: &str) -> u64 {
+pub(crate) fn fnv(text: &str) -> u64 {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -67,15 +67,38 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Which task needs which: an edge goes from what is needed to what needs it.
+/// Which task needs which, checked: every task is there once, and none needs itself in the end.
+///
+/// [`Graph`](crate::Graph) checks its tasks so when it is run; this is for those who want to
+/// know before.
+///
+/// ```
+/// use retry_workflow::{Dependencies, InvalidGraph};
+///
+/// let tasks = |needs: &str| [
+///     ("fetch".to_owned(), vec![]),
+///     ("render".to_owned(), vec![needs.to_owned()]),
+/// ];
+/// let dependencies = Dependencies::new(&tasks("fetch"))?;
+/// assert_eq!(dependencies.needs("render").collect::<Vec<_>>(), ["fetch"]);
+///
+/// let error = Dependencies::new(&tasks("fetsh")).unwrap_err();
+/// assert!(error.to_string().ends_with("did you mean `fetch`?"), "{error}");
+/// # Ok::<_, InvalidGraph>(())
+/// ```
 #[derive(Debug)]
 pub struct Dependencies {
+    /// An edge goes from what is needed to what needs it.
     graph: DiGraph<String, ()>,
     nodes: BTreeMap<String, NodeIndex>,
 }
 
 impl Dependencies {
-    /// Of tasks, each with what it needs.
+    /// Checks tasks, each with what it needs.
+    ///
+    /// # Errors
+    /// There are no tasks, two have the same name, one needs a task that is not there, or tasks
+    /// need each other.
     pub fn new(tasks: &[(String, Vec<String>)]) -> Result<Self, InvalidGraph> {
         if tasks.is_empty() {
             return Err(InvalidGraph::Empty);
@@ -109,7 +132,7 @@ impl Dependencies {
         }
     }
 
-    /// What a task needs directly.
+    /// Returns what a task needs directly.
     pub fn needs(&self, task: &str) -> impl Iterator<Item = &str> {
         let node = self.nodes.get(task).copied();
         node.into_iter()
@@ -117,7 +140,7 @@ impl Dependencies {
             .map(|need| self.graph[need].as_str())
     }
 
-    /// All tasks.
+    /// Returns all tasks.
     pub fn tasks(&self) -> impl Iterator<Item = &str> {
         self.graph.node_weights().map(String::as_str)
     }

@@ -1,6 +1,8 @@
 //! [`WorkflowError`]: why a job cannot be run at all, or not on.
 
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::Invalid;
@@ -12,7 +14,7 @@ use crate::store::StoreError;
 
 /// Why a job cannot be run at all, or not on. An item that fails is none of these: it
 /// stands in the [`JobReport`](crate::JobReport).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WorkflowError {
     /// The store cannot do its work.
@@ -53,6 +55,8 @@ pub enum WorkflowError {
         /// How long it would be.
         lease: Duration,
     },
+    /// The source of the items has failed.
+    Input(Arc<dyn Error + Send + Sync>),
     /// An item cannot be written as JSON.
     Item {
         /// Its id.
@@ -62,6 +66,13 @@ pub enum WorkflowError {
     },
     /// The tasks are no graph that can be run.
     Graph(InvalidGraph),
+}
+
+impl WorkflowError {
+    /// Wraps an error of a [`Source`](crate::Source).
+    pub fn input(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Input(error.into().into())
+    }
 }
 
 impl fmt::Display for WorkflowError {
@@ -116,6 +127,7 @@ impl fmt::Display for WorkflowError {
                 "a lease of {lease:?} ends before it can be prolonged, and items would be handled \
                  twice: write 100ms at least, or leave it at 30s"
             ),
+            Self::Input(_) => f.write_str("the items of the job cannot be read"),
             Self::Item { item, detail } => {
                 write!(f, "item `{}` cannot be written as JSON: {detail}", OneLine(item))
             }
@@ -124,7 +136,14 @@ impl fmt::Display for WorkflowError {
     }
 }
 
-impl std::error::Error for WorkflowError {}
+impl Error for WorkflowError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Input(error) => Some(&**error),
+            _ => None,
+        }
+    }
+}
 
 impl From<StoreError> for WorkflowError {
     fn from(error: StoreError) -> Self {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use retry_runtime::Transition;
 
+use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 use crate::item::record::{Counts, ItemState};
 use crate::job::record::StopReason;
@@ -25,11 +26,28 @@ pub struct ItemFailure {
     pub run: u32,
     /// How many attempts the run made.
     pub attempt: u32,
+    /// Who made the last one.
+    pub worker: Arc<str>,
     /// What went wrong.
     pub failure: Failure,
     /// What becomes of it: [`Dead`](ItemState::Dead), [`Skipped`](ItemState::Skipped), or
     /// [`Pending`](ItemState::Pending) where it is put back.
     pub state: ItemState,
+}
+
+impl ItemFailure {
+    /// Returns the context that the last attempt had.
+    pub fn context(&self) -> ItemContext {
+        ItemContext {
+            job: Arc::clone(&self.job),
+            id: self.item.clone(),
+            correlation: self.correlation.clone(),
+            run: self.run,
+            attempt: self.attempt,
+            worker: Arc::clone(&self.worker),
+            retries: 0,
+        }
+    }
 }
 
 /// Something that happened to a job; see [`Workflow::on_event`](crate::Workflow::on_event).
@@ -70,4 +88,4 @@ pub enum JobEvent<'a> {
 }
 
 /// Who hears of events.
-pub type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
+pub(crate) type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
 use crate::item::sanitize::OneLine;
+use crate::job::error::WorkflowError;
 use crate::store::{Store, StoreError};
 
 /// What a store knows of a job beside its items.
@@ -28,17 +29,18 @@ pub struct Job {
     /// What had ended and failed when somebody last went on with it after it had stopped:
     /// thresholds count from here.
     #[serde(default)]
-    pub baseline: Baseline,
-    /// What whoever runs it has to know to go on with it, such as its workflow file.
+    pub(crate) baseline: Baseline,
+    /// What whoever resumes it has to know, in a form of their own. The command `retry-workflow`
+    /// keeps the path of the workflow file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
 }
 
 /// Items that thresholds do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Baseline {
-    pub ended: u64,
-    pub failed: u64,
+pub(crate) struct Baseline {
+    pub(crate) ended: u64,
+    pub(crate) failed: u64,
 }
 
 /// What a job is doing.
@@ -152,7 +154,7 @@ impl Job {
         }
     }
 
-    /// The job of this id.
+    /// Returns the job of this id, if there is one.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -160,7 +162,20 @@ impl Job {
         Ok(read(store, id).await?.map(|(_, job)| job))
     }
 
-    /// All jobs of a store, the oldest first.
+    /// Returns the job of this id, or an error that names those that there are.
+    ///
+    /// # Errors
+    /// The store cannot be read, or has no such job.
+    pub async fn get<S: Store>(store: &S, id: &str) -> Result<Self, WorkflowError> {
+        if let Some(job) = Self::find(store, id).await? {
+            return Ok(job);
+        }
+        let mut known: Vec<_> = Self::all(store).await?.into_iter().map(|job| job.id).collect();
+        known.reverse();
+        Err(WorkflowError::UnknownJob { id: id.to_owned(), known })
+    }
+
+    /// Returns all jobs of a store, the oldest first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -171,7 +186,7 @@ impl Job {
     }
 
     /// The last job of a workflow that has not finished, or a new one.
-    pub async fn find_unfinished_or_create<S: Store>(
+    pub(crate) async fn find_unfinished_or_create<S: Store>(
         store: &S,
         name: &str,
     ) -> Result<Self, StoreError> {
@@ -186,7 +201,13 @@ impl Job {
         .await
     }
 
-    /// A new job with the next free number behind its name.
+    /// Creates a job whose id is its name and the next number that is free. Give it to
+    /// [`job_id`](crate::JobRunner::job_id) to run it.
+    ///
+    /// `origin` is for whoever resumes it: see [`Job::origin`].
+    ///
+    /// # Errors
+    /// The store fails.
     pub async fn create<S: Store>(
         store: &S,
         name: &str,
@@ -196,8 +217,11 @@ impl Job {
         find_or_insert(store, &Self::key(name), move |jobs| Ok(new.numbered(jobs))).await
     }
 
-    /// The job of this id, which begins now if there is none, and then remembers where it comes
-    /// from.
+    /// Returns the job of this id, or creates it, with this name and
+    /// [`origin`](Self::origin).
+    ///
+    /// # Errors
+    /// The store fails.
     pub async fn find_or_create<S: Store>(
         store: &S,
         id: &str,
@@ -221,7 +245,7 @@ impl Job {
     }
 
     /// A job whose items came from elsewhere, unless it is known.
-    pub async fn adopt<S: Store>(store: &S, id: &str) -> Result<(), StoreError> {
+    pub(crate) async fn adopt<S: Store>(store: &S, id: &str) -> Result<(), StoreError> {
         let mut job = Self::new(id.to_owned(), id, None);
         job.status = JobStatus::Finished;
         job.ended = Some(job.created);
@@ -230,8 +254,20 @@ impl Job {
         write(store, 0, &job).await.map(drop)
     }
 
+    /// Sets what whoever resumes a job has to know. Nothing happens if there is no such job.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn set_origin<S: Store>(
+        store: &S,
+        id: &str,
+        origin: Option<&str>,
+    ) -> Result<(), StoreError> {
+        Self::update(store, id, |job| job.origin = origin.map(str::to_owned)).await
+    }
+
     /// Changes what is stored, whoever else changes it.
-    pub async fn update<S: Store>(
+    pub(crate) async fn update<S: Store>(
         store: &S,
         id: &str,
         change: impl Fn(&mut Self),

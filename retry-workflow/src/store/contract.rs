@@ -110,7 +110,7 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 fn new(id: &str) -> NewItem {
-    NewItem { id: id.to_owned(), payload: format!("{{\"id\":\"{id}\"}}"), correlation: None }
+    NewItem::new(id, format!("{{\"id\":\"{id}\"}}"))
 }
 
 async fn enqueue<S: Store>(store: &S, job: &str, ids: &[&str]) {
@@ -212,7 +212,7 @@ fn everything() -> Filter {
 /// An item that its job has already, by its id, is left as it is.
 pub async fn an_item_is_added_once<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
-    let other = NewItem { payload: "2".to_owned(), ..new("a") };
+    let other = NewItem::new("a", "2");
     let batch = vec![other, new("b"), new("b")];
     assert_eq!(store.enqueue("job", batch, at(9)).await, Ok(1));
     let item = found(store, "a").await;
@@ -270,7 +270,7 @@ pub async fn jobs_are_apart<S: Store>(store: &S) {
 
 /// An item has its own correlation id, or `job/id`; a worker is only told its own.
 pub async fn the_correlation_is_that_of_the_item_or_its_name<S: Store>(store: &S) {
-    let own = NewItem { correlation: Some("trace-1".to_owned()), ..new("a") };
+    let own = new("a").correlation("trace-1");
     assert_eq!(store.enqueue("job", vec![own, new("b")], at(0)).await, Ok(2));
     assert_eq!(found(store, "a").await.correlation, "trace-1");
     assert_eq!(found(store, "b").await.correlation, "job/b");
@@ -771,7 +771,7 @@ pub async fn groups_are_filtered<S: Store>(store: &S) {
 
 /// Run + 1, attempt 0, no progress, no failure; history and correlation stay.
 pub async fn a_redrive_begins_a_new_run<S: Store>(store: &S) {
-    let item = NewItem { correlation: Some("trace".to_owned()), ..new("a") };
+    let item = new("a").correlation("trace");
     assert_eq!(store.enqueue("job", vec![item], at(0)).await, Ok(1));
     let lease = claim_one(store, 0).await;
     let progress = Some("half".to_owned());
@@ -1023,11 +1023,7 @@ pub async fn anything_can_be_an_id<S: Store>(store: &S) {
         "Ä",
     ];
     for job in TEXTS {
-        let items = TEXTS.map(|text| NewItem {
-            id: text.to_owned(),
-            payload: text.to_owned(),
-            correlation: Some(text.to_owned()),
-        });
+        let items = TEXTS.map(|text| NewItem::new(text, text).correlation(text));
         assert_eq!(store.enqueue(job, items.to_vec(), at(0)).await, Ok(TEXTS.len() as u64));
         let leases = store.claim(job, job, at(0), 99, MINUTE).await.expect("claimed");
         for (lease, text) in leases.iter().zip(TEXTS) {
@@ -1067,7 +1063,7 @@ pub async fn anything_can_be_an_id<S: Store>(store: &S) {
 /// 10 MB, as a payload and as an output.
 pub async fn a_large_payload_is_kept<S: Store>(store: &S) {
     let payload = "é0123456".repeat(10_000_000 / 9);
-    let item = NewItem { payload: payload.clone(), ..new("a") };
+    let item = NewItem::new("a", payload.clone());
     assert_eq!(store.enqueue("job", vec![item], at(0)).await, Ok(1));
     let lease = claim_one(store, 0).await;
     assert!(lease.payload == payload, "it is as it was");
@@ -1079,7 +1075,7 @@ pub async fn a_large_payload_is_kept<S: Store>(store: &S) {
 /// A claim ends with the payload that fills it up.
 pub async fn large_payloads_are_claimed_a_few_at_a_time<S: Store>(store: &S) {
     let payload = "x".repeat(super::MOST_CLAIMED_BYTES / 2);
-    let items = ["a", "b", "c"].map(|id| NewItem { payload: payload.clone(), ..new(id) });
+    let items = ["a", "b", "c"].map(|id| NewItem::new(id, payload.clone()));
     assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));
     assert_eq!(claim(store, 0, 10).await.len(), 2);
     assert_eq!(claim(store, 0, 10).await.len(), 1);

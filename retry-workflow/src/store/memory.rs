@@ -21,7 +21,7 @@ use crate::item::record::{
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let store = MemoryStore::new();
-/// let item = NewItem { id: "order-1".into(), payload: "{}".into(), correlation: None };
+/// let item = NewItem::new("order-1", "{}");
 /// store.enqueue("orders", vec![item], Timestamp::now()).await.unwrap();
 /// assert_eq!(store.counts("orders").await.unwrap().pending, 1);
 /// # }

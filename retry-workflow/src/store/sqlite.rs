@@ -43,7 +43,7 @@ use crate::item::record::{
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("jobs.db");
 /// let store = SqliteStore::open(&path).unwrap();
-/// let item = NewItem { id: "order-1".into(), payload: "{}".into(), correlation: None };
+/// let item = NewItem::new("order-1", "{}");
 /// store.enqueue("orders", vec![item], Timestamp::now()).await.unwrap();
 /// drop(store);
 ///

@@ -5,16 +5,14 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use retry_runtime::durable::{Decider, Description, Fault};
+use retry_runtime::durable::{Decider, Fault};
 use retry_runtime::{Interrupted, Reason, Retrier};
 use serde::de::DeserializeOwned;
-use tokio::time::Instant;
 
-use crate::engine::retry_state::{NextStep, RetryState};
-use crate::engine::work::{End, Ended, Given, ItemContext, Note, Work};
-use crate::item::clock::Timestamp;
+use crate::engine::retry_state::RetryState;
+use crate::engine::work::{AttemptReport, AttemptTimer, Work, WorkItem, WorkOutcome};
+use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
-use crate::item::record::AttemptOutcome;
 
 /// A closure that handles items of type `I`. `Kinds` are those by which its errors are judged
 /// and read.
@@ -40,64 +38,49 @@ where
     Judging: 'static,
     Telling: 'static,
 {
-    async fn attempt(self: Arc<Self>, given: Given<'_>) -> Ended {
-        let Given { mut cx, payload, progress } = given;
-        let started = Timestamp::now();
-        let began = Instant::now();
-        let note = |outcome, failure| Note {
-            step: None,
-            started,
-            duration: began.elapsed(),
-            outcome,
-            failure,
-        };
-        let worker = Arc::clone(&cx.worker);
-        let kept: Option<RetryState> =
-            progress.as_deref().and_then(|progress| serde_json::from_str(progress).ok());
-        cx.retries = kept.as_ref().map_or(0, RetryState::attempts);
-        if let Some(kept) = &kept
-            && kept.is_expired(self.retrier.policy(), &worker)
+    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        let WorkItem { mut context, payload, checkpoint } = item;
+        let timer = AttemptTimer::start();
+        let worker = Arc::clone(&context.worker);
+        let state: Option<RetryState> =
+            checkpoint.as_deref().and_then(|state| serde_json::from_str(state).ok());
+        context.retries = state.as_ref().map_or(0, RetryState::attempts);
+        if let Some(state) = &state
+            && state.is_expired(self.retrier.policy(), &worker)
         {
-            let end = End::Failed { failure: kept.failure.clone(), reason: Reason::Budget };
-            return Ended { notes: Vec::new(), end };
+            // Nothing was tried, and nothing is recorded.
+            let failure = state.failure.clone();
+            return AttemptReport::new(WorkOutcome::Failed { failure, reason: Reason::Budget });
         }
         let item: I = match serde_json::from_str(payload) {
             Ok(item) => item,
             Err(error) => {
                 let message = format!("the payload is no `{}`: {error}", short_name::<I>());
                 let failure = Failure::new("payload", message);
-                let end = End::Failed { failure: failure.clone(), reason: Reason::NotRetryable };
-                return Ended { notes: vec![note(AttemptOutcome::Failed, Some(failure))], end };
+                return AttemptReport::failed(timer, failure, Reason::NotRetryable);
             }
         };
-        let handling = (self.handler)(item, cx);
-        let outcome = match self.retrier.policy().get_timeout() {
+        let handling = (self.handler)(item, context);
+        let result = match self.retrier.policy().get_timeout() {
             None => handling.await.map_err(Ok),
             Some(limit) => match tokio::time::timeout(limit, handling).await {
-                Ok(outcome) => outcome.map_err(Ok),
+                Ok(result) => result.map_err(Ok),
                 Err(_) => Err(Err(Interrupted::timeout(limit))),
             },
         };
-        let (failure, error) = match &outcome {
+        let (failure, error) = match &result {
             Ok(_) => {
-                if let Some(kept) = &kept {
-                    kept.succeeded(&self.retrier);
+                if let Some(state) = &state {
+                    state.succeeded(&self.retrier);
                 }
-                let notes = vec![note(AttemptOutcome::Succeeded, None)];
-                return Ended { notes, end: End::Succeeded(None) };
+                return AttemptReport::succeeded(timer, None);
             }
-            Err(Ok(error)) => (Failure::of(Description::of(error)), Ok(error)),
-            Err(Err(cut)) => (Failure::of(Description::of(cut)), Err(*cut)),
+            Err(Ok(error)) => (Failure::from_error(error), Ok(error)),
+            Err(Err(cut)) => (Failure::from_error(cut), Err(*cut)),
         };
-        let notes = vec![note(AttemptOutcome::Failed, Some(failure.clone()))];
-        let end = match RetryState::decide(kept, &self.retrier, &worker, error, &failure) {
-            NextStep::GiveUp(reason) => End::Failed { failure, reason },
-            NextStep::Wait(wait, kept) => match serde_json::to_string(&kept) {
-                Ok(progress) => End::Again { wait, progress },
-                Err(_) => End::Failed { failure, reason: Reason::NotRetryable },
-            },
-        };
-        Ended { notes, end }
+        let record = timer.failed(failure.clone());
+        let next = RetryState::decide(state, &self.retrier, &worker, error, &failure);
+        AttemptReport::new(next.into_outcome(failure)).record(record)
     }
 }
 

@@ -9,8 +9,7 @@ use crate::steps::list::Steps;
 use crate::template::placeholder::Offers;
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::Place;
-use retry_workflow::InvalidGraph;
-use retry_workflow::bridge::Dependencies;
+use retry_workflow::{Dependencies, InvalidGraph};
 
 const TASK: &[&str] = &["depends_on", "max_retries", "retry_delay", "max_retry_delay"];
 const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];

@@ -31,34 +31,26 @@ impl Runner {
         Self { folder: tempfile::tempdir().unwrap(), worker: "me".into() }
     }
 
-    async fn attempt(&self, text: &str, scope: Scope, progress: Option<&str>) -> Ended {
+    async fn attempt(&self, text: &str, scope: Scope, progress: Option<&str>) -> AttemptReport {
         let (steps, setting) = steps(self.folder.path(), text);
-        let cx = ItemContext {
-            job: "import-1".into(),
-            id: "C-1".into(),
-            correlation: None,
-            run: 0,
-            attempt: 2,
-            worker: Arc::clone(&self.worker),
-            retries: 0,
-        };
+        let cx = ItemContext::new("import-1", "C-1", Arc::clone(&self.worker));
         steps.attempt(&setting, scope, progress, &cx).await
     }
 
-    async fn run(&self, text: &str) -> Ended {
+    async fn run(&self, text: &str) -> AttemptReport {
         self.attempt(text, Scope::default(), None).await
     }
 
     /// As often as it asks for it, without the waits.
-    async fn run_through(&self, text: &str) -> (Ended, Vec<Duration>) {
+    async fn run_through(&self, text: &str) -> (AttemptReport, Vec<Duration>) {
         let mut waits = Vec::new();
         let mut kept = None;
         loop {
             let ended = self.attempt(text, Scope::default(), kept.as_deref()).await;
-            match ended.end {
-                End::Again { wait, progress } => {
+            match ended.outcome {
+                WorkOutcome::Retry { wait, checkpoint } => {
                     waits.push(wait);
-                    kept = Some(progress);
+                    kept = Some(checkpoint);
                 }
                 _ => return (ended, waits),
             }
@@ -70,22 +62,22 @@ impl Runner {
     }
 }
 
-fn output(ended: &Ended) -> &str {
-    match &ended.end {
-        End::Succeeded(output) => output.as_deref().unwrap_or_default(),
+fn output(ended: &AttemptReport) -> &str {
+    match &ended.outcome {
+        WorkOutcome::Succeeded(output) => output.as_deref().unwrap_or_default(),
         other => panic!("{other:?}"),
     }
 }
 
-fn failure(ended: &Ended) -> (String, Reason) {
-    match &ended.end {
-        End::Failed { failure, reason } => (failure.to_string(), *reason),
+fn failure(ended: &AttemptReport) -> (String, Reason) {
+    match &ended.outcome {
+        WorkOutcome::Failed { failure, reason } => (failure.to_string(), *reason),
         other => panic!("{other:?}"),
     }
 }
 
-fn labels(ended: &Ended) -> Vec<&str> {
-    ended.notes.iter().map(|note| note.step.as_deref().unwrap_or("done")).collect()
+fn labels(ended: &AttemptReport) -> Vec<&str> {
+    ended.records.iter().map(|record| record.step.as_deref().unwrap_or("done")).collect()
 }
 
 #[tokio::test]
@@ -146,7 +138,7 @@ async fn the_smaller_timeout_wins_and_is_a_timeout() {
     let (ended, waits) = Runner::new().run_through(text).await;
     assert_eq!(failure(&ended).0, "timed out after 100ms");
     assert_eq!(waits.len(), 1);
-    let class = ended.notes[0].failure.as_ref().map(|failure| failure.class.as_str());
+    let class = ended.records[0].failure.as_ref().map(|failure| failure.class.as_str());
     assert_eq!(class, Some("timeout"));
 }
 
@@ -200,10 +192,10 @@ commands:
 async fn a_budget_that_ended_with_another_worker_ends_the_item() {
     let runner = Runner::new();
     let text = "commands:\n- shell: echo x >> ran; exit 1\n  retry_config: { attempts: 9, initial_delay: 1ms, retry_budget: 20ms, backoff: fixed }\n";
-    let End::Again { progress, .. } = runner.run(text).await.end else { panic!() };
+    let WorkOutcome::Retry { checkpoint, .. } = runner.run(text).await.outcome else { panic!() };
     tokio::time::sleep(Duration::from_millis(50)).await;
     let other = Runner { worker: "other".into(), ..runner };
-    let ended = other.attempt(text, Scope::default(), Some(&progress)).await;
+    let ended = other.attempt(text, Scope::default(), Some(&checkpoint)).await;
     assert_eq!(failure(&ended), ("exit status 1".to_owned(), Reason::Budget));
     assert_eq!(other.read("ran"), "x\n");
 }
@@ -274,8 +266,10 @@ async fn a_nul_in_a_value_fails_the_step() {
 #[tokio::test]
 async fn a_large_output_is_kept_in_part() {
     let text = "commands:\n- shell: head -c 10000000 /dev/zero | tr '\\0' '\\1'\n- shell: exit 1\n  retry_config: { attempts: 2 }\n";
-    let End::Again { progress, .. } = Runner::new().run(text).await.end else { panic!() };
-    assert!(progress.len() < 7 * 1024 * 1024);
+    let WorkOutcome::Retry { checkpoint, .. } = Runner::new().run(text).await.outcome else {
+        panic!()
+    };
+    assert!(checkpoint.len() < 7 * 1024 * 1024);
 }
 
 #[tokio::test]
@@ -290,8 +284,8 @@ async fn a_command_knows_which_item_it_works_on() {
     "#;
     let (ended, waits) = Runner::new().run_through(text).await;
     assert_eq!(waits.len(), 2);
-    let End::Succeeded(Some(output)) = ended.end else { panic!("{ended:?}") };
-    assert_eq!(output, "import-1 C-1 import-1/C-1\n0 2 2");
+    let WorkOutcome::Succeeded(Some(output)) = ended.outcome else { panic!("{ended:?}") };
+    assert_eq!(output, "import-1 C-1 import-1/C-1\n0 1 2");
 }
 
 #[tokio::test]
@@ -303,9 +297,9 @@ async fn a_prompt_that_looks_like_an_option_is_refused() {
     };
     let scope = || Scope { item: Some(Arc::new(json!("--version"))), ..Scope::default() };
     let ended = Runner::new().attempt(&text("[-p]"), scope(), None).await;
-    let told = format!("{:?}", ended.end);
+    let told = format!("{:?}", ended.outcome);
     assert!(told.contains("begin the prompt with a word"), "{told}");
     let ended = Runner::new().attempt(&text("[-p, --]"), scope(), None).await;
-    let told = format!("{:?}", ended.end);
+    let told = format!("{:?}", ended.outcome);
     assert!(!told.contains("begin the prompt"), "{told}");
 }

@@ -1,0 +1,256 @@
+//! [`JobRunner`]: puts a job together and runs it. Workflows and graphs are built on it, and
+//! have its settings.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::source::{Source, StoredItems};
+use crate::engine::work::Work;
+use crate::engine::{self, Handlers, Options};
+use crate::job::error::WorkflowError;
+use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
+use crate::job::record::Job;
+use crate::job::report::JobReport;
+use crate::store::{MemoryStore, Store};
+
+/// Runs a job of your own kind of [`Work`], on items of any [`Source`].
+///
+/// [`Workflow`](crate::Workflow) and [`Graph`](crate::Graph) are built on it, for closures. See
+/// [`Work`] for an example.
+///
+/// | setting | default |
+/// | --- | --- |
+/// | [`error_policy`](Self::error_policy): what becomes of items that fail for good | dead letters |
+/// | [`max_parallel`](Self::max_parallel) | 10 |
+/// | [`store`](Self::store) | in memory: good for tests, and gone with the process |
+/// | [`job_id`](Self::job_id) | the name and a number |
+/// | [`lease`](Self::lease): how long a killed worker holds its items back | 30 s |
+#[must_use = "a job does nothing until it is run"]
+pub struct JobRunner<S = MemoryStore> {
+    pub(crate) name: String,
+    pub(crate) job_id: Option<String>,
+    pub(crate) store: S,
+    pub(crate) options: Options,
+    pub(crate) stop: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl JobRunner {
+    /// Creates the runner of a job of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        let options = Options {
+            max_parallel: 10,
+            lease: Duration::from_secs(30),
+            policy: ErrorPolicy::new(),
+            handlers: Handlers::new(),
+            listeners: Vec::new(),
+        };
+        Self { name: name.into(), job_id: None, store: MemoryStore::new(), options, stop: None }
+    }
+}
+
+/// The settings of everything that runs a job, for an `impl` whose runner stands at this path
+/// behind `self`.
+macro_rules! settings {
+    ($($runner:ident)?) => {
+        /// Says what becomes of items that fail for good, and when the job stops. Default: they
+        /// are dead letters, and it goes on.
+        pub fn error_policy(mut self, policy: $crate::job::error_policy::ErrorPolicy) -> Self {
+            self$(.$runner)?.options.policy = policy;
+            self
+        }
+
+        /// Adds a handler for `on_item_failure: { custom: name }`: it sees an item that failed
+        /// for good, and says what becomes of it.
+        ///
+        /// ```
+        /// use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
+        ///
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() {
+        /// let report = Workflow::new("import")
+        ///     .error_policy(ErrorPolicy::new().on_item_failure(OnItemFailure::Custom("old".into())))
+        ///     .handler("old", |failed| async move {
+        ///         let is_old = failed.failure.message.contains("before 1970");
+        ///         if is_old { OnItemFailure::Skip } else { OnItemFailure::Dlq }
+        ///     })
+        ///     .run([1950], |year: u32, _| async move { Err::<(), _>(format!("{year} is before 1970")) })
+        ///     .await
+        ///     .unwrap();
+        /// assert_eq!(report.skipped(), 1);
+        /// # }
+        /// ```
+        pub fn handler<F, Fut>(mut self, name: impl Into<String>, handler: F) -> Self
+        where
+            F: Fn($crate::job::event::ItemFailure) -> Fut + Send + Sync + 'static,
+            Fut: std::future::Future<Output = $crate::job::error_policy::OnItemFailure>
+                + Send
+                + 'static,
+        {
+            let handler: $crate::engine::Handler =
+                std::sync::Arc::new(move |failure| Box::pin(handler(failure)));
+            self$(.$runner)?.options.handlers.insert(name.into(), handler);
+            self
+        }
+
+        /// Sets how many items are worked on at a time in this process. Default: 10.
+        pub fn max_parallel(mut self, most: usize) -> Self {
+            self$(.$runner)?.options.max_parallel = most;
+            self
+        }
+
+        /// Sets how long a worker holds an item before it has to renew its lease, which it does
+        /// in time. So long it takes until the items of a killed worker are worked on again.
+        /// Default: 30 s; at least 100 ms.
+        pub fn lease(mut self, lease: std::time::Duration) -> Self {
+            self$(.$runner)?.options.lease = lease;
+            self
+        }
+
+        /// Sets the id of the job. `run` then continues that job if the store has it, finished
+        /// or not: set it where several processes work on one job.
+        ///
+        /// Without it, `run` continues the last job of this name that has not finished, or
+        /// begins a new one.
+        pub fn job_id(mut self, id: impl Into<String>) -> Self {
+            self$(.$runner)?.job_id = Some(id.into());
+            self
+        }
+
+        /// Calls `listener` with the events of the job while it runs. It is called in between:
+        /// it should be quick.
+        pub fn on_event(
+            mut self,
+            listener: impl Fn(&$crate::job::event::JobEvent<'_>) + Send + Sync + 'static,
+        ) -> Self {
+            self$(.$runner)?.options.listeners.push(std::sync::Arc::new(listener));
+            self
+        }
+
+        /// Stops the job when this future ends: no further item is started, those that run come
+        /// to their ends, and what is left stays in the store.
+        ///
+        /// ```no_run
+        /// # use retry_workflow::Workflow;
+        /// let workflow = Workflow::new("import").stop_on(async {
+        ///     tokio::signal::ctrl_c().await.ok();
+        /// });
+        /// ```
+        pub fn stop_on(
+            mut self,
+            stop: impl std::future::Future<Output = ()> + Send + 'static,
+        ) -> Self {
+            self$(.$runner)?.stop = Some(Box::pin(stop));
+            self
+        }
+    };
+}
+
+pub(crate) use settings;
+
+impl<S> JobRunner<S> {
+    settings!();
+
+    /// Sets where the job lives. Default: in memory.
+    pub fn store<T: Store>(self, store: T) -> JobRunner<T> {
+        let Self { name, job_id, store: _, options, stop } = self;
+        JobRunner { name, job_id, store, options, stop }
+    }
+
+    /// Checks whether the settings can be obeyed.
+    pub(crate) fn check(&self) -> Result<(), WorkflowError> {
+        let Options { max_parallel, lease, policy, handlers, .. } = &self.options;
+        policy.validate().map_err(WorkflowError::ErrorPolicy)?;
+        if *max_parallel == 0 {
+            return Err(WorkflowError::NoParallelism);
+        }
+        if *lease < Duration::from_millis(100) {
+            return Err(WorkflowError::ShortLease { lease: *lease });
+        }
+        if let OnItemFailure::Custom(name) = policy.get_on_item_failure()
+            && !handlers.contains_key(name)
+        {
+            let known = handlers.keys().cloned().collect();
+            return Err(WorkflowError::UnknownHandler { name: name.clone(), known });
+        }
+        Ok(())
+    }
+}
+
+impl<S: Store> JobRunner<S> {
+    /// Does this work on all items of a source, and reports what became of them.
+    ///
+    /// Dropping the future loses nothing: what it has not settled stays in the store.
+    ///
+    /// # Errors
+    /// The settings cannot be obeyed, the source fails, or the store does. An item that fails is
+    /// not an error: it is in the report.
+    pub async fn run<W: Work>(
+        self,
+        source: impl Source,
+        work: W,
+    ) -> Result<JobReport, WorkflowError> {
+        self.check()?;
+        let job = self.job().await?;
+        self.run_job(job, source, work).await
+    }
+
+    /// Continues a job with the items that are in the store.
+    ///
+    /// # Errors
+    /// There is no such job, or one of those of [`run`](Self::run).
+    pub async fn resume<W: Work>(self, job: &str, work: W) -> Result<JobReport, WorkflowError> {
+        self.check()?;
+        let job = Job::get(&self.store, job).await?;
+        let source = StoredItems { is_complete: job.input_complete };
+        self.run_job(job, source, work).await
+    }
+
+    /// The job to continue, or a new one.
+    pub(crate) fn job(&self) -> impl Future<Output = Result<Job, WorkflowError>> + Send + use<S> {
+        // Of its own: a future that borrowed the whole of this could not change its thread.
+        let (store, name, id) = (self.store.clone(), self.name.clone(), self.job_id.clone());
+        async move {
+            let Some(id) = id else {
+                return Ok(Job::find_unfinished_or_create(&store, &name).await?);
+            };
+            let job = Job::find_or_create(&store, &id, &name, None).await?;
+            if job.name == name {
+                Ok(job)
+            } else {
+                Err(WorkflowError::OtherWorkflow { id, name, found: job.name })
+            }
+        }
+    }
+
+    /// Runs this job, and reports on it.
+    pub(crate) async fn run_job<W: Work>(
+        self,
+        job: Job,
+        source: impl Source,
+        work: W,
+    ) -> Result<JobReport, WorkflowError> {
+        let Self { store, options, stop, .. } = self;
+        let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
+        let id = job.id.clone();
+        engine::run(store.clone(), job, source, Arc::new(work), options, stop).await?;
+        match JobReport::of(&store, &id).await? {
+            Some(report) => Ok(report),
+            None => Err(WorkflowError::UnknownJob { id, known: Vec::new() }),
+        }
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for JobRunner<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobRunner")
+            .field("name", &self.name)
+            .field("job_id", &self.job_id)
+            .field("store", &self.store)
+            .field("error_policy", &self.options.policy)
+            .field("max_parallel", &self.options.max_parallel)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! [`Task`]: a task of a graph that is a closure.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use retry_runtime::durable::{Everything, Listed};
+use retry_runtime::file::TaskStyle;
+use retry_runtime::matchers::Matcher;
+use retry_runtime::{Policy, Retrier};
+
+use crate::engine::intern::interned;
+use crate::item::context::ItemContext;
+
+/// A task: a name, what it does, what it needs, and how often it is tried.
+///
+/// | setting | default |
+/// | --- | --- |
+/// | [`depends_on`](Self::depends_on) | nothing |
+/// | [`max_retries`](Self::max_retries): retries, not attempts | 3 |
+/// | [`retry_delay`](Self::retry_delay): the first wait; each further one is twice as long | 1 s |
+/// | [`max_retry_delay`](Self::max_retry_delay) | 300 s |
+#[must_use = "a task does nothing until its graph is run"]
+pub struct Task<H, M = Everything> {
+    pub(super) name: String,
+    pub(super) handler: H,
+    pub(super) needs: Vec<String>,
+    max_retries: u32,
+    retry_delay: Duration,
+    max_retry_delay: Duration,
+    pub(super) retrier: Retrier<M>,
+}
+
+impl<H> Task<H> {
+    /// A task of this name that does this.
+    pub fn new<Fut: Future>(name: impl Into<String>, handler: H) -> Self
+    where
+        // Here, so that the closure's argument need not name its type.
+        H: Fn(ItemContext) -> Fut,
+    {
+        let name = name.into();
+        Self {
+            retrier: Retrier::new(Policy::new()).name(interned(&name)),
+            name,
+            handler,
+            needs: Vec::new(),
+            max_retries: TaskStyle::MAX_RETRIES,
+            retry_delay: TaskStyle::RETRY_DELAY,
+            max_retry_delay: TaskStyle::MAX_RETRY_DELAY,
+        }
+    }
+
+    /// Retries only failures that one of these matchers matches.
+    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Task<H, Listed> {
+        let Self { name, handler, needs, max_retries, retry_delay, max_retry_delay, retrier } =
+            self;
+        let retrier = retrier.retry_on(matchers);
+        Task { name, handler, needs, max_retries, retry_delay, max_retry_delay, retrier }
+    }
+}
+
+impl<H, M> Task<H, M> {
+    /// Begins when all of these have succeeded.
+    pub fn depends_on<T: Into<String>>(mut self, tasks: impl IntoIterator<Item = T>) -> Self {
+        self.needs.extend(tasks.into_iter().map(Into::into));
+        self
+    }
+
+    /// Retries after the first attempt. Default: 3.
+    pub fn max_retries(mut self, retries: u32) -> Self {
+        self.max_retries = retries;
+        self
+    }
+
+    /// The wait before the first retry; each further one is twice as long. Default: 1 s.
+    pub fn retry_delay(mut self, delay: Duration) -> Self {
+        self.retry_delay = delay;
+        self
+    }
+
+    /// No wait is longer. Default: 300 s.
+    pub fn max_retry_delay(mut self, delay: Duration) -> Self {
+        self.max_retry_delay = delay;
+        self
+    }
+
+    pub(super) fn policy(&self) -> Policy {
+        TaskStyle::policy(self.max_retries, self.retry_delay, self.max_retry_delay)
+    }
+}
+
+impl<H, M> fmt::Debug for Task<H, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("name", &self.name)
+            .field("depends_on", &self.needs)
+            .field("max_retries", &self.max_retries)
+            .finish_non_exhaustive()
+    }
+}

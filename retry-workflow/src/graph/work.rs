@@ -1,0 +1,125 @@
+//! [`GraphWork`]: does what a task is to do once its needs are met, and skips it where they
+//! never will be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::work::{AttemptReport, Work, WorkItem, WorkOutcome};
+use crate::item::failure::Failure;
+use crate::item::record::ItemState;
+use crate::item::sanitize::OneLine;
+use crate::job::dependencies::Dependencies;
+use crate::store::Store;
+
+/// [`Work`] behind a pointer: each task has a type of its own.
+pub(super) trait DynWork: Send + Sync {
+    /// See [`Work::attempt`].
+    fn attempt_boxed<'a>(
+        &'a self,
+        item: WorkItem<'a>,
+    ) -> Pin<Box<dyn Future<Output = AttemptReport> + Send + 'a>>;
+}
+
+impl<W: Work> DynWork for W {
+    fn attempt_boxed<'a>(
+        &'a self,
+        item: WorkItem<'a>,
+    ) -> Pin<Box<dyn Future<Output = AttemptReport> + Send + 'a>> {
+        Box::pin(self.attempt(item))
+    }
+}
+
+/// The tasks of a graph as work: each item is the task of its name.
+pub(super) struct GraphWork<S> {
+    pub(super) store: S,
+    pub(super) dependencies: Arc<Dependencies>,
+    pub(super) tasks: BTreeMap<String, Box<dyn DynWork>>,
+}
+
+impl<S: Store> Work for GraphWork<S> {
+    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        let name = item.context.id.clone();
+        let Some(task) = self.tasks.get(&name) else {
+            let message = format!("the graph has no task `{}` any more", OneLine(&name));
+            return skipped(Failure::new("dependency", message));
+        };
+        match self.needs(item.context.job(), &name).await {
+            Needs::Met => task.attempt_boxed(item).await,
+            Needs::Lost(failure) => skipped(failure),
+            Needs::Open => AttemptReport::new(WorkOutcome::Postponed { wait: POLL_EVERY }),
+        }
+    }
+}
+
+/// When to look again at tasks that have not ended after all.
+const POLL_EVERY: Duration = Duration::from_secs(1);
+
+fn skipped(failure: Failure) -> AttemptReport {
+    AttemptReport::new(WorkOutcome::Skipped(failure))
+}
+
+/// What has become of all that a task needs.
+enum Needs {
+    /// All have succeeded.
+    Met,
+    /// Some have failed, or were skipped by the failure of others.
+    Lost(Failure),
+    /// Some have not ended, or nobody can say.
+    Open,
+}
+
+impl<S: Store> GraphWork<S> {
+    async fn needs(&self, job: &str, task: &str) -> Needs {
+        // The tasks that have failed, and those by which they are needed.
+        let (mut culprits, mut through) = (BTreeSet::new(), BTreeSet::new());
+        let needs: Vec<String> = self.dependencies.needs(task).map(str::to_owned).collect();
+        for need in needs {
+            let Ok(Some(found)) = self.store.item(job, &need).await else { return Needs::Open };
+            match found.state {
+                ItemState::Succeeded => {}
+                ItemState::Dead => {
+                    culprits.insert(need);
+                }
+                ItemState::Skipped => {
+                    let caused_by = found.failure.map(|failure| failure.culprits);
+                    match caused_by.filter(|culprits| !culprits.is_empty()) {
+                        Some(tasks) => culprits.extend(tasks),
+                        // Left out by somebody, and not by a failure.
+                        None => {
+                            culprits.insert(need.clone());
+                        }
+                    }
+                    through.insert(need);
+                }
+                ItemState::Pending | ItemState::Leased => return Needs::Open,
+            }
+        }
+        if culprits.is_empty() {
+            return Needs::Met;
+        }
+        Needs::Lost(failure(task, culprits, &through))
+    }
+}
+
+fn failure(task: &str, culprits: BTreeSet<String>, through: &BTreeSet<String>) -> Failure {
+    let named = |names: &BTreeSet<String>| {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let them = if culprits.len() == 1 { "it" } else { "them" };
+    let failed = format!("{} failed", named(&culprits));
+    let mut message = format!("{failed}, and `{task}` needs {them}");
+    let through: BTreeSet<String> = through.difference(&culprits).cloned().collect();
+    if !through.is_empty() {
+        let _ = write!(message, " through {}", named(&through));
+    }
+    let mut failure = Failure::new("dependency", message);
+    // By the names of its culprits: what one failure has caused is one group.
+    failure.signature = failed.into();
+    failure.culprits = culprits.into_iter().collect();
+    failure
+}

@@ -1,0 +1,76 @@
+//! [`ItemContext`]: which item an attempt works on, and how often it was tried.
+
+use std::sync::Arc;
+
+/// Identifies the item that an attempt works on, and counts its attempts.
+#[derive(Clone, Debug)]
+pub struct ItemContext {
+    pub(crate) job: Arc<str>,
+    pub(crate) id: String,
+    pub(crate) correlation: Option<String>,
+    pub(crate) run: u32,
+    pub(crate) attempt: u32,
+    pub(crate) worker: Arc<str>,
+    pub(crate) retries: u32,
+}
+
+impl ItemContext {
+    /// Creates the context of the first attempt at an item: for tests of a
+    /// [`Work`](crate::Work) of your own. The engine makes all others.
+    pub fn new(
+        job: impl Into<Arc<str>>,
+        id: impl Into<String>,
+        worker: impl Into<Arc<str>>,
+    ) -> Self {
+        Self {
+            job: job.into(),
+            id: id.into(),
+            correlation: None,
+            run: 0,
+            attempt: 1,
+            worker: worker.into(),
+            retries: 0,
+        }
+    }
+
+    /// Returns the id of the job.
+    pub fn job(&self) -> &str {
+        &self.job
+    }
+
+    /// Returns the item's id within the job: a good key to make an effect idempotent with.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the id that follows the item through logs of other systems: the one that it came
+    /// with, or `job/id`. It is the same in every attempt and every re-drive.
+    pub fn correlation_id(&self) -> String {
+        let own = || format!("{}/{}", self.job, self.id);
+        self.correlation.clone().unwrap_or_else(own)
+    }
+
+    /// Returns 0, and one more for each time that the item was taken back from the dead letters.
+    pub fn run(&self) -> u32 {
+        self.run
+    }
+
+    /// Returns the number of this attempt within the run; the first is 1. Attempts whose process
+    /// was killed count.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Returns how often the policy has let this item or task be tried again: 0 in the first
+    /// attempt. Unlike [`attempt`](Self::attempt), it leaves out attempts whose process was
+    /// killed. A [`Work`](crate::Work) that retries by itself counts for itself: it sees 0 here.
+    pub fn retry_count(&self) -> u32 {
+        self.retries
+    }
+
+    /// Returns the name of the worker that makes this attempt: the process, and when it began
+    /// to work on the job.
+    pub fn worker(&self) -> &str {
+        &self.worker
+    }
+}

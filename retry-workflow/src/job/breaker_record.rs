@@ -1,0 +1,61 @@
+//! [`BreakerRecord`]: the breaker of a job, as its store keeps it for the next process.
+
+use std::time::Duration;
+
+use retry_runtime::State;
+use serde::{Deserialize, Serialize};
+
+use crate::item::clock::Timestamp;
+use crate::store::{Store, StoreError};
+
+/// The circuit breaker of a job, as the workers of the job have last left it in the store.
+///
+/// A job has one if its [`ErrorPolicy`](crate::ErrorPolicy) has a `circuit_breaker` that has
+/// counted a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BreakerRecord {
+    /// Its state.
+    #[serde(with = "StateName")]
+    pub state: State,
+    /// Failures in a row, while it is closed.
+    pub consecutive_failures: u32,
+    /// Until when it lets nothing through; `None` if it is not open.
+    pub open_until: Option<Timestamp>,
+}
+
+/// The states, as a store writes them.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "State", rename_all = "snake_case")]
+enum StateName {
+    Closed,
+    Open,
+    HalfOpen,
+}
+
+impl BreakerRecord {
+    /// Finds the breaker of the job with this id.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn find<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+        let found = store.get(&Self::key(job)).await?;
+        Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
+    }
+
+    pub(crate) fn key(job: &str) -> String {
+        format!("breaker/{job}")
+    }
+
+    /// Whether there is nothing to tell: the end of an open time is not measured to the instant.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.state == other.state
+            && self.consecutive_failures == other.consecutive_failures
+            && match (self.open_until, other.open_until) {
+                (Some(one), Some(other)) => {
+                    one.since(other).max(other.since(one)) < Duration::from_millis(100)
+                }
+                (one, other) => one.is_some() == other.is_some(),
+            }
+    }
+}

@@ -1,0 +1,230 @@
+//! Kinds of work and sources of items that the crate does not know.
+
+use std::collections::VecDeque;
+use std::error::Error as _;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_workflow::{
+    AttemptOutcome, AttemptReport, AttemptTimer, BreakerConfig, BreakerRecord, ErrorPolicy,
+    Failure, Graph, ItemContext, ItemState, Job, JobRunner, JobStatus, MemoryStore, NewItem,
+    OnItemFailure, Reason, Source, State, StopReason, Store, Work, WorkItem, WorkOutcome,
+    WorkflowError,
+};
+
+fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {
+    let items: Vec<_> = ids.iter().map(|id| NewItem::new(*id, format!("\"{id}\""))).collect();
+    items.into_iter()
+}
+
+/// Work that is a function.
+struct Does<F>(F);
+
+impl<F: Fn(WorkItem<'_>) -> AttemptReport + Send + Sync + 'static> Work for Does<F> {
+    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        (self.0)(item)
+    }
+}
+
+/// Copies a file in parts, one in each attempt.
+struct Copy {
+    parts: u32,
+}
+
+impl Work for Copy {
+    async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
+        let timer = AttemptTimer::start();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let copied = 1 + item.checkpoint.map_or(0, |copied| copied.parse::<u32>().unwrap());
+        if copied == self.parts {
+            return AttemptReport::succeeded(timer, Some(format!("{copied} parts")));
+        }
+        let (wait, checkpoint) = (Duration::from_secs(10), copied.to_string());
+        let failure = Failure::new("network", format!("cut off after part {copied}"));
+        AttemptReport::new(WorkOutcome::Retry { wait, checkpoint })
+            .record(timer.failed(failure).step(format!("part {copied}")))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_begins_at_the_checkpoint_of_the_last_one() {
+    let store = MemoryStore::new();
+    let runner = JobRunner::new("copy").store(store.clone());
+    let report = runner.run(items(&["a"]), Copy { parts: 3 }).await.unwrap();
+
+    assert!(report.is_success(), "{report}");
+    assert_eq!(report.counts.worked, Duration::from_secs(6));
+    assert_eq!(report.counts.waited, Duration::from_secs(20));
+    let item = store.item("copy-1", "a").await.unwrap().unwrap();
+    assert_eq!(item.output.as_deref(), Some("3 parts"));
+    let history = item.history;
+    let steps: Vec<_> = history.iter().map(|record| record.step.as_deref()).collect();
+    assert_eq!(steps, [Some("part 1"), Some("part 2"), None]);
+    assert_eq!(history[2].outcome, AttemptOutcome::Succeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_postponed_item_has_not_been_tried() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let work = Does({
+        let asked = Arc::clone(&asked);
+        move |_: WorkItem<'_>| match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => AttemptReport::new(WorkOutcome::Postponed { wait: Duration::from_secs(60) }),
+            _ => AttemptReport::succeeded(AttemptTimer::start(), None),
+        }
+    });
+    let report = JobRunner::new("wait").run(items(&["a"]), work).await.unwrap();
+    assert_eq!((asked.load(Ordering::Relaxed), report.counts.attempts), (2, 1));
+    assert!(report.elapsed >= Duration::from_secs(60));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_policy_holds_for_any_work() {
+    let work = || {
+        Does(|item: WorkItem<'_>| {
+            let failure = Failure::new("other", format!("no {}", item.payload));
+            AttemptReport::failed(AttemptTimer::start(), failure, Reason::Attempts)
+        })
+    };
+    let policy = ErrorPolicy::new()
+        .on_item_failure(OnItemFailure::Custom("first".to_owned()))
+        .circuit_breaker(BreakerConfig::new().failure_threshold(2))
+        .max_failures(2);
+    let seen: Arc<Mutex<Vec<ItemContext>>> = Arc::default();
+    let handler = {
+        let seen = Arc::clone(&seen);
+        move |failed: retry_workflow::ItemFailure| {
+            seen.lock().unwrap().push(failed.context());
+            async move { if failed.item == "a" { OnItemFailure::Skip } else { OnItemFailure::Dlq } }
+        }
+    };
+    let store = MemoryStore::new();
+    let runner = JobRunner::new("fail").store(store.clone()).max_parallel(1).error_policy(policy);
+    let runner = runner.handler("first", handler);
+    let report = runner.run(items(&["a", "b", "c"]), work()).await.unwrap();
+
+    assert_eq!((report.skipped(), report.dead(), report.counts.pending), (1, 1, 1));
+    assert_eq!(report.stopped(), Some(&StopReason::MaxFailures { max_failures: 2 }));
+    let breaker = BreakerRecord::find(&store, "fail-1").await.unwrap().unwrap();
+    assert_eq!((breaker.state, breaker.open_until.is_some()), (State::Open, true));
+    let seen = seen.lock().unwrap();
+    assert_eq!((seen[1].job(), seen[1].id(), seen[1].attempt()), ("fail-1", "b", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_of_any_work_is_resumed_from_its_store() {
+    let store = MemoryStore::new();
+    let job = Job::create(&store, "copy", Some("from the night shift".to_owned())).await.unwrap();
+    let runner = || JobRunner::new("copy").store(store.clone());
+    // A process that ends while its items wait.
+    let first = runner().job_id(&job.id).run(items(&["a", "b"]), Copy { parts: 2 });
+    tokio::time::timeout(Duration::from_secs(5), first).await.unwrap_err();
+
+    let report = runner().resume("copy-1", Copy { parts: 2 }).await.unwrap();
+    assert!(report.is_success(), "{report}");
+    assert_eq!(report.job.origin.as_deref(), Some("from the night shift"));
+    assert_eq!(report.counts.attempts, 4);
+
+    Job::set_origin(&store, "copy-1", None).await.unwrap();
+    assert_eq!(Job::get(&store, "copy-1").await.unwrap().origin, None);
+    let unknown = runner().resume("copy-2", Copy { parts: 2 }).await.unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no job `copy-2` in this store: it has `copy-1`");
+}
+
+/// Pages, each of which names those that it links to when it has been read.
+struct Site {
+    found: VecDeque<&'static str>,
+    fails: bool,
+    is_complete: bool,
+}
+
+impl Source for Site {
+    async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+        if self.fails {
+            return Err(WorkflowError::input(io::Error::from(io::ErrorKind::BrokenPipe)));
+        }
+        let next = self.found.pop_front();
+        Ok(next.map(|page| vec![NewItem::new(page, "null")]))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    fn item_ended(&mut self, id: &str, state: ItemState) -> bool {
+        if id != "index" || state != ItemState::Succeeded {
+            return false;
+        }
+        self.found.extend(["news", "jobs"]);
+        true
+    }
+}
+
+fn site() -> Site {
+    Site { found: ["index"].into(), fails: false, is_complete: true }
+}
+
+fn reads() -> impl Work {
+    Does(|_: WorkItem<'_>| AttemptReport::succeeded(AttemptTimer::start(), None))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_that_ends_can_bring_further_items() {
+    let report = JobRunner::new("crawl").run(site(), reads()).await.unwrap();
+    assert_eq!(report.succeeded(), 3);
+    assert_eq!(report.job.status, JobStatus::Finished);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_does_not_have_all_items_leaves_the_job_unfinished() {
+    let part = Site { is_complete: false, ..site() };
+    let report = JobRunner::new("crawl").run(part, reads()).await.unwrap();
+    assert_eq!(report.stopped(), Some(&StopReason::InputIncomplete));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_source_ends_the_job_and_is_the_cause() {
+    let broken = Site { fails: true, ..site() };
+    let error = JobRunner::new("crawl").run(broken, reads()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the items of the job cannot be read");
+    assert_eq!(error.source().unwrap().to_string(), "broken pipe");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_graph_takes_work_of_any_kind_and_redrives_what_is_dead() {
+    let store = MemoryStore::new();
+    let graph = |is_fixed: bool| {
+        let upload = Does(move |item: WorkItem<'_>| {
+            let timer = AttemptTimer::start();
+            if is_fixed {
+                return AttemptReport::succeeded(timer, Some(item.context.id().to_owned()));
+            }
+            AttemptReport::failed(timer, Failure::new("other", "no space"), Reason::Attempts)
+        });
+        Graph::new("publish")
+            .store(store.clone())
+            .job_id("publish-1")
+            .work("render", &[], reads())
+            .work("upload", &["render"], upload)
+            .work("announce", &["upload"], reads())
+    };
+    let report = graph(false).run().await.unwrap();
+    assert_eq!((report.succeeded(), report.dead(), report.skipped()), (1, 1, 1));
+    // What is dead stays so, unless it is asked for.
+    let report = graph(true).run().await.unwrap();
+    assert_eq!((report.succeeded(), report.dead(), report.skipped()), (1, 1, 1));
+    let report = graph(true).redrive_dead().run().await.unwrap();
+    assert!(report.is_success(), "{report}");
+    let upload = store.item("publish-1", "upload").await.unwrap().unwrap();
+    assert_eq!((upload.run, upload.output.as_deref()), (1, Some("upload")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_of_ones_own_is_tested_without_a_job() {
+    let mut item = WorkItem::new(ItemContext::new("copy-1", "a", "test"), "\"a\"");
+    item.checkpoint = Some("1".to_owned());
+    let report = Copy { parts: 2 }.attempt(item).await;
+    assert!(matches!(report.outcome, WorkOutcome::Succeeded(Some(output)) if output == "2 parts"));
+}

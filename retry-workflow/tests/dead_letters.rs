@@ -99,5 +99,6 @@ async fn a_reader_that_fails_is_told_with_its_line() {
     let text = line("a");
     let input = BufReader::new(text.as_bytes().chain(Fails));
     let error = letters.import(input, None).await.unwrap_err();
-    assert_eq!(error.to_string(), "line 2 cannot be read: unplugged");
+    assert_eq!(error.to_string(), "line 2 cannot be read");
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "unplugged");
 }

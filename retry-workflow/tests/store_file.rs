@@ -3,6 +3,7 @@
 
 #![cfg(feature = "sqlite")]
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,12 @@ async fn filled(path: &Path, count: usize) -> SqliteStore {
     let store = SqliteStore::open(path).unwrap();
     store.enqueue("job", items(count), Timestamp::default()).await.unwrap();
     store
+}
+
+/// An error with all that lies below it, as `{:#}` of anyhow prints it.
+fn chain(error: &dyn Error) -> String {
+    let below = std::iter::successors(error.source(), |&error| error.source());
+    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
 }
 
 /// Everything in a folder, to see that nothing has changed.
@@ -150,17 +157,20 @@ async fn a_store_with_garbage_in_it_is_corrupt_when_that_is_read() {
     let all = retry_workflow::Filter::default().states(retry_workflow::ItemState::ALL);
     let error = store.list(&all, None, 10_000).await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    let shown = chain(&error);
+    assert_eq!(shown.matches("malformed").count(), 1, "its cause is told, and once: {shown}");
 }
 
 #[test]
 fn a_folder_and_a_path_into_nowhere_say_what_to_do() {
     let (folder, _) = folder();
     let error = SqliteStore::open(folder.path()).unwrap_err();
-    assert!(error.to_string().contains("it is a folder: name a file in it"), "{error}");
+    let shown = chain(&error);
+    assert!(shown.ends_with("cannot be used: it is a folder: name a file in it"), "{shown}");
     let nowhere = folder.path().join("no/such/store.db");
     let error = SqliteStore::open(nowhere).unwrap_err();
     assert!(matches!(error, StoreError::Access { .. }));
-    assert!(error.to_string().ends_with("no/such: create it first"), "{error}");
+    assert!(chain(&error).ends_with("no/such: create it first"), "{error:?}");
     assert!(matches!(SqliteStore::open(""), Err(StoreError::Access { .. })));
 }
 

@@ -598,7 +598,7 @@ async fn a_stream_of_items_is_taken_as_it_comes() {
 async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
     async fn refused<S: Store>(workflow: Workflow<S>) -> String {
         let run = workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) });
-        run.await.unwrap_err().to_string()
+        chain(&run.await.unwrap_err())
     }
 
     let new = || Workflow::new("refused");
@@ -773,4 +773,40 @@ async fn other_items_in_the_place_of_those_of_a_stopped_job_are_not_lost() {
     let other = Workflow::new("other").store(store.clone()).job_id("nightly-1");
     let error = other.run([1], |_: u32, _| async { Ok::<_, String>(()) }).await.unwrap_err();
     assert!(error.to_string().contains("give it another `job_id`"), "{error}");
+}
+
+/// An error with all that lies below it, as `{:#}` of anyhow prints it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let below = std::iter::successors(error.source(), |&error| error.source());
+    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_tell_their_causes_once() {
+    let policy = retry_workflow::Policy::new().attempts(0);
+    let run =
+        Workflow::new("none").retry(policy).run([1], |_: u32, _| async { Ok::<_, String>(()) });
+    let error = run.await.unwrap_err();
+    assert_eq!(error.to_string(), "the retry policy cannot be obeyed");
+    let cause = policy.validate().unwrap_err();
+    assert_eq!(chain(&error), format!("the retry policy cannot be obeyed: {cause}"));
+
+    // JSON has texts only for keys.
+    let odd = std::collections::BTreeMap::from([((1, 2), 3)]);
+    let run = Workflow::new("odd").run(
+        retry_workflow::keyed([odd], |_| "a".to_owned()),
+        |_: std::collections::BTreeMap<(u32, u32), u32>, _| async { Ok::<_, String>(()) },
+    );
+    let error = run.await.unwrap_err();
+    assert_eq!(error.to_string(), "item `a` cannot be written as JSON");
+    assert_eq!(chain(&error), "item `a` cannot be written as JSON: key must be a string");
+
+    // What only passes an error on adds nothing to it.
+    let store = retry_workflow::StoreError::other("the cable is cut");
+    let shown = "the store failed: the cable is cut";
+    assert_eq!(chain(&store), shown);
+    assert_eq!(chain(&WorkflowError::from(store.clone())), shown);
+    assert_eq!(chain(&retry_workflow::ImportError::from(store.clone())), shown);
+    assert_eq!(chain(&retry_workflow::ExportError::from(store.clone())), shown);
+    assert_eq!(chain(&retry_workflow::SignatureError::from(store)), shown);
 }

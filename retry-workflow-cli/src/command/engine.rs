@@ -15,7 +15,7 @@ use super::signals::second_signal;
 use super::{STORE, files};
 use crate::file::WorkflowFile;
 use crate::runner::{self, How, Listener, Origin, Reports, Stop, Tasks};
-use crate::terminal::text::{argument, count, one_line};
+use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{
     Job, JobEvent, JobReport, JobStatus, NewItem, SqliteStore, Store, WorkflowError,
 };
@@ -138,7 +138,7 @@ pub(super) async fn without_file<S: Store>(
 pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandError> {
     Job::get(store, id).await.map_err(|error| match error {
         WorkflowError::Store(error) => error.into(),
-        unknown => CommandError::Usage(unknown.to_string()),
+        unknown => CommandError::Usage(chain(&unknown)),
     })
 }
 
@@ -236,11 +236,12 @@ async fn work(
         Some(Err(WorkflowError::Store(error))) => {
             // At once: the store may have more to wait for before it is closed.
             super::tell(&CommandError::Stopped(format!(
-                "{error}\nwhat has been done is kept; go on by: retry-workflow{flag} resume {shown}"
+                "{}\nwhat has been done is kept; go on by: retry-workflow{flag} resume {shown}",
+                chain(&error)
             )));
             Err(CommandError::Told)
         }
-        Some(Err(error)) => Err(CommandError::Usage(error.to_string())),
+        Some(Err(error)) => Err(CommandError::Usage(chain(&error))),
         None => {
             given_back(store, &id).await;
             Err(CommandError::Stopped(format!(

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use crate::terminal::text::chain;
 use retry_workflow::{ExportError, ImportError, SignatureError, StoreError};
 
 /// How it ended.
@@ -58,9 +59,9 @@ impl CommandError {
     pub(crate) fn opening(error: &StoreError) -> Self {
         match error {
             StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::Access { .. } => {
-                Self::Usage(error.to_string())
+                Self::Usage(chain(error))
             }
-            _ => Self::Stopped(error.to_string()),
+            _ => Self::Stopped(chain(error)),
         }
     }
 }
@@ -85,7 +86,7 @@ impl From<io::Error> for CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        Self::Stopped(error.to_string())
+        Self::Stopped(chain(&error))
     }
 }
 
@@ -93,7 +94,7 @@ impl From<SignatureError> for CommandError {
     fn from(error: SignatureError) -> Self {
         match error {
             SignatureError::Store(error) => error.into(),
-            other => Self::Usage(other.to_string()),
+            other => Self::Usage(chain(&other)),
         }
     }
 }
@@ -103,7 +104,7 @@ impl From<ExportError> for CommandError {
         match error {
             ExportError::Write(error) => error.into(),
             ExportError::Store(error) => error.into(),
-            other => Self::Stopped(other.to_string()),
+            other => Self::Stopped(chain(&other)),
         }
     }
 }
@@ -112,7 +113,7 @@ impl From<ImportError> for CommandError {
     fn from(error: ImportError) -> Self {
         match error {
             ImportError::Store(error) => error.into(),
-            other => Self::Usage(other.to_string()),
+            other => Self::Usage(chain(&other)),
         }
     }
 }

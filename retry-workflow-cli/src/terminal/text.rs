@@ -1,11 +1,18 @@
 //! Text as a terminal shows it: safe, cut to a width, counted.
 
+use std::error::Error;
 use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use retry_workflow::Timestamp;
 use retry_workflow::sanitize::{Lines, OneLine, steers};
+
+/// An error, and what lies below it: `the store jobs.db cannot be used: permission denied`.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let below = std::iter::successors(error.source(), |&error| error.source());
+    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
+}
 
 /// On one line: line ends and tabs too are shown escaped.
 pub(crate) fn one_line(text: &str) -> String {

@@ -61,7 +61,7 @@ impl fmt::Display for ImportError {
                     ),
                 }
             }
-            Self::Read { line, error } => write!(f, "line {line} cannot be read: {error}"),
+            Self::Read { line, .. } => write!(f, "line {line} cannot be read"),
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -72,7 +72,7 @@ impl std::error::Error for ImportError {
         match self {
             Self::Line { .. } => None,
             Self::Read { error, .. } => Some(error),
-            Self::Store(error) => Some(error),
+            Self::Store(error) => error.source(),
         }
     }
 }
@@ -204,7 +204,7 @@ pub enum ExportError {
 impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Write(error) => write!(f, "the export cannot be written: {error}"),
+            Self::Write(_) => f.write_str("the export cannot be written"),
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -214,7 +214,7 @@ impl std::error::Error for ExportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Write(error) => Some(error),
-            Self::Store(error) => Some(error),
+            Self::Store(error) => error.source(),
         }
     }
 }

@@ -59,7 +59,14 @@ impl fmt::Display for SignatureError {
     }
 }
 
-impl std::error::Error for SignatureError {}
+impl std::error::Error for SignatureError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => error.source(),
+            Self::None { .. } | Self::Several { .. } => None,
+        }
+    }
+}
 
 impl From<StoreError> for SignatureError {
     fn from(error: StoreError) -> Self {

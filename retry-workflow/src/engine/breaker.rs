@@ -114,8 +114,7 @@ impl Breaker {
         if nothing_to_say || known.stored.as_ref().is_some_and(|stored| stored.is_like(&here)) {
             return Ok(());
         }
-        let text = serde_json::to_string(&here)
-            .map_err(|error| StoreError::Other { detail: error.to_string() })?;
+        let text = serde_json::to_string(&here).map_err(StoreError::other)?;
         if store.cas(&self.key, known.revision, &text).await? {
             self.know(Shared { revision: known.revision + 1, stored: Some(here) });
         }

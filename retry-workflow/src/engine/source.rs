@@ -135,7 +135,7 @@ impl<I: Serialize, N: NextItem<Item = I> + Send> Source for JsonItems<I, N> {
                             Err(error) => {
                                 return Poll::Ready(Err(WorkflowError::Item {
                                     item: id.unwrap_or_else(|| self.position.to_string()),
-                                    detail: error.to_string(),
+                                    source: error.into(),
                                 }));
                             }
                         };

@@ -62,7 +62,7 @@ pub enum WorkflowError {
         /// Its id.
         item: String,
         /// Why.
-        detail: String,
+        source: Arc<serde_json::Error>,
     },
     /// The tasks are no graph that can be run.
     Graph(InvalidGraph),
@@ -79,7 +79,7 @@ impl fmt::Display for WorkflowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Policy(invalid) => write!(f, "the retry policy cannot be obeyed: {invalid}"),
+            Self::Policy(_) => f.write_str("the retry policy cannot be obeyed"),
             Self::ErrorPolicy(invalid) => invalid.fmt(f),
             Self::Deadline => f.write_str(
                 "a `deadline` bounds a call in one process, and an item may wait in its store for days: \
@@ -128,8 +128,8 @@ impl fmt::Display for WorkflowError {
                  twice: write 100ms at least, or leave it at 30s"
             ),
             Self::Input(_) => f.write_str("the items of the job cannot be read"),
-            Self::Item { item, detail } => {
-                write!(f, "item `{}` cannot be written as JSON: {detail}", OneLine(item))
+            Self::Item { item, .. } => {
+                write!(f, "item `{}` cannot be written as JSON", OneLine(item))
             }
             Self::Graph(invalid) => invalid.fmt(f),
         }
@@ -139,6 +139,12 @@ impl fmt::Display for WorkflowError {
 impl Error for WorkflowError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            // These say what is inside: what is below that comes next.
+            Self::Store(error) => error.source(),
+            Self::ErrorPolicy(invalid) => invalid.source(),
+            Self::Graph(invalid) => invalid.source(),
+            Self::Policy(invalid) => Some(invalid),
+            Self::Item { source, .. } => Some(source),
             Self::Input(error) => Some(&**error),
             _ => None,
         }

@@ -138,7 +138,7 @@ impl Job {
     }
 
     fn json(&self) -> Result<String, StoreError> {
-        serde_json::to_string(self).map_err(|error| StoreError::Other { detail: error.to_string() })
+        serde_json::to_string(self).map_err(StoreError::other)
     }
 
     fn new(id: String, name: &str, origin: Option<String>) -> Self {
@@ -302,8 +302,9 @@ fn parse_all(jobs: &[(String, String)]) -> Result<Vec<Job>, StoreError> {
 
 fn parse(key: &str, text: &str) -> Result<Job, StoreError> {
     let id = key.strip_prefix(PREFIX).unwrap_or(key);
-    serde_json::from_str(text).map_err(|error| StoreError::Other {
-        detail: format!("what it has of the job `{}` cannot be read: {error}", OneLine(id)),
+    serde_json::from_str(text).map_err(|error| {
+        let id = OneLine(id);
+        StoreError::other(format!("what it has of the job `{id}` cannot be read: {error}"))
     })
 }
 

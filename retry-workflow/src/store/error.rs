@@ -1,10 +1,16 @@
 //! [`StoreError`]: what a store says when it cannot do its work.
 
+use std::error::Error;
 use std::fmt;
+use std::mem::discriminant;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Why a store could not do what it was asked for. Nothing was changed by it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// `Display` says what happened and what to do; [`source`](Error::source) says why, where there
+/// is more to say. Two of these are equal if they are of one kind and say the same.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process has held the store for too long.
@@ -41,23 +47,64 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
         /// What was found.
-        detail: String,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// The file cannot be opened, read or written.
     Access {
         /// The store.
         path: PathBuf,
         /// Why.
-        detail: String,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// The store's own thread is gone.
     Closed,
     /// Anything else.
     Other {
         /// What was found.
-        detail: String,
+        source: Arc<dyn Error + Send + Sync>,
     },
 }
+
+impl StoreError {
+    /// Returns an [`Access`](Self::Access), for this reason.
+    pub fn access(
+        path: impl Into<PathBuf>,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Access { path: path.into(), source: source.into().into() }
+    }
+
+    /// Returns a [`Corrupt`](Self::Corrupt), for this reason.
+    pub fn corrupt(
+        path: impl Into<PathBuf>,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Corrupt { path: path.into(), source: source.into().into() }
+    }
+
+    /// Returns an [`Other`](Self::Other), for this reason: a text, or another error.
+    ///
+    /// ```
+    /// use std::error::Error;
+    ///
+    /// use retry_workflow::StoreError;
+    ///
+    /// let error = StoreError::other("the connection was closed");
+    /// assert_eq!(error.to_string(), "the store failed");
+    /// assert_eq!(error.source().unwrap().to_string(), "the connection was closed");
+    /// ```
+    pub fn other(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Other { source: source.into().into() }
+    }
+}
+
+impl PartialEq for StoreError {
+    fn eq(&self, other: &Self) -> bool {
+        discriminant(self) == discriminant(other) && self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for StoreError {}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,19 +135,28 @@ impl fmt::Display for StoreError {
                  Nothing was changed",
                 path.display()
             ),
-            Self::Corrupt { path, detail } => write!(
+            Self::Corrupt { path, .. } => write!(
                 f,
-                "the store {} is damaged ({detail}): restore it from a copy, or move it away to \
-                 begin a new one. Nothing was changed",
+                "the store {} is damaged; restore it from a copy, or move it away to begin a new \
+                 one (nothing was changed)",
                 path.display()
             ),
-            Self::Access { path, detail } => {
-                write!(f, "the store {} cannot be used: {detail}", path.display())
+            Self::Access { path, .. } => {
+                write!(f, "the store {} cannot be used", path.display())
             }
             Self::Closed => f.write_str("the store is closed: its thread has ended"),
-            Self::Other { detail } => write!(f, "the store failed: {detail}"),
+            Self::Other { .. } => f.write_str("the store failed"),
         }
     }
 }
 
-impl std::error::Error for StoreError {}
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Corrupt { source, .. } | Self::Access { source, .. } | Self::Other { source } => {
+                Some(&**source)
+            }
+            _ => None,
+        }
+    }
+}

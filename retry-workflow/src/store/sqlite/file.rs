@@ -28,14 +28,15 @@ const PAGE: i64 = 4096;
 
 /// The absolute path of a store that can be opened, or may be created, there.
 pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
-    let access = |detail: String| StoreError::Access { path: path.to_path_buf(), detail };
     // Absolute: `:memory:` and `file:…` would mean other things to SQLite than to people.
-    let absolute = std::path::absolute(path).map_err(|error| access(error.to_string()))?;
+    let absolute = std::path::absolute(path).map_err(|error| StoreError::access(path, error))?;
     match std::fs::metadata(&absolute) {
         Ok(found) if found.is_dir() => {
-            return Err(access("it is a folder: name a file in it".to_owned()));
+            return Err(StoreError::access(path, "it is a folder: name a file in it"));
         }
-        Ok(found) if !found.is_file() => return Err(access("it is no regular file".to_owned())),
+        Ok(found) if !found.is_file() => {
+            return Err(StoreError::access(path, "it is not a regular file"));
+        }
         Ok(found) if found.len() == 0 && must_exist => {
             return Err(StoreError::Missing { path: absolute });
         }
@@ -45,14 +46,15 @@ pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
         }
         Ok(_) => return Ok(absolute),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(access(error.to_string())),
+        Err(error) => return Err(StoreError::access(path, error)),
     }
     if must_exist {
         return Err(StoreError::Missing { path: absolute });
     }
     match absolute.parent() {
         Some(folder) if !folder.is_dir() => {
-            Err(access(format!("there is no folder {}: create it first", folder.display())))
+            let reason = format!("there is no folder {}: create it first", folder.display());
+            Err(StoreError::access(path, reason))
         }
         _ => Ok(absolute),
     }
@@ -66,10 +68,8 @@ pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.must_exist);
     let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
     if connection.is_readonly("main").map_err(named)? {
-        return Err(StoreError::Access {
-            path: path.to_path_buf(),
-            detail: "it may be read, but not written: give its user leave to write it".to_owned(),
-        });
+        let reason = "it may be read, but not written: give its user leave to write it";
+        return Err(StoreError::access(path, reason));
     }
     connection.busy_timeout(options.busy_timeout).map_err(named)?;
     prepare(path, &mut connection, options)?;

@@ -36,7 +36,7 @@ impl Thread {
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || worker.run(&commands))
-            .map_err(|error| StoreError::Other { detail: error.to_string() })?;
+            .map_err(StoreError::other)?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 

@@ -1,4 +1,5 @@
-//! The project itself: what it is built with, and what of it is public.
+//! The project itself: what it is built with, what of it is public, and its pages.
 
 mod dependencies;
+mod documents;
 mod public_api;

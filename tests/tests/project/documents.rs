@@ -1,0 +1,210 @@
+//! The pages that people read: their tables are tables, and their links lead somewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// More columns than that nobody reads; held to where a program writes the tables.
+const MOST_COLUMNS: usize = 6;
+
+/// A page, as a reader of markdown sees it.
+#[derive(Default)]
+struct Page {
+    /// Each with its line.
+    mistakes: Vec<(usize, String)>,
+    links: Vec<(usize, String)>,
+    anchors: BTreeSet<String>,
+    /// Columns of each table.
+    tables: Vec<(usize, usize)>,
+}
+
+impl Page {
+    fn read(text: &str) -> Self {
+        let line_of = |offset: usize| text[..offset].matches('\n').count() + 1;
+        let mut page = Self::default();
+        // Bars in a line that are neither in a table nor in code.
+        let mut bars = BTreeMap::<usize, usize>::new();
+        let (mut in_code, mut in_table, mut heading) = (false, false, None::<String>);
+        for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+            let line = line_of(range.start);
+            match event {
+                Event::Start(Tag::CodeBlock(_)) => in_code = true,
+                Event::End(TagEnd::CodeBlock) => in_code = false,
+                Event::Start(Tag::Table(columns)) => {
+                    in_table = true;
+                    page.tables.push((line, columns.len()));
+                    for (below, row) in text[range].lines().enumerate() {
+                        let cells = cells(row);
+                        if cells != columns.len() {
+                            let columns = columns.len();
+                            let mistake = format!("{cells} cells in a table of {columns} columns");
+                            page.mistakes.push((line + below, mistake));
+                        }
+                    }
+                }
+                Event::End(TagEnd::Table) => in_table = false,
+                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+                Event::End(TagEnd::Heading(_)) => {
+                    page.add_anchor(&heading.take().unwrap_or_default());
+                }
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    page.links.push((line, dest_url.into_string()));
+                }
+                Event::Code(words) => heading.iter_mut().for_each(|heading| *heading += &words),
+                Event::Text(words) => {
+                    heading.iter_mut().for_each(|heading| *heading += &words);
+                    if !in_code && !in_table {
+                        *bars.entry(line).or_default() += words.matches('|').count();
+                    }
+                }
+                _ => {}
+            }
+        }
+        let rows = bars.into_iter().filter(|(_, bars)| *bars > 1);
+        let mistake = |(line, _)| (line, "a row of a table that is none".to_owned());
+        page.mistakes.extend(rows.map(mistake));
+        page
+    }
+
+    /// As GitHub names them; of the same words, the later ones are numbered.
+    fn add_anchor(&mut self, heading: &str) {
+        let name: String = heading
+            .trim()
+            .to_lowercase()
+            .chars()
+            .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter))
+            .map(|letter| if letter == ' ' { '-' } else { letter })
+            .collect();
+        let mut anchor = name.clone();
+        let mut number = 0;
+        while !self.anchors.insert(anchor.clone()) {
+            number += 1;
+            anchor = format!("{name}-{number}");
+        }
+    }
+}
+
+/// How many cells a row has. A bar behind a backslash is a bar.
+fn cells(row: &str) -> usize {
+    let row = row.trim_start_matches([' ', '>']).trim_end();
+    let row = row.strip_prefix('|').unwrap_or(row);
+    let row = if row.ends_with("\\|") { row } else { row.strip_suffix('|').unwrap_or(row) };
+    1 + row.matches('|').count() - row.matches("\\|").count()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All of them, by their paths from the root.
+fn pages() -> BTreeMap<PathBuf, Page> {
+    fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Page>) {
+        for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+            let entry = entry.expect("an entry of a folder");
+            let name = entry.file_name().into_string().expect("names are UTF-8");
+            let path = folder.join(&name);
+            if entry.file_type().expect("a type").is_dir() {
+                if !name.starts_with('.') && name != "target" {
+                    collect(&path, found);
+                }
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                let text = fs::read_to_string(entry.path()).expect("a page");
+                found.insert(path, Page::read(&text));
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    collect(Path::new(""), &mut found);
+    assert!(found.contains_key(Path::new("README.md")), "the pages are elsewhere");
+    found
+}
+
+#[track_caller]
+fn assert_none(mistakes: &[String]) {
+    assert!(mistakes.is_empty(), "\n{}", mistakes.join("\n"));
+}
+
+#[test]
+fn tables_are_tables() {
+    let mut mistakes = Vec::new();
+    for (path, page) in pages() {
+        for (line, mistake) in page.mistakes {
+            mistakes.push(format!("{}:{line}: {mistake}", path.display()));
+        }
+    }
+    assert_none(&mistakes);
+}
+
+#[test]
+fn measured_tables_fit_on_a_screen() {
+    let page = &pages()[Path::new("BENCHMARKS.md")];
+    assert!(!page.tables.is_empty());
+    let wide = page.tables.iter().filter(|(_, columns)| *columns > MOST_COLUMNS);
+    let wide = wide.map(|(line, columns)| format!("BENCHMARKS.md:{line}: {columns} columns"));
+    assert_none(&wide.collect::<Vec<_>>());
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let pages = pages();
+    let mut mistakes = Vec::new();
+    // Links of what is included into rustdoc are checked by rustdoc.
+    let checked = pages.iter().filter(|(path, _)| !path.iter().any(|folder| folder == "src"));
+    for (path, page) in checked {
+        for (line, link) in &page.links {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() {
+                path.clone()
+            } else {
+                normal(&path.parent().unwrap_or(Path::new("")).join(file))
+            };
+            let leads = match pages.get(&target) {
+                Some(page) => anchor.is_empty() || page.anchors.contains(anchor),
+                None => root().join(&target).exists(),
+            };
+            if !leads {
+                mistakes.push(format!("{}:{line}: {link} leads nowhere", path.display()));
+            }
+        }
+    }
+    assert_none(&mistakes);
+}
+
+/// Without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path {
+        match part.to_str() {
+            Some("..") => _ = normal.pop(),
+            Some(".") => {}
+            _ => normal.push(part),
+        }
+    }
+    normal
+}
+
+#[test]
+fn what_is_no_table_is_seen() {
+    let mistakes = |text: &str| -> Vec<usize> {
+        Page::read(text).mistakes.into_iter().map(|(line, _)| line).collect()
+    };
+    let table = "# A\n\n| a | b |\n| --- | ---: |\n| 1 | `\\|` |\n\nA `|` or | in a line.\n";
+    assert!(mistakes(table).is_empty());
+    assert!(mistakes("```\n| a | b |\n```\n").is_empty());
+    assert_eq!(mistakes("text\n\n| a | b | | --- | --- | | 1 | 2 |\n| 3 | 4 |\n"), [3, 4]);
+    assert_eq!(mistakes("| a | b |\n| --- | --- |\n| 1 |\n| 1 | 2 |\n| 1 | 2 | 3 |\n"), [3, 5]);
+    assert_eq!(mistakes("| a | b |\n| 1 | 2 |\n"), [1, 2], "its second line is missing");
+}
+
+#[test]
+fn anchors_are_named_as_on_github() {
+    let page = Page::read("# `#[retry]`, and how\n\n## What\n\n## What\n\n[a](#what-1)\n");
+    let anchors: Vec<&str> = page.anchors.iter().map(String::as_str).collect();
+    assert_eq!(anchors, ["retry-and-how", "what", "what-1"]);
+    assert_eq!(page.links, [(7, "#what-1".to_owned())]);
+}

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use retry_rules::{Attempts, Policy};
 
+use crate::base::name::Name;
 use crate::event::transition::Transition;
 use crate::outcome::error::{Ended, Reason, Rounded};
 
@@ -22,7 +23,7 @@ pub enum Event<'a> {
     #[non_exhaustive]
     Retry {
         /// The name of the function.
-        name: &'static str,
+        name: &'a Name,
         /// The attempt that failed; the first is 1.
         attempt: u32,
         /// How many the policy allows.
@@ -38,7 +39,7 @@ pub enum Event<'a> {
     #[non_exhaustive]
     Recovered {
         /// The name of the function.
-        name: &'static str,
+        name: &'a Name,
         /// The attempt that succeeded.
         attempt: u32,
         /// The sum of the waits.
@@ -48,7 +49,7 @@ pub enum Event<'a> {
     #[non_exhaustive]
     GaveUp {
         /// The name of the function.
-        name: &'static str,
+        name: &'a Name,
         /// Why.
         reason: Reason,
         /// How many attempts were made.
@@ -61,13 +62,13 @@ pub enum Event<'a> {
         error: &'a dyn fmt::Display,
     },
     /// A circuit breaker went from one state to another.
-    Breaker(Transition),
+    Breaker(&'a Transition),
     /// A retry quota cannot pay for a retry. Reported once, and again only
     /// after it has been half full.
     #[non_exhaustive]
     QuotaEmpty {
         /// The quota's name.
-        quota: &'static str,
+        quota: &'a Name,
     },
     /// A call was retried, and what it calls is retried too: the attempts
     /// multiply. Reported at the end of the outer call.
@@ -77,11 +78,11 @@ pub enum Event<'a> {
     #[non_exhaustive]
     Nested {
         /// The name of the outer function.
-        name: &'static str,
+        name: &'a Name,
         /// How often the outer call was retried.
         retries: u32,
         /// The name of the function inside, the last one where there are several.
-        inner: &'static str,
+        inner: &'a Name,
         /// How many attempts were made inside of these retries.
         inner_attempts: u32,
     },
@@ -89,15 +90,20 @@ pub enum Event<'a> {
     #[non_exhaustive]
     Policy {
         /// The name of the function.
-        name: &'static str,
+        name: &'a Name,
         /// What its calls obey from now on.
         policy: Policy,
     },
 }
 
-impl Event<'_> {
-    /// The name of the function, the breaker or the quota.
-    pub fn name(&self) -> &'static str {
+impl<'a> Event<'a> {
+    /// Returns the name of the function, the breaker or the quota.
+    pub fn name(&self) -> &'a str {
+        self.subject()
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn subject(&self) -> &'a Name {
         match *self {
             Self::Retry { name, .. }
             | Self::Recovered { name, .. }

@@ -100,6 +100,7 @@ pub use outcome::error::{Interrupted, Reason, RetryError};
 pub use classify::matchers;
 pub use classify::{Class, Classify};
 
+pub use base::name::Name;
 pub use protect::breaker::{CircuitBreaker, Permit, Rejected, Snapshot};
 pub use protect::quota::RetryQuota;
 pub use protect::shared::Shared;

@@ -17,6 +17,7 @@ use retry_rules::Attempts;
 
 #[cfg(not(retry_loom))]
 use crate::base::listeners::Listeners;
+use crate::base::name::Name;
 #[cfg(not(retry_loom))]
 use crate::base::sync::Arc;
 use crate::event::Event;
@@ -50,7 +51,7 @@ static LISTENERS: Listeners<Listener> = Listeners::new();
 /// }
 ///
 /// let listening = on_event(|event| {
-///     if let Event::Retry { name: "listened.to", .. } = event {
+///     if event.name() == "listened.to" && matches!(event, Event::Retry { .. }) {
 ///         RETRIES.fetch_add(1, Ordering::Relaxed);
 ///     }
 /// });
@@ -120,7 +121,7 @@ fn tell_listeners(event: &Event<'_>) {
 }
 
 pub(crate) fn will_retry(
-    origin: Origin,
+    origin: Origin<'_>,
     attempts: Attempts,
     attempt: u32,
     wait: Duration,
@@ -135,7 +136,7 @@ pub(crate) fn will_retry(
     tell(&Event::Retry { name: origin.name, attempt, attempts, wait, waited, error });
 }
 
-pub(crate) fn recovered(origin: Origin, attempt: u32, waited: Duration) {
+pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
     if let Some(counters) = origin.counters() {
         counters.recovered();
     }
@@ -145,7 +146,7 @@ pub(crate) fn recovered(origin: Origin, attempt: u32, waited: Duration) {
 }
 
 /// A call ended without success; `rejected`: because a further attempt was not admitted.
-pub(crate) fn gave_up(origin: Origin, ended: Ended, rejected: bool, error: &dyn fmt::Display) {
+pub(crate) fn gave_up(origin: Origin<'_>, ended: Ended, rejected: bool, error: &dyn fmt::Display) {
     let Ended { reason, attempts, waited } = ended;
     if let Some(counters) = origin.counters() {
         counters.gave_up(reason, rejected);
@@ -158,18 +159,18 @@ pub(crate) fn gave_up(origin: Origin, ended: Ended, rejected: bool, error: &dyn 
 pub(crate) fn breaker_moved(transition: &Transition) {
     #[cfg(feature = "metrics")]
     crate::observe::metrics::breaker_moved(transition);
-    tell(&Event::Breaker(*transition));
+    tell(&Event::Breaker(transition));
 }
 
 /// How many tokens a quota holds: a level for those who draw it, and no event.
 #[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
-pub(crate) fn quota_level(quota: &'static str, tokens: u32) {
+pub(crate) fn quota_level(quota: &Name, tokens: u32) {
     #[cfg(feature = "metrics")]
     crate::observe::metrics::quota_level(quota, tokens);
 }
 
 /// A function that is not async sleeps on a thread that drives async tasks.
-pub(crate) fn blocks_tasks(name: &'static str, delay: Duration) {
+pub(crate) fn blocks_tasks(name: &Name, delay: Duration) {
     #[cfg(feature = "tracing")]
     crate::observe::trace::blocks_tasks(name, delay);
     #[cfg(not(feature = "tracing"))]

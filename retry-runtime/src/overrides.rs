@@ -246,7 +246,7 @@ impl Overrides {
             // What is in force by now: where threads apply changes at a time, the last of their
             // events tells what has come of it.
             let policy = site.changed().get().unwrap_or(compiled);
-            observe::tell(&Event::Policy { name: site.name(), policy });
+            observe::tell(&Event::Policy { name: Origin::from(site).name, policy });
         }
     }
 
@@ -328,7 +328,7 @@ pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) ->
 }
 
 /// What a call obeys now, if that is not `policy`, which it was compiled with.
-pub(crate) fn obeyed(origin: Origin, policy: &Policy) -> Option<Policy> {
+pub(crate) fn obeyed(origin: Origin<'_>, policy: &Policy) -> Option<Policy> {
     let site = origin.site?;
     let in_force = site.changed().get();
     scope::over(site, in_force.as_ref().unwrap_or(policy)).or(in_force)

@@ -13,6 +13,7 @@ use core::time::Duration;
 
 use retry_rules::Policy;
 
+use crate::base::name::Name;
 use crate::call::attempt_timer::{AttemptTimer, CallTiming, Timed};
 use crate::call::last_failure::LastFailure;
 use crate::call::plan::{Plan, Timing};
@@ -62,7 +63,7 @@ pub use self::decider::{
 pub struct Retrier<M = Everything> {
     policy: Policy,
     matchers: M,
-    origin: Origin,
+    name: Name,
     breaker: Option<Shared<CircuitBreaker>>,
     quota: Option<Shared<RetryQuota>>,
 }
@@ -74,7 +75,7 @@ impl Retrier {
         Self {
             policy,
             matchers: Everything,
-            origin: Origin::retrier("retrier"),
+            name: Name::from_static("retrier"),
             breaker: None,
             quota: None,
         }
@@ -153,13 +154,13 @@ impl Retrier<Listed> {
 
 impl<M> Retrier<M> {
     pub(crate) fn with<N>(self, matchers: impl FnOnce(M) -> N) -> Retrier<N> {
-        let Self { policy, matchers: old, origin, breaker, quota } = self;
-        Retrier { policy, matchers: matchers(old), origin, breaker, quota }
+        let Self { policy, matchers: old, name, breaker, quota } = self;
+        Retrier { policy, matchers: matchers(old), name, breaker, quota }
     }
 
     /// The name in events. Default: `retrier`.
-    pub fn name(mut self, name: &'static str) -> Self {
-        self.origin = Origin::retrier(name);
+    pub fn name(mut self, name: impl Into<Name>) -> Self {
+        self.name = name.into();
         self
     }
 
@@ -219,15 +220,15 @@ impl<M> Retrier<M> {
         &self.matchers
     }
 
-    pub(crate) fn origin(&self) -> Origin {
-        self.origin
+    pub(crate) const fn origin(&self) -> Origin<'_> {
+        Origin::retrier(&self.name)
     }
 
     pub(crate) fn plan(&self) -> Plan<'_> {
         Plan {
             breaker: self.breaker.as_ref().map(lend::breaker),
             quota: self.quota.as_ref().map(lend::quota),
-            ..Plan::by(self.origin, &self.policy)
+            ..Plan::by(self.origin(), &self.policy)
         }
     }
 
@@ -322,7 +323,7 @@ impl<M> Retrier<M> {
                     }
                 }
             }
-            call.wait_here(self.origin);
+            call.wait_here(self.origin());
         }
     }
 }
@@ -330,7 +331,7 @@ impl<M> Retrier<M> {
 impl<M: fmt::Debug> fmt::Debug for Retrier<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Retrier")
-            .field("name", &self.origin.name)
+            .field("name", &self.name)
             .field("policy", &self.policy)
             .field("matchers", &self.matchers)
             .field("breaker", &self.breaker.as_ref().map(|breaker| breaker.as_ref().name()))
@@ -377,8 +378,8 @@ impl<M> Retrier<M> {
             permit.success();
         }
         match &self.quota {
-            Some(quota) => call.succeeded_on_credit(self.origin, lend::quota(quota)),
-            None => call.succeeded(self.origin),
+            Some(quota) => call.succeeded_on_credit(self.origin(), lend::quota(quota)),
+            None => call.succeeded(self.origin()),
         }
     }
 
@@ -399,7 +400,7 @@ impl<M> Retrier<M> {
         let (matched, shown): (_, &dyn Display) = match &error {
             AttemptError::Error(error) => (matchers.decide(error), error),
             AttemptError::Interrupted(interrupted) => {
-                (matchers.decide_interrupted(*interrupted), interrupted)
+                (matchers.decide_interrupted(interrupted), interrupted)
             }
         };
         let MatchOutcome { retry, hint, timeout } = matched;

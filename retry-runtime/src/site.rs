@@ -13,6 +13,7 @@ use core::panic::Location;
 
 use retry_rules::Policy;
 
+use crate::base::name::Name;
 #[cfg(feature = "overrides")]
 use crate::site::policy_override::PolicyOverride;
 use crate::site::stats::{Counters, Stats};
@@ -34,7 +35,7 @@ use crate::site::stats::{Counters, Stats};
 /// assert_eq!(site.stats().attempts, 0);
 /// ```
 pub struct Site {
-    name: &'static str,
+    name: Name,
     location: &'static Location<'static>,
     policy: Option<Policy>,
     counters: Counters,
@@ -51,7 +52,7 @@ impl Site {
     #[track_caller]
     pub const fn new(name: &'static str, policy: Option<Policy>) -> Self {
         Self {
-            name,
+            name: Name::from_static(name),
             location: Location::caller(),
             policy,
             counters: Counters::new(),
@@ -63,8 +64,8 @@ impl Site {
     }
 
     /// Its name: module path and function name, unless set.
-    pub const fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The source file, as the compiler was told it.
@@ -111,7 +112,7 @@ impl Site {
     /// What its metrics are labelled with, made at its first failure.
     #[cfg(feature = "metrics")]
     pub(crate) fn labels(&self) -> &crate::site::labels::Labels {
-        self.labels.get_or_init(|| crate::site::labels::labels(self.name))
+        self.labels.get_or_init(|| crate::site::labels::labels(&self.name))
     }
 
     #[cfg(feature = "overrides")]
@@ -133,16 +134,16 @@ impl fmt::Debug for Site {
 
 /// Where a call comes from: an annotated function, or a retrier with a name.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin {
+pub struct Origin<'a> {
     /// The name in events.
-    pub name: &'static str,
+    pub name: &'a Name,
     /// The function; a retrier is no place in a program, but a value.
     pub site: Option<&'static Site>,
 }
 
-impl Origin {
+impl<'a> Origin<'a> {
     /// A retrier.
-    pub const fn retrier(name: &'static str) -> Self {
+    pub const fn retrier(name: &'a Name) -> Self {
         Self { name, site: None }
     }
 
@@ -151,9 +152,9 @@ impl Origin {
     }
 }
 
-impl From<&'static Site> for Origin {
+impl From<&'static Site> for Origin<'_> {
     #[inline(always)]
     fn from(site: &'static Site) -> Self {
-        Self { name: site.name, site: Some(site) }
+        Self { name: &site.name, site: Some(site) }
     }
 }

@@ -15,6 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::base::name::Name;
 use crate::base::random;
 use crate::base::sync::{Arc, Mutex, lock};
 use crate::event::Event;
@@ -31,7 +32,7 @@ thread_local! {
 pub(crate) struct TestHooks {
     skips_waits: AtomicBool,
     seeds: Mutex<Option<Seeds>>,
-    seen: Mutex<Vec<(&'static str, AttemptRecord)>>,
+    seen: Mutex<Vec<(Name, AttemptRecord)>>,
     own: Mutex<HashMap<(TypeId, usize), &'static (dyn Any + Send + Sync)>>,
     #[cfg(feature = "macros")]
     planned: Mutex<HashMap<&'static str, inject::Planned>>,
@@ -53,7 +54,7 @@ impl TestHooks {
         seen.iter().filter(|(of, _)| *of == name).map(|(_, recorded)| recorded.clone()).collect()
     }
 
-    fn saw(&self, name: &'static str, recorded: AttemptRecord) {
+    fn saw(&self, name: Name, recorded: AttemptRecord) {
         lock(&self.seen).push((name, recorded));
     }
 
@@ -149,9 +150,9 @@ fn next_seed() -> Option<u64> {
 }
 
 /// An attempt succeeded. No event says so of a first one.
-pub(crate) fn succeeded(name: &'static str, attempt: u32) {
+pub(crate) fn succeeded(name: &Name, attempt: u32) {
     if let Some(hooks) = current() {
-        hooks.saw(name, AttemptRecord { attempt, became: AttemptOutcome::Succeeded });
+        hooks.saw(name.clone(), AttemptRecord { attempt, became: AttemptOutcome::Succeeded });
     }
 }
 
@@ -159,7 +160,7 @@ pub(crate) fn succeeded(name: &'static str, attempt: u32) {
 pub(crate) fn record(event: &Event<'_>) {
     if let Some(hooks) = current() {
         if let Some(recorded) = AttemptRecord::of(event) {
-            hooks.saw(event.name(), recorded);
+            hooks.saw(event.subject().clone(), recorded);
         }
     }
 }

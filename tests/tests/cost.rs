@@ -4,11 +4,13 @@
 use std::future::Future;
 use std::io::{Error, ErrorKind};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use allocation_counter::measure;
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, RetryError, RetryQuota, policy, retry,
+    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Retrier, RetryError, RetryQuota, policy,
+    retry,
 };
 
 static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
@@ -66,6 +68,19 @@ fn a_call_that_succeeds_allocates_nothing() {
         assert!(now(protected(1)).is_ok());
     });
     assert_eq!(counted.count_total, 0);
+}
+
+#[test]
+fn a_name_that_the_program_made_is_shared_and_not_copied() {
+    let breaker = Arc::new(CircuitBreaker::named("db".to_owned(), BreakerConfig::new()));
+    let retrier = Retrier::new(Policy::new()).name("fetch".to_owned()).breaker(breaker.clone());
+    let succeeding = measure(|| assert!(now(retrier.run(|| reply(1))).is_ok()));
+    breaker.force_open();
+    let rejecting = measure(|| {
+        let rejected = breaker.try_acquire().expect_err("it is open");
+        assert_eq!(rejected.breaker, "db");
+    });
+    assert_eq!((succeeding.count_total, rejecting.count_total), (0, 0));
 }
 
 #[test]

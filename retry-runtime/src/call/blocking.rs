@@ -10,9 +10,10 @@ use std::sync::Mutex;
 
 use tokio::task::coop;
 
+use crate::base::name::Name;
 use crate::observe;
 
-pub(crate) fn sleep(delay: Duration, name: &'static str) {
+pub(crate) fn sleep(delay: Duration, name: &Name) {
     if delay.is_zero() {
         // It stalls nobody: a policy without waits, or a test that skips them.
         return;
@@ -50,12 +51,12 @@ fn drives_tasks() -> bool {
 }
 
 /// Whether this site has not been warned about before.
-fn is_first(name: &'static str) -> bool {
-    static WARNED: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+fn is_first(name: &Name) -> bool {
+    static WARNED: Mutex<Option<HashSet<Name>>> = Mutex::new(None);
 
     WARNED
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
         .get_or_insert_default()
-        .insert(name)
+        .insert(name.clone())
 }

@@ -17,16 +17,18 @@
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::task::Id;
 
+use crate::base::name::Name;
+
 thread_local! {
     /// The task in which one attempt is wanted; a thread without a task has none.
     static ONCE: Cell<Option<Task>> = const { Cell::new(None) };
-    static NOTE: Cell<Option<Note>> = const { Cell::new(None) };
+    static NOTE: RefCell<Option<Note>> = const { RefCell::new(None) };
 }
 
 /// The task that is being polled; none where a thread runs no task.
@@ -102,12 +104,12 @@ impl<F: Future> Future for Inside<F> {
 }
 
 /// What a call leaves for the one around it.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Note {
     task: Task,
     /// When the call failed for the first time.
     since: Moment,
-    name: &'static str,
+    name: Name,
     attempts: u32,
 }
 
@@ -134,14 +136,14 @@ impl Moment {
 }
 
 /// The attempts that the retries of a call made inside of it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Inner {
     /// When the attempt under way began; `None` for the first, which nobody
     /// looks at before it has failed.
     began: Option<Moment>,
     /// When the call failed for the first time; `None` until then.
     since: Option<Moment>,
-    pub(crate) name: Option<&'static str>,
+    pub(crate) name: Option<Name>,
     pub(crate) attempts: u32,
 }
 
@@ -155,19 +157,23 @@ impl Inner {
     pub(crate) fn attempt_ended(&mut self) {
         self.since.get_or_insert_with(Moment::next);
         let Some(began) = self.began.take() else { return };
-        let note = NOTE.get().filter(|note| note.since >= began && note.task == Task::here());
-        if let Some(note) = note {
-            self.name = Some(note.name);
-            self.attempts = self.attempts.saturating_add(note.attempts);
-        }
+        let is_inside = |note: &&Note| note.since >= began && note.task == Task::here();
+        // Gone while the thread ends.
+        let _gone = NOTE.try_with(|note| {
+            if let Some(note) = note.borrow().as_ref().filter(is_inside) {
+                self.name = Some(note.name.clone());
+                self.attempts = self.attempts.saturating_add(note.attempts);
+            }
+        });
     }
 
     /// The call has ended after `attempts`: a note for the call around it, with
     /// what happened inside of this one counted too. A call that was rejected
     /// has never failed, and has made none.
-    pub(crate) fn call_ended(&self, name: &'static str, attempts: u32) {
+    pub(crate) fn call_ended(&self, name: &Name, attempts: u32) {
         let Some(since) = self.since else { return };
         let attempts = attempts.saturating_add(self.attempts);
-        NOTE.set(Some(Note { task: Task::here(), since, name, attempts }));
+        let note = Note { task: Task::here(), since, name: name.clone(), attempts };
+        let _gone = NOTE.try_with(|left| left.replace(Some(note)));
     }
 }

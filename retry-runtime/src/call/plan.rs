@@ -14,7 +14,7 @@ use crate::site::{Origin, Site};
 /// What a call is bound to. Made where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
-    pub(crate) origin: Origin,
+    pub(crate) origin: Origin<'a>,
     /// The policy that stands in the source; see [`obeyed`](Self::obeyed).
     pub(crate) policy: &'a Policy,
     pub(crate) breaker: Option<&'a CircuitBreaker>,
@@ -35,7 +35,7 @@ impl<'a> Plan<'a> {
 
     /// The same, where the policy depends on the function's generic parameters.
     #[inline(always)]
-    pub fn by(origin: impl Into<Origin>, policy: &'a Policy) -> Self {
+    pub fn by(origin: impl Into<Origin<'a>>, policy: &'a Policy) -> Self {
         Self {
             origin: origin.into(),
             policy,

@@ -17,6 +17,7 @@
 
 use core::fmt;
 use core::future::Future;
+use core::mem::take;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
@@ -83,7 +84,7 @@ pin_project_lite::pin_project! {
 }
 
 /// The attempts and waits that lie behind a call.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SoFar {
     inner: Inner,
     made: u32,
@@ -115,7 +116,7 @@ impl<K> Session<K> {
 
     /// An attempt succeeded, and the call with it.
     #[inline(always)]
-    pub fn succeeded(self, origin: impl Into<Origin>) {
+    pub fn succeeded<'o>(self, origin: impl Into<Origin<'o>>) {
         // By value: what is known to hold nothing needs no drop.
         match self.progress {
             Some(progress) => progress.so_far.recovered(origin.into(), None),
@@ -126,7 +127,7 @@ impl<K> Session<K> {
     /// The same where a quota pays for the retries: a success at the first attempt
     /// gives it something back.
     #[inline(always)]
-    pub fn succeeded_on_credit(self, origin: impl Into<Origin>, quota: &RetryQuota) {
+    pub fn succeeded_on_credit<'o>(self, origin: impl Into<Origin<'o>>, quota: &RetryQuota) {
         match self.progress {
             Some(progress) => progress.so_far.recovered(origin.into(), Some(quota)),
             None => {
@@ -160,7 +161,7 @@ impl<K> Session<K> {
     }
 
     fn so_far(&self) -> SoFar {
-        self.progress.as_ref().map_or_else(SoFar::default, |progress| progress.so_far)
+        self.progress.as_ref().map_or_else(SoFar::default, |progress| progress.so_far.clone())
     }
 
     /// Keeps a failure that will be retried.
@@ -188,7 +189,7 @@ impl<K> Session<K> {
     }
 
     /// What `on_retry` is called with, after a failure that will be retried.
-    pub fn event<'e, E>(&self, plan: &Plan<'_>, failure: Failure<'e, E>) -> RetryEvent<'e, E> {
+    pub fn event<'e, E>(&self, plan: &Plan<'e>, failure: Failure<'e, E>) -> RetryEvent<'e, E> {
         let SoFar { made, waited, delay, .. } = self.so_far();
         let wait = delay.unwrap_or_default();
         RetryEvent {
@@ -232,7 +233,7 @@ impl<K> Session<K> {
 
     /// The same on the thread. The call is named in a warning where the thread
     /// drives async tasks.
-    pub fn wait_here(&mut self, origin: impl Into<Origin>) {
+    pub fn wait_here<'o>(&mut self, origin: impl Into<Origin<'o>>) {
         if let Some(progress) = &mut self.progress {
             let so_far = progress.as_mut().project().so_far;
             crate::call::blocking::sleep(so_far.wait(), origin.into().name);
@@ -265,7 +266,7 @@ impl Session {
     not(feature = "testing"),
     expect(unused_variables, clippy::needless_pass_by_value, reason = "nobody looks on")
 )]
-fn at_once(origin: impl Into<Origin>) {
+fn at_once<'o>(origin: impl Into<Origin<'o>>) {
     #[cfg(feature = "testing")]
     crate::test_hooks::succeeded(origin.into().name, 1);
 }
@@ -309,7 +310,8 @@ impl SoFar {
                 let (attempts, waited) = (policy.get_attempts(), self.waited);
                 observe::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
                 let waited = waited.saturating_add(delay);
-                *self = Self { made: attempt, waited, delay: Some(delay), cost, inner: self.inner };
+                let inner = take(&mut self.inner);
+                *self = Self { made: attempt, waited, delay: Some(delay), cost, inner };
                 Next::Wait
             }
             Err(reason) => {
@@ -371,7 +373,7 @@ impl SoFar {
         Ok((delay, cost))
     }
 
-    fn rejected(self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
+    fn rejected(&self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
         // What was taken for the retry, which is not made.
         if let Some(quota) = plan.quota {
             quota.release(self.cost);
@@ -384,7 +386,7 @@ impl SoFar {
 
     #[cold]
     #[inline(never)]
-    fn recovered(self, origin: Origin, quota: Option<&RetryQuota>) {
+    fn recovered(&self, origin: Origin<'_>, quota: Option<&RetryQuota>) {
         if let Some(quota) = quota {
             quota.release(self.cost);
         }
@@ -396,12 +398,12 @@ impl SoFar {
     }
 
     /// The call that failed has ended after `attempts`.
-    fn end(&self, origin: Origin, attempts: u32) {
-        let Inner { name: inner, attempts: inner_attempts, .. } = self.inner;
+    fn end(&self, origin: Origin<'_>, attempts: u32) {
+        let Inner { name: inner, attempts: inner_attempts, .. } = &self.inner;
         // A function beside itself, in one task, is none inside itself.
-        if let Some(inner) = inner.filter(|inner| *inner != origin.name) {
+        if let Some(inner) = inner.as_ref().filter(|inner| *inner != origin.name) {
             let (name, retries) = (origin.name, self.made);
-            observe::tell(&Event::Nested { name, retries, inner, inner_attempts });
+            observe::tell(&Event::Nested { name, retries, inner, inner_attempts: *inner_attempts });
         }
         self.inner.call_ended(origin.name, attempts);
     }

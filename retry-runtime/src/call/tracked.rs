@@ -40,7 +40,7 @@ pub fn tracked_failure<T, E>(outcome: &Tracked<T, E>) -> Failure<'_, E> {
     match outcome {
         Ok(_) => Failure::Value,
         Err(AttemptError::Error(error)) => Failure::Error(error),
-        Err(AttemptError::Interrupted(interrupted)) => Failure::Interrupted(*interrupted),
+        Err(AttemptError::Interrupted(interrupted)) => Failure::Interrupted(interrupted),
     }
 }
 

@@ -305,8 +305,10 @@ mod tests {
         assert_eq!(class(io::Error::other(elapsed())), Class::TIMEOUT);
         assert_eq!(class(io::Error::other("HTTP 500")), Class::SERVER_ERROR);
         assert_eq!(class(io::Error::other("failed to lookup address information")), Class::NETWORK);
-        let circuit =
-            Interrupted::CircuitOpen { breaker: "timed out", remaining: Duration::from_secs(1) };
+        let circuit = Interrupted::CircuitOpen {
+            breaker: "timed out".into(),
+            remaining: Duration::from_secs(1),
+        };
         assert_eq!(class(io::Error::from(circuit)), Class::empty());
     }
 

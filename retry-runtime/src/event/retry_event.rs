@@ -7,6 +7,7 @@ use core::time::Duration;
 use retry_rules::Attempts;
 
 use crate::base::full_text::full_text;
+use crate::base::name::Name;
 use crate::outcome::error::{Interrupted, Rounded};
 
 /// A failed attempt that will be retried, as `on_retry = |event| …` sees it.
@@ -25,7 +26,7 @@ use crate::outcome::error::{Interrupted, Rounded};
 /// ```
 #[derive(Debug)]
 pub struct RetryEvent<'a, E> {
-    pub(crate) name: &'static str,
+    pub(crate) name: &'a Name,
     pub(crate) attempt: u32,
     pub(crate) attempts: Attempts,
     pub(crate) failure: Failure<'a, E>,
@@ -39,7 +40,7 @@ pub enum Failure<'a, E> {
     /// With an error of its own.
     Error(&'a E),
     /// Without one: it was cut off.
-    Interrupted(Interrupted),
+    Interrupted(&'a Interrupted),
     /// With a value that `ok(…)` calls a failure.
     Value,
 }
@@ -54,7 +55,7 @@ impl<E> Copy for Failure<'_, E> {}
 
 impl<E> RetryEvent<'_, E> {
     /// The name of the function: module path and function name, unless set.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         self.name
     }
 
@@ -81,7 +82,7 @@ impl<E> RetryEvent<'_, E> {
     /// What cut the attempt off, where the function returns
     /// [`RetryError`](crate::RetryError). Other functions have made their own
     /// error of it: see [`error`](Self::error).
-    pub fn interrupted(&self) -> Option<Interrupted> {
+    pub fn interrupted(&self) -> Option<&Interrupted> {
         match self.failure {
             Failure::Interrupted(interrupted) => Some(interrupted),
             Failure::Error(_) | Failure::Value => None,

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::base::name::Name;
+
 /// What a circuit breaker does with calls.
 ///
 /// ```
@@ -114,11 +116,11 @@ impl fmt::Display for Cause {
 /// });
 /// breaker.force_open();
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transition {
     /// The breaker's name.
-    pub breaker: &'static str,
+    pub breaker: Name,
     /// The state until now.
     pub from: State,
     /// The state from now on; never that of `from`.

@@ -24,10 +24,11 @@ use metrics::{
     gauge, with_recorder,
 };
 
+use crate::base::name::Name;
 use crate::event::transition::{State, Transition};
 use crate::outcome::error::Reason;
 use crate::site::Origin;
-use crate::site::labels::labels;
+use crate::site::labels::{labels, text};
 #[cfg(feature = "macros")]
 use crate::site::registry::sites;
 
@@ -78,7 +79,7 @@ pub fn register() {
     }
 }
 
-fn key(name: &'static str, origin: Origin, reason: Option<Reason>) -> Key {
+fn key(name: &'static str, origin: Origin<'_>, reason: Option<Reason>) -> Key {
     let length = if reason.is_some() { 2 } else { 1 };
     let place = reason.map_or(0, Reason::index);
     match origin.site {
@@ -90,12 +91,12 @@ fn key(name: &'static str, origin: Origin, reason: Option<Reason>) -> Key {
 static METADATA: Metadata<'static> =
     Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
-fn counter(name: &'static str, origin: Origin, reason: Option<Reason>) -> Counter {
+fn counter(name: &'static str, origin: Origin<'_>, reason: Option<Reason>) -> Counter {
     let key = key(name, origin, reason);
     with_recorder(|recorder| recorder.register_counter(&key, &METADATA))
 }
 
-pub(crate) fn will_retry(origin: Origin, wait: Duration) {
+pub(crate) fn will_retry(origin: Origin<'_>, wait: Duration) {
     counter(ATTEMPTS, origin, None).increment(1);
     counter(RETRIES, origin, None).increment(1);
     let key = key(WAIT, origin, None);
@@ -107,7 +108,7 @@ pub(crate) fn recovered(origin: Origin) {
     counter(RECOVERIES, origin, None).increment(1);
 }
 
-pub(crate) fn gave_up(origin: Origin, reason: Reason, rejected: bool) {
+pub(crate) fn gave_up(origin: Origin<'_>, reason: Reason, rejected: bool) {
     if !rejected {
         counter(ATTEMPTS, origin, None).increment(1);
     }
@@ -120,9 +121,9 @@ pub(crate) fn breaker_moved(transition: &Transition) {
         State::HalfOpen => 1.0,
         State::Open => 2.0,
     };
-    gauge!(BREAKER, "breaker" => transition.breaker).set(state);
+    gauge!(BREAKER, "breaker" => text(&transition.breaker)).set(state);
 }
 
-pub(crate) fn quota_level(quota: &'static str, tokens: u32) {
-    gauge!(QUOTA, "quota" => quota).set(f64::from(tokens));
+pub(crate) fn quota_level(quota: &Name, tokens: u32) {
+    gauge!(QUOTA, "quota" => text(quota)).set(f64::from(tokens));
 }

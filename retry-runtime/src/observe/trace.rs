@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use retry_rules::Attempts;
 
+use crate::base::name::Name;
 use crate::event::Event;
 use crate::event::transition::{State, Transition};
 use crate::outcome::error::Reason;
@@ -25,7 +26,7 @@ pub(crate) fn tell(event: &Event<'_>) {
     match *event {
         Event::Retry { name, attempt, attempts, wait, waited, error } => tracing::debug!(
             target: "retry",
-            name,
+            name = name.as_str(),
             attempt,
             attempts = allowed(attempts),
             wait_ms = millis(wait),
@@ -34,7 +35,7 @@ pub(crate) fn tell(event: &Event<'_>) {
             "attempt failed, will be retried"
         ),
         Event::Recovered { name, attempt, waited } => {
-            tracing::info!(target: "retry", name, attempt, waited_ms = millis(waited), "recovered");
+            tracing::info!(target: "retry", name = name.as_str(), attempt, waited_ms = millis(waited), "recovered");
         }
         Event::GaveUp { name, reason, attempts, waited, error, .. } => {
             let waited_ms = millis(waited);
@@ -43,49 +44,49 @@ pub(crate) fn tell(event: &Event<'_>) {
             let is_expected = matches!(reason, Reason::NotRetryable | Reason::Nested);
             let reason = reason.as_str();
             if is_expected {
-                tracing::debug!(target: "retry", name, attempts, waited_ms, reason, %error, "gave up");
+                tracing::debug!(target: "retry", name = name.as_str(), attempts, waited_ms, reason, %error, "gave up");
             } else {
-                tracing::warn!(target: "retry", name, attempts, waited_ms, reason, %error, "gave up");
+                tracing::warn!(target: "retry", name = name.as_str(), attempts, waited_ms, reason, %error, "gave up");
             }
         }
         Event::Breaker(Transition { breaker, from, to, cause }) => {
-            let closes = to == State::Closed;
+            let closes = *to == State::Closed;
             let (from, to, cause) = (from.as_str(), to.as_str(), cause.as_str());
             // That it closes again is good news.
             if closes {
-                tracing::info!(target: "retry", breaker, from, to, cause, "circuit breaker moved");
+                tracing::info!(target: "retry", breaker = breaker.as_str(), from, to, cause, "circuit breaker moved");
             } else {
-                tracing::warn!(target: "retry", breaker, from, to, cause, "circuit breaker moved");
+                tracing::warn!(target: "retry", breaker = breaker.as_str(), from, to, cause, "circuit breaker moved");
             }
         }
         Event::QuotaEmpty { quota } => {
-            tracing::warn!(target: "retry", quota, "quota empty, calls are made once");
+            tracing::warn!(target: "retry", quota = quota.as_str(), "quota empty, calls are made once");
         }
         Event::Nested { name, retries, inner, inner_attempts } => {
             // One for each retry is what `nested = once` makes of it.
             if inner_attempts > retries {
                 tracing::info!(
                     target: "retry",
-                    name,
+                    name = name.as_str(),
                     retries,
-                    inner,
+                    inner = inner.as_str(),
                     inner_attempts,
                     "retries inside retries: `nested = once` makes it one attempt each"
                 );
             } else {
-                tracing::debug!(target: "retry", name, retries, inner, inner_attempts, "nested retries");
+                tracing::debug!(target: "retry", name = name.as_str(), retries, inner = inner.as_str(), inner_attempts, "nested retries");
             }
         }
         Event::Policy { name, policy } => {
-            tracing::info!(target: "retry", name, %policy, "policy changed");
+            tracing::info!(target: "retry", name = name.as_str(), %policy, "policy changed");
         }
     }
 }
 
-pub(crate) fn blocks_tasks(name: &'static str, delay: Duration) {
+pub(crate) fn blocks_tasks(name: &Name, delay: Duration) {
     tracing::warn!(
         target: "retry",
-        name,
+        name = name.as_str(),
         wait_ms = millis(delay),
         "sleeps on a thread that drives async tasks, which stalls them: \
          make the function async, or call it through `spawn_blocking`"

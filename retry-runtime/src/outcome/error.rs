@@ -6,6 +6,8 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
+use crate::base::name::Name;
+
 /// Why a call is not tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -107,7 +109,7 @@ impl fmt::Display for Reason {
 ///     }
 /// }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Interrupted {
     /// The attempt took longer than `timeout` allows.
@@ -126,7 +128,7 @@ pub enum Interrupted {
     #[non_exhaustive]
     CircuitOpen {
         /// The breaker's name.
-        breaker: &'static str,
+        breaker: Name,
         /// How long the breaker stays open; zero while it probes (half-open).
         remaining: Duration,
     },
@@ -334,8 +336,8 @@ impl<E> RetryError<E> {
     }
 
     /// What cut the last attempt off, where it ended without an error of its own.
-    pub fn interrupted(&self) -> Option<Interrupted> {
-        match self.last {
+    pub fn interrupted(&self) -> Option<&Interrupted> {
+        match &self.last {
             Some(AttemptError::Interrupted(interrupted)) => Some(interrupted),
             Some(AttemptError::Error(_)) | None => None,
         }

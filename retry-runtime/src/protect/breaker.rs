@@ -30,6 +30,7 @@ use self::word::{FIRST_GENERATION, Kind, Tag, Word};
 use crate::base::clock;
 use crate::base::const_panic::const_panic;
 use crate::base::listeners::{Listeners, undisturbed};
+use crate::base::name::Name;
 use crate::base::random;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, const_fn, lock};
 use crate::event::transition::{Cause, State, Transition};
@@ -79,7 +80,7 @@ pub struct CircuitBreaker {
     open_until: AtomicU64,
     streak: Streak,
     config: BreakerConfig,
-    name: &'static str,
+    pub(super) name: Name,
     inner: CacheLine<Mutex<Inner>>,
     listeners: Listeners<Listener>,
 }
@@ -128,7 +129,7 @@ const fn closed_kind(config: &BreakerConfig) -> Kind {
 
 impl CircuitBreaker {
     const_fn! {
-    /// A closed breaker. The name stands in events and in [`Rejected`].
+    /// Creates a closed breaker. The name stands in events and in [`Rejected`].
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -151,6 +152,47 @@ impl CircuitBreaker {
         if let Err(invalid) = config.validate() {
             const_panic(invalid)
         }
+        Self::valid(Name::from_static(name), config)
+    }
+    }
+
+    /// Creates a breaker as [`new`](Self::new) does, with a name that the program made.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// let host = "example.org";
+    /// let breaker = CircuitBreaker::named(format!("host {host}"), BreakerConfig::new());
+    /// assert_eq!(breaker.name(), "host example.org");
+    /// ```
+    ///
+    /// # Panics
+    /// If the settings break a rule.
+    #[track_caller]
+    pub fn named(name: impl Into<Name>, config: BreakerConfig) -> Self {
+        match Self::try_new(name, config) {
+            Ok(breaker) => breaker,
+            Err(invalid) => const_panic(invalid),
+        }
+    }
+
+    /// Creates a breaker with settings that come from a file.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// let error = CircuitBreaker::try_new("db", BreakerConfig::new().failure_threshold(0));
+    /// assert!(error.unwrap_err().to_string().contains("at least 1"));
+    /// ```
+    ///
+    /// # Errors
+    /// The rules that the settings break.
+    pub fn try_new(name: impl Into<Name>, config: BreakerConfig) -> Result<Self, Invalid> {
+        config.validate().map(|()| Self::valid(name.into(), config))
+    }
+
+    const_fn! {
+    const fn valid(name: Name, config: BreakerConfig) -> Self {
         Self {
             word: AtomicU64::new(Word::first(closed_kind(&config)).0),
             open_until: AtomicU64::new(FOR_EVER),
@@ -168,21 +210,6 @@ impl CircuitBreaker {
             listeners: Listeners::new(),
         }
     }
-    }
-
-    /// The same for settings that come from a file.
-    ///
-    /// ```
-    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
-    ///
-    /// let error = CircuitBreaker::try_new("db", BreakerConfig::new().failure_threshold(0));
-    /// assert!(error.unwrap_err().to_string().contains("at least 1"));
-    /// ```
-    ///
-    /// # Errors
-    /// The rules that the settings break.
-    pub fn try_new(name: &'static str, config: BreakerConfig) -> Result<Self, Invalid> {
-        config.validate().map(|()| Self::new(name, config))
     }
 
     /// The leave to make one call now.
@@ -383,8 +410,8 @@ impl CircuitBreaker {
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
     /// assert_eq!(CircuitBreaker::new("db", BreakerConfig::new()).name(), "db");
     /// ```
-    pub const fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The settings.
@@ -424,14 +451,14 @@ impl CircuitBreaker {
             Kind::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
             Kind::Open => {
                 let remaining = self.remaining();
-                if remaining.is_zero() {
-                    self.probe()
-                } else {
-                    Err(Rejected { breaker: self.name, remaining })
-                }
+                if remaining.is_zero() { self.probe() } else { Err(self.rejected(remaining)) }
             }
             Kind::HalfOpen => self.probe(),
         }
+    }
+
+    fn rejected(&self, remaining: Duration) -> Rejected {
+        Rejected { breaker: self.name.clone(), remaining }
     }
 
     #[cold]
@@ -443,7 +470,7 @@ impl CircuitBreaker {
             Kind::Open => {
                 let remaining = self.remaining();
                 if !remaining.is_zero() {
-                    return Err(Rejected { breaker: self.name, remaining });
+                    return Err(self.rejected(remaining));
                 }
                 self.transition(&mut inner, Kind::HalfOpen, Cause::TimeUp);
             }
@@ -462,7 +489,7 @@ impl CircuitBreaker {
         // Made before the announcement: a permit whose thread dies there is given back.
         let answer = match admitted {
             Some(id) => Ok(Permit::new(self, Tag::probe(id))),
-            None => Err(Rejected { breaker: self.name, remaining: Duration::ZERO }),
+            None => Err(self.rejected(Duration::ZERO)),
         };
         self.announce_all(inner);
         answer
@@ -601,7 +628,8 @@ impl CircuitBreaker {
 
         let (from, to) = (state_of(from), state_of(next));
         if from != to {
-            inner.unannounced.push_back(Transition { breaker: self.name, from, to, cause });
+            let breaker = self.name.clone();
+            inner.unannounced.push_back(Transition { breaker, from, to, cause });
         }
     }
 
@@ -624,15 +652,15 @@ impl CircuitBreaker {
         while let Some(transition) = inner.unannounced.pop_front() {
             inner.announcing = true;
             drop(inner);
-            undisturbed(|| self.announce(transition));
+            undisturbed(|| self.announce(&transition));
             inner = self.lock();
         }
         inner.announcing = false;
     }
 
-    fn announce(&self, transition: Transition) {
-        crate::observe::breaker_moved(&transition);
-        self.listeners.tell(|listener| listener(&transition));
+    fn announce(&self, transition: &Transition) {
+        crate::observe::breaker_moved(transition);
+        self.listeners.tell(|listener| listener(transition));
     }
 }
 

@@ -123,9 +123,9 @@ pub(crate) fn own_breaker_of(
     hooks: &TestHooks,
     shared: &CircuitBreaker,
 ) -> &'static CircuitBreaker {
-    let (name, config) = (shared.name(), *shared.config());
-    let like = |own: &CircuitBreaker| own.name() == name && *own.config() == config;
-    hooks.own(shared, like, || CircuitBreaker::new(name, config))
+    let (name, config) = (&shared.name, *shared.config());
+    let like = |own: &CircuitBreaker| own.name == *name && *own.config() == config;
+    hooks.own(shared, like, || CircuitBreaker::named(name.clone(), config))
 }
 
 /// The same for a quota.
@@ -137,9 +137,9 @@ pub(crate) fn own_quota<Q: LendsQuota + ?Sized>(shared: &Q) -> Option<&'static R
 
 #[cfg(feature = "testing")]
 pub(crate) fn own_quota_of(hooks: &TestHooks, shared: &RetryQuota) -> &'static RetryQuota {
-    let (name, config) = (shared.name(), *shared.config());
-    let like = |own: &RetryQuota| own.name() == name && *own.config() == config;
-    hooks.own(shared, like, || RetryQuota::new(name, config))
+    let (name, config) = (&shared.name, *shared.config());
+    let like = |own: &RetryQuota| own.name == *name && *own.config() == config;
+    hooks.own(shared, like, || RetryQuota::named(name.clone(), config))
 }
 
 /// The breaker that an annotated function has in place, as `inventory` collects it

@@ -10,6 +10,7 @@ use core::sync::atomic::AtomicBool;
 use retry_rules::{Invalid, QuotaConfig};
 
 use crate::base::const_panic::const_panic;
+use crate::base::name::Name;
 use crate::base::sync::{AtomicU32, Ordering, const_fn};
 use crate::event::Event;
 use crate::observe;
@@ -41,12 +42,12 @@ pub struct RetryQuota {
     /// Whether it was reported empty, and has not been half full since.
     reported: AtomicBool,
     config: QuotaConfig,
-    name: &'static str,
+    pub(super) name: Name,
 }
 
 impl RetryQuota {
     const_fn! {
-    /// A full bucket. The name stands in events.
+    /// Creates a full bucket. The name stands in events.
     ///
     /// ```
     /// use retry_runtime::{QuotaConfig, RetryQuota};
@@ -65,19 +66,33 @@ impl RetryQuota {
     /// ```
     #[track_caller]
     pub const fn new(name: &'static str, config: QuotaConfig) -> Self {
-        match config.validate() {
-            Ok(()) => Self {
-                tokens: AtomicU32::new(config.get_capacity()),
-                reported: AtomicBool::new(false),
-                config,
-                name,
-            },
-            Err(invalid) => const_panic(invalid),
+        if let Err(invalid) = config.validate() {
+            const_panic(invalid)
         }
+        Self::valid(Name::from_static(name), config)
     }
     }
 
-    /// The same for settings that come from a file.
+    /// Creates a bucket as [`new`](Self::new) does, with a name that the program made.
+    ///
+    /// ```
+    /// use retry_runtime::{QuotaConfig, RetryQuota};
+    ///
+    /// let quota = RetryQuota::named(format!("tenant {}", 7), QuotaConfig::new());
+    /// assert_eq!(quota.name(), "tenant 7");
+    /// ```
+    ///
+    /// # Panics
+    /// If the settings break a rule.
+    #[track_caller]
+    pub fn named(name: impl Into<Name>, config: QuotaConfig) -> Self {
+        match Self::try_new(name, config) {
+            Ok(quota) => quota,
+            Err(invalid) => const_panic(invalid),
+        }
+    }
+
+    /// Creates a bucket with settings that come from a file.
     ///
     /// ```
     /// use retry_runtime::{QuotaConfig, RetryQuota};
@@ -87,8 +102,19 @@ impl RetryQuota {
     ///
     /// # Errors
     /// The rules that the settings break.
-    pub fn try_new(name: &'static str, config: QuotaConfig) -> Result<Self, Invalid> {
-        config.validate().map(|()| Self::new(name, config))
+    pub fn try_new(name: impl Into<Name>, config: QuotaConfig) -> Result<Self, Invalid> {
+        config.validate().map(|()| Self::valid(name.into(), config))
+    }
+
+    const_fn! {
+    const fn valid(name: Name, config: QuotaConfig) -> Self {
+        Self {
+            tokens: AtomicU32::new(config.get_capacity()),
+            reported: AtomicBool::new(false),
+            config,
+            name,
+        }
+    }
     }
 
     /// Takes what a retry costs and says how much that was; or takes nothing, and
@@ -116,12 +142,12 @@ impl RetryQuota {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |tokens| tokens.checked_sub(cost));
         match taken {
             Ok(before) => {
-                observe::quota_level(self.name, before.saturating_sub(cost));
+                observe::quota_level(&self.name, before.saturating_sub(cost));
                 Some(cost)
             }
             Err(_) => {
                 if !self.reported.swap(true, Ordering::Relaxed) {
-                    observe::tell(&Event::QuotaEmpty { quota: self.name });
+                    observe::tell(&Event::QuotaEmpty { quota: &self.name });
                 }
                 None
             }
@@ -193,8 +219,8 @@ impl RetryQuota {
     /// # use retry_runtime::{QuotaConfig, RetryQuota};
     /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).name(), "api");
     /// ```
-    pub const fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The settings.
@@ -217,7 +243,7 @@ impl RetryQuota {
         };
         let before = self.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         if let Some(now) = before.ok().and_then(more) {
-            observe::quota_level(self.name, now);
+            observe::quota_level(&self.name, now);
             // Not at once: around the level at which it cannot pay it would be reported again and again.
             let dearest = self.config.get_retry_cost().max(self.config.get_timeout_cost());
             if now >= dearest.max(capacity / 2) {

@@ -23,7 +23,7 @@ pub trait Decider<E, Kind> {
     fn decide(&self, error: &E) -> MatchOutcome;
 
     /// What they say of an attempt that the policy itself cut off.
-    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome;
+    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome;
 
     /// What they say of a value that its caller calls a failure. Without a list
     /// the caller's word decides.
@@ -45,7 +45,7 @@ impl<E> Decider<E, ()> for Everything {
         MatchOutcome { retry: true, hint: None, timeout: false }
     }
 
-    fn decide_interrupted(&self, _: Interrupted) -> MatchOutcome {
+    fn decide_interrupted(&self, _: &Interrupted) -> MatchOutcome {
         MatchOutcome { retry: true, hint: None, timeout: true }
     }
 }
@@ -70,8 +70,8 @@ impl Listed {
         }
     }
 
-    fn listed_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
-        let view = ErrorView::Typed(&interrupted);
+    fn listed_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
+        let view = ErrorView::Typed(interrupted);
         self.matched(Classifier::View(view), view)
     }
 }
@@ -82,7 +82,7 @@ impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Listed {
         self.matched(Classifier::View(view), view)
     }
 
-    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
         self.listed_interrupted(interrupted)
     }
 
@@ -100,7 +100,7 @@ impl<E: Classify + Display> Decider<E, ()> for Classified {
         self.0.matched(Classifier::Own(error), ErrorView::Text(error))
     }
 
-    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
         self.0.listed_interrupted(interrupted)
     }
 
@@ -125,7 +125,7 @@ impl<E, F: Fn(&E) -> bool> Decider<E, ()> for When<F> {
     }
 
     /// Not retried, as in the attribute: the predicate did not pick it.
-    fn decide_interrupted(&self, _: Interrupted) -> MatchOutcome {
+    fn decide_interrupted(&self, _: &Interrupted) -> MatchOutcome {
         MatchOutcome { retry: false, hint: None, timeout: true }
     }
 }
@@ -154,7 +154,7 @@ where
         MatchOutcome { hint: (self.hint)(error).or(matched.hint), ..matched }
     }
 
-    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
         self.matchers.decide_interrupted(interrupted)
     }
 
@@ -189,7 +189,7 @@ where
         self.matchers.decide(error)
     }
 
-    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
         self.matchers.decide_interrupted(interrupted)
     }
 

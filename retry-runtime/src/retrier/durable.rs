@@ -53,7 +53,7 @@ pub enum Decision {
 /// An attempt that failed.
 #[derive(Debug)]
 pub struct Failed<'a, E> {
-    error: Result<&'a E, Interrupted>,
+    error: Result<&'a E, &'a Interrupted>,
     since_first: Duration,
 }
 
@@ -70,7 +70,7 @@ impl<'a, E> Failed<'a, E> {
     }
 
     /// The same for an attempt that was cut off.
-    pub fn cut(since_first: Duration, interrupted: Interrupted) -> Self {
+    pub fn cut(since_first: Duration, interrupted: &'a Interrupted) -> Self {
         Self { error: Err(interrupted), since_first }
     }
 }
@@ -85,7 +85,7 @@ impl<M> Retrier<M> {
     {
         let (decision, shown): (_, &dyn Display) = match &failed.error {
             Ok(error) => (self.matchers().decide(error), error),
-            Err(interrupted) => (self.matchers().decide_interrupted(*interrupted), interrupted),
+            Err(interrupted) => (self.matchers().decide_interrupted(interrupted), interrupted),
         };
         let MatchOutcome { retry, hint, timeout } = decision;
         let verdict = Verdict { retry, hint, timeout, error: ErrorDisplay::Display(shown) };

@@ -104,7 +104,7 @@ where
         })
     }
 
-    fn decide_interrupted(&self, interrupted: Interrupted) -> MatchOutcome {
+    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
         self.unless_spent(self.matching.matchers.decide_interrupted(interrupted))
     }
 

@@ -98,7 +98,7 @@ impl RetryState {
         state: Option<Self>,
         retrier: &Retrier<M>,
         worker: &str,
-        error: Result<&E, Interrupted>,
+        error: Result<&E, &Interrupted>,
         failure: &Failure,
     ) -> NextStep
     where

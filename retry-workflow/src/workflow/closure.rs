@@ -76,7 +76,7 @@ where
                 return AttemptReport::succeeded(timer, None);
             }
             Err(Ok(error)) => (Failure::from_error(error), Ok(error)),
-            Err(Err(cut)) => (Failure::from_error(cut), Err(*cut)),
+            Err(Err(cut)) => (Failure::from_error(cut), Err(cut)),
         };
         let record = timer.failed(failure.clone());
         let next = RetryState::decide(state, &self.retrier, &worker, error, &failure);

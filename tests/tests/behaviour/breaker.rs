@@ -41,7 +41,7 @@ async fn while_it_is_open_no_call_is_made() {
     let calls = Calls::new();
     let error = plain(&calls).await.unwrap_err();
     assert!(
-        matches!(error, Failure::Interrupted(Interrupted::CircuitOpen { breaker: "db", .. })),
+        matches!(&error, Failure::Interrupted(Interrupted::CircuitOpen { breaker, .. }) if breaker == "db"),
         "{error:?}"
     );
     let error = with_reason(&calls).await.unwrap_err();

@@ -20,7 +20,7 @@ async fn it_cuts_off_the_running_attempt() {
     assert_eq!(start.elapsed(), secs(5));
     assert_eq!((calls.made(), error.reason(), error.attempts()), (1, Reason::Deadline, 1));
     assert!(
-        matches!(error.interrupted(), Some(Interrupted::Deadline { limit, .. }) if limit == secs(5))
+        matches!(error.interrupted(), Some(Interrupted::Deadline { limit, .. }) if *limit == secs(5))
     );
 }
 

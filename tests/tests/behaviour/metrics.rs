@@ -1,9 +1,13 @@
 //! Events through the `metrics` facade: names, labels, units and numbers are
 //! what dashboards are built on.
 
+use std::sync::Arc;
+
 use metrics_util::MetricKind;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
-use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, Reason, RetryQuota, retry};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryQuota, retry,
+};
 use tokio::time::advance;
 
 use crate::support::{Calls, Failure, secs};
@@ -128,6 +132,34 @@ async fn a_quota_is_a_gauge_of_its_tokens() {
     assert_eq!(level(), "gauge retry_quota_tokens{quota=metrics.out} 11");
     OUT.reset();
     assert_eq!(level(), "gauge retry_quota_tokens{quota=metrics.out} 20");
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_the_program_made_are_labels_too() {
+    let tenant = |what| format!("metrics.{what}.{}", 7);
+    let breaker = Arc::new(CircuitBreaker::named(tenant("db"), BreakerConfig::new()));
+    let quota = Arc::new(RetryQuota::named(tenant("out"), QuotaConfig::new()));
+    let retrier = Retrier::new(Policy::new().attempts(2))
+        .name(tenant("fetch"))
+        .breaker(Arc::clone(&breaker))
+        .quota(quota);
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+
+    retrier.run(async || Err::<(), _>("busy")).await.unwrap_err();
+    breaker.force_open();
+    assert_eq!(
+        measured(&seen),
+        [
+            "counter retry_attempts_total{name=metrics.fetch.7} 2",
+            "counter retry_give_ups_total{name=metrics.fetch.7,reason=attempts} 1",
+            "counter retry_retries_total{name=metrics.fetch.7} 1",
+            "gauge retry_breaker_state{breaker=metrics.db.7} 2",
+            "gauge retry_quota_tokens{quota=metrics.out.7} 495",
+            "histogram retry_wait_seconds{name=metrics.fetch.7} 1",
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -158,7 +158,7 @@ fn they_are_sorted_by_name_and_then_by_place() {
     let [one, other] = lines("sites.twin")[..] else { panic!("{:?}", lines("sites.twin")) };
     assert!(one < other);
     let sites = sites();
-    let key = |site: &&Site| (site.name(), site.file(), site.line());
+    let key = |site: &&'static Site| (site.name(), site.file(), site.line());
     assert!(sites.is_sorted_by_key(key), "{sites:?}");
     assert!(sites.len() > 100, "{}", sites.len());
 }

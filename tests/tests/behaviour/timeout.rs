@@ -27,7 +27,7 @@ async fn each_attempt_is_cut_off_and_retried() {
     assert_eq!(start.elapsed(), secs(2 + 1 + 2 + 2 + 2));
     assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 3));
     assert!(
-        matches!(error.interrupted(), Some(Interrupted::Timeout { limit, .. }) if limit == secs(2))
+        matches!(error.interrupted(), Some(Interrupted::Timeout { limit, .. }) if *limit == secs(2))
     );
     assert_eq!(error.last(), None);
 }

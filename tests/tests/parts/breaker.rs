@@ -47,7 +47,7 @@ async fn due(config: BreakerConfig) -> CircuitBreaker {
 fn log_of(breaker: &CircuitBreaker) -> Arc<Mutex<Vec<Transition>>> {
     let log = Arc::new(Mutex::new(Vec::new()));
     let writer = Arc::clone(&log);
-    breaker.on_transition(move |transition| writer.lock().unwrap().push(*transition));
+    breaker.on_transition(move |transition| writer.lock().unwrap().push(transition.clone()));
     log
 }
 
@@ -396,7 +396,7 @@ fn a_rejection_is_an_interruption() {
     fail(&breaker, 1);
     let rejected: Rejected = breaker.try_acquire().unwrap_err();
     assert!(rejected.to_string().starts_with("circuit breaker `db` is open for another "));
-    let Interrupted::CircuitOpen { breaker, remaining, .. } = rejected.into() else {
+    let Interrupted::CircuitOpen { breaker, remaining, .. } = rejected.clone().into() else {
         panic!("another interruption");
     };
     assert_eq!((breaker, remaining), (rejected.breaker, rejected.remaining));

@@ -68,7 +68,7 @@ fn matchers_judge_errors_and_what_was_cut_off() {
     let decide = |failed: Failed<'_, Error>| retrier.decide(&mut Progress::default(), &failed);
     let missing = Error::from(ErrorKind::NotFound);
     assert_eq!(decide(Failed::now(&missing)), Decision::GiveUp(Reason::NotRetryable));
-    let cut = Interrupted::timeout(SECOND);
+    let cut = &Interrupted::timeout(SECOND);
     assert_eq!(decide(Failed::cut(Duration::ZERO, cut)), Decision::GiveUp(Reason::NotRetryable));
     let patient = Retrier::new(Policy::new()).retry_on([timeout]);
     let decision =

@@ -4,6 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
+use crate::base::name::Name;
 use crate::outcome::error::Interrupted;
 
 /// A circuit breaker did not let a call through.
@@ -18,11 +19,11 @@ use crate::outcome::error::Interrupted;
 /// assert_eq!(rejected.breaker, "db");
 /// assert!(rejected.remaining.as_secs() < 30);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rejected {
     /// The breaker's name.
-    pub breaker: &'static str,
+    pub breaker: Name,
     /// How long the breaker stays open: zero while it is half-open and its
     /// probes are taken, [`Duration::MAX`] if it is open until somebody resets it.
     pub remaining: Duration,
@@ -30,7 +31,7 @@ pub struct Rejected {
 
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Interrupted::from(*self).fmt(f)
+        Interrupted::from(self.clone()).fmt(f)
     }
 }
 

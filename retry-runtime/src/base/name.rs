@@ -1,0 +1,184 @@
+//! [`Name`]: what a breaker, a quota, a retrier or a function is called.
+
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::Deref;
+use std::sync::Arc;
+
+/// The name of a breaker, a quota, a retrier or an annotated function: a literal, or
+/// text that the program made while it ran.
+///
+/// A clone allocates nothing.
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker, Name};
+///
+/// let shard = 3;
+/// let breaker = CircuitBreaker::named(format!("db-{shard}"), BreakerConfig::new());
+/// assert_eq!(breaker.name(), "db-3");
+///
+/// const NAME: Name = Name::from_static("db");
+/// assert_eq!(NAME, "db");
+/// ```
+#[derive(Clone)]
+pub struct Name(pub(crate) Text);
+
+#[derive(Clone)]
+pub(crate) enum Text {
+    Static(&'static str),
+    Shared(Arc<str>),
+}
+
+impl Name {
+    /// Creates a name from a literal, for a `const` or a `static`.
+    pub const fn from_static(name: &'static str) -> Self {
+        Self(Text::Static(name))
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Text::Static(name) => name,
+            Text::Shared(name) => name,
+        }
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl From<&'static str> for Name {
+    fn from(name: &'static str) -> Self {
+        Self::from_static(name)
+    }
+}
+
+impl From<String> for Name {
+    fn from(name: String) -> Self {
+        Self(Text::Shared(name.into()))
+    }
+}
+
+impl From<Arc<str>> for Name {
+    fn from(name: Arc<str>) -> Self {
+        Self(Text::Shared(name))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Name {}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl PartialEq<Name> for str {
+    fn eq(&self, other: &Name) -> bool {
+        self == other.as_str()
+    }
+}
+
+impl PartialEq<Name> for &str {
+    fn eq(&self, other: &Name) -> bool {
+        *self == other.as_str()
+    }
+}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other)
+    }
+}
+
+// As that of a `str`, for `Borrow`.
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+/// As its text.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Name {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+#[cfg(all(test, not(retry_loom)))]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn it_makes_no_difference_where_the_text_came_from() {
+        const STATIC: Name = Name::from_static("db");
+        for made in [Name::from("db".to_owned()), Name::from(Arc::<str>::from("db"))] {
+            assert_eq!(made, STATIC);
+            assert_eq!(made, "db");
+            assert_eq!("db", made);
+            assert_eq!(made, *"db");
+            assert_eq!(made.cmp(&STATIC), Ordering::Equal);
+            assert!(made < Name::from_static("queue"));
+            assert!(HashSet::from([made.clone()]).contains("db"));
+            assert_eq!(format!("{made} {made:?} {made:>3}"), "db \"db\"  db");
+        }
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn it_is_written_as_its_text() {
+        assert_eq!(serde_json::to_string(&Name::from("db".to_owned())).unwrap(), "\"db\"");
+    }
+}

@@ -8,7 +8,6 @@
 //! source ──enqueue──▶ store ──claim──▶ ready ──▶ tasks ──▶ finished ──settle──▶ store
 //! ```
 
-pub(crate) mod intern;
 pub(crate) mod items;
 pub(crate) mod source;
 pub(crate) mod work;

@@ -11,7 +11,6 @@ use retry_runtime::{Policy, Retrier, RetryQuota, Shared};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::engine::intern::interned;
 use crate::engine::items::Items;
 use crate::engine::job_runner::{JobRunner, settings};
 use crate::engine::source::JsonItems;
@@ -82,7 +81,7 @@ impl Workflow {
     /// A workflow of this name.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
-        let retrier = Retrier::new(Policy::new()).name(interned(&name));
+        let retrier = Retrier::new(Policy::new()).name(name.clone());
         Self { runner: JobRunner::new(name), retrier }
     }
 }

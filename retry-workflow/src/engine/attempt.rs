@@ -13,7 +13,6 @@ use retry_runtime::{Reason, Retrier};
 use serde::{Deserialize, Serialize};
 
 use super::{Breaker, Options};
-use crate::engine::intern::interned;
 use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, WorkOutcome};
 use crate::item::clock::Timestamp;
@@ -114,7 +113,7 @@ impl<W: Work> Process<W> {
             work,
             action: options.policy.on_item_failure.clone(),
             handlers: options.handlers.clone(),
-            rounds: Retrier::new(options.policy.retry_config).name(interned("workflow")),
+            rounds: Retrier::new(options.policy.retry_config).name("workflow"),
             breaker: breaker.cloned(),
         }
     }

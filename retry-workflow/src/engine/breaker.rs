@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use retry_runtime::{BreakerConfig, CircuitBreaker, State};
 
-use crate::engine::intern::interned;
 use crate::item::clock::Timestamp;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::event::{JobEvent, Listener};
@@ -40,7 +39,7 @@ impl Breaker {
         listeners: Vec<Listener>,
     ) -> Result<Self, StoreError> {
         let breaker = Self {
-            circuit: Arc::new(CircuitBreaker::new(interned(&job.name), config)),
+            circuit: Arc::new(CircuitBreaker::named(job.name.clone(), config)),
             key: BreakerRecord::key(&job.id).into(),
             moved: Arc::default(),
             shared: Arc::default(),

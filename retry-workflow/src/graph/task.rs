@@ -9,7 +9,6 @@ use retry_runtime::file::TaskStyle;
 use retry_runtime::matchers::Matcher;
 use retry_runtime::{Policy, Retrier};
 
-use crate::engine::intern::interned;
 use crate::item::context::ItemContext;
 
 /// A task: a name, what it does, what it needs, and how often it is tried.
@@ -40,7 +39,7 @@ impl<H> Task<H> {
     {
         let name = name.into();
         Self {
-            retrier: Retrier::new(Policy::new()).name(interned(&name)),
+            retrier: Retrier::new(Policy::new()).name(name.clone()),
             name,
             handler,
             needs: Vec::new(),

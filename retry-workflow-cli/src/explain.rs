@@ -23,7 +23,7 @@ pub(crate) struct Named {
 
 /// All that is shown of a policy in a terminal of so many columns.
 pub(crate) fn text(policy: &Policy, width: usize) -> Vec<String> {
-    let walk = Walk::of(policy);
+    let walk = Walk::new(policy);
     let mut lines = vec![policy.to_string(), String::new()];
     lines.extend(table::lines(&walk));
     if !walk.waits.is_empty() {

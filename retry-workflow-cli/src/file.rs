@@ -24,10 +24,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::item_path::ItemPath;
-use crate::steps::command_env::Setting;
+use crate::steps::command_env::Workspace;
 use crate::steps::list::Steps;
 use crate::template::placeholder::Template;
-use crate::yaml::span::{FileError, Place, Source};
+pub use crate::yaml::span::FileError;
+use crate::yaml::span::{Place, Source};
 use retry_workflow::{ErrorPolicy, NewItem};
 
 /// A workflow file that has been read and checked.
@@ -38,7 +39,7 @@ pub struct WorkflowFile {
     error_policy: ErrorPolicy,
     pub(crate) handlers: BTreeMap<String, Steps>,
     pub(crate) plan: Plan,
-    pub(crate) setting: Arc<Setting>,
+    pub(crate) workspace: Arc<Workspace>,
 }
 
 /// What a file has done, by its mode.
@@ -118,7 +119,7 @@ impl WorkflowFile {
             error_policy: read.error_policy,
             handlers: read.handlers,
             plan: read.plan,
-            setting: Arc::new(Setting { folder, agent: read.agent }),
+            workspace: Arc::new(Workspace { folder, agent: read.agent }),
         })
     }
 

@@ -19,5 +19,4 @@ mod runner;
 mod command;
 
 pub use command::main;
-pub use file::WorkflowFile;
-pub use yaml::span::FileError;
+pub use file::{FileError, WorkflowFile};

@@ -43,7 +43,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// That of a job, if it was made of a file.
-    pub(crate) fn of(job: &Job) -> Option<Self> {
+    pub(crate) fn read(job: &Job) -> Option<Self> {
         serde_json::from_str(job.origin.as_deref()?).ok()
     }
 
@@ -60,7 +60,7 @@ impl Origin {
 
 /// How a file is run by this process.
 #[derive(Clone)]
-pub(crate) struct How {
+pub(crate) struct RunSettings {
     /// `None`: what the file says.
     pub(crate) max_parallel: Option<usize>,
     /// How long the items of this process stay its own when it is killed.
@@ -71,14 +71,14 @@ pub(crate) struct How {
 /// Hears of what a job does.
 pub(crate) type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 
-impl How {
+impl RunSettings {
     /// What runs this job, with the settings that all jobs of a file have.
     fn runner<S: Store>(
         &self,
         store: &S,
         job: &Job,
         policy: ErrorPolicy,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> JobRunner<S> {
         let (listener, stop) = (Arc::clone(&self.listener), stop.clone());
         JobRunner::new(&job.name)
@@ -96,7 +96,7 @@ impl How {
         store: &S,
         job: &Job,
         file: &WorkflowFile,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> JobRunner<S> {
         let runner = self.runner(store, job, file.error_policy().clone(), stop);
         add_handlers(runner, file)
@@ -105,9 +105,9 @@ impl How {
 
 /// Whether somebody has asked for an end.
 #[derive(Clone, Debug)]
-pub(crate) struct Stop(pub(crate) watch::Receiver<bool>);
+pub(crate) struct StopSignal(pub(crate) watch::Receiver<bool>);
 
-impl Stop {
+impl StopSignal {
     /// Ends when that has happened.
     async fn asked(&self) {
         // Whoever could ask is gone: nobody will.
@@ -170,7 +170,7 @@ pub(crate) struct Tasks {
 
 impl Tasks {
     /// Of the job of a file; and of the `reduce` of that.
-    pub(crate) fn of(file: &WorkflowFile) -> (Option<Self>, Option<Self>) {
+    pub(crate) fn in_file(file: &WorkflowFile) -> (Option<Self>, Option<Self>) {
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let chain = |steps: &Steps| Self { number: number(steps.0.len()), is_chain: true };
         match &file.plan {
@@ -202,24 +202,24 @@ pub(crate) async fn run<S: Store>(
     job: Job,
     file: &WorkflowFile,
     items: Vec<NewItem>,
-    how: &How,
-    stop: &Stop,
+    settings: &RunSettings,
+    stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
-    let setting = &file.setting;
+    let workspace = &file.workspace;
     match &file.plan {
         Plan::Standard(steps) => {
-            let job = chain(store, job, steps, setting, Scope::default(), how, stop).await?;
+            let job = chain(store, job, steps, workspace, Scope::default(), settings, stop).await?;
             Ok(Reports { job, reduce: None })
         }
         Plan::Graph(tasks) => {
-            let most = how.max_parallel.unwrap_or(PARALLEL);
-            let runner = how.runner_of_file(store, &job, file, stop).max_parallel(most);
+            let most = settings.max_parallel.unwrap_or(PARALLEL);
+            let runner = settings.runner_of_file(store, &job, file, stop).max_parallel(most);
             let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
                 let needs: Vec<_> = task.depends_on.iter().map(String::as_str).collect();
                 let work = Task {
                     store: store.clone(),
                     steps: task.steps.clone(),
-                    setting: Arc::clone(setting),
+                    workspace: Arc::clone(workspace),
                     scope: Scope::default(),
                     before: None,
                 };
@@ -228,7 +228,7 @@ pub(crate) async fn run<S: Store>(
             let job = graph.run().await?;
             Ok(Reports { job, reduce: None })
         }
-        Plan::MapReduce(map) => map_reduce(store, job, file, map, items, how, stop).await,
+        Plan::MapReduce(map) => map_reduce(store, job, file, map, items, settings, stop).await,
     }
 }
 
@@ -238,17 +238,17 @@ async fn map_reduce<S: Store>(
     file: &WorkflowFile,
     map: &MapPlan,
     items: Vec<NewItem>,
-    how: &How,
-    stop: &Stop,
+    settings: &RunSettings,
+    stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
     let id = job.id.clone();
     if map.reduce.is_some() {
         // Remembered before the items end: who is killed in between is not done.
         Reducing::due(store, &id).await?;
     }
-    let most = how.max_parallel.unwrap_or(map.max_parallel);
-    let runner = how.runner_of_file(store, &job, file, stop).max_parallel(most);
-    let work = ItemSteps { steps: map.steps.clone(), setting: Arc::clone(&file.setting) };
+    let most = settings.max_parallel.unwrap_or(map.max_parallel);
+    let runner = settings.runner_of_file(store, &job, file, stop).max_parallel(most);
+    let work = ItemSteps { steps: map.steps.clone(), workspace: Arc::clone(&file.workspace) };
     let report = if job.input_complete {
         runner.resume(&id, work).await?
     } else {
@@ -261,13 +261,13 @@ async fn map_reduce<S: Store>(
         && !reducing.done
     {
         let reduce = reducing.job(&id);
-        let path = Origin::of(&report.job).map_or_else(PathBuf::new, |origin| origin.file);
+        let path = Origin::read(&report.job).map_or_else(PathBuf::new, |origin| origin.file);
         let origin = Origin { file: path, mode: "standard".to_owned(), reduces: Some(id.clone()) };
         let name = format!("{}, reduce", file.name());
         let reduce = Job::find_or_create(store, &reduce, &name, origin.written()).await?;
         let scope =
             Scope { map: Some(Arc::new(summary(store, &report).await?)), ..Scope::default() };
-        let ended = chain(store, reduce, steps, &file.setting, scope, how, stop).await?;
+        let ended = chain(store, reduce, steps, &file.workspace, scope, settings, stop).await?;
         if ended.job.status == JobStatus::Finished {
             reducing.ended(store, &id).await?;
         }

@@ -124,7 +124,7 @@ fn machines_get_an_object_a_line_and_the_next_place() {
 fn conditions_narrow_the_list() {
     let folder = tempfile::tempdir().unwrap();
     drop(store(folder.path(), &LETTERS));
-    let id = Signature::of("no answer after 30s").id();
+    let id = Signature::new("no answer after 30s").id();
     for (conditions, ids) in [
         (&["--class", "timeout"][..], "ab"),
         (&["--signature", &id], "ab"),
@@ -176,7 +176,7 @@ fn nothing_is_said_in_words() {
 fn an_item_is_shown_in_full() {
     let folder = tempfile::tempdir().unwrap();
     drop(store(folder.path(), &LETTERS));
-    let id = Signature::of("no answer after 30s").id();
+    let id = Signature::new("no answer after 30s").id();
     assert_eq!(
         told(folder.path(), &["dlq", "show", "a"]),
         format!(
@@ -224,7 +224,7 @@ fn like_failures_are_counted_together() {
     drop(store(folder.path(), &LETTERS));
     let stats = told(folder.path(), &["dlq", "stats"]);
     let lines: Vec<_> = stats.lines().collect();
-    let id = Signature::of("no answer after 30s").id();
+    let id = Signature::new("no answer after 30s").id();
     assert_eq!(words(lines[1])[..3], [id.as_str(), "2", "timeout"]);
     assert!(lines[1].ends_with("no answer after <n>s"));
     assert_eq!(lines[3], "3 dead letters in 2 groups");

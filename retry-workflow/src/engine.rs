@@ -192,7 +192,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                     }
                     // First: what is in the store is safe.
                     if feeds && let Poll::Ready(given) = next.as_mut().poll(cx) {
-                        return Poll::Ready(given.map(EngineEvent::Given));
+                        return Poll::Ready(given.map(EngineEvent::Input));
                     }
                     self.poll(cx)
                 })
@@ -209,11 +209,11 @@ impl<S: Store, W: Work> Engine<S, W> {
                     stopped = true;
                     self.stop(StopReason::Requested);
                 }
-                EngineEvent::Given(Some(items)) => {
+                EngineEvent::Input(Some(items)) => {
                     self.ledger.changed();
                     self.enqueue(items);
                 }
-                EngineEvent::Given(None) => {
+                EngineEvent::Input(None) => {
                     self.ledger.changed();
                     self.input_complete = true;
                     self.is_whole = source.is_complete();

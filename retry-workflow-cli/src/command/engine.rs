@@ -9,12 +9,12 @@ use tokio::sync::watch;
 
 use super::arguments::RunArguments;
 use super::outcome::{CommandError, Exit};
-use super::progress::Teller;
+use super::progress::ProgressReporter;
 use super::screen::Screen;
 use super::signals::second_signal;
 use super::{STORE, files};
 use crate::file::WorkflowFile;
-use crate::runner::{self, How, Listener, Origin, Reports, Stop, Tasks};
+use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{
     Job, JobEvent, JobReport, JobStatus, NewItem, SqliteStore, Store, WorkflowError,
@@ -42,7 +42,7 @@ pub(super) async fn run(
     let items = file.items().map_err(|error| CommandError::File(error.to_string()))?;
     let store = super::opened(store_path)?;
     if let Some(begun) = begun(&store, &file).await? {
-        Teller::new(how, screen.json).println(&format!(
+        ProgressReporter::new(how, screen.json).println(&format!(
             "{begun} of this file has not ended, and this is another job; to go on with that one: \
              retry-workflow{} resume {}",
             flag(store_path),
@@ -77,7 +77,7 @@ pub(super) async fn resume(
     if !runner::is_unfinished(store, &job).await? {
         let dead = store.counts(&job.id).await?.dead;
         if screen.json {
-            screen.object(&JobReport::of(store, &job.id).await?)?;
+            screen.object(&JobReport::load(store, &job.id).await?)?;
         } else {
             let id = one_line(&job.id);
             screen.line(format_args!("{id} has ended: there is nothing to go on with"))?;
@@ -132,7 +132,7 @@ pub(super) async fn without_file<S: Store>(
         Some(job) => whole(store, job).await?,
         None => return Ok(Some(runner::without_file(id))),
     };
-    Ok(Origin::of(&job).is_none().then(|| runner::without_file(&job.id)))
+    Ok(Origin::read(&job).is_none().then(|| runner::without_file(&job.id)))
 }
 
 pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandError> {
@@ -144,7 +144,7 @@ pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandEr
 
 /// The job itself, or the one that it is the `reduce` of.
 async fn whole<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
-    match Origin::of(&job).and_then(|origin| origin.reduces) {
+    match Origin::read(&job).and_then(|origin| origin.reduces) {
         Some(reduced) => find(store, &reduced).await,
         None => Ok(job),
     }
@@ -153,7 +153,7 @@ async fn whole<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
 /// The latest job of a file that has not ended.
 async fn latest(store: &SqliteStore) -> Result<Option<Job>, CommandError> {
     for job in Job::all(store).await?.into_iter().rev() {
-        let whole = Origin::of(&job).is_some_and(|origin| origin.reduces.is_none());
+        let whole = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
         if whole && runner::is_unfinished(store, &job).await? {
             return Ok(Some(job));
         }
@@ -165,7 +165,9 @@ async fn latest(store: &SqliteStore) -> Result<Option<Job>, CommandError> {
 async fn begun(store: &SqliteStore, file: &WorkflowFile) -> Result<Option<String>, CommandError> {
     let origin = Origin::file(file);
     for job in Job::all(store).await?.into_iter().rev() {
-        if Origin::of(&job).as_ref() == Some(&origin) && runner::is_unfinished(store, &job).await? {
+        if Origin::read(&job).as_ref() == Some(&origin)
+            && runner::is_unfinished(store, &job).await?
+        {
             return Ok(Some(job.id));
         }
     }
@@ -174,7 +176,7 @@ async fn begun(store: &SqliteStore, file: &WorkflowFile) -> Result<Option<String
 
 /// A job with its file as it is now, or with another one that is named.
 async fn ready<S: Store>(store: &S, job: Job, file: Option<&Path>) -> Result<Work, CommandError> {
-    let origin = Origin::of(&job);
+    let origin = Origin::read(&job);
     let (file, is_moved) = match (file, &origin) {
         (Some(file), _) => (files::read(file)?, true),
         (None, Some(origin)) => (files::read(&origin.file)?, false),
@@ -207,28 +209,29 @@ async fn work(
     if is_moved {
         runner::adopt(store, &id, &file).await?;
     }
-    let teller = Arc::new(Teller::new(how, screen.json).expecting(&id, Tasks::of(&file)));
-    teller.println(&format!("job {id}: {}", file.path().display()));
+    let reporter =
+        Arc::new(ProgressReporter::new(how, screen.json).expecting(&id, Tasks::in_file(&file)));
+    reporter.println(&format!("job {id}: {}", file.path().display()));
     let (ask, asked) = watch::channel(false);
     let listener: Listener = {
-        let teller = Arc::clone(&teller);
-        Arc::new(move |event: &JobEvent<'_>| teller.hear(event))
+        let reporter = Arc::clone(&reporter);
+        Arc::new(move |event: &JobEvent<'_>| reporter.on_event(event))
     };
-    let way = How {
+    let way = RunSettings {
         max_parallel: how.max_parallel.and_then(|most| usize::try_from(most).ok()),
         lease: how.lease,
         listener,
     };
-    let stop = Stop(asked);
+    let stop = StopSignal(asked);
     let ended = {
         let running = Box::pin(runner::run(store, job, &file, items, &way, &stop));
         tokio::select! {
             ended = running => Some(ended),
-            () = second_signal(&ask, &teller) => None,
-            () = tell_waits(store, &teller) => None,
+            () = second_signal(&ask, &reporter) => None,
+            () = tell_waits(store, &reporter) => None,
         }
     };
-    teller.finish();
+    reporter.finish();
     let flag = flag(path);
     let shown = argument(&id);
     match ended {
@@ -253,14 +256,14 @@ async fn work(
 }
 
 /// While nothing runs, tells until when that is so.
-async fn tell_waits<S: Store>(store: &S, teller: &Teller) {
+async fn tell_waits<S: Store>(store: &S, reporter: &ProgressReporter) {
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        if let Some(job) = teller.idle()
+        if let Some(job) = reporter.idle()
             // Whoever works finds out what is wrong with the store.
             && let Ok(due) = store.next_due(&job).await
         {
-            teller.waits_until(due);
+            reporter.waits_until(due);
         }
     }
 }

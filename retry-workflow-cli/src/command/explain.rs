@@ -74,7 +74,7 @@ fn of_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
 
 /// Durations in seconds: whoever reads it calculates.
 fn as_json(policy: &Policy) -> serde_json::Value {
-    let walk = Walk::of(policy);
+    let walk = Walk::new(policy);
     let waits: Vec<_> = walk
         .waits
         .iter()

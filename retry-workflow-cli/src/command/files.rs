@@ -7,10 +7,9 @@ use serde_json::json;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, Tone};
 use crate::explain::Named;
-use crate::file::{Plan, WorkflowFile};
-use crate::steps::list::{Steps, Then};
+use crate::file::{FileError, Plan, WorkflowFile};
+use crate::steps::list::{AfterFailure, Steps};
 use crate::terminal::text::{count, one_line};
-use crate::yaml::span::FileError;
 use retry_workflow::OnItemFailure;
 
 /// A file that is to be worked with.
@@ -119,7 +118,7 @@ fn of_steps(of: &str, steps: &Steps, found: &mut Vec<Named>) {
         if let Some(retry) = &step.retry {
             found.push(Named { name: name.clone(), policy: retry.policy });
         }
-        if let Then::Handle(handler) = &step.then {
+        if let AfterFailure::Handle(handler) = &step.after_failure {
             of_steps(&format!("{name}, on_failure"), handler, found);
         }
     }

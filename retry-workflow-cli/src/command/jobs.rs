@@ -12,7 +12,7 @@ use retry_workflow::{BreakerRecord, Counts, Filter, ItemState, Job, JobStatus, S
 
 /// A job as machines read it.
 #[derive(Debug, Serialize)]
-pub(super) struct Summary {
+pub(super) struct JobSummary {
     pub(super) id: String,
     name: String,
     pub(super) status: &'static str,
@@ -41,8 +41,8 @@ pub(super) struct Summary {
 /// Items that are read at once.
 const PAGE: usize = 500;
 
-impl Summary {
-    pub(super) async fn of<S: Store>(store: &S, job: &Job) -> Result<Self, CommandError> {
+impl JobSummary {
+    pub(super) async fn load<S: Store>(store: &S, job: &Job) -> Result<Self, CommandError> {
         let counts = store.counts(&job.id).await?;
         let breaker = BreakerRecord::find(store, &job.id).await?;
         let tasks = Tasks::begun(store, &job.id).await?;
@@ -64,7 +64,7 @@ impl Summary {
             next_due: store.next_due(&job.id).await?,
             leased_until,
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
-            reduces: Origin::of(job).and_then(|origin| origin.reduces),
+            reduces: Origin::read(job).and_then(|origin| origin.reduces),
         })
     }
 
@@ -106,7 +106,7 @@ pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exi
         ["job", "status", ">begun", ">items", ">succeeded", ">dead", ">skipped", ">left"];
     let mut table = Table::new(&headings);
     for job in below_each_other(jobs) {
-        let summary = Summary::of(store, &job).await?;
+        let summary = JobSummary::load(store, &job).await?;
         if screen.json {
             screen.object(&summary)?;
             continue;
@@ -135,7 +135,7 @@ pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exi
 
 /// Each `reduce` below its job.
 fn below_each_other(jobs: Vec<Job>) -> Vec<Job> {
-    let reduces = |job: &Job| Origin::of(job).and_then(|origin| origin.reduces);
+    let reduces = |job: &Job| Origin::read(job).and_then(|origin| origin.reduces);
     let (of_others, own): (Vec<_>, Vec<_>) =
         jobs.into_iter().partition(|job| reduces(job).is_some());
     let mut sorted = Vec::new();

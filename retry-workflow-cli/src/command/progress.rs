@@ -44,15 +44,15 @@ impl Progress {
 
 /// Shows how far a job is. It may be told from any thread.
 #[derive(Debug)]
-pub(super) struct Teller {
-    to: To,
+pub(super) struct ProgressReporter {
+    output: Output,
     /// A job, its tasks, and those of the other one: of its `reduce`.
     expected: (String, Option<Tasks>, Option<Tasks>),
-    heard: Mutex<Heard>,
+    heard: Mutex<JobState>,
 }
 
 #[derive(Debug)]
-enum To {
+enum Output {
     Nobody,
     Bar(ProgressBar),
     Lines,
@@ -60,7 +60,7 @@ enum To {
 
 /// What was heard of a job, and what was told of it.
 #[derive(Debug, Default)]
-struct Heard {
+struct JobState {
     job: String,
     running: usize,
     progress: Progress,
@@ -79,21 +79,21 @@ struct Since {
 /// Between two plain lines.
 const PAUSE: Duration = Duration::from_secs(5);
 
-impl Teller {
+impl ProgressReporter {
     pub(super) fn new(how: &RunArguments, json: bool) -> Self {
-        let to = if json || how.quiet {
-            To::Nobody
+        let output = if json || how.quiet {
+            Output::Nobody
         } else if std::io::stderr().is_terminal() && !how.no_progress {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
             // Nothing is drawn of it before there are items.
             match ProgressStyle::with_template("{msg}") {
-                Ok(style) => To::Bar(bar.with_style(style)),
-                Err(_) => To::Lines,
+                Ok(style) => Output::Bar(bar.with_style(style)),
+                Err(_) => Output::Lines,
             }
         } else {
-            To::Lines
+            Output::Lines
         };
-        Self { to, expected: Default::default(), heard: Mutex::default() }
+        Self { output, expected: Default::default(), heard: Mutex::default() }
     }
 
     /// The tasks of a job, and those of its `reduce`, are known.
@@ -102,11 +102,11 @@ impl Teller {
     }
 
     /// Tells what a job tells: for [`Workflow::on_event`](retry_workflow::Workflow::on_event).
-    pub(super) fn hear(&self, event: &JobEvent<'_>) {
+    pub(super) fn on_event(&self, event: &JobEvent<'_>) {
         match *event {
             JobEvent::Started { job, counts, .. } => {
                 let mut heard = self.heard();
-                *heard = Heard { job: job.to_owned(), ..Heard::default() };
+                *heard = JobState { job: job.to_owned(), ..JobState::default() };
                 let (whole, own, of_reduce) = &self.expected;
                 let tasks = if whole == job { *own } else { *of_reduce };
                 self.update(&mut heard, Progress { counts, tasks, ..Progress::default() });
@@ -138,7 +138,7 @@ impl Teller {
         }
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+    fn heard(&self) -> MutexGuard<'_, JobState> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -158,7 +158,7 @@ impl Teller {
     }
 
     /// The job is there now.
-    fn update(&self, heard: &mut Heard, progress: Progress) {
+    fn update(&self, heard: &mut JobState, progress: Progress) {
         let now = Instant::now();
         // That it waits is told at once.
         let begins_to_wait =
@@ -177,9 +177,9 @@ impl Teller {
         });
         let rate = rate(ended.saturating_sub(since.ended), now - since.begun);
         let line = line(&progress, rate, Timestamp::now());
-        match &self.to {
-            To::Nobody => {}
-            To::Bar(bar) => {
+        match &self.output {
+            Output::Nobody => {}
+            Output::Bar(bar) => {
                 let template = if progress.is_total_known() {
                     "{bar:32.green} {msg}"
                 } else {
@@ -194,7 +194,7 @@ impl Teller {
                 // The place and the text at once: of what follows each other, the last is lost.
                 bar.force_draw();
             }
-            To::Lines => {
+            Output::Lines => {
                 let is_due =
                     since.told.is_empty() || begins_to_wait || now - since.told_at >= PAUSE;
                 if is_due && line != since.told {
@@ -209,16 +209,16 @@ impl Teller {
     /// A line of its own, above the bar. What is said comes from elsewhere, and is made safe.
     pub(super) fn println(&self, text: &str) {
         let text = one_line(text);
-        match &self.to {
-            To::Nobody => {}
-            To::Bar(bar) => bar.suspend(|| say(&text)),
-            To::Lines => say(&text),
+        match &self.output {
+            Output::Nobody => {}
+            Output::Bar(bar) => bar.suspend(|| say(&text)),
+            Output::Lines => say(&text),
         }
     }
 
     /// There is no more to tell: the bar goes away.
     pub(super) fn finish(&self) {
-        if let To::Bar(bar) = &self.to {
+        if let Output::Bar(bar) = &self.output {
             bar.finish_and_clear();
         }
     }
@@ -323,14 +323,17 @@ mod tests {
     #[test]
     fn machines_and_the_quiet_are_told_nothing() {
         let quiet = RunArguments { quiet: true, ..RunArguments::default() };
-        assert!(matches!(Teller::new(&quiet, false).to, To::Nobody));
-        assert!(matches!(Teller::new(&RunArguments::default(), true).to, To::Nobody));
+        assert!(matches!(ProgressReporter::new(&quiet, false).output, Output::Nobody));
+        assert!(matches!(
+            ProgressReporter::new(&RunArguments::default(), true).output,
+            Output::Nobody
+        ));
         let plain = RunArguments { no_progress: true, ..RunArguments::default() };
-        let teller = Teller::new(&plain, false);
-        assert!(matches!(teller.to, To::Lines));
-        teller.update(&mut teller.heard(), at(1, 0, 1, true));
-        teller.hear(&JobEvent::Failures(&[]));
-        teller.println("order-\x1b[2J failed");
-        teller.finish();
+        let reporter = ProgressReporter::new(&plain, false);
+        assert!(matches!(reporter.output, Output::Lines));
+        reporter.update(&mut reporter.heard(), at(1, 0, 1, true));
+        reporter.on_event(&JobEvent::Failures(&[]));
+        reporter.println("order-\x1b[2J failed");
+        reporter.finish();
     }
 }

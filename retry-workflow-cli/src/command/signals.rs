@@ -4,13 +4,13 @@ use std::future::pending;
 
 use tokio::sync::watch;
 
-use super::progress::Teller;
+use super::progress::ProgressReporter;
 
 /// The first signal asks for an end, the second one ends this.
-pub(super) async fn second_signal(ask: &watch::Sender<bool>, teller: &Teller) {
+pub(super) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
     let mut signals = Signals::new();
     let first = signals.next().await;
-    teller.println("stopping: what runs comes to its end; Ctrl-C again stops at once");
+    reporter.println("stopping: what runs comes to its end; Ctrl-C again stops at once");
     ask.send_replace(true);
     // A terminal that goes away says so more than once, and nobody has asked twice.
     while signals.next().await == Signal::Hangup && first == Signal::Hangup {}

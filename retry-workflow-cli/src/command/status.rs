@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::jobs::Summary;
+use super::jobs::JobSummary;
 use super::letters::duration;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, Tone};
@@ -14,8 +14,8 @@ use retry_workflow::{Counts, Job, Store, Timestamp};
 
 /// A job, the last `reduce` of it, and whether somebody is to go on with it.
 struct Status {
-    job: Summary,
-    reduce: Option<Summary>,
+    job: JobSummary,
+    reduce: Option<JobSummary>,
     is_unfinished: bool,
 }
 
@@ -32,12 +32,12 @@ pub(super) async fn status<S: Store>(
         None => latest(store).await?,
     };
     let reduce = match runner::reduce_of(store, &job.id).await? {
-        Some(reduce) => Some(Summary::of(store, &reduce).await?),
+        Some(reduce) => Some(JobSummary::load(store, &reduce).await?),
         None => None,
     };
     let status = Status {
         is_unfinished: runner::is_unfinished(store, &job).await?,
-        job: Summary::of(store, &job).await?,
+        job: JobSummary::load(store, &job).await?,
         reduce,
     };
     if screen.json {
@@ -54,7 +54,7 @@ pub(super) async fn status<S: Store>(
 
 async fn latest<S: Store>(store: &S) -> Result<Job, CommandError> {
     let jobs = Job::all(store).await?;
-    let is_whole = |job: &Job| Origin::of(job).is_none_or(|origin| origin.reduces.is_none());
+    let is_whole = |job: &Job| Origin::read(job).is_none_or(|origin| origin.reduces.is_none());
     jobs.into_iter().rfind(is_whole).ok_or_else(|| {
         CommandError::Usage(
             "the store has no jobs yet: `retry-workflow run FILE` begins one".to_owned(),
@@ -105,7 +105,7 @@ impl Status {
     }
 }
 
-fn reduce_line(reduce: &Summary, screen: &mut Screen) -> Result<(), CommandError> {
+fn reduce_line(reduce: &JobSummary, screen: &mut Screen) -> Result<(), CommandError> {
     let (when, items) = (when(reduce, screen), states(&reduce.counts));
     screen.line(format_args!("reduce    {when}: {items}"))?;
     if let Some(reason) = &reduce.reason {
@@ -115,7 +115,7 @@ fn reduce_line(reduce: &Summary, screen: &mut Screen) -> Result<(), CommandError
 }
 
 /// `finished at 2026-11-21 08:00:00Z`.
-fn when(job: &Summary, screen: &Screen) -> String {
+fn when(job: &JobSummary, screen: &Screen) -> String {
     let tone = match job.status {
         "finished" if job.counts.dead == 0 => Tone::Good,
         "stopped" | "finished" => Tone::Bad,
@@ -129,7 +129,7 @@ fn when(job: &Summary, screen: &Screen) -> String {
 }
 
 /// What is not done at once, and until when.
-fn waits(job: &Summary, now: Timestamp) -> Vec<String> {
+fn waits(job: &JobSummary, now: Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(until) = job.breaker_open_until.filter(|until| *until > now) {
         lines.push(format!(

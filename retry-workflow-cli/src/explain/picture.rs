@@ -18,7 +18,7 @@ const BOTTOM: f64 = HEIGHT - 84.0;
 
 /// A standalone SVG of the waits before each attempt.
 pub(crate) fn picture(policy: &Policy) -> String {
-    let walk = Walk::of(policy);
+    let walk = Walk::new(policy);
     let ending = end(&walk);
     let mut svg =
         Svg::new(WIDTH, HEIGHT, "Waits before each attempt", &format!("{policy}; {ending}"));

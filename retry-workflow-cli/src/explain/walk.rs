@@ -57,7 +57,7 @@ pub(crate) enum End {
 }
 
 impl Walk {
-    pub(crate) fn of(policy: &Policy) -> Self {
+    pub(crate) fn new(policy: &Policy) -> Self {
         let mut walk = Self {
             waits: Vec::new(),
             end: End::Attempts,

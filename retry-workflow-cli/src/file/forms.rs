@@ -15,7 +15,7 @@ use retry_runtime::{OnFailure, RetryConfig};
 use super::{ItemId, MapPlan, Plan};
 use crate::file::item_path::ItemPath;
 use crate::steps::command_env::{Agent, Run};
-use crate::steps::list::{Step, Steps, Then};
+use crate::steps::list::{AfterFailure, Step, Steps};
 use crate::template::placeholder::{Fault, Offers, Placeholder, Placeholders, Template};
 use crate::template::shell::Script;
 use crate::yaml::node::{Key, Node, Value, known_here, listed};
@@ -391,7 +391,7 @@ impl Forms<'_> {
         }
         let inner = Offers { error: true, ..offers };
         let beside = config.and_then(|config| config.get("on_failure"));
-        let then = match (node.get("on_failure"), beside) {
+        let after_failure = match (node.get("on_failure"), beside) {
             (Some(own), Some(_)) => {
                 self.wrong(
                     own.place,
@@ -399,14 +399,14 @@ impl Forms<'_> {
                 );
                 None
             }
-            (Some(own), None) => self.then(own, inner),
+            (Some(own), None) => self.after_failure(own, inner),
             (None, Some(node)) => {
                 let action = retry.as_ref().map(|retry| retry.on_failure.clone());
                 action.and_then(|action| self.action(&action, node, inner))
             }
-            (None, None) => Some(Then::Stop),
+            (None, None) => Some(AfterFailure::Stop),
         };
-        Some(Step { label, run: run?, retry, timeout, then: then? })
+        Some(Step { label, run: run?, retry, timeout, after_failure: after_failure? })
     }
 
     fn timeout(&mut self, node: &Node) -> Option<Duration> {
@@ -421,7 +421,7 @@ impl Forms<'_> {
     }
 
     /// A step's own `on_failure`: a word, a fallback, or steps.
-    fn then(&mut self, node: &Node, offers: Offers) -> Option<Then> {
+    fn after_failure(&mut self, node: &Node, offers: Offers) -> Option<AfterFailure> {
         let is_action = match &node.value {
             Value::List(_) => false,
             Value::Map(entries) => {
@@ -437,17 +437,17 @@ impl Forms<'_> {
             let action = self.parsed(action)?;
             return self.action(&action, node, offers);
         }
-        Some(Then::Handle(self.steps(node, offers)))
+        Some(AfterFailure::Handle(self.steps(node, offers)))
     }
 
-    fn action(&mut self, action: &OnFailure, node: &Node, offers: Offers) -> Option<Then> {
+    fn action(&mut self, action: &OnFailure, node: &Node, offers: Offers) -> Option<AfterFailure> {
         match action {
-            OnFailure::Continue => Some(Then::Continue),
+            OnFailure::Continue => Some(AfterFailure::Continue),
             OnFailure::Fallback { .. } => {
                 let command = node.get("fallback").and_then(|node| node.get("command"))?;
-                self.script(command, offers).map(Then::Fallback)
+                self.script(command, offers).map(AfterFailure::Fallback)
             }
-            _ => Some(Then::Stop),
+            _ => Some(AfterFailure::Stop),
         }
     }
 

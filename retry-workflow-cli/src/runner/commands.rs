@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::steps::command_env::Run;
 use crate::steps::list::Steps;
-use crate::template::placeholder::{Scope, Summary};
+use crate::template::placeholder::{MapResults, Scope};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{ItemState, Store, StoreError};
 
@@ -145,7 +145,7 @@ fn text(run: &Run) -> String {
             })
         }
         Run::Agent(prompt) => {
-            let map = Summary {
+            let map = MapResults {
                 results: "${map.results}".to_owned(),
                 total: 0,
                 successful: 0,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::file::WorkflowFile;
-use crate::steps::command_env::Setting;
+use crate::steps::command_env::Workspace;
 use crate::steps::list::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::{ItemFailure, JobRunner, OnItemFailure, WorkOutcome};
@@ -12,15 +12,15 @@ use retry_workflow::{ItemFailure, JobRunner, OnItemFailure, WorkOutcome};
 /// the item is kept as a dead letter: a handler may just want to know of it.
 pub(super) fn add_handlers<S>(runner: JobRunner<S>, file: &WorkflowFile) -> JobRunner<S> {
     file.handlers.iter().fold(runner, |runner, (name, steps)| {
-        let (steps, setting) = (steps.clone(), Arc::clone(&file.setting));
+        let (steps, workspace) = (steps.clone(), Arc::clone(&file.workspace));
         runner.handler(name, move |failed| {
-            let (steps, setting) = (steps.clone(), Arc::clone(&setting));
-            async move { handled(&steps, &setting, failed).await }
+            let (steps, workspace) = (steps.clone(), Arc::clone(&workspace));
+            async move { handled(&steps, &workspace, failed).await }
         })
     })
 }
 
-async fn handled(steps: &Steps, setting: &Setting, failed: ItemFailure) -> OnItemFailure {
+async fn handled(steps: &Steps, workspace: &Workspace, failed: ItemFailure) -> OnItemFailure {
     let scope = Scope {
         item: serde_json::from_str(&failed.payload).ok().map(Arc::new),
         error: Some(failed.failure.to_string()),
@@ -29,7 +29,7 @@ async fn handled(steps: &Steps, setting: &Setting, failed: ItemFailure) -> OnIte
     let context = failed.context();
     let mut checkpoint = None;
     loop {
-        let report = steps.attempt(setting, scope.clone(), checkpoint.as_deref(), &context).await;
+        let report = steps.attempt(workspace, scope.clone(), checkpoint.as_deref(), &context).await;
         match report.outcome {
             WorkOutcome::Succeeded(output) => return decision(output.as_deref()),
             WorkOutcome::Retry { wait, checkpoint: next } => {

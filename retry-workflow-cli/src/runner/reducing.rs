@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::template::placeholder::Summary;
+use crate::template::placeholder::MapResults;
 use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError};
 
 /// Whether the `reduce` of a job has been run since its items ended.
@@ -88,7 +88,7 @@ const PAGE: usize = 500;
 pub(super) async fn summary<S: Store>(
     store: &S,
     report: &JobReport,
-) -> Result<Summary, StoreError> {
+) -> Result<MapResults, StoreError> {
     let done = Filter::job(&report.job.id).states([ItemState::Succeeded]);
     let mut results: Vec<Box<RawValue>> = Vec::new();
     let mut after = None;
@@ -106,7 +106,7 @@ pub(super) async fn summary<S: Store>(
             break;
         }
     }
-    Ok(Summary {
+    Ok(MapResults {
         results: serde_json::to_string(&results).unwrap_or_default(),
         total: report.total(),
         successful: report.succeeded(),

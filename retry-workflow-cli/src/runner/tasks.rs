@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{How, Stop, commands};
-use crate::steps::command_env::Setting;
+use super::{RunSettings, StopSignal, commands};
+use crate::steps::command_env::Workspace;
 use crate::steps::list::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::{
@@ -16,21 +16,21 @@ pub(super) async fn chain<S: Store>(
     store: &S,
     job: Job,
     steps: &Steps,
-    setting: &Arc<Setting>,
+    workspace: &Arc<Workspace>,
     scope: Scope,
-    how: &How,
-    stop: &Stop,
+    settings: &RunSettings,
+    stop: &StopSignal,
 ) -> Result<JobReport, WorkflowError> {
     commands::remember(store, &job.id, steps).await?;
     let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::Stop);
-    let runner = how.runner(store, &job, policy, stop).max_parallel(1);
+    let runner = settings.runner(store, &job, policy, stop).max_parallel(1);
     let mut graph = Graph::from(runner).redrive_dead();
     let mut before: Option<String> = None;
     for (name, step) in commands::names(steps).into_iter().zip(&steps.0) {
         let work = Task {
             store: store.clone(),
             steps: Steps(vec![step.clone()]),
-            setting: Arc::clone(setting),
+            workspace: Arc::clone(workspace),
             scope: scope.clone(),
             before: before.clone(),
         };
@@ -44,7 +44,7 @@ pub(super) async fn chain<S: Store>(
 pub(super) struct Task<S> {
     pub(super) store: S,
     pub(super) steps: Steps,
-    pub(super) setting: Arc<Setting>,
+    pub(super) workspace: Arc<Workspace>,
     pub(super) scope: Scope,
     /// The task whose output is `${last.output}`.
     pub(super) before: Option<String>,
@@ -57,6 +57,6 @@ impl<S: Store> Work for Task<S> {
             let found = self.store.item(item.context.job(), before).await.ok().flatten();
             scope.last = found.and_then(|item| item.output);
         }
-        self.steps.attempt(&self.setting, scope, item.checkpoint.as_deref(), &item.context).await
+        self.steps.attempt(&self.workspace, scope, item.checkpoint.as_deref(), &item.context).await
     }
 }

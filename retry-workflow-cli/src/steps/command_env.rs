@@ -43,18 +43,18 @@ impl Default for Agent {
     }
 }
 
-/// What all steps of a file have in common.
+/// What all steps of a file have in common: where they run, and by which agent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Setting {
+pub(crate) struct Workspace {
     /// Commands run here.
     pub(crate) folder: PathBuf,
     pub(crate) agent: Agent,
 }
 
 /// An invocation, and the files that live as long as it runs.
-pub(crate) struct Handed {
+pub(crate) struct PreparedCommand {
     pub(crate) invocation: Invocation,
-    pub(crate) files: Vec<HandedFile>,
+    pub(crate) files: Vec<ValueFile>,
 }
 
 impl Run {
@@ -66,7 +66,11 @@ impl Run {
     }
 
     /// With these values.
-    pub(crate) fn handed(&self, setting: &Setting, scope: &Scope) -> Result<Handed, StepError> {
+    pub(crate) fn prepare(
+        &self,
+        workspace: &Workspace,
+        scope: &Scope,
+    ) -> Result<PreparedCommand, StepError> {
         let (program, args, variables, files) = match self {
             Self::Shell(script) => {
                 let (variables, files) = variables(script, scope)?;
@@ -81,7 +85,7 @@ impl Run {
                         prompt.len()
                     )));
                 }
-                let agent = &setting.agent;
+                let agent = &workspace.agent;
                 if prompt.starts_with('-') && agent.args.last().is_none_or(|last| last != "--") {
                     return Err(StepError::not_started(format!(
                         "the prompt begins with `-`, and `{}` would read it as an option: begin the \
@@ -97,15 +101,15 @@ impl Run {
             Self::Shell(_) => "",
             Self::Agent(_) => ": install it, or name another one: `agent: { program: … }`",
         };
-        let folder = setting.folder.clone();
+        let folder = workspace.folder.clone();
         let invocation = Invocation { program, args, variables, folder, timeout: None, missing };
-        Ok(Handed { invocation, files })
+        Ok(PreparedCommand { invocation, files })
     }
 }
 
 /// Which item a command works on, in variables that every command has: a good key for what is
 /// to happen once only.
-pub(crate) fn about(cx: &ItemContext, retries: u32) -> Vec<(String, OsString)> {
+pub(crate) fn item_variables(cx: &ItemContext, retries: u32) -> Vec<(String, OsString)> {
     [
         ("RETRY_WORKFLOW_JOB", cx.job().to_owned()),
         ("RETRY_WORKFLOW_ITEM", cx.id().to_owned()),
@@ -121,7 +125,7 @@ pub(crate) fn about(cx: &ItemContext, retries: u32) -> Vec<(String, OsString)> {
     .collect()
 }
 
-type Variables = (Vec<(String, OsString)>, Vec<HandedFile>);
+type Variables = (Vec<(String, OsString)>, Vec<ValueFile>);
 
 fn variables(script: &Script, scope: &Scope) -> Result<Variables, StepError> {
     let mut variables = Vec::new();
@@ -135,11 +139,11 @@ fn variables(script: &Script, scope: &Scope) -> Result<Variables, StepError> {
     }
     let item = scope.item.as_deref().map(|item| move || item.to_string());
     if let Some(item) = item.filter(|_| script.text.contains(ITEM_FILE)) {
-        files.push(HandedFile::new(ITEM_FILE, &item())?);
+        files.push(ValueFile::new(ITEM_FILE, &item())?);
     }
     let results = scope.map.as_deref().map(|map| &map.results);
     if let Some(results) = results.filter(|_| script.text.contains(RESULTS_FILE)) {
-        files.push(HandedFile::new(RESULTS_FILE, results)?);
+        files.push(ValueFile::new(RESULTS_FILE, results)?);
     }
     variables.extend(files.iter().map(|file| (file.name.to_owned(), file.path.clone().into())));
     Ok((variables, files))
@@ -164,12 +168,12 @@ fn too_long(placeholder: &Placeholder, len: usize) -> String {
 
 /// A file for one command, gone when that has ended.
 #[derive(Debug)]
-pub(crate) struct HandedFile {
+pub(crate) struct ValueFile {
     name: &'static str,
     path: PathBuf,
 }
 
-impl HandedFile {
+impl ValueFile {
     fn new(name: &'static str, text: &str) -> Result<Self, StepError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
 
@@ -198,7 +202,7 @@ impl HandedFile {
     }
 }
 
-impl Drop for HandedFile {
+impl Drop for ValueFile {
     fn drop(&mut self) {
         // The system tidies its folder of such files anyway.
         let _ = fs::remove_file(&self.path);

@@ -8,7 +8,7 @@ use retry_runtime::durable::Listed;
 use retry_runtime::{Reason, Retrier, RetryConfig};
 use serde::{Deserialize, Serialize};
 
-use crate::steps::command_env::{Handed, Run, Setting, about};
+use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables};
 use crate::steps::process::StepError;
 use crate::template::placeholder::{Placeholder, Scope};
 use crate::template::shell::Script;
@@ -31,12 +31,12 @@ pub(crate) struct Step {
     pub(crate) retry: Option<RetryConfig>,
     /// Of one run of the command; with that of the policy, the smaller one.
     pub(crate) timeout: Option<Duration>,
-    pub(crate) then: Then,
+    pub(crate) after_failure: AfterFailure,
 }
 
 /// What comes after a step has failed for good.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Then {
+pub(crate) enum AfterFailure {
     #[default]
     Stop,
     Continue,
@@ -76,7 +76,7 @@ enum ListEnd {
 
 /// One attempt, and what it is to write down.
 struct Attempt<'a> {
-    setting: &'a Setting,
+    workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
 }
@@ -87,10 +87,10 @@ impl Steps {
         let mut all = Vec::new();
         for step in &self.0 {
             all.extend(step.run.placeholders());
-            match &step.then {
-                Then::Fallback(script) => all.extend(&script.values),
-                Then::Handle(steps) => all.extend(steps.placeholders()),
-                Then::Stop | Then::Continue => {}
+            match &step.after_failure {
+                AfterFailure::Fallback(script) => all.extend(&script.values),
+                AfterFailure::Handle(steps) => all.extend(steps.placeholders()),
+                AfterFailure::Stop | AfterFailure::Continue => {}
             }
         }
         all
@@ -100,7 +100,7 @@ impl Steps {
     /// attempt has stopped.
     pub(crate) async fn attempt(
         &self,
-        setting: &Setting,
+        workspace: &Workspace,
         scope: Scope,
         progress: Option<&str>,
         cx: &ItemContext,
@@ -114,7 +114,7 @@ impl Steps {
                 return AttemptReport::failed(timer, failure, Reason::NotRetryable);
             }
         };
-        let mut attempt = Attempt { setting, cx, records: Vec::new() };
+        let mut attempt = Attempt { workspace, cx, records: Vec::new() };
         let outcome = match attempt.list(self, scope, progress).await {
             ListEnd::Done(output) => {
                 attempt.records.push(timer.succeeded());
@@ -160,17 +160,19 @@ impl Attempt<'_> {
                 Err((failure, reason, handling)) => {
                     let error = Some(failure.to_string());
                     let inner = Scope { error, ..scope.clone() };
-                    match &step.then {
-                        Then::Stop => return ListEnd::Failed(failure, reason),
-                        Then::Continue => scope.last = Some(String::new()),
-                        Then::Fallback(script) => match self.fallback(step, script, &inner).await {
-                            Ok(output) => scope.last = Some(output),
-                            Err(mut second) => {
-                                second.chain.push(failure.message);
-                                return ListEnd::Failed(second, reason);
+                    match &step.after_failure {
+                        AfterFailure::Stop => return ListEnd::Failed(failure, reason),
+                        AfterFailure::Continue => scope.last = Some(String::new()),
+                        AfterFailure::Fallback(script) => {
+                            match self.fallback(step, script, &inner).await {
+                                Ok(output) => scope.last = Some(output),
+                                Err(mut second) => {
+                                    second.chain.push(failure.message);
+                                    return ListEnd::Failed(second, reason);
+                                }
                             }
-                        },
-                        Then::Handle(handler) => {
+                        }
+                        AfterFailure::Handle(handler) => {
                             let from = handling.unwrap_or_default();
                             let run = Box::pin(self.list(handler, inner, from));
                             if let ListEnd::Again(wait, inner) = run.await {
@@ -232,9 +234,9 @@ impl Attempt<'_> {
         limit: Option<Duration>,
         retries: u32,
     ) -> Result<String, StepError> {
-        let Handed { mut invocation, files } = command.handed(self.setting, scope)?;
+        let PreparedCommand { mut invocation, files } = command.prepare(self.workspace, scope)?;
         invocation.timeout = limit;
-        invocation.variables.extend(about(self.cx, retries));
+        invocation.variables.extend(item_variables(self.cx, retries));
         let ended = invocation.run().await;
         // They live as long as the command runs.
         drop(files);
@@ -291,7 +293,7 @@ fn reason_of(word: &str) -> Reason {
 #[derive(Debug)]
 pub(crate) struct ItemSteps {
     pub(crate) steps: Steps,
-    pub(crate) setting: Arc<Setting>,
+    pub(crate) workspace: Arc<Workspace>,
 }
 
 impl Work for ItemSteps {
@@ -304,7 +306,7 @@ impl Work for ItemSteps {
             }
         };
         let scope = Scope { item: payload, ..Scope::default() };
-        self.steps.attempt(&self.setting, scope, item.checkpoint.as_deref(), &item.context).await
+        self.steps.attempt(&self.workspace, scope, item.checkpoint.as_deref(), &item.context).await
     }
 }
 

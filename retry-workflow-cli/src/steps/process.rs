@@ -139,7 +139,7 @@ impl Invocation {
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
-        let mut group = Group::of(&child);
+        let mut group = Group::led_by(&child);
 
         let (mut out, mut err) = (Head::default(), Tailed::default());
         let ended = {
@@ -150,7 +150,7 @@ impl Invocation {
             let ended = loop {
                 tokio::select! {
                     biased;
-                    status = child.wait() => break Ended::Status(status),
+                    status = child.wait() => break ProcessEnd::Status(status),
                     _ = &mut reading, if !drained => drained = true,
                     () = &mut too_long => {
                         // Both at once: a command that writes while it ends would block.
@@ -161,7 +161,7 @@ impl Invocation {
                             }
                         };
                         group.end(&mut child, reading).await;
-                        break Ended::TooLong;
+                        break ProcessEnd::TooLong;
                     }
                 }
             };
@@ -172,12 +172,12 @@ impl Invocation {
         };
         group.disarm();
         match ended {
-            Ended::TooLong => {
+            ProcessEnd::TooLong => {
                 Err(StepError::new(Status::Timeout(self.timeout.unwrap_or_default()), err.text()))
             }
-            Ended::Status(Ok(status)) if status.success() => Ok(out.text()),
-            Ended::Status(Ok(status)) => Err(StepError::new(status_of(status), err.text())),
-            Ended::Status(Err(error)) => {
+            ProcessEnd::Status(Ok(status)) if status.success() => Ok(out.text()),
+            ProcessEnd::Status(Ok(status)) => Err(StepError::new(status_of(status), err.text())),
+            ProcessEnd::Status(Err(error)) => {
                 Err(StepError::not_started(format!("could not be waited for: {error}")))
             }
         }
@@ -204,7 +204,7 @@ impl Invocation {
     }
 }
 
-enum Ended {
+enum ProcessEnd {
     Status(io::Result<ExitStatus>),
     TooLong,
 }
@@ -232,7 +232,7 @@ struct Group {
 
 #[cfg(unix)]
 impl Group {
-    fn of(child: &tokio::process::Child) -> Self {
+    fn led_by(child: &tokio::process::Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self { leader: id.and_then(rustix::process::Pid::from_raw) }
     }
@@ -288,7 +288,7 @@ impl Drop for Group {
 
 #[cfg(not(unix))]
 impl Group {
-    fn of(_: &tokio::process::Child) -> Self {
+    fn led_by(_: &tokio::process::Child) -> Self {
         Self {}
     }
 

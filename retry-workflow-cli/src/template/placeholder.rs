@@ -235,14 +235,14 @@ fn unknown(written: &str, name: &str, offers: Offers) -> String {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) item: Option<Arc<Value>>,
-    pub(crate) map: Option<Arc<Summary>>,
+    pub(crate) map: Option<Arc<MapResults>>,
     pub(crate) error: Option<String>,
     pub(crate) last: Option<String>,
 }
 
 /// What became of the items of a map.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Summary {
+pub(crate) struct MapResults {
     /// A JSON list of the outputs.
     pub(crate) results: String,
     pub(crate) total: u64,

@@ -49,7 +49,7 @@ impl Node {
             with_snippet: false,
         };
         match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
-            Ok(raw) => Ok(Self::of(raw, &source.text)),
+            Ok(raw) => Ok(Self::from_raw(raw, &source.text)),
             Err(error) => {
                 let place = error.location().map(|location| place_of(location, &source.text));
                 let message = yaml_message(&error);
@@ -58,16 +58,16 @@ impl Node {
         }
     }
 
-    fn of(raw: Spanned<Raw>, text: &str) -> Self {
+    fn from_raw(raw: Spanned<Raw>, text: &str) -> Self {
         let place = place_of(raw.referenced, text);
         let value = match raw.value {
             Raw::Scalar(value) => value,
             Raw::List(list) => {
-                Value::List(list.into_iter().map(|node| Self::of(node, text)).collect())
+                Value::List(list.into_iter().map(|node| Self::from_raw(node, text)).collect())
             }
             Raw::Map(map) => Value::Map(
                 map.into_iter()
-                    .map(|(key, value)| (Key::of(&key, text), Self::of(value, text)))
+                    .map(|(key, value)| (Key::from_raw(&key, text), Self::from_raw(value, text)))
                     .collect(),
             ),
         };
@@ -155,7 +155,7 @@ fn mentioned(message: &str, key: &str) -> Option<usize> {
 }
 
 impl Key {
-    fn of(raw: &Spanned<Raw>, text: &str) -> Self {
+    fn from_raw(raw: &Spanned<Raw>, text: &str) -> Self {
         let place = place_of(raw.referenced, text);
         let name = match &raw.value {
             Raw::Scalar(Value::Text(name)) => name.clone(),

@@ -81,7 +81,7 @@ impl FileError {
     pub fn mistakes(&self) -> impl Iterator<Item = (Option<(usize, usize)>, &str)> {
         self.mistakes.iter().map(|mistake| {
             let at = mistake.place.map(|place| {
-                let line = Line::of(&self.source.text, place);
+                let line = Line::around(&self.source.text, place);
                 (line.number, line.column)
             });
             (at, mistake.message.as_str())
@@ -102,7 +102,7 @@ impl fmt::Display for FileError {
             let path = self.source.path.display().to_string();
             let path = OneLine(&path);
             match mistake.place {
-                Some(place) => Line::of(&self.source.text, place).draw(f, &path)?,
+                Some(place) => Line::around(&self.source.text, place).draw(f, &path)?,
                 None => write!(f, "\n --> {path}")?,
             }
         }
@@ -124,7 +124,7 @@ struct Line<'a> {
 const WIDEST: usize = 120;
 
 impl<'a> Line<'a> {
-    fn of(text: &'a str, place: Place) -> Self {
+    fn around(text: &'a str, place: Place) -> Self {
         let boundary = |at: usize| {
             let at = at.min(text.len());
             (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)

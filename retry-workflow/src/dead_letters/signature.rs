@@ -124,7 +124,7 @@ fn choose(given: &str, mut all: Vec<Signature>) -> Result<Signature, SignatureEr
         candidates.truncate(SUGGESTED);
         return Err(SignatureError::Several { given: given.to_owned(), candidates });
     }
-    let folded = Signature::of(given);
+    let folded = Signature::new(given);
     if let Some(same) = all.iter().position(|one| *one == folded) {
         return Ok(all.swap_remove(same));
     }
@@ -139,12 +139,12 @@ mod tests {
     use super::*;
 
     fn known() -> Vec<Signature> {
-        ["disk full", "row <n> is locked", "no answer after <n>s"].map(Signature::of).to_vec()
+        ["disk full", "row <n> is locked", "no answer after <n>s"].map(Signature::new).to_vec()
     }
 
     #[test]
     fn a_text_an_id_a_beginning_and_a_message_are_known() {
-        let locked = Signature::of("row <n> is locked");
+        let locked = Signature::new("row <n> is locked");
         let id = locked.id();
         for given in ["row <n> is locked", &id, &id[..4], &id.to_uppercase(), "row 17 is locked"] {
             assert_eq!(choose(given, known()).unwrap(), locked, "{given}");
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_nothing_has_is_told_what_there_is() {
         let error = choose("locked", known()).unwrap_err().to_string();
-        let id = Signature::of("row <n> is locked").id();
+        let id = Signature::new("row <n> is locked").id();
         assert!(error.starts_with("no dead letter has the signature \"locked\"; there are\n"));
         assert!(error.lines().nth(1).unwrap().contains(&id), "{error}");
         assert!(choose("", known()).is_err());
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_beginning_that_several_share_is_refused() {
         let many: Vec<_> =
-            (b'a'..=b'z').map(|c| Signature::of(&char::from(c).to_string())).collect();
+            (b'a'..=b'z').map(|c| Signature::new(&char::from(c).to_string())).collect();
         let shared = many
             .iter()
             .map(|one| one.id()[..1].to_owned())

@@ -20,12 +20,12 @@ pub(super) struct Breaker {
     key: Arc<str>,
     /// Whether it has changed its state since it was last shared.
     moved: Arc<AtomicBool>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<LastKnown>>,
 }
 
 /// What the store was last known to have.
 #[derive(Clone, Debug, Default)]
-struct Shared {
+struct LastKnown {
     revision: u64,
     stored: Option<BreakerRecord>,
 }
@@ -104,7 +104,7 @@ impl Breaker {
             if let Some(stored) = &stored {
                 self.take_over(stored);
             }
-            self.know(Shared { revision, stored });
+            self.know(LastKnown { revision, stored });
             return Ok(());
         }
         let here = self.here();
@@ -115,16 +115,16 @@ impl Breaker {
         }
         let text = serde_json::to_string(&here).map_err(StoreError::other)?;
         if store.cas(&self.key, known.revision, &text).await? {
-            self.know(Shared { revision: known.revision + 1, stored: Some(here) });
+            self.know(LastKnown { revision: known.revision + 1, stored: Some(here) });
         }
         Ok(())
     }
 
-    fn known(&self) -> Shared {
+    fn known(&self) -> LastKnown {
         self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    fn know(&self, shared: Shared) {
+    fn know(&self, shared: LastKnown) {
         *self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = shared;
     }
 

@@ -236,7 +236,7 @@ impl<S: Store> JobRunner<S> {
         let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
         let id = job.id.clone();
         engine::run(store.clone(), job, source, Arc::new(work), options, stop).await?;
-        match JobReport::of(&store, &id).await? {
+        match JobReport::load(&store, &id).await? {
             Some(report) => Ok(report),
             None => Err(WorkflowError::UnknownJob { id, known: Vec::new() }),
         }

@@ -20,7 +20,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn of(completion: &Completion) -> Self {
+    fn from_completion(completion: &Completion) -> Self {
         let failed = completion.state.is_some_and(|state| state != ItemState::Succeeded);
         Self {
             ended: completion.state.is_some().into(),
@@ -127,12 +127,12 @@ impl Ledger {
 
     /// Somebody is done with an item, which is to be settled.
     pub(super) fn done(&mut self, completion: &Completion) {
-        self.unsettled += Tally::of(completion);
+        self.unsettled += Tally::from_completion(completion);
     }
 
     /// The store has answered for an item: whether its lease was good.
     pub(super) fn settled(&mut self, completion: &Completion, good: bool) {
-        let tally = Tally::of(completion);
+        let tally = Tally::from_completion(completion);
         self.unsettled -= tally;
         self.rate.count();
         if good && !self.is_in_doubt {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn stored(succeeded: u64, dead: u64, pending: u64) -> Counts {
-        Counts { succeeded, dead, pending, ..Counts::default() }
+        Counts { pending, succeeded, dead, ..Counts::default() }
     }
 
     fn ledger(stored: Counts) -> Ledger {

@@ -15,7 +15,7 @@ pub(super) enum EngineEvent {
     /// Somebody wants the job to stop.
     Stop,
     /// The source has further items, or no more.
-    Given(Option<Vec<NewItem>>),
+    Input(Option<Vec<NewItem>>),
     /// Leases, of so many that were wanted.
     Claimed(Vec<Lease>, usize),
     /// What was settled, and whether the lease was good.

@@ -45,7 +45,7 @@ impl Failure {
     /// ```
     pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
         let message = shortened(message.into());
-        let signature = Signature::of(&message);
+        let signature = Signature::new(&message);
         Self { class: class.into(), message, chain: Vec::new(), signature, culprits: Vec::new() }
     }
 
@@ -71,7 +71,7 @@ impl Failure {
             && !cause.contains('\n')
             && !failure.message.contains(cause.as_str())
         {
-            failure.signature = Signature::of(&format!("{}: {cause}", failure.message));
+            failure.signature = Signature::new(&format!("{}: {cause}", failure.message));
         }
         Self { chain, ..failure }
     }

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use retry_workflow::Signature;
 ///
-/// let one = Signature::of("row 17: customer \"Ada\" not found at 10.0.0.1:5432");
-/// let other = Signature::of("row 9: customer \"Bob\" not found at 10.0.0.2:5432");
+/// let one = Signature::new("row 17: customer \"Ada\" not found at 10.0.0.1:5432");
+/// let other = Signature::new("row 9: customer \"Bob\" not found at 10.0.0.2:5432");
 /// assert_eq!(one.as_str(), "row <n>: customer <text> not found at <address>");
 /// assert_eq!(one, other);
 /// ```
@@ -36,7 +36,7 @@ const LONGEST: usize = 200;
 
 impl Signature {
     /// Of a message.
-    pub fn of(message: &str) -> Self {
+    pub fn new(message: &str) -> Self {
         let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
         // What is folded gets shorter: a little more of it is looked at than is kept.
         let line = line.char_indices().nth(4 * LONGEST).map_or(line, |(at, _)| &line[..at]);
@@ -60,7 +60,7 @@ impl Signature {
     ///
     /// ```
     /// # use retry_workflow::Signature;
-    /// assert_eq!(Signature::of("disk full").id().len(), 8);
+    /// assert_eq!(Signature::new("disk full").id().len(), 8);
     /// ```
     pub fn id(&self) -> String {
         format!("{:08x}", fnv(&self.0))
@@ -301,21 +301,21 @@ mod tests {
             ("  spread \t out\nsecond line", "spread out"),
             ("", ""),
         ] {
-            assert_eq!(Signature::of(message).as_str(), signature, "{message}");
+            assert_eq!(Signature::new(message).as_str(), signature, "{message}");
         }
     }
 
     #[test]
     fn a_signature_of_a_signature_is_itself() {
         for message in ["order 4711 at 10.0.0.1", "x \"y\" z", "a/b/c 17"] {
-            let once = Signature::of(message);
-            assert_eq!(Signature::of(once.as_str()), once);
+            let once = Signature::new(message);
+            assert_eq!(Signature::new(once.as_str()), once);
         }
     }
 
     #[test]
     fn a_long_message_has_a_short_signature() {
-        assert!(Signature::of(&"word ".repeat(100_000)).as_str().chars().count() < 220);
-        assert!(Signature::of(&"x".repeat(10_000_000)).as_str().len() < 220);
+        assert!(Signature::new(&"word ".repeat(100_000)).as_str().chars().count() < 220);
+        assert!(Signature::new(&"x".repeat(10_000_000)).as_str().len() < 220);
     }
 }

@@ -240,7 +240,7 @@ impl Job {
         // A job that was given the largest of numbers as its id is none of these.
         let last = numbers.max().map_or(0, |last: u32| last.into());
         let is_free = |number: &u64| jobs.iter().all(|(key, _)| *key != Self::key(&id(*number)));
-        let number = (last + 1..).find(is_free).unwrap_or(u64::MAX);
+        let number = (last + 1..u64::MAX).find(is_free).unwrap_or(u64::MAX);
         Self { id: id(number), ..self.clone() }
     }
 

@@ -53,11 +53,11 @@ pub struct JobReport {
 const MOST_GROUPS: usize = 100;
 
 impl JobReport {
-    /// Of the job of this id, as it stands.
+    /// Loads the report of the job with this id, as it stands; `None` if there is no such job.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn of<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+    pub async fn load<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
         let Some(job) = Job::find(store, job).await? else { return Ok(None) };
         let counts = store.counts(&job.id).await?;
         let failed = Filter::job(&job.id).states([ItemState::Dead, ItemState::Skipped]);

@@ -188,7 +188,7 @@ impl Job {
 
 impl Tables {
     /// An item, and the job it belongs to.
-    fn of(&mut self, number: i64) -> Option<(&mut Job, &mut Item)> {
+    fn job_and_item(&mut self, number: i64) -> Option<(&mut Job, &mut Item)> {
         let item = self.items.get_mut(&number)?;
         let job = self.jobs.get_mut(&item.record.job)?;
         Some((job, item))
@@ -229,7 +229,7 @@ impl Tables {
     }
 
     fn redrive(&mut self, number: i64, due: Timestamp) {
-        if let Some((job, item)) = self.of(number) {
+        if let Some((job, item)) = self.job_and_item(number) {
             job.move_to(number, item, ItemState::Pending, Some(due));
             item.record.run = item.record.run.saturating_add(1);
             item.record.attempt = 0;
@@ -241,7 +241,7 @@ impl Tables {
     }
 
     fn purge(&mut self, number: i64) {
-        if let Some((job, item)) = self.of(number) {
+        if let Some((job, item)) = self.job_and_item(number) {
             job.move_to(number, item, ItemState::Skipped, None);
             item.purged = true;
             item.record.payload = String::new();
@@ -323,7 +323,7 @@ impl Store for MemoryStore {
 
     async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> StoreResult<Vec<bool>> {
         let mut tables = self.lock();
-        let mut settle = |settlement: Settlement| match tables.of(settlement.lease.item) {
+        let mut settle = |settlement: Settlement| match tables.job_and_item(settlement.lease.item) {
             Some((job, item)) if item.is_held_by(settlement.lease) => {
                 job.settle(item, settlement, now);
                 true
@@ -335,7 +335,7 @@ impl Store for MemoryStore {
 
     async fn extend(&self, leases: Vec<LeaseKey>, until: Timestamp) -> StoreResult<Vec<bool>> {
         let mut tables = self.lock();
-        let mut extend = |lease: LeaseKey| match tables.of(lease.item) {
+        let mut extend = |lease: LeaseKey| match tables.job_and_item(lease.item) {
             Some((job, item)) if item.is_held_by(lease) => {
                 let until = item.record.due.max(Some(until));
                 job.move_to(lease.item, item, ItemState::Leased, until);

@@ -8,7 +8,7 @@ use super::*;
 use crate::file::{Plan, WorkflowFile};
 
 /// The steps of `commands`, or of the map, of a file in this folder.
-fn steps(folder: &Path, text: &str) -> (Steps, Arc<Setting>) {
+fn steps(folder: &Path, text: &str) -> (Steps, Arc<Workspace>) {
     let file = match WorkflowFile::parse(folder.join("job.yml"), text) {
         Ok(file) => file,
         Err(error) => panic!("{error}"),
@@ -18,7 +18,7 @@ fn steps(folder: &Path, text: &str) -> (Steps, Arc<Setting>) {
         Plan::MapReduce(map) => map.steps,
         Plan::Graph(mut tasks) => tasks.remove(0).steps,
     };
-    (steps, file.setting)
+    (steps, file.workspace)
 }
 
 struct Runner {
@@ -32,9 +32,9 @@ impl Runner {
     }
 
     async fn attempt(&self, text: &str, scope: Scope, progress: Option<&str>) -> AttemptReport {
-        let (steps, setting) = steps(self.folder.path(), text);
+        let (steps, workspace) = steps(self.folder.path(), text);
         let cx = ItemContext::new("import-1", "C-1", Arc::clone(&self.worker));
-        steps.attempt(&setting, scope, progress, &cx).await
+        steps.attempt(&workspace, scope, progress, &cx).await
     }
 
     async fn run(&self, text: &str) -> AttemptReport {

@@ -18,7 +18,7 @@ use crate::store::tally::moved;
 pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {
     // By class, then by signature: each with the number of its example.
     let mut groups = BTreeMap::<String, BTreeMap<String, (i64, Group)>>::new();
-    let Some(selection) = Selection::of(tx, filter)? else { return Ok(Vec::new()) };
+    let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(Vec::new()) };
     selection.each(tx, "s.item, s.ended, f.class, f.signature", 0, |row| {
         // Most rows are of a group that is there: their texts are only looked at.
         let (Some(ended), Some(class), Some(signature)) = (

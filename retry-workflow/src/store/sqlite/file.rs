@@ -63,7 +63,7 @@ pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
 /// The connection that writes; the store is there, and has its tables, after it.
 pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
     refuse_others(path)?;
-    let named = |error| sqlite_error::of(path, &error);
+    let named = |error| sqlite_error::store_error(path, &error);
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.must_exist);
     let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
@@ -87,7 +87,7 @@ pub(super) fn open_to_read(path: &Path, options: &SqliteOptions) -> StoreResult<
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
     };
-    open().map_err(|error| sqlite_error::of(path, &error))
+    open().map_err(|error| sqlite_error::store_error(path, &error))
 }
 
 /// What a file says it is.
@@ -101,10 +101,10 @@ struct Marks {
 impl Marks {
     /// All of one moment: another process may be making the file a store just now.
     fn at_once(connection: &Connection) -> rusqlite::Result<Self> {
-        Self::of(&*connection.unchecked_transaction()?)
+        Self::read(&*connection.unchecked_transaction()?)
     }
 
-    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+    fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let number = |sql| connection.query_row(sql, (), |row| row.get::<_, i64>(0));
         Ok(Self {
             application: number("PRAGMA application_id")?,
@@ -170,7 +170,7 @@ fn as_uri(path: &Path) -> String {
 }
 
 fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) -> StoreResult<()> {
-    let named = |error| sqlite_error::of(path, &error);
+    let named = |error| sqlite_error::store_error(path, &error);
     let marks = Marks::at_once(connection).map_err(named)?;
     marks.check(path)?;
     if marks.application != APPLICATION {
@@ -205,13 +205,13 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
 
 /// Makes an empty file a store: as a whole, or not at all.
 fn create(path: &Path, connection: &mut Connection) -> StoreResult<()> {
-    let named = |error| sqlite_error::of(path, &error);
+    let named = |error| sqlite_error::store_error(path, &error);
     connection.pragma_update(None, "page_size", PAGE).map_err(named)?;
     let transaction = connection
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
         .map_err(named)?;
     // Another process may have been faster.
-    let marks = Marks::of(&transaction).map_err(named)?;
+    let marks = Marks::read(&transaction).map_err(named)?;
     marks.check(path)?;
     if marks.application == APPLICATION {
         return Ok(());

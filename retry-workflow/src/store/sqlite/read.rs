@@ -42,7 +42,7 @@ pub(super) fn list(
     max: usize,
 ) -> Result<Page<ItemRecord>> {
     let mut page = Page { items: Vec::new(), next: None };
-    let Some(selection) = Selection::of(tx, filter)? else { return Ok(page) };
+    let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(page) };
     let mut last = after.unwrap_or(Cursor(0));
     let mut bytes = 0_usize;
     selection.each(tx, COLUMNS, last.0, |row| {

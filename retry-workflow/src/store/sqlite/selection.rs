@@ -23,7 +23,7 @@ pub(super) struct Selection {
 
 impl Selection {
     /// `None` if nothing can be meant.
-    pub(super) fn of(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
+    pub(super) fn resolve(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
         let job = match &filter.job {
             Some(name) => match tx.find_job(name)? {
                 Some(job) => Some(job),
@@ -48,7 +48,7 @@ impl Selection {
 
     /// As [`of`](Self::of), but of these only dead letters and skipped items that are not purged.
     pub(super) fn of_failed(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
-        let mut selection = Self::of(tx, filter)?;
+        let mut selection = Self::resolve(tx, filter)?;
         if let Some(selection) = &mut selection {
             let _infallible = write!(
                 selection.conditions,

@@ -7,7 +7,7 @@ use rusqlite::{Error, ErrorCode, ffi};
 use crate::store::StoreError;
 
 /// The store's error, for one of SQLite's while it worked on this file.
-pub(super) fn of(path: &Path, error: &Error) -> StoreError {
+pub(super) fn store_error(path: &Path, error: &Error) -> StoreError {
     // Its text only: SQLite's errors say what their own sources say.
     let source = error.to_string();
     let path = path.to_path_buf();

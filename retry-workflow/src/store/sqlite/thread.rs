@@ -181,7 +181,7 @@ impl Worker {
     fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<(), Undone> {
         let Self { path, connection, access, names } = self;
         let mut transaction = Transaction::begin(connection, names, *access)
-            .map_err(|error| Undone::NotBegun(sqlite_error::of(path, &error)))?;
+            .map_err(|error| Undone::NotBegun(sqlite_error::store_error(path, &error)))?;
         let done = group.iter_mut().try_for_each(|command| command.run(&mut transaction));
         done.and_then(|()| transaction.commit()).map_err(|error| {
             // After some failures SQLite has rolled back by itself.
@@ -189,7 +189,7 @@ impl Worker {
                 let _gone_anyway = connection.execute_batch("ROLLBACK");
             }
             names.forget();
-            Undone::Failed(sqlite_error::of(path, &error))
+            Undone::Failed(sqlite_error::store_error(path, &error))
         })
     }
 }

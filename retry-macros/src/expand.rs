@@ -8,8 +8,7 @@
 //! // Output:
 //! async fn fetch(mut id: u64) -> Result<User, Error> {
 //!     use ::retry_runtime::__private as __retry;
-//!     static SITE: Site = Site::new(concat!(module_path!(), "::fetch"), Some(Policy::new().attempts(5)));
-//!     inventory::submit! { Registered(&SITE) }
+//!     sites! { static SITE: Site = Site::new(concat!(module_path!(), "::fetch"), Some(Policy::new().attempts(5))); }
 //!     let mut session = Session::new();
 //!     loop {
 //!         {

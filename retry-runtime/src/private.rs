@@ -24,12 +24,12 @@ pub use crate::outcome::{
 };
 pub use crate::protect::breaker::CircuitBreaker;
 #[cfg(all(feature = "testing", feature = "macros"))]
-pub use crate::protect::lend::InPlace;
+pub use crate::protect::lend::{InPlace, RETRY_BREAKERS_0_1 as breakers};
 pub use crate::protect::lend::{LendsBreaker, LendsQuota, breaker, quota};
 pub use crate::protect::quota::RetryQuota;
 pub use crate::site::Site;
 #[cfg(feature = "macros")]
-pub use crate::site::registry::Registered;
+pub use crate::site::registry::RETRY_SITES_0_1 as sites;
 #[cfg(all(feature = "testing", feature = "macros"))]
 pub use crate::test_hooks::inject;
 
@@ -42,8 +42,6 @@ pub mod shape {
 }
 
 pub use crate::__retry_for_tests as for_tests;
-#[cfg(feature = "macros")]
-pub use inventory;
 #[cfg(feature = "macros")]
 pub use retry_macros::policy;
 

@@ -49,8 +49,10 @@ impl Expansion<'_> {
             quote!(::core::option::Option::Some(#expression))
         };
         items.extend(quote! {
-            static __RETRY_SITE: #private::Site = #private::Site::new(#name, #known);
-            #private::inventory::submit! { #private::Registered(&__RETRY_SITE) }
+            #private::sites! {
+                #![linkme_macro = #private::sites]
+                static __RETRY_SITE: #private::Site = #private::Site::new(#name, #known);
+            }
         });
         // A `let` cannot be seen from the inline const that checks it.
         let checked = if self.generic { quote!(&(#expression)) } else { quote!(&__RETRY_POLICY) };
@@ -75,8 +77,10 @@ impl Expansion<'_> {
             if cfg!(feature = "testing") {
                 items.extend(quote! {
                     #private::for_tests! {
-                        #private::inventory::submit! {
-                            #private::InPlace { site: &__RETRY_SITE, breaker: &__RETRY_BREAKER }
+                        #private::breakers! {
+                            #![linkme_macro = #private::breakers]
+                            static __RETRY_IN_PLACE: #private::InPlace =
+                                #private::InPlace { site: &__RETRY_SITE, breaker: &__RETRY_BREAKER };
                         }
                     }
                 });

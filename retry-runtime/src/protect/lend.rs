@@ -142,7 +142,7 @@ pub(crate) fn own_quota_of(hooks: &TestHooks, shared: &RetryQuota) -> &'static R
     hooks.own(shared, like, || RetryQuota::named(name.clone(), config))
 }
 
-/// The breaker that an annotated function has in place, as `inventory` collects it
+/// The breaker that an annotated function has in place, as the linker gathers it
 /// for tests: they have no name to call it by.
 #[cfg(all(feature = "testing", feature = "macros"))]
 #[derive(Clone, Copy, Debug)]
@@ -154,4 +154,5 @@ pub struct InPlace {
 }
 
 #[cfg(all(feature = "testing", feature = "macros"))]
-inventory::collect!(InPlace);
+#[linkme::distributed_slice]
+pub static RETRY_BREAKERS_0_1: [InPlace];

@@ -8,11 +8,16 @@ use crate::outcome::error::Reason;
 use crate::outcome::error::Rounded;
 use crate::site::Site;
 
-/// An annotated function, as `inventory` collects it.
-#[derive(Clone, Copy, Debug)]
-pub struct Registered(pub &'static Site);
+/// The annotated functions, one behind the other, where the linker puts them.
+/// The name is the section's: two releases in one program keep theirs apart.
+#[linkme::distributed_slice]
+pub static RETRY_SITES_0_1: [Site];
 
-inventory::collect!(Registered);
+const _: () = assert!(
+    matches!(env!("CARGO_PKG_VERSION_MAJOR").as_bytes(), b"0")
+        && matches!(env!("CARGO_PKG_VERSION_MINOR").as_bytes(), b"1"),
+    "the slices of the linker are named after the release"
+);
 
 /// Every function with `#[retry]` that is linked into this program, by name.
 ///
@@ -33,8 +38,7 @@ inventory::collect!(Registered);
 /// # assert!(sites().iter().any(|site| site.name() == "shop.order"));
 /// ```
 pub fn sites() -> Vec<&'static Site> {
-    let mut sites: Vec<_> =
-        inventory::iter::<Registered>().map(|registered| registered.0).collect();
+    let mut sites: Vec<_> = RETRY_SITES_0_1.into_iter().collect();
     sites.sort_by_key(|site| (site.name(), site.file(), site.line()));
     sites
 }

@@ -12,7 +12,7 @@ pub(crate) mod probe;
 mod text;
 
 use core::error::Error;
-use core::fmt;
+use core::fmt::{self, Display};
 use core::ops::BitOr;
 use core::time::Duration;
 
@@ -162,6 +162,8 @@ impl fmt::Debug for Class {
 /// looked at. An error of this kind that is hidden behind another one
 /// (`anyhow::Error`, `Box<dyn Error>`) cannot be asked.
 ///
+/// Events show it by its `Display`.
+///
 /// ```
 /// use core::time::Duration;
 /// use retry_runtime::{Class, Classify, classify};
@@ -170,6 +172,16 @@ impl fmt::Debug for Class {
 ///     Transport(std::io::Error),
 ///     Status { code: u16, retry_after: Option<Duration> },
 ///     Malformed,
+/// }
+///
+/// impl core::fmt::Display for ApiError {
+///     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+///         match self {
+///             ApiError::Transport(_) => f.write_str("the request did not get through"),
+///             ApiError::Status { code, .. } => write!(f, "the server answered {code}"),
+///             ApiError::Malformed => f.write_str("the answer makes no sense"),
+///         }
+///     }
 /// }
 ///
 /// impl Classify for ApiError {
@@ -192,13 +204,18 @@ impl fmt::Debug for Class {
 /// let busy = ApiError::Status { code: 429, retry_after: Some(Duration::from_secs(2)) };
 /// assert_eq!(busy.class(), Class::RATE_LIMIT);
 /// ```
-pub trait Classify {
+pub trait Classify: Display {
     /// What kind of failure this is.
     ///
     /// ```
     /// # use retry_runtime::{Class, Classify};
     /// struct Unplugged;
     ///
+    /// # impl core::fmt::Display for Unplugged {
+    /// #     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+    /// #         f.write_str("it is unplugged")
+    /// #     }
+    /// # }
     /// impl Classify for Unplugged {
     ///     fn class(&self) -> Class {
     ///         Class::NETWORK
@@ -215,6 +232,11 @@ pub trait Classify {
     /// # use retry_runtime::{Class, Classify};
     /// struct SlowDown(u64);
     ///
+    /// # impl core::fmt::Display for SlowDown {
+    /// #     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+    /// #         f.write_str("slow down")
+    /// #     }
+    /// # }
     /// impl Classify for SlowDown {
     ///     fn class(&self) -> Class {
     ///         Class::RATE_LIMIT

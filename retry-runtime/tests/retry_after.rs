@@ -4,6 +4,7 @@
 mod support;
 
 use std::error::Error;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -173,6 +174,15 @@ async fn an_enum_of_ones_own_hands_the_question_on() {
     impl From<Interrupted> for ApiError {
         fn from(interrupted: Interrupted) -> Self {
             Self::Interrupted(interrupted)
+        }
+    }
+
+    impl fmt::Display for ApiError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self {
+                Self::Status(error) => error.fmt(f),
+                Self::Interrupted(interrupted) => interrupted.fmt(f),
+            }
         }
     }
 

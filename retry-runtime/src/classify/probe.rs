@@ -20,9 +20,12 @@ use core::marker::PhantomData;
 use core::ops::Deref;
 use core::time::Duration;
 use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
 
 use crate::base::full_text::full_text;
 use crate::classify::{self, Class, Classify, Known};
+use crate::outcome::error::Interrupted;
 
 /// All that an error is asked at once.
 #[derive(Clone, Copy, Debug)]
@@ -169,13 +172,13 @@ impl Debug for ErrorDisplay<'_> {
 
 /// Asks `error`, for a matcher that needs the answer: what its type cannot tell is
 /// a compile error.
-pub const fn strict<E>(error: &E) -> ByClassifyAndDisplay<'_, E, true> {
-    ByClassifyAndDisplay::above(error)
+pub const fn strict<E>(error: &E) -> ByItself<'_, E, true> {
+    ByItself::above(error)
 }
 
 /// Asks `error`; what its type cannot tell is nothing.
-pub const fn lenient<E>(error: &E) -> ByClassifyAndDisplay<'_, E, false> {
-    ByClassifyAndDisplay::above(error)
+pub const fn lenient<E>(error: &E) -> ByItself<'_, E, false> {
+    ByItself::above(error)
 }
 
 /// The foot of the ladder: an error of any type.
@@ -273,19 +276,6 @@ macro_rules! rung {
     };
 }
 
-/// The answers of a level whose errors classify themselves.
-macro_rules! answers_itself {
-    ($Rung:ident where E: $($bound:path),+; $error:ident => $described:expr) => {
-        impl<'a, E: $($bound +)+, const STRICT: bool> $Rung<'a, E, STRICT> {
-            /// What the error has to say.
-            pub fn __probe(&self) -> Probed<'a> {
-                let $error = self.error;
-                Probed { classifier: Classifier::Own($error), display: $described }
-            }
-        }
-    };
-}
-
 /// The answers of a level that judges from outside, by what it is told.
 macro_rules! answers_by_view {
     ($Rung:ident where E: $($bound:path),+; $error:ident => $told:expr) => {
@@ -306,46 +296,43 @@ macro_rules! answers_by_view {
 }
 
 rung!(
-    /// The highest level: the error classifies itself, and describes itself for users.
-    ByClassifyAndDisplay above ByClassifyAndDebug
-);
-answers_itself!(ByClassifyAndDisplay where E: Classify, Display; error => ErrorDisplay::Display(error));
-
-rung!(
-    /// The error classifies itself, and describes itself for developers.
-    ByClassifyAndDebug above ByClassify
-);
-answers_itself!(ByClassifyAndDebug where E: Classify, Debug; error => ErrorDisplay::Debug(error));
-
-rung!(
-    /// The error classifies itself, and says nothing else.
-    ByClassify above ByDyn
-);
-answers_itself!(ByClassify where E: Classify; _error => ErrorDisplay::Type(type_name::<E>()));
-
-rung!(
-    /// The error gives away a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`.
-    ByDyn above ByTyped
-);
-answers_by_view!(
-    ByDyn where E: AsRef<dyn Error + Send + Sync>, Display; error => ErrorView::Typed(error.as_ref())
+    /// The highest level: the error classifies itself, or its own type is one that is
+    /// known, or a box of any.
+    ByItself above ByError
 );
 
-rung!(
-    /// The error's own type is one that is known, or a box of any.
-    ByTyped above ByError
-);
-answers_by_view!(ByTyped where E: Typed, Display; error => ErrorView::Typed(error.typed()));
+impl<'a, E: Judged, const STRICT: bool> ByItself<'a, E, STRICT> {
+    /// What the error has to say.
+    pub fn __probe(&self) -> Probed<'a> {
+        Probed { classifier: self.error.classifier(), display: ErrorDisplay::Display(self.error) }
+    }
+}
+
+impl<'a, E: Typed, const STRICT: bool> ByItself<'a, E, STRICT> {
+    /// What can be read from the error.
+    pub fn __view(&self) -> ErrorView<'a> {
+        ErrorView::Typed(self.error.typed())
+    }
+}
 
 rung!(
-    /// Any other error. There is no level for `'static` ones: method
+    /// Any other error: what most are, so that it stands high, for each level above
+    /// costs the compiler of every function. There is no level for `'static` ones: method
     /// resolution does not see lifetimes, and a bound of `'static` would refuse
     /// errors that borrow. The types that are worth looking at have a level of
     /// their own; only where the error is a type parameter, its own type stays
     /// unseen and it is read instead. What it wraps is looked into either way.
-    ByError above ByText
+    ByError above ByDyn
 );
 answers_by_view!(ByError where E: Error; error => ErrorView::Borrowed(error));
+
+rung!(
+    /// The error gives away a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`.
+    ByDyn above ByText
+);
+answers_by_view!(
+    ByDyn where E: AsRef<dyn Error + Send + Sync>, Display; error => ErrorView::Typed(error.as_ref())
+);
 
 rung!(
     /// The error is a text.
@@ -368,6 +355,19 @@ impl<'a, E: Debug> ByDebug<'a, E, false> {
     }
 }
 
+/// An error that has the last word on its kind: by its [`Classify`], or because its
+/// type is one that is known.
+pub trait Judged: Display {
+    /// The word.
+    fn classifier(&self) -> Classifier<'_>;
+}
+
+impl<E: Classify> Judged for E {
+    fn classifier(&self) -> Classifier<'_> {
+        Classifier::Own(self)
+    }
+}
+
 /// An error whose type can be looked at without asking `'static` of all errors.
 pub trait Typed {
     /// The error.
@@ -380,17 +380,48 @@ impl<E: Known> Typed for E {
     }
 }
 
-impl Typed for Box<dyn Error> {
-    fn typed(&self) -> &(dyn Error + 'static) {
-        &**self
-    }
+/// Pointers to any error.
+macro_rules! typed {
+    ($($Pointer:ty),+) => {$(
+        impl Typed for $Pointer {
+            fn typed(&self) -> &(dyn Error + 'static) {
+                &**self
+            }
+        }
+    )+};
 }
 
-impl Typed for Box<dyn Error + Send> {
-    fn typed(&self) -> &(dyn Error + 'static) {
-        &**self
-    }
+typed!(Box<dyn Error>, Box<dyn Error + Send>, Arc<dyn Error>, Arc<dyn Error + Send + Sync>);
+
+/// One by one: `Classify` and `Known` are no kinds that exclude each other.
+macro_rules! judged_by_type {
+    (known $($Type:ty),+) => {
+        judged_by_type!($($Type, Box<$Type>, Arc<$Type>),+);
+    };
+    ($($Type:ty),+) => {$(
+        impl Judged for $Type {
+            fn classifier(&self) -> Classifier<'_> {
+                Classifier::View(ErrorView::Typed(self.typed()))
+            }
+        }
+    )+};
 }
+
+judged_by_type!(
+    Box<dyn Error>,
+    Box<dyn Error + Send>,
+    Arc<dyn Error>,
+    Arc<dyn Error + Send + Sync>
+);
+judged_by_type!(known io::Error, tokio::time::error::Elapsed, Interrupted);
+#[cfg(feature = "http")]
+judged_by_type!(Box<crate::http::StatusError>, Arc<crate::http::StatusError>);
+#[cfg(feature = "reqwest")]
+judged_by_type!(known reqwest::Error);
+#[cfg(feature = "hyper")]
+judged_by_type!(known hyper::Error);
+#[cfg(feature = "tonic")]
+judged_by_type!(known tonic::Status, tonic::TimeoutExpired, tonic::ConnectError);
 
 /// An error that the closure API can tell the kind of.
 ///
@@ -472,9 +503,6 @@ impl Fault<Text> for Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::sync::Arc;
-
     use super::*;
 
     /// What the attribute's expansion writes.
@@ -553,6 +581,12 @@ mod tests {
 
     struct OnlyClassify<'a>(&'a Class);
 
+    impl Display for OnlyClassify<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("HTTP 500")
+        }
+    }
+
     impl Classify for OnlyClassify<'_> {
         fn class(&self) -> Class {
             *self.0
@@ -582,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_classifies_itself_needs_nothing_else() {
+    fn an_error_that_classifies_itself_needs_no_more_than_a_text() {
         let class = Class::NETWORK;
         assert_eq!(class!(&OnlyClassify(&class)), Class::NETWORK);
     }

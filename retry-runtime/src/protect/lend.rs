@@ -153,6 +153,7 @@ pub struct InPlace {
     pub breaker: &'static CircuitBreaker,
 }
 
+/// All of these.
 #[cfg(all(feature = "testing", feature = "macros"))]
 #[linkme::distributed_slice]
 pub static RETRY_BREAKERS_0_1: [InPlace];

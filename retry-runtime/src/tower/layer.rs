@@ -93,7 +93,7 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     ) -> RetryLayer<M, Kind, ClassifyResponse<F>, C>
     where
         F: Fn(&T) -> Option<X>,
-        X: Classify + fmt::Display,
+        X: Classify,
     {
         self.responses(ClassifyResponse(classify))
     }

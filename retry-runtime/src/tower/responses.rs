@@ -53,7 +53,7 @@ impl<F> fmt::Debug for ClassifyResponse<F> {
 impl<T, X, F> Responses<T> for ClassifyResponse<F>
 where
     F: Fn(&T) -> Option<X>,
-    X: Classify + fmt::Display,
+    X: Classify,
 {
     type Failure = ClassifiedResponse<X>;
 
@@ -72,7 +72,7 @@ impl<X: fmt::Display> fmt::Display for ClassifiedResponse<X> {
     }
 }
 
-impl<X: Classify + fmt::Display> ResponseFailure for ClassifiedResponse<X> {
+impl<X: Classify> ResponseFailure for ClassifiedResponse<X> {
     fn matched<E, Kind>(&self, matchers: &impl Decider<E, Kind>) -> MatchOutcome {
         matchers.decide_value(Classifier::Own(&self.0), ErrorView::Text(&self.0))
     }

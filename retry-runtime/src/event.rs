@@ -94,6 +94,15 @@ pub enum Event<'a> {
         /// What its calls obey from now on.
         policy: Policy,
     },
+    /// A function that is not async sleeps on a thread that drives async tasks, and
+    /// stalls them. Reported once for each function.
+    #[non_exhaustive]
+    BlocksTasks {
+        /// The name of the function.
+        name: &'a Name,
+        /// How long it sleeps this time.
+        wait: Duration,
+    },
 }
 
 impl<'a> Event<'a> {
@@ -110,7 +119,8 @@ impl<'a> Event<'a> {
             | Self::GaveUp { name, .. }
             | Self::QuotaEmpty { quota: name }
             | Self::Nested { name, .. }
-            | Self::Policy { name, .. } => name,
+            | Self::Policy { name, .. }
+            | Self::BlocksTasks { name, .. } => name,
             Self::Breaker(Transition { breaker, .. }) => breaker,
         }
     }
@@ -153,9 +163,16 @@ impl fmt::Display for Event<'_> {
                 write!(f, "{name}: {retries} made {attempts} of `{inner}`, which is retried too")
             }
             Self::Policy { name, policy } => write!(f, "{name}: the policy is now {policy}"),
+            Self::BlocksTasks { name, wait } => {
+                write!(f, "{name}: {BLOCKS_TASKS} (for {})", Rounded(*wait))
+            }
         }
     }
 }
+
+/// What [`Event::BlocksTasks`] says of its function.
+pub(crate) const BLOCKS_TASKS: &str = "sleeps on a thread that drives async tasks, which stalls \
+    them: make the function async, or call it through `spawn_blocking`";
 
 /// A number of things: `1 retry`, `2 retries`.
 struct Count(u32, &'static str, &'static str);

@@ -168,14 +168,3 @@ pub(crate) fn quota_level(quota: &Name, tokens: u32) {
     #[cfg(feature = "metrics")]
     crate::observe::metrics::quota_level(quota, tokens);
 }
-
-/// A function that is not async sleeps on a thread that drives async tasks.
-pub(crate) fn blocks_tasks(name: &Name, delay: Duration) {
-    #[cfg(feature = "tracing")]
-    crate::observe::trace::blocks_tasks(name, delay);
-    #[cfg(not(feature = "tracing"))]
-    eprintln!(
-        "retry: `{name}` sleeps for {delay:?} on a thread that drives async tasks, which stalls them: \
-         make the function async, or call it through `spawn_blocking`"
-    );
-}

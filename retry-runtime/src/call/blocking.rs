@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use tokio::task::coop;
 
 use crate::base::name::Name;
+use crate::event::Event;
 use crate::observe;
 
 pub(crate) fn sleep(delay: Duration, name: &Name) {
@@ -19,7 +20,7 @@ pub(crate) fn sleep(delay: Duration, name: &Name) {
         return;
     }
     if drives_tasks() && is_first(name) {
-        observe::blocks_tasks(name, delay);
+        observe::tell(&Event::BlocksTasks { name, wait: delay });
     }
     std::thread::sleep(delay);
 }

@@ -4,9 +4,8 @@ use core::time::Duration;
 
 use retry_rules::Attempts;
 
-use crate::base::name::Name;
-use crate::event::Event;
 use crate::event::transition::{State, Transition};
+use crate::event::{BLOCKS_TASKS, Event};
 use crate::outcome::error::Reason;
 
 fn millis(duration: Duration) -> u64 {
@@ -80,15 +79,8 @@ pub(crate) fn tell(event: &Event<'_>) {
         Event::Policy { name, policy } => {
             tracing::info!(target: "retry", name = name.as_str(), %policy, "policy changed");
         }
+        Event::BlocksTasks { name, wait } => {
+            tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{BLOCKS_TASKS}");
+        }
     }
-}
-
-pub(crate) fn blocks_tasks(name: &Name, delay: Duration) {
-    tracing::warn!(
-        target: "retry",
-        name = name.as_str(),
-        wait_ms = millis(delay),
-        "sleeps on a thread that drives async tasks, which stalls them: \
-         make the function async, or call it through `spawn_blocking`"
-    );
 }

@@ -91,6 +91,24 @@ async fn every_event_is_a_line_that_can_be_read() {
 }
 
 #[test]
+fn a_function_that_stalls_tasks_is_reported_once() {
+    #[retry(attempts = 3, initial_delay = "1ms", backoff = fixed, name = "listeners.stalls")]
+    fn stalls() -> Result<(), Failure> {
+        Err(Failure::Corrupt)
+    }
+    let (log, listening) = Log::of(&["listeners.stalls"]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { (stalls().unwrap_err(), stalls().unwrap_err()) });
+    listening.stop();
+    let stalls: Vec<_> = log.take().into_iter().filter(|line| line.contains("async")).collect();
+    assert_eq!(
+        stalls,
+        ["listeners.stalls: sleeps on a thread that drives async tasks, which stalls them: \
+          make the function async, or call it through `spawn_blocking` (for 1ms)"]
+    );
+}
+
+#[test]
 fn an_event_is_written_in_debug_output_as_its_line() {
     #[retry(attempts = 1, name = "listeners.debug")]
     fn fetch() -> Result<(), Failure> {

@@ -810,3 +810,39 @@ async fn errors_tell_their_causes_once() {
     assert_eq!(chain(&retry_workflow::ExportError::from(store.clone())), shown);
     assert_eq!(chain(&retry_workflow::SignatureError::from(store)), shown);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_an_attempt_leaves_for_the_next_is_json_once() {
+    let store = MemoryStore::new();
+    let hour = Duration::from_secs(3600);
+    let run = Workflow::new("once")
+        .store(store.clone())
+        .retry(Policy::new().attempts(2).initial_delay(hour).max_delay(hour))
+        .run([1], |_: u32, _| async { Err::<(), _>("it said \"no\"") });
+    tokio::time::timeout(Duration::from_secs(10), run).await.unwrap_err();
+    let later = retry_workflow::Timestamp::now() + 2 * hour;
+    let leases = store.claim("once-1", "other", later, 1, hour).await.unwrap();
+    let left: serde_json::Value =
+        serde_json::from_str(leases[0].progress.as_deref().unwrap()).unwrap();
+    assert_eq!(left["work"]["failure"]["message"], "it said \"no\"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_is_not_json_fails_its_item() {
+    use retry_workflow::{AttemptReport, JobRunner, NewItem, Work, WorkItem, WorkOutcome};
+
+    struct Careless;
+    impl Work for Careless {
+        async fn attempt(&self, _: WorkItem<'_>) -> AttemptReport {
+            let checkpoint = "half done".to_owned();
+            AttemptReport::new(WorkOutcome::Retry { wait: Duration::ZERO, checkpoint })
+        }
+    }
+    let store = MemoryStore::new();
+    let items = vec![NewItem::new("a", "1")];
+    let runner = JobRunner::new("careless").store(store.clone());
+    assert_eq!(runner.run(items.into_iter(), Careless).await.unwrap().dead(), 1);
+    let item = store.item("careless-1", "a").await.unwrap().unwrap();
+    let message = item.failure.unwrap().message;
+    assert!(message.starts_with("the checkpoint of the attempt is not JSON: "), "{message}");
+}

@@ -115,8 +115,8 @@ pub(super) fn policies(path: &Path) -> Result<Vec<Named>, CommandError> {
 fn of_steps(of: &str, steps: &Steps, found: &mut Vec<Named>) {
     for step in &steps.0 {
         let name = format!("{of}, {}", step.label);
-        if let Some(retry) = &step.retry {
-            found.push(Named { name: name.clone(), policy: retry.policy });
+        if let Some(&policy) = step.policy() {
+            found.push(Named { name: name.clone(), policy });
         }
         if let AfterFailure::Handle(handler) = &step.after_failure {
             of_steps(&format!("{name}, on_failure"), handler, found);

@@ -406,7 +406,11 @@ impl Forms<'_> {
             }
             (None, None) => Some(AfterFailure::Stop),
         };
-        Some(Step { label, run: run?, retry, timeout, after_failure: after_failure? })
+        let step = Step::new(label, run?, timeout, after_failure?);
+        Some(match retry {
+            Some(retry) => step.retry(&retry),
+            None => step,
+        })
     }
 
     fn timeout(&mut self, node: &Node) -> Option<Duration> {

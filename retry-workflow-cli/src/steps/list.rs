@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::durable::Listed;
-use retry_runtime::{Reason, Retrier, RetryConfig};
+use retry_runtime::{Policy, Reason, Retrier, RetryConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables};
@@ -27,8 +27,9 @@ pub(crate) struct Step {
     /// What a history calls it: its name, or its number.
     pub(crate) label: String,
     pub(crate) run: Run,
-    /// `None`: one attempt.
-    pub(crate) retry: Option<RetryConfig>,
+    retrier: Retrier<Listed>,
+    /// Whether it has a policy; else it is tried once.
+    is_retried: bool,
     /// Of one run of the command; with that of the policy, the smaller one.
     pub(crate) timeout: Option<Duration>,
     pub(crate) after_failure: AfterFailure,
@@ -196,12 +197,9 @@ impl Attempt<'_> {
     }
 
     async fn step(&mut self, step: &Step, scope: &Scope, kept: Option<RetryState>) -> StepEnd {
-        let retrier = step.retrier();
+        let retrier = &step.retrier;
         if let Some(kept) = &kept
-            && step
-                .retry
-                .as_ref()
-                .is_some_and(|retry| kept.is_expired(&retry.policy, self.cx.worker()))
+            && kept.is_expired(retrier.policy(), self.cx.worker())
         {
             let failure = kept.failure().clone();
             self.record(&step.label, AttemptTimer::start(), failure.clone());
@@ -212,7 +210,7 @@ impl Attempt<'_> {
         let error = match self.run(&step.run, scope, step.limit(), so_far).await {
             Ok(output) => {
                 if let Some(kept) = kept {
-                    kept.succeeded(&retrier);
+                    kept.succeeded(retrier);
                 }
                 return StepEnd::Done(output);
             }
@@ -220,7 +218,7 @@ impl Attempt<'_> {
         };
         let failure = Failure::from_error(&error);
         self.record(&step.label, timer, failure.clone());
-        match RetryState::decide(kept, &retrier, self.cx.worker(), Ok(&error), &failure) {
+        match RetryState::decide(kept, retrier, self.cx.worker(), Ok(&error), &failure) {
             NextStep::Retry { wait, state } => StepEnd::Again(wait, *state),
             NextStep::GiveUp(reason) => StepEnd::Failed(failure, reason),
         }
@@ -272,17 +270,37 @@ enum StepEnd {
 }
 
 impl Step {
-    fn retrier(&self) -> Retrier<Listed> {
-        match &self.retry {
-            Some(retry) => Retrier::from_config(retry),
-            None => Retrier::from_config(&retry_runtime::Policy::new().attempts(1).into()),
-        }
+    pub(crate) fn new(
+        label: String,
+        run: Run,
+        timeout: Option<Duration>,
+        after_failure: AfterFailure,
+    ) -> Self {
+        let once = Policy::new().attempts(1).into();
+        let retrier = retrier(&label, &once);
+        Self { label, run, retrier, is_retried: false, timeout, after_failure }
+    }
+
+    /// Sets how it is retried.
+    pub(crate) fn retry(mut self, retry: &RetryConfig) -> Self {
+        self.retrier = retrier(&self.label, retry);
+        self.is_retried = true;
+        self
+    }
+
+    /// How it is retried, if it is.
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        self.is_retried.then(|| self.retrier.policy())
     }
 
     fn limit(&self) -> Option<Duration> {
-        let policy = self.retry.as_ref().and_then(|retry| retry.policy.get_timeout());
-        self.timeout.into_iter().chain(policy).min()
+        self.timeout.into_iter().chain(self.retrier.policy().get_timeout()).min()
     }
+}
+
+/// A retrier by the name of its step.
+fn retrier(label: &str, config: &RetryConfig) -> Retrier<Listed> {
+    Retrier::from_config(config).name(label.to_owned())
 }
 
 fn reason_of(word: &str) -> Reason {

@@ -11,6 +11,7 @@ use std::task::Poll;
 
 use retry_runtime::{Reason, Retrier};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::{Breaker, Options};
 use crate::engine::retry_state::{NextStep, RetryState};
@@ -87,7 +88,7 @@ impl Completion {
 struct Checkpoint {
     /// The work's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    work: Option<String>,
+    work: Option<Box<RawValue>>,
     /// How often the workflow has put the item back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rounds: Option<RetryState>,
@@ -175,7 +176,11 @@ impl<W: Work> Process<W> {
             // The work knows, if it has retries of its own.
             retries: 0,
         };
-        let given = WorkItem { context, payload: &payload, checkpoint: work };
+        let given = WorkItem {
+            context,
+            payload: &payload,
+            checkpoint: work.map(|work| work.get().to_owned()),
+        };
         let report = match caught(self.work.attempt(given)).await {
             Ok(report) => report,
             Err(panic) => {
@@ -212,11 +217,18 @@ impl<W: Work> Process<W> {
                 let progress = Checkpoint { work: None, rounds }.write();
                 self.finished(item, Settled::RetryAt { due, progress }, records, None)
             }
-            WorkOutcome::Retry { wait, checkpoint } => {
-                let due = Timestamp::now() + wait;
-                let progress = Checkpoint { work: Some(checkpoint), rounds }.write();
-                self.finished(item, Settled::RetryAt { due, progress }, records, Some(wait))
-            }
+            WorkOutcome::Retry { wait, checkpoint } => match RawValue::from_string(checkpoint) {
+                Ok(work) => {
+                    let due = Timestamp::now() + wait;
+                    let progress = Checkpoint { work: Some(work), rounds }.write();
+                    self.finished(item, Settled::RetryAt { due, progress }, records, Some(wait))
+                }
+                Err(error) => {
+                    let message = format!("the checkpoint of the attempt is not JSON: {error}");
+                    let failure = Failure::new("other", message);
+                    self.failed(item, &payload, rounds, failure, records).await
+                }
+            },
             WorkOutcome::Failed { failure, .. } => {
                 self.failed(item, &payload, rounds, failure, records).await
             }

@@ -88,8 +88,8 @@ pub struct WorkItem<'a> {
     pub context: ItemContext,
     /// Its payload, as the [`Source`](crate::Source) gave it: JSON.
     pub payload: &'a str,
-    /// What the last attempt left in [`WorkOutcome::Retry`]; `None` in the first attempt of a
-    /// run.
+    /// What the last attempt left in [`WorkOutcome::Retry`]: JSON; `None` in the first attempt of
+    /// a run.
     pub checkpoint: Option<String>,
 }
 
@@ -204,7 +204,8 @@ pub enum WorkOutcome {
     Retry {
         /// How long to wait. The wait is a due time in the store: it outlives the process.
         wait: Duration,
-        /// What the next attempt is to know: [`WorkItem::checkpoint`].
+        /// What the next attempt is to know: [`WorkItem::checkpoint`]. JSON; an item whose
+        /// checkpoint is anything else fails.
         checkpoint: String,
     },
     /// The item is left out, for this reason.

@@ -1,7 +1,7 @@
 //! The tasks of a graph: steps that need each other.
 
+use retry_runtime::Policy;
 use retry_runtime::file::TaskStyle;
-use retry_runtime::{Policy, RetryConfig};
 
 use super::super::{Plan, TaskPlan};
 use super::{Forms, STEP, first_place};
@@ -44,7 +44,7 @@ impl Forms<'_> {
         };
         let mut step = self.step_of(node, key.name.clone(), Offers::default())?;
         let own = TASK_STYLE.iter().find(|key| node.get(key).is_some());
-        match (own, &step.retry) {
+        match (own, step.policy()) {
             (Some(own), Some(_)) => {
                 let place = node.get("retry_config").map_or(node.place, |node| node.place);
                 let message = format!("the task has `{own}` and `retry_config`: keep one");
@@ -53,7 +53,7 @@ impl Forms<'_> {
             (None, Some(_)) => {}
             (_, None) => {
                 let style = node.parse_only::<TaskStyle>(TASK_STYLE);
-                step.retry = Some(RetryConfig::from(Policy::from(self.parsed(style)?)));
+                step = step.retry(&Policy::from(self.parsed(style)?).into());
             }
         }
         Some(TaskPlan { name: key.name.clone(), depends_on, steps: Steps(vec![step]) })

@@ -303,3 +303,24 @@ async fn a_prompt_that_looks_like_an_option_is_refused() {
     let told = format!("{:?}", ended.outcome);
     assert!(!told.contains("begin the prompt"), "{told}");
 }
+
+#[tokio::test]
+async fn events_of_a_step_have_its_name() {
+    use std::sync::Mutex;
+
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
+    let listening = retry_runtime::on_event(move |event| {
+        // Other tests retry steps meanwhile.
+        if let retry_runtime::Event::Retry { name, attempt, .. } = event
+            && name.as_str() == "call the warehouse"
+        {
+            listener.lock().unwrap().push(*attempt);
+        }
+    });
+    let text = "commands:\n  - shell: exit 1\n    name: call the warehouse\n    \
+                retry_config: { attempts: 3, initial_delay: 1ms }\n";
+    Runner::new().run_through(text).await;
+    listening.stop();
+    assert_eq!(*heard.lock().unwrap(), [1, 2]);
+}

@@ -10,7 +10,7 @@ use retry_runtime::{Policy, QuotaConfig, Retrier, RetryQuota};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep};
 
-const CALLS_PER_SECOND: u32 = 100;
+const CALLS_PER_SECOND: u32 = 20;
 const MINUTE: Duration = Duration::from_mins(1);
 /// Failing from minute 3 to minute 7 of 10.
 const TROUBLE: [Duration; 2] = [Duration::from_mins(3), Duration::from_mins(7)];

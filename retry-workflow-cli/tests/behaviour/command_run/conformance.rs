@@ -2,9 +2,9 @@
 
 use super::support::Place;
 
-const COMMANDS: &str = include_str!("../../../tests/data/config/command-level.yml");
-const GRAPH: &str = include_str!("../../../tests/data/config/task-graph.yml");
-const ITEMS: &str = include_str!("../../../tests/data/config/workflow-level.yml");
+const COMMANDS: &str = include_str!("../../../../tests/data/config/command-level.yml");
+const GRAPH: &str = include_str!("../../../../tests/data/config/task-graph.yml");
+const ITEMS: &str = include_str!("../../../../tests/data/config/workflow-level.yml");
 
 /// Fails when it is called for the first time.
 const SECOND_TIME: &str = "echo fetch >> log

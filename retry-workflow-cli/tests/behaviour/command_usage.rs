@@ -1,11 +1,9 @@
 //! What the command says and which exit code it has when it cannot do what it was
 //! asked for.
 
-mod command;
-
 use std::process::{Command, Stdio};
 
-use self::command::run;
+use crate::command::run;
 
 #[track_caller]
 fn fails(arguments: &[&str], says: &str) {

@@ -1,8 +1,6 @@
 //! `check` and `explain FILE`, by the real command.
 
-mod command;
-
-use self::command::run;
+use crate::command::run;
 
 const GOOD: &str = "\
 name: publish

@@ -1,12 +1,10 @@
 //! `jobs` and `status`, by the real command, of jobs that the library has run.
 
-mod command;
-
 use std::path::Path;
 
 use retry_workflow::{ErrorPolicy, Policy, SqliteStore, Workflow};
 
-use self::command::run;
+use crate::command::run;
 
 /// A store with a job of three items that has finished, and one that stopped.
 fn folder() -> tempfile::TempDir {

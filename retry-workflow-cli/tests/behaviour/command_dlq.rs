@@ -1,7 +1,5 @@
 //! `dlq …`, `jobs` and `status` on a store with dead letters, by the real command.
 
-mod command;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,7 +11,7 @@ use retry_workflow::{
 };
 use serde_json::Value;
 
-use self::command::run;
+use crate::command::run;
 
 const STORE: &str = "retry-workflow.db";
 

@@ -75,7 +75,8 @@ fn process(path: &Path) -> Command {
 
 fn process_of(test: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture"]).env(STORE, path);
+    let test = format!("store_sharing::{test}");
+    command.args(["--exact", &test, "--nocapture"]).env(STORE, path);
     command
 }
 

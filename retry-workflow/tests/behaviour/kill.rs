@@ -67,7 +67,7 @@ async fn worker() {
 
 fn start(folder: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "worker", "--nocapture"])
+        .args(["--exact", "kill::worker", "--nocapture"])
         .env(FOLDER, folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,0 +1,15 @@
+//! What the command does: the workflow files that it reads, and what a person sees of it.
+//!
+//! One program, so that linking is paid for once.
+
+mod command;
+mod command_dlq;
+mod command_files;
+mod command_jobs;
+mod command_run;
+mod command_usage;
+mod file_bad;
+mod file_forms;
+mod file_input;
+mod readme;
+mod workflows_md;

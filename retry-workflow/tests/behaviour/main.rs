@@ -1,0 +1,13 @@
+//! What the library promises: in memory and on virtual time, but for stores that threads
+//! and processes share.
+//!
+//! One program, so that linking is paid for once.
+
+mod dead_letters;
+mod graph;
+mod kill;
+mod own_work;
+mod store_file;
+mod store_property;
+mod store_sharing;
+mod workflow;

@@ -25,11 +25,11 @@ use std::sync::Arc;
 
 use self::item_path::ItemPath;
 use crate::steps::command_env::Workspace;
-use crate::steps::list::Steps;
+use crate::steps::list::{AfterFailure, Steps};
 use crate::template::placeholder::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Place, Source};
-use retry_workflow::{ErrorPolicy, NewItem};
+use retry_workflow::{ErrorPolicy, NewItem, OnItemFailure, Policy};
 
 /// A workflow file that has been read and checked.
 #[derive(Debug)]
@@ -170,6 +170,48 @@ impl WorkflowFile {
         match &self.plan {
             Plan::MapReduce(map) => map.items(self, &self.handlers.values().collect::<Vec<_>>()),
             Plan::Standard(_) | Plan::Graph(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl WorkflowFile {
+    /// The policies of its steps and tasks, in its order, each with the name of its place; then
+    /// that of its items.
+    pub(crate) fn policies(&self) -> Vec<(String, Policy)> {
+        let mut found = Vec::new();
+        match &self.plan {
+            Plan::Standard(steps) => policies_of("commands", steps, &mut found),
+            Plan::MapReduce(map) => {
+                policies_of("map", &map.steps, &mut found);
+                if let Some(reduce) = &map.reduce {
+                    policies_of("reduce", reduce, &mut found);
+                }
+            }
+            Plan::Graph(tasks) => {
+                for task in tasks {
+                    policies_of("tasks", &task.steps, &mut found);
+                }
+            }
+        }
+        for (name, steps) in &self.handlers {
+            policies_of(&format!("handlers, {name}"), steps, &mut found);
+        }
+        if *self.error_policy.get_on_item_failure() == OnItemFailure::Retry {
+            let policy = *self.error_policy.get_retry_config();
+            found.push(("error_policy (items that are put back)".to_owned(), policy));
+        }
+        found
+    }
+}
+
+fn policies_of(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)>) {
+    for step in &steps.0 {
+        let name = format!("{place}, {}", step.label);
+        if let Some(&policy) = step.policy() {
+            found.push((name.clone(), policy));
+        }
+        if let AfterFailure::Handle(handler) = &step.after_failure {
+            policies_of(&format!("{name}, on_failure"), handler, found);
         }
     }
 }

@@ -7,10 +7,8 @@ use serde_json::json;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, Tone};
 use crate::explain::Named;
-use crate::file::{FileError, Plan, WorkflowFile};
-use crate::steps::list::{AfterFailure, Steps};
+use crate::file::{FileError, WorkflowFile};
 use crate::terminal::text::{count, one_line};
-use retry_workflow::OnItemFailure;
 
 /// A file that is to be worked with.
 pub(super) fn read(path: &Path) -> Result<WorkflowFile, CommandError> {
@@ -83,43 +81,8 @@ fn mistakes(path: &Path, error: &FileError) -> serde_json::Value {
     })
 }
 
-/// The policies of a file's steps and tasks, in its order; then that of its items.
+/// The policies of a file, for people who want to see their waits.
 pub(super) fn policies(path: &Path) -> Result<Vec<Named>, CommandError> {
-    let file = read(path)?;
-    let mut found = Vec::new();
-    match &file.plan {
-        Plan::Standard(steps) => of_steps("commands", steps, &mut found),
-        Plan::MapReduce(map) => {
-            of_steps("map", &map.steps, &mut found);
-            if let Some(reduce) = &map.reduce {
-                of_steps("reduce", reduce, &mut found);
-            }
-        }
-        Plan::Graph(tasks) => {
-            for task in tasks {
-                of_steps("tasks", &task.steps, &mut found);
-            }
-        }
-    }
-    for (name, steps) in &file.handlers {
-        of_steps(&format!("handlers, {name}"), steps, &mut found);
-    }
-    let errors = file.error_policy();
-    if *errors.get_on_item_failure() == OnItemFailure::Retry {
-        let policy = *errors.get_retry_config();
-        found.push(Named { name: "error_policy (items that are put back)".to_owned(), policy });
-    }
-    Ok(found)
-}
-
-fn of_steps(of: &str, steps: &Steps, found: &mut Vec<Named>) {
-    for step in &steps.0 {
-        let name = format!("{of}, {}", step.label);
-        if let Some(&policy) = step.policy() {
-            found.push(Named { name: name.clone(), policy });
-        }
-        if let AfterFailure::Handle(handler) = &step.after_failure {
-            of_steps(&format!("{name}, on_failure"), handler, found);
-        }
-    }
+    let policies = read(path)?.policies();
+    Ok(policies.into_iter().map(|(name, policy)| Named { name, policy }).collect())
 }

@@ -8,6 +8,6 @@ pub(crate) mod blocking;
 pub(crate) mod last_failure;
 pub(crate) mod nested;
 pub(crate) mod plan;
-pub(crate) mod progress;
+pub(crate) mod call_state;
 pub(crate) mod session;
 pub(crate) mod tracked;

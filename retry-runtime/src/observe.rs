@@ -88,32 +88,32 @@ impl fmt::Debug for Listening {
 
 /// Tells everybody but `metrics`, which is told of the few that it counts where
 /// they happen: its labels are the function's.
-pub(crate) fn tell(event: &Event<'_>) {
+pub(crate) fn emit(event: &Event<'_>) {
     #[cfg(feature = "tracing")]
-    crate::observe::trace::tell(event);
+    crate::observe::trace::emit(event);
     #[cfg(feature = "testing")]
-    crate::test_hooks::record(event);
+    crate::test_hooks::record_event(event);
     #[cfg(not(retry_loom))]
-    tell_listeners(event);
+    notify_listeners(event);
 }
 
 #[cfg(not(retry_loom))]
-fn tell_listeners(event: &Event<'_>) {
+fn notify_listeners(event: &Event<'_>) {
     thread_local! {
         // A listener that retries something would hear of itself for ever.
-        static TELLING: Cell<bool> = const { Cell::new(false) };
+        static NOTIFYING: Cell<bool> = const { Cell::new(false) };
     }
 
     struct Reset;
 
     impl Drop for Reset {
         fn drop(&mut self) {
-            TELLING.set(false);
+            NOTIFYING.set(false);
         }
     }
 
-    LISTENERS.tell(|listener| {
-        if !TELLING.replace(true) {
+    LISTENERS.notify(|listener| {
+        if !NOTIFYING.replace(true) {
             let _reset = Reset;
             listener(event);
         }
@@ -133,7 +133,7 @@ pub(crate) fn will_retry(
     }
     #[cfg(feature = "metrics")]
     crate::observe::metrics::will_retry(origin, wait);
-    tell(&Event::Retry { name: origin.name, attempt, attempts, wait, waited, error });
+    emit(&Event::Retry { name: origin.name, attempt, attempts, wait, waited, error });
 }
 
 pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
@@ -142,7 +142,7 @@ pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
     }
     #[cfg(feature = "metrics")]
     crate::observe::metrics::recovered(origin);
-    tell(&Event::Recovered { name: origin.name, attempt, waited });
+    emit(&Event::Recovered { name: origin.name, attempt, waited });
 }
 
 /// A call ended without success; `rejected`: because a further attempt was not admitted.
@@ -153,13 +153,13 @@ pub(crate) fn gave_up(origin: Origin<'_>, ended: Ended, rejected: bool, error: &
     }
     #[cfg(feature = "metrics")]
     crate::observe::metrics::gave_up(origin, reason, rejected);
-    tell(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
+    emit(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
 }
 
-pub(crate) fn breaker_moved(transition: &Transition) {
+pub(crate) fn breaker_transition(transition: &Transition) {
     #[cfg(feature = "metrics")]
-    crate::observe::metrics::breaker_moved(transition);
-    tell(&Event::Breaker(transition));
+    crate::observe::metrics::breaker_transition(transition);
+    emit(&Event::Breaker(transition));
 }
 
 /// How many tokens a quota holds: a level for those who draw it, and no event.

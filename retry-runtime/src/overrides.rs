@@ -236,7 +236,7 @@ impl Overrides {
             let Some(compiled) = site.compiled() else { continue };
             let policy = self.0.draft(site).map(Draft::policy);
             let policy = policy.filter(|policy| policy != compiled);
-            if site.changed().set(policy) {
+            if site.policy_override().set(policy) {
                 changed.push((site, *compiled));
             }
         }
@@ -245,8 +245,8 @@ impl Overrides {
         for (site, compiled) in changed {
             // What is in force by now: where threads apply changes at a time, the last of their
             // events tells what has come of it.
-            let policy = site.changed().get().unwrap_or(compiled);
-            observe::tell(&Event::Policy { name: Origin::from(site).name, policy });
+            let policy = site.policy_override().get().unwrap_or(compiled);
+            observe::emit(&Event::Policy { name: Origin::from(site).name, policy });
         }
     }
 
@@ -330,6 +330,6 @@ pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) ->
 /// What a call obeys now, if that is not `policy`, which it was compiled with.
 pub(crate) fn obeyed(origin: Origin<'_>, policy: &Policy) -> Option<Policy> {
     let site = origin.site?;
-    let in_force = site.changed().get();
+    let in_force = site.policy_override().get();
     scope::over(site, in_force.as_ref().unwrap_or(policy)).or(in_force)
 }

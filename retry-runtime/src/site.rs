@@ -42,7 +42,7 @@ pub struct Site {
     #[cfg(feature = "metrics")]
     labels: std::sync::OnceLock<crate::site::labels::Labels>,
     #[cfg(feature = "overrides")]
-    changed: PolicyOverride,
+    policy_override: PolicyOverride,
 }
 
 impl Site {
@@ -59,7 +59,7 @@ impl Site {
             #[cfg(feature = "metrics")]
             labels: std::sync::OnceLock::new(),
             #[cfg(feature = "overrides")]
-            changed: PolicyOverride::new(),
+            policy_override: PolicyOverride::new(),
         }
     }
 
@@ -83,7 +83,7 @@ impl Site {
     /// [`compiled`](Self::compiled) one.
     pub fn policy(&self) -> Option<Policy> {
         #[cfg(feature = "overrides")]
-        if let Some(policy) = self.changed.get() {
+        if let Some(policy) = self.policy_override.get() {
             return Some(policy);
         }
         self.policy
@@ -97,7 +97,7 @@ impl Site {
     /// Whether its policy is changed by [`Overrides`](crate::Overrides) now.
     #[cfg(feature = "overrides")]
     pub fn is_overridden(&self) -> bool {
-        self.changed.get().is_some()
+        self.policy_override.get().is_some()
     }
 
     /// What has become of its calls.
@@ -116,8 +116,8 @@ impl Site {
     }
 
     #[cfg(feature = "overrides")]
-    pub(crate) const fn changed(&self) -> &PolicyOverride {
-        &self.changed
+    pub(crate) const fn policy_override(&self) -> &PolicyOverride {
+        &self.policy_override
     }
 }
 

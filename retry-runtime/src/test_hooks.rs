@@ -1,8 +1,8 @@
 //! What a test has set up for the calls that it makes, as these find it: the low
 //! half of [`testing`](crate::testing), which is what the test itself sees.
 //!
-//! A hooks belongs to a thread for a while, and is nowhere else: tests that run in
-//! parallel do not hear of each other. It knows nothing of breakers and quotas but
+//! The hooks of a test belong to a thread for a while, and are nowhere else: tests that run in
+//! parallel do not hear of each other. They know nothing of breakers and quotas but
 //! that each test has its own.
 
 #[cfg(feature = "macros")]
@@ -49,21 +49,24 @@ impl TestHooks {
     }
 
     /// What has become of the attempts of `name`, in their order.
-    pub(crate) fn seen(&self, name: &str) -> Vec<AttemptRecord> {
+    pub(crate) fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
         let seen = lock(&self.seen);
-        seen.iter().filter(|(of, _)| *of == name).map(|(_, recorded)| recorded.clone()).collect()
+        seen.iter()
+            .filter(|(whose, _)| *whose == name)
+            .map(|(_, recorded)| recorded.clone())
+            .collect()
     }
 
-    fn saw(&self, name: Name, recorded: AttemptRecord) {
+    fn record_attempt(&self, name: Name, recorded: AttemptRecord) {
         lock(&self.seen).push((name, recorded));
     }
 
-    /// The hooks's own instance in the place of `shared`, made when it is first asked for.
+    /// The test's own instance in the place of `shared`, made when it is first asked for.
     ///
     /// It is found by its address, where after the end of something else may live:
     /// what is not `like` it any more is another one. Nothing that is lent is ever
     /// dropped, for calls may outlive the hooks: a test leaks a few hundred bytes.
-    pub(crate) fn own<T: Any + Send + Sync>(
+    pub(crate) fn test_instance<T: Any + Send + Sync>(
         &self,
         shared: &T,
         like: impl FnOnce(&T) -> bool,
@@ -101,9 +104,9 @@ impl Seeds {
     }
 }
 
-/// On this thread a hooks is obeyed, until this is dropped.
+/// On this thread the hooks of a test are obeyed, until this is dropped.
 ///
-/// Dropped out of order, it takes away its own hooks and no other.
+/// Dropped out of order, it takes away its own hooks and no others.
 #[derive(Debug)]
 pub(crate) struct EnteredHooks {
     hooks: Arc<TestHooks>,
@@ -124,7 +127,7 @@ impl EnteredHooks {
 
 impl Drop for EnteredHooks {
     fn drop(&mut self) {
-        // Gone while the thread ends, and all kits with it.
+        // Gone while the thread ends, and all hooks with it.
         let _gone = ENTERED.try_with(|entered| {
             let mut entered = entered.borrow_mut();
             if let Some(at) = entered.iter().rposition(|hooks| Arc::ptr_eq(hooks, &self.hooks)) {
@@ -134,7 +137,7 @@ impl Drop for EnteredHooks {
     }
 }
 
-/// The hooks that is obeyed on this thread.
+/// The hooks that are obeyed on this thread.
 pub(crate) fn current() -> Option<Arc<TestHooks>> {
     ENTERED.try_with(|entered| entered.borrow().last().cloned()).ok().flatten()
 }
@@ -152,15 +155,18 @@ fn next_seed() -> Option<u64> {
 /// An attempt succeeded. No event says so of a first one.
 pub(crate) fn succeeded(name: &Name, attempt: u32) {
     if let Some(hooks) = current() {
-        hooks.saw(name.clone(), AttemptRecord { attempt, became: AttemptOutcome::Succeeded });
+        hooks.record_attempt(
+            name.clone(),
+            AttemptRecord { attempt, became: AttemptOutcome::Succeeded },
+        );
     }
 }
 
 /// An attempt failed, if that is what happened.
-pub(crate) fn record(event: &Event<'_>) {
+pub(crate) fn record_event(event: &Event<'_>) {
     if let Some(hooks) = current() {
-        if let Some(recorded) = AttemptRecord::of(event) {
-            hooks.saw(event.subject().clone(), recorded);
+        if let Some(recorded) = AttemptRecord::from_event(event) {
+            hooks.record_attempt(event.subject().clone(), recorded);
         }
     }
 }

@@ -143,7 +143,7 @@ impl Testing {
     /// annotated function: that one is to be written out, as in `shop::billing::fetch`.
     #[track_caller]
     pub fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
-        let attempts = self.hooks().seen(name);
+        let attempts = self.hooks().attempts(name);
         #[cfg(feature = "macros")]
         if let (true, None, Some(meant)) = (attempts.is_empty(), site(name), ending_in(name)) {
             panic!("nothing is named `{name}`: did you mean `{meant}`?");
@@ -205,7 +205,7 @@ impl Testing {
     /// assert_eq!(DB.state(), State::Closed, "for the rest of the program");
     /// ```
     pub fn breaker(&self, shared: &'static CircuitBreaker) -> &'static CircuitBreaker {
-        lend::own_breaker_of(self.hooks(), shared)
+        lend::test_instance_of_breaker(self.hooks(), shared)
     }
 
     /// The same for a quota.
@@ -227,7 +227,7 @@ impl Testing {
     /// assert_eq!(OUTBOUND.available(), 500, "for the rest of the program");
     /// ```
     pub fn quota(&self, shared: &'static RetryQuota) -> &'static RetryQuota {
-        lend::own_quota_of(self.hooks(), shared)
+        lend::test_instance_of_quota(self.hooks(), shared)
     }
 
     /// Carries this test along with a future, to whatever thread polls it: around what
@@ -314,7 +314,7 @@ impl Testing {
         times: u32,
         error: impl Fn() -> E + Send + Sync + 'static,
     ) -> &Self {
-        self.plan(name, Failure::of(error), Some(times))
+        self.plan(name, Failure::from_fn(error), Some(times))
     }
 
     /// The same for all attempts that come.
@@ -340,7 +340,7 @@ impl Testing {
         name: &str,
         error: impl Fn() -> E + Send + Sync + 'static,
     ) -> &Self {
-        self.plan(name, Failure::of(error), None)
+        self.plan(name, Failure::from_fn(error), None)
     }
 
     /// Lets the next `times` attempts of a function that returns an `Option` be `None`.

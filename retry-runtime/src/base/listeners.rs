@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::base::sync::{Arc, Mutex, Ordering, const_fn, lock};
 
-/// A list of listeners; called outside of its lock, each undisturbed by the others.
+/// A list of listeners; called outside of its lock; the panic of one does not reach the others.
 pub(crate) struct Listeners<L: ?Sized> {
     list: Mutex<Vec<Arc<L>>>,
     /// Whether there has ever been one: without, nothing is locked.
@@ -31,20 +31,20 @@ impl<L: ?Sized> Listeners<L> {
     }
 
     /// Called without any lock: a listener may do what leads here again, or add another.
-    pub(crate) fn tell(&self, mut tell: impl FnMut(&L)) {
+    pub(crate) fn notify(&self, mut call: impl FnMut(&L)) {
         if !self.any.load(Ordering::Acquire) {
             return;
         }
         let listeners = lock(&self.list).clone();
         for listener in listeners {
-            undisturbed(|| tell(&listener));
+            contain_panic(|| call(&listener));
         }
     }
 }
 
 /// Runs what others wrote: its panic is reported by the panic hook, and goes no
 /// further.
-pub(crate) fn undisturbed(f: impl FnOnce()) {
+pub(crate) fn contain_panic(f: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
         // Its drop is theirs, too, and may panic again.
         mem::forget(payload);

@@ -20,7 +20,7 @@ pub(crate) fn sleep(delay: Duration, name: &Name) {
         return;
     }
     if drives_tasks() && is_first(name) {
-        observe::tell(&Event::BlocksTasks { name, wait: delay });
+        observe::emit(&Event::BlocksTasks { name, wait: delay });
     }
     std::thread::sleep(delay);
 }

@@ -26,10 +26,10 @@ use tokio::time::Sleep;
 
 use crate::base::random;
 use crate::call::attempt::Attempt;
+use crate::call::call_state::CallState;
 use crate::call::last_failure::FailureSlot;
 use crate::call::nested::{self, Inner};
 use crate::call::plan::Plan;
-use crate::call::progress;
 use crate::classify::probe::ErrorDisplay;
 use crate::event::Event;
 use crate::event::retry_event::{Failure, RetryEvent};
@@ -68,14 +68,14 @@ pub enum Next {
 /// One pointer wide, and null until the first wait.
 #[derive(Debug)]
 pub struct Session<K = ()> {
-    progress: Option<Pin<Box<Progress<K>>>>,
+    waiting: Option<Pin<Box<WaitingCall<K>>>>,
 }
 
 pin_project_lite::pin_project! {
     /// What a session knows once it has waited. The sleep and the last failure
     /// live inside, so that a call makes one allocation however often it waits.
     #[derive(Debug)]
-    struct Progress<K> {
+    struct WaitingCall<K> {
         so_far: SoFar,
         kept: K,
         #[pin]
@@ -105,21 +105,21 @@ impl<K> Session<K> {
     /// A call that has made no attempt yet.
     #[inline(always)]
     pub const fn new() -> Self {
-        Self { progress: None }
+        Self { waiting: None }
     }
 
     /// Whether an attempt has failed: the one under way is a retry.
     #[inline(always)]
     pub const fn is_retrying(&self) -> bool {
-        self.progress.is_some()
+        self.waiting.is_some()
     }
 
     /// An attempt succeeded, and the call with it.
     #[inline(always)]
     pub fn succeeded<'o>(self, origin: impl Into<Origin<'o>>) {
         // By value: what is known to hold nothing needs no drop.
-        match self.progress {
-            Some(progress) => progress.so_far.recovered(origin.into(), None),
+        match self.waiting {
+            Some(waiting) => waiting.so_far.recovered(origin.into(), None),
             None => at_once(origin),
         }
     }
@@ -128,8 +128,8 @@ impl<K> Session<K> {
     /// gives it something back.
     #[inline(always)]
     pub fn succeeded_on_credit<'o>(self, origin: impl Into<Origin<'o>>, quota: &RetryQuota) {
-        match self.progress {
-            Some(progress) => progress.so_far.recovered(origin.into(), Some(quota)),
+        match self.waiting {
+            Some(waiting) => waiting.so_far.recovered(origin.into(), Some(quota)),
             None => {
                 quota.refund();
                 at_once(origin);
@@ -152,16 +152,16 @@ impl<K> Session<K> {
     {
         let mut so_far = self.so_far();
         let next = so_far.failed(plan, permit, &verdict);
-        match &mut self.progress {
+        match &mut self.waiting {
             _ if next != Next::Wait => {}
-            Some(progress) => *progress.as_mut().project().so_far = so_far,
-            none => *none = Some(Box::pin(Progress { so_far, kept: K::none(), sleep: None })),
+            Some(waiting) => *waiting.as_mut().project().so_far = so_far,
+            none => *none = Some(Box::pin(WaitingCall { so_far, kept: K::none(), sleep: None })),
         }
         next
     }
 
     fn so_far(&self) -> SoFar {
-        self.progress.as_ref().map_or_else(SoFar::default, |progress| progress.so_far.clone())
+        self.waiting.as_ref().map_or_else(SoFar::default, |waiting| waiting.so_far.clone())
     }
 
     /// Keeps a failure that will be retried.
@@ -169,8 +169,8 @@ impl<K> Session<K> {
     where
         K: FailureSlot,
     {
-        if let Some(progress) = &mut self.progress {
-            progress.as_mut().project().kept.keep(failure);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.as_mut().project().kept.keep(failure);
         }
     }
 
@@ -182,8 +182,8 @@ impl<K> Session<K> {
     where
         K: FailureSlot,
     {
-        match self.progress {
-            Some(mut progress) => progress.as_mut().project().kept.take(),
+        match self.waiting {
+            Some(mut waiting) => waiting.as_mut().project().kept.take(),
             None => K::none(),
         }
     }
@@ -222,7 +222,7 @@ impl<K> Session<K> {
 
     /// Sleeps for the wait that has been decided.
     pub fn wait(&mut self) -> Wait<'_, K> {
-        Wait { progress: self.progress.as_mut().map(Pin::as_mut) }
+        Wait { waiting: self.waiting.as_mut().map(Pin::as_mut) }
     }
 
     /// The same; where it is cancelled, `quota` gets back what it lent to the
@@ -234,8 +234,8 @@ impl<K> Session<K> {
     /// The same on the thread. The call is named in a warning where the thread
     /// drives async tasks.
     pub fn wait_here<'o>(&mut self, origin: impl Into<Origin<'o>>) {
-        if let Some(progress) = &mut self.progress {
-            let so_far = progress.as_mut().project().so_far;
+        if let Some(waiting) = &mut self.waiting {
+            let so_far = waiting.as_mut().project().so_far;
             crate::call::blocking::sleep(so_far.wait(), origin.into().name);
             so_far.inner.attempt_begins();
         }
@@ -244,19 +244,19 @@ impl<K> Session<K> {
 
 impl Session {
     /// A call of which this lies behind, in this process or in another one.
-    pub(crate) fn resumed(behind: progress::Progress) -> Self {
-        let progress::Progress { attempts: made, waited, last_delay: delay } = behind;
+    pub(crate) fn resumed(behind: CallState) -> Self {
+        let CallState { attempts: made, waited, last_delay: delay } = behind;
         if made == 0 {
             return Self::new();
         }
         let so_far = SoFar { made, waited, delay, ..SoFar::default() };
-        Self { progress: Some(Box::pin(Progress { so_far, kept: (), sleep: None })) }
+        Self { waiting: Some(Box::pin(WaitingCall { so_far, kept: (), sleep: None })) }
     }
 
     /// What lies behind the call.
-    pub(crate) fn progress(&self) -> progress::Progress {
+    pub(crate) fn state(&self) -> CallState {
         let SoFar { made, waited, delay, .. } = self.so_far();
-        progress::Progress { attempts: made, waited, last_delay: delay }
+        CallState { attempts: made, waited, last_delay: delay }
     }
 }
 
@@ -403,7 +403,7 @@ impl SoFar {
         // A function beside itself, in one task, is none inside itself.
         if let Some(inner) = inner.as_ref().filter(|inner| *inner != origin.name) {
             let (name, retries) = (origin.name, self.made);
-            observe::tell(&Event::Nested { name, retries, inner, inner_attempts: *inner_attempts });
+            observe::emit(&Event::Nested { name, retries, inner, inner_attempts: *inner_attempts });
         }
         self.inner.call_ended(origin.name, attempts);
     }
@@ -413,15 +413,15 @@ impl SoFar {
 #[derive(Debug)]
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<'a, K> {
-    progress: Option<Pin<&'a mut Progress<K>>>,
+    waiting: Option<Pin<&'a mut WaitingCall<K>>>,
 }
 
 impl<K> Future for Wait<'_, K> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        match &mut self.progress {
-            Some(progress) => progress.as_mut().poll_sleep(cx),
+        match &mut self.waiting {
+            Some(waiting) => waiting.as_mut().poll_sleep(cx),
             None => Poll::Ready(()),
         }
     }
@@ -451,13 +451,13 @@ impl<K> Drop for WaitOnCredit<'_, K> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        if let (Some(progress), Some(quota)) = (&self.wait.progress, self.quota) {
-            quota.release(progress.so_far.cost);
+        if let (Some(waiting), Some(quota)) = (&self.wait.waiting, self.quota) {
+            quota.release(waiting.so_far.cost);
         }
     }
 }
 
-impl<K> Progress<K> {
+impl<K> WaitingCall<K> {
     fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         let delay = this.so_far.wait();

@@ -115,7 +115,7 @@ pub(crate) fn gave_up(origin: Origin<'_>, reason: Reason, rejected: bool) {
     counter(GIVE_UPS, origin, Some(reason)).increment(1);
 }
 
-pub(crate) fn breaker_moved(transition: &Transition) {
+pub(crate) fn breaker_transition(transition: &Transition) {
     let state = match transition.to {
         State::Closed => 0.0,
         State::HalfOpen => 1.0,

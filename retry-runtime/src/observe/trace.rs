@@ -21,7 +21,7 @@ fn allowed(attempts: Attempts) -> Option<u32> {
     }
 }
 
-pub(crate) fn tell(event: &Event<'_>) {
+pub(crate) fn emit(event: &Event<'_>) {
     match *event {
         Event::Retry { name, attempt, attempts, wait, waited, error } => tracing::debug!(
             target: "retry",

@@ -29,7 +29,7 @@ use self::window::{Outcome, Tally, Window};
 use self::word::{FIRST_GENERATION, Kind, Tag, Word};
 use crate::base::clock;
 use crate::base::const_panic::const_panic;
-use crate::base::listeners::{Listeners, undisturbed};
+use crate::base::listeners::{Listeners, contain_panic};
 use crate::base::name::Name;
 use crate::base::random;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, const_fn, lock};
@@ -228,7 +228,11 @@ impl CircuitBreaker {
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, Rejected> {
         let word = self.word();
-        if word.is_closed() { Ok(Permit::new(self, Tag::of(word))) } else { self.acquire(word) }
+        if word.is_closed() {
+            Ok(Permit::new(self, Tag::untimed(word)))
+        } else {
+            self.acquire(word)
+        }
     }
 
     /// What the breaker does with calls.
@@ -447,7 +451,9 @@ impl CircuitBreaker {
     #[inline(never)]
     fn acquire(&self, word: Word) -> Result<Permit<'_>, Rejected> {
         match word.kind() {
-            Kind::Closed | Kind::Measured | Kind::Forced => Ok(Permit::new(self, Tag::of(word))),
+            Kind::Closed | Kind::Measured | Kind::Forced => {
+                Ok(Permit::new(self, Tag::untimed(word)))
+            }
             Kind::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
             Kind::Open => {
                 let remaining = self.remaining();
@@ -652,15 +658,15 @@ impl CircuitBreaker {
         while let Some(transition) = inner.unannounced.pop_front() {
             inner.announcing = true;
             drop(inner);
-            undisturbed(|| self.announce(&transition));
+            contain_panic(|| self.announce(&transition));
             inner = self.lock();
         }
         inner.announcing = false;
     }
 
     fn announce(&self, transition: &Transition) {
-        crate::observe::breaker_moved(transition);
-        self.listeners.tell(|listener| listener(transition));
+        crate::observe::breaker_transition(transition);
+        self.listeners.notify(|listener| listener(transition));
     }
 }
 

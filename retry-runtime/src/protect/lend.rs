@@ -94,7 +94,7 @@ lends!(LendsQuota RetryQuota);
 #[inline(always)]
 pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
     #[cfg(feature = "testing")]
-    if let Some(own) = own_breaker(breaker) {
+    if let Some(own) = current_test_instance_of_breaker(breaker) {
         return own;
     }
     breaker.lend()
@@ -105,7 +105,7 @@ pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
 #[inline(always)]
 pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
     #[cfg(feature = "testing")]
-    if let Some(own) = own_quota(quota) {
+    if let Some(own) = current_test_instance_of_quota(quota) {
         return own;
     }
     quota.lend()
@@ -113,33 +113,40 @@ pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
 
 /// The instance of the test under way, in the place of one that the program shares.
 #[cfg(feature = "testing")]
-pub(crate) fn own_breaker<B: LendsBreaker + ?Sized>(shared: &B) -> Option<&'static CircuitBreaker> {
+pub(crate) fn current_test_instance_of_breaker<B: LendsBreaker + ?Sized>(
+    shared: &B,
+) -> Option<&'static CircuitBreaker> {
     let hooks = test_hooks::current().filter(|_| !shared.is_held())?;
-    Some(own_breaker_of(&hooks, shared.lend()))
+    Some(test_instance_of_breaker(&hooks, shared.lend()))
 }
 
 #[cfg(feature = "testing")]
-pub(crate) fn own_breaker_of(
+pub(crate) fn test_instance_of_breaker(
     hooks: &TestHooks,
     shared: &CircuitBreaker,
 ) -> &'static CircuitBreaker {
     let (name, config) = (&shared.name, *shared.config());
     let like = |own: &CircuitBreaker| own.name == *name && *own.config() == config;
-    hooks.own(shared, like, || CircuitBreaker::named(name.clone(), config))
+    hooks.test_instance(shared, like, || CircuitBreaker::named(name.clone(), config))
 }
 
 /// The same for a quota.
 #[cfg(feature = "testing")]
-pub(crate) fn own_quota<Q: LendsQuota + ?Sized>(shared: &Q) -> Option<&'static RetryQuota> {
+pub(crate) fn current_test_instance_of_quota<Q: LendsQuota + ?Sized>(
+    shared: &Q,
+) -> Option<&'static RetryQuota> {
     let hooks = test_hooks::current().filter(|_| !shared.is_held())?;
-    Some(own_quota_of(&hooks, shared.lend()))
+    Some(test_instance_of_quota(&hooks, shared.lend()))
 }
 
 #[cfg(feature = "testing")]
-pub(crate) fn own_quota_of(hooks: &TestHooks, shared: &RetryQuota) -> &'static RetryQuota {
+pub(crate) fn test_instance_of_quota(
+    hooks: &TestHooks,
+    shared: &RetryQuota,
+) -> &'static RetryQuota {
     let (name, config) = (&shared.name, *shared.config());
     let like = |own: &RetryQuota| own.name == *name && *own.config() == config;
-    hooks.own(shared, like, || RetryQuota::named(name.clone(), config))
+    hooks.test_instance(shared, like, || RetryQuota::named(name.clone(), config))
 }
 
 /// The breaker that an annotated function has in place, as the linker gathers it

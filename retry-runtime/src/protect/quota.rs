@@ -147,7 +147,7 @@ impl RetryQuota {
             }
             Err(_) => {
                 if !self.reported.swap(true, Ordering::Relaxed) {
-                    observe::tell(&Event::QuotaEmpty { quota: &self.name });
+                    observe::emit(&Event::QuotaEmpty { quota: &self.name });
                 }
                 None
             }

@@ -9,21 +9,21 @@
 //! use std::io::{Error, ErrorKind};
 //! use std::time::Duration;
 //!
-//! use retry_runtime::durable::{Decision, Failed, Progress};
+//! use retry_runtime::durable::{Decision, Failed, CallState};
 //! use retry_runtime::matchers::network;
 //! use retry_runtime::{Policy, Reason, Retrier};
 //!
 //! let retrier = Retrier::new(Policy::new().attempts(2)).retry_on([network]);
 //! let refused = Error::from(ErrorKind::ConnectionRefused);
 //!
-//! let mut kept = Progress::default();
-//! let first = retrier.decide(&mut kept, &Failed::now(&refused));
+//! let mut state = CallState::default();
+//! let first = retrier.decide(&mut state, &Failed::now(&refused));
 //! assert_eq!(first, Decision::Wait(Duration::from_secs(1)));
 //!
 //! // A second later, in another process:
-//! let second = retrier.decide(&mut kept, &Failed::after(Duration::from_secs(1), &refused));
+//! let second = retrier.decide(&mut state, &Failed::after(Duration::from_secs(1), &refused));
 //! assert_eq!(second, Decision::GiveUp(Reason::Attempts));
-//! assert_eq!(kept.attempts, 2);
+//! assert_eq!(state.attempts, 2);
 //! ```
 
 use core::fmt::Display;
@@ -37,7 +37,7 @@ use crate::outcome::error::{Interrupted, Reason};
 use crate::retrier::Retrier;
 use crate::retrier::decider::MatchOutcome;
 
-pub use crate::call::progress::Progress;
+pub use crate::call::call_state::CallState;
 pub use crate::classify::probe::Fault;
 pub use crate::retrier::decider::{Classified, Decider, Everything, Listed, When};
 
@@ -76,9 +76,9 @@ impl<'a, E> Failed<'a, E> {
 }
 
 impl<M> Retrier<M> {
-    /// What comes after a failure of a call that is kept elsewhere; `progress`
-    /// goes on by it. Reports the same events as [`run`](Self::run).
-    pub fn decide<E, Kind>(&self, progress: &mut Progress, failed: &Failed<'_, E>) -> Decision
+    /// Returns what comes after a failure of a call that is kept elsewhere, and
+    /// brings its `state` up to date. Reports the same events as [`run`](Self::run).
+    pub fn decide<E, Kind>(&self, state: &mut CallState, failed: &Failed<'_, E>) -> Decision
     where
         M: Decider<E, Kind>,
         E: Display,
@@ -91,22 +91,22 @@ impl<M> Retrier<M> {
         let verdict = Verdict { retry, hint, timeout, error: ErrorDisplay::Display(shown) };
         let plan = Plan { since_first: failed.since_first, ..self.plan() };
 
-        let mut session = Session::<()>::resumed(*progress);
+        let mut session = Session::<()>::resumed(*state);
         match session.failed(&plan, None, verdict) {
             Next::Wait => {
-                *progress = session.progress();
-                Decision::Wait(progress.last_delay.unwrap_or_default())
+                *state = session.state();
+                Decision::Wait(state.last_delay.unwrap_or_default())
             }
             Next::GiveUp(ended) => {
-                progress.attempts = ended.attempts;
+                state.attempts = ended.attempts;
                 Decision::GiveUp(ended.reason)
             }
         }
     }
 
     /// A call that is kept elsewhere has succeeded.
-    pub fn succeeded_after(&self, progress: Progress) {
-        Session::<()>::resumed(progress).succeeded(self.origin());
+    pub fn succeeded_after(&self, state: CallState) {
+        Session::<()>::resumed(state).succeeded(self.origin());
     }
 }
 

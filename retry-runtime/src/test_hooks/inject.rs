@@ -25,7 +25,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn of<E: Any>(error: impl Fn() -> E + Send + Sync + 'static) -> Self {
+    pub(crate) fn from_fn<E: Any>(error: impl Fn() -> E + Send + Sync + 'static) -> Self {
         Self::Error { make: Arc::new(move || Box::new(error())), type_name: type_name::<E>() }
     }
 }

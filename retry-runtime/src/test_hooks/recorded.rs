@@ -48,7 +48,7 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptRecord {
-    pub(super) fn of(event: &Event<'_>) -> Option<Self> {
+    pub(super) fn from_event(event: &Event<'_>) -> Option<Self> {
         match *event {
             Event::Retry { attempt, wait, error, .. } => Some(Self {
                 attempt,

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use retry_runtime::durable::{Decider, Decision, Failed, Progress};
+use retry_runtime::durable::{CallState, Decider, Decision, Failed};
 use retry_runtime::{Interrupted, Policy, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ use crate::item::failure::Failure;
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RetryState {
-    call: Progress,
+    call: CallState,
     first_failed: Timestamp,
     /// Who has decided on the last wait.
     worker: String,

@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use retry_runtime::durable::{Decision, Description, Failed, Progress};
+use retry_runtime::durable::{CallState, Decision, Description, Failed};
 use retry_runtime::matchers::{network, timeout};
 use retry_runtime::{
     Backoff, BreakerConfig, Cause, CircuitBreaker, Class, Interrupted, Policy, Reason, Retrier,
@@ -35,7 +35,7 @@ async fn the_waits_are_those_of_a_call_in_memory() {
             .await
             .unwrap_err();
 
-        let (mut kept, mut now, mut durable) = (Progress::default(), Duration::ZERO, Vec::new());
+        let (mut kept, mut now, mut durable) = (CallState::default(), Duration::ZERO, Vec::new());
         let reason = loop {
             durable.push(now);
             // As a database does it.
@@ -54,7 +54,7 @@ async fn the_waits_are_those_of_a_call_in_memory() {
 #[test]
 fn the_budget_goes_on_by_the_clock() {
     let retrier = Retrier::new(Policy::new().attempts(10).budget(60 * SECOND));
-    let mut kept = Progress::default();
+    let mut kept = CallState::default();
     assert_eq!(retrier.decide(&mut kept, &Failed::now(&refused())), Decision::Wait(SECOND));
     // One second of waiting, but a minute later.
     let late = refused();
@@ -65,14 +65,14 @@ fn the_budget_goes_on_by_the_clock() {
 #[test]
 fn matchers_judge_errors_and_what_was_cut_off() {
     let retrier = Retrier::new(Policy::new()).retry_on([network]);
-    let decide = |failed: Failed<'_, Error>| retrier.decide(&mut Progress::default(), &failed);
+    let decide = |failed: Failed<'_, Error>| retrier.decide(&mut CallState::default(), &failed);
     let missing = Error::from(ErrorKind::NotFound);
     assert_eq!(decide(Failed::now(&missing)), Decision::GiveUp(Reason::NotRetryable));
     let cut = &Interrupted::timeout(SECOND);
     assert_eq!(decide(Failed::cut(Duration::ZERO, cut)), Decision::GiveUp(Reason::NotRetryable));
     let patient = Retrier::new(Policy::new()).retry_on([timeout]);
     let decision =
-        patient.decide(&mut Progress::default(), &Failed::<Error>::cut(Duration::ZERO, cut));
+        patient.decide(&mut CallState::default(), &Failed::<Error>::cut(Duration::ZERO, cut));
     assert_eq!(decision, Decision::Wait(SECOND));
 }
 
@@ -88,7 +88,7 @@ fn it_reports_the_same_events() {
         }
     });
     let retrier = Retrier::new(Policy::new().attempts(2)).name("durable.events");
-    let mut kept = Progress::default();
+    let mut kept = CallState::default();
     let _ = retrier.decide(&mut kept, &Failed::now(&refused()));
     retrier.succeeded_after(kept);
     let _ = retrier.decide(&mut kept, &Failed::after(SECOND, &refused()));
@@ -116,7 +116,8 @@ fn a_description_is_the_class_and_all_texts() {
 #[test]
 fn unlimited_attempts_are_counted_for_ever() {
     let policy = Policy::new().unlimited().backoff(Backoff::Fixed).budget(Duration::MAX);
-    let mut kept = Progress { attempts: u32::MAX, waited: Duration::MAX, last_delay: Some(SECOND) };
+    let mut kept =
+        CallState { attempts: u32::MAX, waited: Duration::MAX, last_delay: Some(SECOND) };
     let decision = Retrier::new(policy).decide(&mut kept, &Failed::now(&refused()));
     assert_eq!(decision, Decision::Wait(SECOND));
     assert_eq!((kept.attempts, kept.waited), (u32::MAX, Duration::MAX));

@@ -87,7 +87,7 @@ pub(super) struct Tag(u64);
 
 impl Tag {
     #[inline]
-    pub(super) const fn of(word: Word) -> Self {
+    pub(super) const fn untimed(word: Word) -> Self {
         Self(word.0)
     }
 

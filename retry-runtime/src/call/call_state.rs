@@ -1,11 +1,11 @@
-//! [`Progress`]: what lies behind a call, where it is kept over its waits.
+//! [`CallState`]: what lies behind a call, where it is kept over its waits.
 
 use core::time::Duration;
 
 /// What lies behind a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-pub struct Progress {
+pub struct CallState {
     /// Attempts that failed.
     pub attempts: u32,
     /// The sum of the waits, the last one included.

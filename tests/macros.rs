@@ -6,9 +6,9 @@
 #[path = "../retry-macros/src"]
 mod source {
     pub(crate) mod args;
+    pub(crate) mod backoff;
     pub(crate) mod breaker;
     pub(crate) mod check;
-    pub(crate) mod curve;
     pub(crate) mod docs;
     pub(crate) mod errors;
     pub(crate) mod expand;
@@ -16,8 +16,11 @@ mod source {
     pub(crate) mod hygiene;
     pub(crate) mod ide;
     pub(crate) mod item;
+    pub(crate) mod jitter;
     pub(crate) mod matcher;
+    pub(crate) mod options;
     pub(crate) mod policy;
+    pub(crate) mod settings;
     pub(crate) mod signature;
     pub(crate) mod value;
 }

@@ -1,21 +1,18 @@
-//! The grammar of the options. Each option is read by itself: one that is wrong
-//! is reported and left out, and the others are read all the same.
+//! The options of the attribute and of `policy!`: those of a policy, and a row for
+//! each that is of the function.
 
-use core::time::Duration;
-
-use proc_macro2::{Span, TokenStream, TokenTree};
-use retry_rules::{Attempts, Field, Fields};
+use proc_macro2::{Span, TokenStream};
+use retry_rules::{Field, Fields, Policy};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitBool, Path, Token, parenthesized, token};
 
 use crate::breaker::BreakerArgs;
-use crate::curve::{self, BackoffArg, JitterArg};
 use crate::errors::Errors;
-use crate::grammar::{assigned, at_next, equals, nearest, or_else, skip_to_comma, time};
-use crate::hygiene::quote;
+use crate::grammar::{assigned, at_next, each, equals, nearest, set_twice};
 use crate::matcher::{self, Matcher};
-use crate::value::{self, Value};
+use crate::options::{self, Inside, Opt, Words};
+use crate::settings::{POLICY, Settings};
 
 /// All options, as they were written; those that were wrong are missing.
 #[derive(Default)]
@@ -35,24 +32,23 @@ pub(crate) struct Args {
     pub(crate) nested_once: bool,
     pub(crate) docs: Option<bool>,
     pub(crate) krate: Option<Path>,
-    /// The options that were written, right or wrong, with their names' tokens.
-    names: Vec<(String, Ident)>,
+    /// The fields that the options of the function are about; those that were wrong are missing.
+    pub(crate) fields: Fields,
+    /// The options that were written, right or wrong.
+    names: Vec<Ident>,
 }
 
 /// The options that make up a policy.
-#[derive(Default)]
 pub(crate) struct PolicyArgs {
+    /// The shared policy that it starts from.
     pub(crate) base: Option<Expr>,
-    pub(crate) attempts: Option<Value<Attempts>>,
-    pub(crate) backoff: Option<BackoffArg>,
-    pub(crate) initial_delay: Option<Value<Duration>>,
-    pub(crate) max_delay: Option<Value<Duration>>,
-    pub(crate) jitter: Option<JitterArg>,
-    pub(crate) budget: Option<Value<Duration>>,
-    pub(crate) deadline: Option<Value<Duration>>,
-    pub(crate) timeout: Option<Value<Duration>>,
-    /// Written, but wrong in themselves: nothing is known of them.
-    pub(crate) poisoned: Fields,
+    pub(crate) settings: Settings<Policy>,
+}
+
+impl Default for PolicyArgs {
+    fn default() -> Self {
+        Self { base: None, settings: Settings::new(&POLICY) }
+    }
 }
 
 /// What `breaker` says.
@@ -70,77 +66,153 @@ pub(crate) enum OnFailure {
     Fallback(Expr),
 }
 
-const POLICY_OPTIONS: [&str; 10] = [
-    "policy",
-    "attempts",
-    "backoff",
-    "initial_delay",
-    "max_delay",
-    "jitter",
-    "budget",
-    "deadline",
-    "timeout",
-    "crate",
+/// An option of the function, and how it is read.
+pub(crate) struct FunctionOption {
+    read: fn(&mut Args, Reading<'_>) -> syn::Result<()>,
+    /// The field that rules know it by.
+    field: Option<Field>,
+    /// Whether `policy!` takes it as well.
+    in_policy: bool,
+    pub(crate) inside: Inside,
+}
+
+/// An option whose value is to be read.
+struct Reading<'a> {
+    name: &'a Ident,
+    example: &'static str,
+    input: ParseStream<'a>,
+    errors: &'a mut Errors,
+}
+
+impl Reading<'_> {
+    /// The expression behind `name =`.
+    fn expr(&self) -> syn::Result<Expr> {
+        assigned(self.name, self.input, self.example)
+    }
+
+    /// Reads the `=`.
+    fn equals(&self) -> syn::Result<()> {
+        equals(self.name, self.input, self.example)
+    }
+}
+
+/// The options of a function that are no part of its policy, in the order in which
+/// they are listed.
+pub(crate) static FUNCTION: [Opt<FunctionOption>; 14] = [
+    option("retry_on", "[network, timeout]", |args, option| {
+        args.retry_on = Some(matchers(option)?);
+        Ok(())
+    })
+    .written("retry_on = [when(f)]", &["retry_if", "condition", "when"])
+    .about(Field::RetryOn)
+    .completed(Inside::List),
+    option("abort_on", "[matches(DbError::Corrupt)]", |args, option| {
+        args.abort_on = Some(matchers(option)?);
+        Ok(())
+    })
+    .about(Field::RetryOn)
+    .completed(Inside::List),
+    option("retry_after", "|error| error.retry_after()", |args, option| {
+        args.retry_after = Some(option.expr()?);
+        Ok(())
+    })
+    .about(Field::RetryAfter),
+    option("breaker", "DB", |args, option| {
+        args.breaker = Some(breaker(option)?);
+        Ok(())
+    })
+    .known_as(&["circuit_breaker"])
+    .completed(Inside::Settings),
+    option("quota", "OUTBOUND", |args, option| {
+        args.quota = Some(quota(&option)?);
+        Ok(())
+    })
+    .about(Field::Quota),
+    option("on_failure", "fallback(f)", |args, option| {
+        option.equals()?;
+        args.on_failure = on_failure(option.name, option.input)?;
+        Ok(())
+    })
+    .written("on_failure = fallback(f)", &["fallback"])
+    .completed(Inside::Word),
+    option("on_retry", "|event| log(event)", |args, option| {
+        args.on_retry = Some(option.expr()?);
+        Ok(())
+    })
+    .written("on_retry = |event| …", &["notify", "before_sleep"])
+    .about(Field::OnRetry),
+    option("policy", "HTTP", |args, option| {
+        args.policy.base = Some(option.expr()?);
+        Ok(())
+    })
+    .known_as(&["config"])
+    .in_policy(),
+    option("name", "\"billing.fetch\"", |args, option| {
+        args.name = Some(option.expr()?);
+        Ok(())
+    }),
+    option("clone", "(body, headers)", |args, option| {
+        args.clone = clone(option.name, option.input)?;
+        Ok(())
+    }),
+    option("context", "cx", |args, option| {
+        option.equals()?;
+        args.context = Some(option.input.parse().map_err(|_| {
+            at_next(option.input, "`context` takes the name to bind: write `context = cx`")
+        })?);
+        Ok(())
+    }),
+    option("nested", "once", |args, option| {
+        option.equals()?;
+        args.nested_once = nested_once(option.input)?;
+        Ok(())
+    })
+    .completed(Inside::Word),
+    option("docs", "false", |args, option| {
+        option.equals()?;
+        args.docs = Some(docs(option.input)?);
+        Ok(())
+    }),
+    option("crate", "path", |args, option| {
+        option.equals()?;
+        args.krate = Some(Path::parse_mod_style(option.input).map_err(|_| {
+            at_next(
+                option.input,
+                "`crate` takes the path of this library: write `crate = my_name_for_it`",
+            )
+        })?);
+        Ok(())
+    })
+    .in_policy()
+    .completed(Inside::Library),
 ];
 
-pub(crate) const OPTIONS: [&str; 22] = [
-    "attempts",
-    "backoff",
-    "initial_delay",
-    "max_delay",
-    "jitter",
-    "budget",
-    "deadline",
-    "timeout",
-    "retry_on",
-    "abort_on",
-    "retry_after",
-    "breaker",
-    "quota",
-    "on_failure",
-    "on_retry",
-    "policy",
-    "name",
-    "clone",
-    "context",
-    "nested",
-    "docs",
-    "crate",
-];
+/// A row of the table.
+const fn option(
+    name: &'static str,
+    example: &'static str,
+    read: fn(&mut Args, Reading<'_>) -> syn::Result<()>,
+) -> Opt<FunctionOption> {
+    let option = FunctionOption { read, field: None, in_policy: false, inside: Inside::Nothing };
+    Opt::new(name, option, example)
+}
 
-/// Other libraries' words, and how the same is written here.
-const ELSEWHERE: [(&str, &str); 30] = [
-    ("max_attempts", "attempts"),
-    ("tries", "attempts"),
-    ("times", "attempts"),
-    ("delay", "initial_delay"),
-    ("initial_interval", "initial_delay"),
-    ("min_delay", "initial_delay"),
-    ("interval", "initial_delay"),
-    ("max_interval", "max_delay"),
-    ("base", "backoff = exponential(base = 2.0)"),
-    ("factor", "backoff = exponential(base = 2.0)"),
-    ("multiplier", "backoff = exponential(base = 2.0)"),
-    ("strategy", "backoff"),
-    ("jitter_factor", "jitter = 0.3"),
-    ("retry_budget", "budget"),
-    ("max_elapsed_time", "deadline"),
-    ("total_timeout", "deadline"),
-    ("attempt_timeout", "timeout"),
-    ("retry_if", "retry_on = [when(f)]"),
-    ("condition", "retry_on = [when(f)]"),
-    ("when", "retry_on = [when(f)]"),
-    ("fallback", "on_failure = fallback(f)"),
-    ("circuit_breaker", "breaker"),
-    ("max_duration", "deadline"),
-    ("backoff_factor", "backoff = exponential(base = 2.0)"),
-    ("exponential_base", "backoff = exponential(base = 2.0)"),
-    ("notify", "on_retry = |event| …"),
-    ("before_sleep", "on_retry = |event| …"),
-    ("wait", "initial_delay"),
-    ("stop", "attempts"),
-    ("config", "policy"),
-];
+impl Opt<FunctionOption> {
+    const fn about(mut self, field: Field) -> Self {
+        self.kind.field = Some(field);
+        self
+    }
+
+    const fn in_policy(mut self) -> Self {
+        self.kind.in_policy = true;
+        self
+    }
+
+    const fn completed(mut self, inside: Inside) -> Self {
+        self.kind.inside = inside;
+        self
+    }
+}
 
 /// Who asks: `#[retry(…)]` takes all options, `policy!(…)` those of a policy.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -150,38 +222,27 @@ pub(crate) enum Syntax {
 }
 
 impl Syntax {
-    fn options(self) -> &'static [&'static str] {
+    /// The options to choose from, in the order in which they are listed. `crate` is
+    /// none of `policy!`, which sets it itself.
+    pub(crate) fn options(self) -> Vec<Words> {
+        let policy = POLICY.iter().map(Opt::words);
         match self {
-            Self::Attribute => &OPTIONS,
-            Self::Policy => &POLICY_OPTIONS,
+            Self::Attribute => policy.chain(FUNCTION.iter().map(Opt::words)).collect(),
+            Self::Policy => {
+                let before = FUNCTION.iter().filter(|option| option.kind.in_policy);
+                let listed = before.map(Opt::words).filter(|option| option.name != "crate");
+                listed.chain(policy).collect()
+            }
         }
-    }
-
-    /// The options to choose from. `crate` is none in `policy!`, which sets it itself.
-    fn listed(self) -> String {
-        self.options()
-            .iter()
-            .filter(|option| self == Self::Attribute || **option != "crate")
-            .map(|option| format!("`{option}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
     }
 }
 
 impl Args {
     /// Reads all options. What is wrong goes to `errors`.
-    pub(crate) fn parse(tokens: TokenStream, door: Syntax, errors: &mut Errors) -> Self {
+    pub(crate) fn parse(tokens: TokenStream, syntax: Syntax, errors: &mut Errors) -> Self {
         let mut args = Self::default();
         let read = |input: ParseStream| {
-            while !input.is_empty() {
-                match args.option(input, door, errors) {
-                    Ok(()) => after_option(input, errors),
-                    Err(error) => {
-                        errors.push(error);
-                        skip_to_comma(input);
-                    }
-                }
-            }
+            each(input, errors, |input, errors| args.option(input, syntax, errors));
             Ok(())
         };
         // That something is left inside brackets is no mistake beside the one in them.
@@ -193,162 +254,72 @@ impl Args {
 
     /// The name of an option that was written.
     pub(crate) fn written(&self, option: &str) -> Option<&Ident> {
-        self.names.iter().find(|(name, _)| name == option).map(|(_, ident)| ident)
+        self.names.iter().find(|name| *name == option)
     }
 
-    fn option(&mut self, input: ParseStream, door: Syntax, errors: &mut Errors) -> syn::Result<()> {
+    fn option(
+        &mut self,
+        input: ParseStream,
+        syntax: Syntax,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
         if !input.peek(Ident::peek_any) {
             return Err(at_next(input, "expected an option, such as `attempts = 5` or `jitter`"));
         }
         let name = Ident::parse_any(input)?;
         let word = name.to_string();
-        if !door.options().contains(&word.as_str()) {
+        let setting = self.policy.settings.option(&word);
+        let option = FUNCTION
+            .iter()
+            .find(|option| option.name == word)
+            .filter(|option| syntax == Syntax::Attribute || option.kind.in_policy);
+        if setting.is_none() && option.is_none() {
             let value = input.fork();
-            let message = unknown(&word, &value, door);
-            return Err(syn::Error::new(name.span(), message));
+            return Err(syn::Error::new(name.span(), unknown(&word, &value, syntax)));
         }
         if let Some(first) = self.written(&word) {
-            // From the first to the second: both places in one picture.
-            let both = quote!(#first #name);
-            return Err(syn::Error::new_spanned(
-                both,
-                format!("`{word}` is set twice: keep one of them"),
-            ));
+            return Err(set_twice(first, &name));
         }
-        self.names.push((word.clone(), name.clone()));
-        let field = field(&word);
-        let read = self.read(&name, &word, input, errors);
-        if let (Err(_), Some(field)) = (&read, field) {
-            self.policy.poisoned = self.policy.poisoned.with(field);
-        }
-        read
-    }
-
-    fn read(
-        &mut self,
-        name: &Ident,
-        word: &str,
-        input: ParseStream,
-        errors: &mut Errors,
-    ) -> syn::Result<()> {
-        let policy = &mut self.policy;
-        match word {
-            "attempts" => policy.attempts = Some(value::attempts(assigned(name, input, "5")?)?),
-            "backoff" => {
-                equals(name, input, "exponential")?;
-                policy.backoff = Some(curve::backoff(input, errors)?);
-            }
-            "initial_delay" => policy.initial_delay = Some(time(name, input, "1s")?),
-            "max_delay" => policy.max_delay = Some(time(name, input, "30s")?),
-            "budget" => policy.budget = Some(time(name, input, "5m")?),
-            "deadline" => policy.deadline = Some(time(name, input, "30s")?),
-            "timeout" => policy.timeout = Some(time(name, input, "2s")?),
-            "jitter" => policy.jitter = Some(curve::jitter(name, input)?),
-            "policy" => policy.base = Some(assigned(name, input, "HTTP")?),
-            "retry_on" => {
-                equals(name, input, "[network, timeout]")?;
-                self.retry_on = Some(matcher::list(input, name, errors)?);
-            }
-            "abort_on" => {
-                equals(name, input, "[matches(DbError::Corrupt)]")?;
-                self.abort_on = Some(matcher::list(input, name, errors)?);
-            }
-            "retry_after" => {
-                self.retry_after = Some(assigned(name, input, "|error| error.retry_after()")?);
-            }
-            "breaker" => {
-                self.breaker = Some(if input.peek(token::Paren) {
-                    let content;
-                    parenthesized!(content in input);
-                    Breaker::InPlace(Box::new(BreakerArgs::parse(&content, name, errors)))
-                } else {
-                    Breaker::Shared(lent(assigned(name, input, "DB")?))
-                });
-            }
-            "quota" => {
-                if input.peek(token::Paren) {
-                    return Err(syn::Error::new(
-                        name.span(),
-                        "a quota limits nothing unless calls share it: write `quota = OUTBOUND`, \
-                         with `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`",
-                    ));
+        self.names.push(name.clone());
+        match (setting, option) {
+            (Some(setting), _) => self.policy.settings.read(setting, &name, input, errors),
+            (None, Some(option)) => {
+                let reading = Reading { name: &name, example: option.example, input, errors };
+                (option.kind.read)(self, reading)?;
+                if let Some(field) = option.kind.field {
+                    self.fields = self.fields.with(field);
                 }
-                self.quota = Some(lent(assigned(name, input, "OUTBOUND")?));
+                Ok(())
             }
-            "on_failure" => {
-                equals(name, input, "fallback(f)")?;
-                self.on_failure = on_failure(name, input)?;
-            }
-            "on_retry" => self.on_retry = Some(assigned(name, input, "|event| log(event)")?),
-            "name" => self.name = Some(assigned(name, input, "\"billing.fetch\"")?),
-            "clone" => self.clone = clone(name, input)?,
-            "context" => {
-                equals(name, input, "cx")?;
-                self.context = Some(input.parse().map_err(|_| {
-                    at_next(input, "`context` takes the name to bind: write `context = cx`")
-                })?);
-            }
-            "nested" => {
-                equals(name, input, "once")?;
-                let value = input.fork();
-                let word = Ident::parse_any(input).map_err(|_| nested(&value))?;
-                if word != "once" {
-                    return Err(nested(&value));
-                }
-                self.nested_once = true;
-            }
-            "docs" => {
-                equals(name, input, "false")?;
-                let value = input.fork();
-                let on: LitBool = input.parse().map_err(|_| {
-                    at_next(&value, "`docs` is `true` or `false`: write `docs = false` to leave the section out")
-                })?;
-                self.docs = Some(on.value);
-            }
-            _ => {
-                equals(name, input, "path")?;
-                self.krate = Some(Path::parse_mod_style(input).map_err(|_| {
-                    at_next(
-                        input,
-                        "`crate` takes the path of this library: write `crate = my_name_for_it`",
-                    )
-                })?);
-            }
+            (None, None) => Ok(()),
         }
-        Ok(())
     }
 }
 
-/// The field of a policy that an option is about.
-fn field(option: &str) -> Option<Field> {
-    Some(match option {
-        "attempts" => Field::Attempts,
-        "backoff" => Field::Backoff,
-        "initial_delay" => Field::InitialDelay,
-        "max_delay" => Field::MaxDelay,
-        "jitter" => Field::Jitter,
-        "budget" => Field::Budget,
-        "deadline" => Field::Deadline,
-        "timeout" => Field::Timeout,
-        _ => return None,
-    })
+fn matchers(option: Reading<'_>) -> syn::Result<Vec<Matcher>> {
+    option.equals()?;
+    matcher::list(option.input, option.name, option.errors)
 }
 
-/// After an option there is a comma, or the end.
-fn after_option(input: ParseStream, errors: &mut Errors) {
-    if input.is_empty() || input.parse::<Option<Token![,]>>().is_ok_and(|comma| comma.is_some()) {
-        return;
+fn breaker(option: Reading<'_>) -> syn::Result<Breaker> {
+    if !option.input.peek(token::Paren) {
+        return Ok(Breaker::Shared(lent(option.expr()?)));
     }
-    let next = input.cursor().token_stream().into_iter().next();
-    if let Some(TokenTree::Ident(ident)) = &next {
-        errors.at(ident, format!("missing comma before `{ident}`"));
-    } else if input.peek(Token![:]) {
-        errors.at(&next, "an option is set by `=` and not by `:`");
-        skip_to_comma(input);
-    } else {
-        errors.at(&next, "unexpected after this option: options are separated by commas");
-        skip_to_comma(input);
+    let content;
+    parenthesized!(content in option.input);
+    let in_place = BreakerArgs::parse(&content, option.name, option.errors);
+    Ok(Breaker::InPlace(Box::new(in_place)))
+}
+
+fn quota(option: &Reading<'_>) -> syn::Result<Expr> {
+    if option.input.peek(token::Paren) {
+        return Err(syn::Error::new(
+            option.name.span(),
+            "a quota limits nothing unless calls share it: write `quota = OUTBOUND`, \
+             with `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`",
+        ));
     }
+    Ok(lent(option.expr()?))
 }
 
 /// A breaker or a quota is lent by its name; `&DB` says the same.
@@ -409,12 +380,27 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
     }
 }
 
-fn nested(value: ParseStream) -> syn::Error {
-    at_next(
-        value,
-        "`nested` is `once`, for one attempt of each annotated function that is called while this one is retried: \
-         write `nested = once`, or leave it out",
-    )
+fn nested_once(input: ParseStream) -> syn::Result<bool> {
+    let value = input.fork();
+    match Ident::parse_any(input) {
+        Ok(word) if word == "once" => Ok(true),
+        _ => Err(at_next(
+            &value,
+            "`nested` is `once`, for one attempt of each annotated function that is called while this one is retried: \
+             write `nested = once`, or leave it out",
+        )),
+    }
+}
+
+fn docs(input: ParseStream) -> syn::Result<bool> {
+    let value = input.fork();
+    let on: LitBool = input.parse().map_err(|_| {
+        at_next(
+            &value,
+            "`docs` is `true` or `false`: write `docs = false` to leave the section out",
+        )
+    })?;
+    Ok(on.value)
 }
 
 fn clone(name: &Ident, input: ParseStream) -> syn::Result<Vec<Ident>> {
@@ -441,7 +427,7 @@ fn clone(name: &Ident, input: ParseStream) -> syn::Result<Vec<Ident>> {
     Ok(names.into_iter().collect())
 }
 
-fn unknown(word: &str, value: ParseStream, door: Syntax) -> String {
+fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
     if matches!(word, "retries" | "max_retries" | "num_retries" | "max_times") {
         let number = value
             .parse::<Token![=]>()
@@ -458,17 +444,13 @@ fn unknown(word: &str, value: ParseStream, door: Syntax) -> String {
             "unknown option `{word}`: calls are counted here, the first included, so {more}"
         );
     }
-    if door == Syntax::Policy && OPTIONS.contains(&word) {
+    let known = syntax.options();
+    let listed = options::listed(&known);
+    if syntax == Syntax::Policy && FUNCTION.iter().any(|option| option.name == word) {
         return format!(
             "`{word}` belongs to a function and not to a policy: write it in `#[retry(…)]`; \
-             a policy takes {}",
-            door.listed()
+             a policy takes {listed}"
         );
     }
-    let meant = ELSEWHERE
-        .iter()
-        .find(|(elsewhere, _)| *elsewhere == word)
-        .map(|(_, here)| *here)
-        .or_else(|| nearest(word, door.options()));
-    format!("unknown option `{word}`{}the options are {}", or_else(meant), door.listed())
+    format!("unknown option `{word}`{}the options are {listed}", options::meant(word, &known))
 }

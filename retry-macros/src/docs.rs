@@ -87,25 +87,14 @@ fn as_written(args: &Args) -> String {
     if let Some(base) = &policy.base {
         words.push(format!("policy `{}`", plain(base)));
     }
-    if let Some(attempts) = &policy.attempts {
-        words.push(format!("`attempts = {}`", plain(attempts)));
-    }
-    if let Some(backoff) = &policy.backoff {
-        words.push(format!("`backoff = {}`", backoff.tokens));
-    }
-    for (name, value) in [
-        ("initial_delay", &policy.initial_delay),
-        ("max_delay", &policy.max_delay),
-        ("budget", &policy.budget),
-        ("deadline", &policy.deadline),
-        ("timeout", &policy.timeout),
-    ] {
-        if let Some(value) = value {
-            words.push(format!("`{name} = {}`", plain(value)));
-        }
-    }
-    if let Some(jitter) = &policy.jitter {
-        words.push(format!("jitter `{}`", jitter.tokens));
+    for entry in &policy.settings.entries {
+        let (name, value) = (&entry.name, plain(&entry.value.tokens));
+        // A bare `jitter` stands for itself.
+        words.push(if *name == value {
+            format!("`{name}`")
+        } else {
+            format!("`{name} = {value}`")
+        });
     }
     words.join(", ")
 }

@@ -44,6 +44,7 @@ use proc_macro2::TokenStream;
 
 use quote::ToTokens;
 
+use retry_rules::Field;
 use syn::{Ident, ReturnType, Type};
 
 use crate::args::{Args, PolicyArgs, Syntax};
@@ -210,15 +211,17 @@ impl<'a> Expansion<'a> {
         let error_place = item::error_of(&erased).map_or(return_place, SpanRange::of);
         item::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
-        let PolicyArgs { base, timeout, deadline, .. } = &args.policy;
-        let (shared, timed) = (base.is_some(), timeout.is_some() || deadline.is_some());
+        let PolicyArgs { base, settings } = &args.policy;
+        let has = |field| settings.entry(field).is_some();
+        let (shared, deadline) = (base.is_some(), has(Field::Deadline));
+        let timed = has(Field::Timeout) || deadline;
         let cut = match (is_async, timed, shared) {
             (true, true, _) => Timing::Always,
             (true, false, true) => Timing::ByPolicy,
-            (false, ..) if deadline.is_some() || shared => Timing::BetweenAttempts,
+            (false, ..) if deadline || shared => Timing::BetweenAttempts,
             _ => Timing::Never,
         };
-        let kept = match (args.breaker.is_some() || is_async && deadline.is_some(), shared) {
+        let kept = match (args.breaker.is_some() || is_async && deadline, shared) {
             (true, _) => KeepsFailure::Always,
             (false, true) if is_async => KeepsFailure::ByPolicy,
             _ => KeepsFailure::Never,

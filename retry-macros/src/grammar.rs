@@ -1,15 +1,14 @@
 //! The small words of the grammar: `name = value`, what follows a comma, and what
 //! was meant by a word that nobody knows.
 
-use core::time::Duration;
-
 use proc_macro2::TokenTree;
 use retry_rules::suggest;
 pub(crate) use retry_rules::suggest::or_else;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
-use crate::value::{self, Value};
+use crate::errors::Errors;
+use crate::hygiene::quote;
 
 /// A mistake in the token that comes next.
 pub(crate) fn at_next(input: ParseStream, message: impl core::fmt::Display) -> syn::Error {
@@ -49,12 +48,46 @@ pub(crate) fn assigned(name: &Ident, input: ParseStream, example: &str) -> syn::
     input.parse()
 }
 
-pub(crate) fn time(
-    name: &Ident,
+/// Reads what stands between commas, each by itself: one that is wrong is reported
+/// and left out, and the others are read all the same.
+pub(crate) fn each(
     input: ParseStream,
-    example: &str,
-) -> syn::Result<Value<Duration>> {
-    value::duration(assigned(name, input, &format!("\"{example}\""))?)
+    errors: &mut Errors,
+    mut read: impl FnMut(ParseStream, &mut Errors) -> syn::Result<()>,
+) {
+    while !input.is_empty() {
+        match read(input, errors) {
+            Ok(()) => after_option(input, errors),
+            Err(error) => {
+                errors.push(error);
+                skip_to_comma(input);
+            }
+        }
+    }
+}
+
+/// After an option there is a comma, or the end.
+fn after_option(input: ParseStream, errors: &mut Errors) {
+    if input.is_empty() || input.parse::<Option<Token![,]>>().is_ok_and(|comma| comma.is_some()) {
+        return;
+    }
+    let next = input.cursor().token_stream().into_iter().next();
+    if let Some(TokenTree::Ident(ident)) = &next {
+        errors.at(ident, format!("missing comma before `{ident}`"));
+    } else if input.peek(Token![:]) {
+        errors.at(&next, "an option is set by `=` and not by `:`");
+        skip_to_comma(input);
+    } else {
+        errors.at(&next, "unexpected after this option: options are separated by commas");
+        skip_to_comma(input);
+    }
+}
+
+/// The complaint about an option that stands there for the second time.
+pub(crate) fn set_twice(first: &Ident, second: &Ident) -> syn::Error {
+    // From the first to the second: both places in one picture.
+    let both = quote!(#first #second);
+    syn::Error::new_spanned(both, format!("`{second}` is set twice: keep one of them"))
 }
 
 /// What goes between a complaint about `word` and the list of what is `known`:

@@ -36,7 +36,11 @@ use quote::format_ident;
 use syn::Path;
 use syn::parse::Parser as _;
 
+use crate::args::FUNCTION;
+use crate::backoff;
 use crate::hygiene::quote;
+use crate::options::Inside;
+use crate::settings::POLICY;
 
 /// What `expand` makes of the options; in an editor, with what completes and
 /// explains them first in its block.
@@ -131,30 +135,16 @@ pub(crate) fn imports(options: &TokenStream) -> TokenStream {
     }
 }
 
-/// What may stand behind a word, or in its brackets.
-enum Inside {
-    /// Nothing, or an expression, which an editor knows by itself.
-    Nothing,
-    /// `(setting = …, …)`
-    Settings,
-    /// `= word`, or `= word(setting = …)`
-    Word,
-    /// `= [word, word( … )]`
-    List,
-    /// `= path`: where this library is.
-    Library,
-    /// An expression that may also be a word: taken for one only if it is.
-    Perhaps(&'static str),
-}
-
 /// The grammar, by the `path` of words that leads to a place in it.
 fn inside(path: &[&str]) -> Inside {
     match path {
-        ["breaker"] | ["backoff", "linear" | "exponential"] => Inside::Settings,
-        ["backoff" | "jitter" | "on_failure" | "nested"] => Inside::Word,
-        ["retry_on" | "abort_on"] => Inside::List,
-        ["crate"] => Inside::Library,
-        ["attempts"] => Inside::Perhaps("unlimited"),
+        ["backoff", kind] if backoff::WITH_SETTINGS.contains(kind) => Inside::Settings,
+        [option] => {
+            let setting = POLICY.iter().find(|setting| setting.name == *option);
+            let function = FUNCTION.iter().find(|of_function| of_function.name == *option);
+            let inside = setting.map(|setting| setting.kind.inside());
+            inside.or(function.map(|function| function.kind.inside)).unwrap_or(Inside::Nothing)
+        }
         _ => Inside::Nothing,
     }
 }

@@ -4,8 +4,9 @@
 //!
 //! Three steps, each in files of its own:
 //!
-//! - **parse**: `args` (the options), `curve`, `matcher`, `breaker` and `value`
-//!   (what stands behind them), `item` (the function);
+//! - **parse**: `options` (what an option is), `args` and `settings` (a row for each),
+//!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (what stands behind them),
+//!   `item` (the function);
 //! - **check**: `check` (the one rule list of `retry-rules`, on literals),
 //!   `signature` (whether the options fit the function);
 //! - **expand**: `expand` (the loop), `policy` (the policy and what of it
@@ -13,9 +14,9 @@
 //!   (what an editor completes and explains).
 
 mod args;
+mod backoff;
 mod breaker;
 mod check;
-mod curve;
 mod docs;
 mod errors;
 mod expand;
@@ -23,8 +24,11 @@ mod grammar;
 mod hygiene;
 mod ide;
 mod item;
+mod jitter;
 mod matcher;
+mod options;
 mod policy;
+mod settings;
 mod signature;
 mod value;
 

@@ -3,15 +3,13 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-use retry_rules::{Attempts, Field, Fields, Jitter, Rule};
+use retry_rules::{Fields, Rule};
 use syn::spanned::Spanned as _;
 
 use crate::args::{Args, PolicyArgs, Syntax};
 use crate::check;
-use crate::curve::{BackoffKind, JitterKind};
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
-use crate::value::Tokens;
 
 /// `policy!(attempts = 5, …)`: an expression that may stand in a `const`.
 pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
@@ -46,78 +44,13 @@ pub(crate) fn private(args: &Args) -> TokenStream {
 
 /// The policy as a chain of builder calls. Fields that are `wrong` are left out.
 pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream) -> TokenStream {
-    let mut policy = match &args.base {
+    let start = match &args.base {
         // Typed here, so that a mistake in it is told on its own tokens.
         Some(base) => SpanRange::of(base).call(quote!(#private::shared), base),
         None => quote!(#private::Policy::new()),
     };
-    let mut add = |field: Field, call: TokenStream| {
-        if !wrong.contains(field) {
-            policy.extend(call);
-        }
-    };
-    if let Some(attempts) = &args.attempts {
-        add(
-            Field::Attempts,
-            match attempts.known {
-                Some(Attempts::Limited(attempts)) => quote!(.attempts(#attempts)),
-                Some(Attempts::Unlimited) => quote!(.unlimited()),
-                None => quote!(.attempts(#attempts)),
-            },
-        );
-    }
-    if let Some(backoff) = &args.backoff {
-        let curve = match &backoff.curve {
-            BackoffKind::Fixed => quote!(Fixed),
-            BackoffKind::Linear(increment) => {
-                let increment = Tokens(increment);
-                quote!(Linear { increment: #increment })
-            }
-            BackoffKind::Exponential(None) => quote!(DEFAULT),
-            BackoffKind::Exponential(Some(base)) => {
-                let base = Tokens(base);
-                quote!(Exponential { base: #base })
-            }
-            BackoffKind::Fibonacci => quote!(Fibonacci),
-            BackoffKind::Custom(delays) => {
-                let delays = delays.iter().map(Tokens);
-                quote!(Custom(&[#(#delays),*]))
-            }
-        };
-        let parts = [Field::Base, Field::Increment, Field::Delays];
-        if !parts.iter().any(|part| wrong.contains(*part)) {
-            add(Field::Backoff, quote!(.backoff(#private::Backoff::#curve)));
-        }
-    }
-    if let Some(jitter) = &args.jitter {
-        let spread = match &jitter.spread {
-            JitterKind::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
-            JitterKind::Named(Jitter::Full) => quote!(Full),
-            JitterKind::Named(Jitter::Equal) => quote!(Equal),
-            JitterKind::Named(Jitter::Decorrelated) => quote!(Decorrelated),
-            JitterKind::Named(_) => quote!(None),
-            JitterKind::Factor(factor) => {
-                let factor = Tokens(factor);
-                quote!(Proportional(#factor))
-            }
-        };
-        if !wrong.contains(Field::JitterFactor) {
-            add(Field::Jitter, quote!(.jitter(#private::Jitter::#spread)));
-        }
-    }
-    for (field, name, value) in [
-        (Field::InitialDelay, quote!(initial_delay), &args.initial_delay),
-        (Field::MaxDelay, quote!(max_delay), &args.max_delay),
-        (Field::Budget, quote!(budget), &args.budget),
-        (Field::Deadline, quote!(deadline), &args.deadline),
-        (Field::Timeout, quote!(timeout), &args.timeout),
-    ] {
-        if let Some(value) = value {
-            let value = Tokens(value);
-            add(field, quote!(.#name(#value)));
-        }
-    }
-    policy
+    let calls = args.settings.calls(wrong, private);
+    quote!(#start #calls)
 }
 
 /// A set of fields, as the expansion writes it.

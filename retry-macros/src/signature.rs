@@ -86,7 +86,8 @@ pub(crate) fn check_constants(
     errors: &mut Errors,
 ) {
     let names = arguments(function);
-    for (field, tokens) in args.policy.written_tokens() {
+    for entry in &args.policy.settings.entries {
+        let (field, tokens) = (entry.field(), &entry.value.tokens);
         let runtime = mentions(tokens.clone(), &|word| {
             word == "self" || names.iter().any(|name| name == word)
         });

@@ -83,7 +83,7 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
 }
 
 /// A whole number, or a const expression.
-pub(crate) fn count(expr: Expr, option: &str, example: u32) -> syn::Result<Value<u32>> {
+pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Result<Value<u32>> {
     match number(&expr) {
         Some((false, Lit::Int(int))) => match int.base10_parse() {
             Ok(count) => Ok(Value::known(expr, count)),
@@ -99,7 +99,7 @@ pub(crate) fn count(expr: Expr, option: &str, example: u32) -> syn::Result<Value
 }
 
 /// A number, or a const expression.
-pub(crate) fn float(expr: Expr, option: &str, example: &str) -> syn::Result<Value<f64>> {
+pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Result<Value<f64>> {
     let parsed = match number(&expr) {
         Some((negative, lit)) => {
             let parsed = match lit {
@@ -112,7 +112,10 @@ pub(crate) fn float(expr: Expr, option: &str, example: &str) -> syn::Result<Valu
             Some(if negative { -parsed } else { parsed })
         }
         None if is_literal(&expr) => {
-            return Err(wrong(&expr, format_args!("`{option}` is a number, such as `{example}`")));
+            return Err(wrong(
+                &expr,
+                format_args!("`{option}` is a number, such as `{option} = {example}`"),
+            ));
         }
         None => None,
     };

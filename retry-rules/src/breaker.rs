@@ -122,6 +122,27 @@ impl BreakerConfig {
         self
     }
 
+    /// One half of [`slow_calls`](Self::slow_calls), which are two settings of the attribute.
+    #[doc(hidden)]
+    pub const fn slow_call(self, longer_than: Duration) -> Self {
+        let rate = match self.slow_calls {
+            Some(slow) => slow.rate,
+            // Any share keeps the rules about the rest.
+            None => 1.0,
+        };
+        self.slow_calls(longer_than, rate)
+    }
+
+    /// The other half.
+    #[doc(hidden)]
+    pub const fn slow_rate(self, rate: f64) -> Self {
+        let longer_than = match self.slow_calls {
+            Some(slow) => slow.longer_than,
+            None => Duration::MAX,
+        };
+        self.slow_calls(longer_than, rate)
+    }
+
     /// Successful probes that close the breaker again. Default 3.
     pub const fn success_threshold(mut self, successes: u32) -> Self {
         self.success_threshold = successes;

@@ -115,7 +115,7 @@ impl Draft {
     }
 
     fn judged(&self, in_vain: Fields, spared: Rules, style: Style) -> Result<Policy, InvalidKeys> {
-        let broken = Rules::broken_by_policy(&self.policy, in_vain).without(spared);
+        let broken = Rules::broken_by_policy(&self.policy, in_vain).difference(spared);
         if broken.is_empty() {
             return Ok(self.policy);
         }

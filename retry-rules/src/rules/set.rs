@@ -31,9 +31,15 @@ macro_rules! set {
                 Self(self.0 | 1 << element as u64)
             }
 
-            /// Returns this set without the elements of `other`.
+            /// Returns the elements that are in this set or in `other`.
             #[must_use]
-            pub const fn without(self, other: Self) -> Self {
+            pub const fn union(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+
+            /// Returns the elements of this set that are not in `other`.
+            #[must_use]
+            pub const fn difference(self, other: Self) -> Self {
                 Self(self.0 & !other.0)
             }
 

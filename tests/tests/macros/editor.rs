@@ -11,6 +11,16 @@ use std::process::Command;
 const MIRROR: &str = include_str!("../../../retry-runtime/src/private/ide.rs");
 const OPTIONS_TABLE: &str = include_str!("../../../retry-runtime/src/attribute.md");
 const FIXTURE: &str = include_str!("../../fixtures/editor/src/lib.rs");
+/// The options of the attribute, by name.
+fn options() -> Vec<&'static str> {
+    args::Syntax::Attribute.options().iter().map(|option| option.name).collect()
+}
+
+/// The settings of a breaker in place, by name.
+fn breaker_settings() -> Vec<&'static str> {
+    settings::BREAKER.iter().map(|setting| setting.name).collect()
+}
+
 const FUNCTION: &str = "async fn f(body: Vec<u8>) -> Result<u8, E> { Ok(body[0]) }";
 
 fn tokens(text: &str) -> TokenStream {
@@ -262,15 +272,14 @@ fn a_compiler_is_told_nothing() {
 #[test]
 fn every_word_of_the_grammar_has_an_item() {
     let mirror = mirror();
-    let jitter = ["full", "equal", "decorrelated", "none"];
     let on_failure = ["stop", "continue_", "fallback"];
     let places: [(&str, &[&str]); 7] = [
-        ("", &args::OPTIONS),
-        ("backoff::", &curve::CURVES),
-        ("jitter::", &jitter),
+        ("", &options()),
+        ("backoff::", &backoff::NAMES),
+        ("jitter::", &jitter::NAMES),
         ("on_failure::", &on_failure),
         ("retry_on::", &matcher::NAMES),
-        ("breaker::", &breaker::SETTINGS),
+        ("breaker::", &breaker_settings()),
         ("", &["attempts::unlimited", "backoff::linear::increment", "backoff::exponential::base"]),
     ];
     for (place, words) in places {
@@ -305,7 +314,7 @@ fn every_item_stands_in_the_fixture_that_resolves_them() {
     for path in mirror().keys() {
         let option = path.split("::").next().expect("a name").trim_end_matches('_');
         // An option that the macro does not have yet cannot be written.
-        if args::OPTIONS.contains(&option) {
+        if options().contains(&option) {
             assert!(written.contains(path), "tests/fixtures/editor does not write `{path}`");
         }
     }
@@ -331,7 +340,7 @@ fn sentence(cell: &str) -> String {
 #[test]
 fn options_are_explained_in_the_words_of_the_table() {
     let mirror = mirror();
-    for option in args::OPTIONS {
+    for option in options() {
         let row = rows()
             .find(|row| row.len() == 3 && row[0][1..].split([' ', '(', '`']).next() == Some(option))
             .unwrap_or_else(|| panic!("attribute.md has no row for `{option}`"));
@@ -389,7 +398,7 @@ fn settings_are_explained_in_the_words_of_their_definitions() {
             class,
         ));
     }
-    for setting in breaker::SETTINGS {
+    for setting in breaker_settings() {
         let name = match setting {
             "slow_call" => "longer_than",
             "slow_rate" => "rate",

@@ -180,7 +180,9 @@ fn tokens(text: &str) -> TokenStream {
 
 /// One piece, or pieces in brackets of any kind, the invisible ones of macros included.
 fn soup() -> impl Strategy<Value = TokenStream> {
-    let words = [SOUP, &args::OPTIONS, &breaker::SETTINGS].concat();
+    let options = args::Syntax::Attribute.options().into_iter().map(|option| option.name);
+    let settings = settings::BREAKER.iter().map(|setting| setting.name);
+    let words: Vec<&str> = SOUP.iter().copied().chain(options).chain(settings).collect();
     let piece = prop_oneof![select(words), select(OPTIONS)].prop_map(tokens);
     piece.prop_recursive(3, 24, 6, |inside| {
         let delimiter = select(&[

@@ -1,23 +1,23 @@
-//! How long to wait: what may stand behind `backoff =` and `jitter`.
+//! How the waits grow: what may stand behind `backoff =`.
 
 use core::time::Duration;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use retry_rules::Jitter;
+use retry_rules::{Backoff, Field};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
+use syn::{Expr, Ident, Token, parenthesized, token};
 
 use crate::errors::Errors;
 use crate::grammar::{assigned, did_you_mean, skip_to_comma};
 use crate::hygiene::quote;
-use crate::value::{self, Value};
+use crate::value::{self, Tokens, Value};
 
 /// What `backoff =` says.
 pub(crate) struct BackoffArg {
     pub(crate) tokens: TokenStream,
-    pub(crate) curve: BackoffKind,
+    pub(crate) kind: BackoffKind,
 }
 
 pub(crate) enum BackoffKind {
@@ -28,9 +28,71 @@ pub(crate) enum BackoffKind {
     Custom(Vec<Value<Duration>>),
 }
 
-pub(crate) const CURVES: [&str; 5] = ["fixed", "linear", "exponential", "fibonacci", "custom"];
+impl BackoffKind {
+    /// The backoff, where it is known here.
+    pub(crate) fn known(&self) -> Option<Backoff> {
+        Some(match self {
+            Self::Fixed => Backoff::Fixed,
+            Self::Linear(increment) => Backoff::Linear { increment: increment.known? },
+            Self::Exponential(None) => Backoff::DEFAULT,
+            Self::Exponential(Some(base)) => Backoff::Exponential { base: base.known? },
+            Self::Fibonacci => Backoff::Fibonacci,
+            Self::Custom(delays) => {
+                let known: Option<Vec<_>> = delays.iter().map(|delay| delay.known).collect();
+                // A policy is `Copy` and so holds a `'static` list; a macro's process is short-lived.
+                Backoff::Custom(known?.leak())
+            }
+        })
+    }
 
-pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<BackoffArg> {
+    /// The setting in its brackets.
+    pub(crate) fn part(&self) -> Option<(Field, TokenStream)> {
+        match self {
+            Self::Linear(increment) => Some((Field::Increment, increment.to_token_stream())),
+            Self::Exponential(Some(base)) => Some((Field::Base, base.to_token_stream())),
+            Self::Custom(delays) => Some((Field::Delays, quote!(#(#delays),*))),
+            Self::Fixed | Self::Exponential(None) | Self::Fibonacci => None,
+        }
+    }
+
+    /// The delays of a custom backoff.
+    pub(crate) fn delays(&self) -> Vec<TokenStream> {
+        match self {
+            Self::Custom(delays) => delays.iter().map(ToTokens::to_token_stream).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The variant of `Backoff`, as the expansion writes it.
+    pub(crate) fn variant(&self) -> TokenStream {
+        match self {
+            Self::Fixed => quote!(Fixed),
+            Self::Linear(increment) => {
+                let increment = Tokens(increment);
+                quote!(Linear { increment: #increment })
+            }
+            Self::Exponential(None) => quote!(DEFAULT),
+            Self::Exponential(Some(base)) => {
+                let base = Tokens(base);
+                quote!(Exponential { base: #base })
+            }
+            Self::Fibonacci => quote!(Fibonacci),
+            Self::Custom(delays) => {
+                let delays = delays.iter().map(Tokens);
+                quote!(Custom(&[#(#delays),*]))
+            }
+        }
+    }
+}
+
+/// The curves that there are.
+pub(crate) const NAMES: [&str; 5] = ["fixed", "linear", "exponential", "fibonacci", "custom"];
+
+/// Those of them that have settings by name, in brackets.
+pub(crate) const WITH_SETTINGS: [&str; 2] = ["linear", "exponential"];
+
+/// Reads what stands behind `backoff =`.
+pub(crate) fn read(input: ParseStream, errors: &mut Errors) -> syn::Result<BackoffArg> {
     let start = input.fork();
     let unknown = |name: &dyn ToTokens, hint: String| {
         let listed = "`fixed`, `linear(increment = \"2s\")`, `exponential`, `exponential(base = 2.0)`, \
@@ -45,8 +107,8 @@ pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<Ba
         return Err(unknown(&token, "; ".to_owned()));
     };
     let word = name.to_string();
-    if !CURVES.contains(&word.as_str()) {
-        return Err(unknown(&name, format!(" `{word}`{}", did_you_mean(&word, &CURVES))));
+    if !NAMES.contains(&word.as_str()) {
+        return Err(unknown(&name, format!(" `{word}`{}", did_you_mean(&word, &NAMES))));
     }
     let arguments = if input.peek(token::Paren) {
         let content;
@@ -59,7 +121,7 @@ pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<Ba
         let count = if arguments.is_some() { 2 } else { 1 };
         start.cursor().token_stream().into_iter().take(count).collect()
     };
-    let curve = match (word.as_str(), arguments) {
+    let kind = match (word.as_str(), arguments) {
         ("custom", Some(content)) if !content.is_empty() => {
             BackoffKind::Custom(delays(&content, errors)?)
         }
@@ -76,7 +138,7 @@ pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<Ba
         ("linear", None) => return Err(no_increment(&name)),
         ("exponential", Some(content)) => BackoffKind::Exponential(
             setting(&content, &name, "base", "2.0")?
-                .map(|expr| value::float(expr, "base", "base = 2.0"))
+                .map(|expr| value::float(expr, "base", "2.0"))
                 .transpose()?,
         ),
         ("exponential", None) => BackoffKind::Exponential(None),
@@ -94,7 +156,7 @@ pub(crate) fn backoff(input: ParseStream, errors: &mut Errors) -> syn::Result<Ba
         ("fixed", _) => BackoffKind::Fixed,
         _ => BackoffKind::Fibonacci,
     };
-    Ok(BackoffArg { tokens, curve })
+    Ok(BackoffArg { tokens, kind })
 }
 
 fn no_increment(name: &Ident) -> syn::Error {
@@ -162,67 +224,4 @@ fn delays(content: ParseStream, errors: &mut Errors) -> syn::Result<Vec<Value<Du
         }
         None => Ok(delays),
     }
-}
-
-/// What `jitter` says.
-pub(crate) struct JitterArg {
-    pub(crate) tokens: TokenStream,
-    pub(crate) spread: JitterKind,
-}
-
-pub(crate) enum JitterKind {
-    Named(Jitter),
-    Factor(Value<f64>),
-}
-
-pub(crate) fn jitter(name: &Ident, input: ParseStream) -> syn::Result<JitterArg> {
-    const NAMES: [&str; 4] = ["full", "equal", "decorrelated", "none"];
-    let listed = "`jitter` (±30 %), `jitter = 0.25`, `jitter = full`, `jitter = equal`, `jitter = decorrelated` or `jitter = none`";
-
-    if !input.peek(Token![=]) {
-        if input.peek(token::Paren) {
-            let content;
-            parenthesized!(content in input);
-            let inside = content.cursor().token_stream().to_string();
-            return Err(syn::Error::new(
-                name.span(),
-                format!("write `jitter = {inside}`; the forms are {listed}"),
-            ));
-        }
-        return Ok(JitterArg { tokens: quote!(#name), spread: JitterKind::Named(Jitter::DEFAULT) });
-    }
-    let expr = assigned(name, input, "0.25")?;
-    let tokens = quote!(#expr);
-    let capitalised = quote!(#expr).to_string().to_lowercase();
-    if NAMES.contains(&capitalised.as_str()) && value::word(&expr).is_none() {
-        return Err(syn::Error::new_spanned(&expr, format!("write `jitter = {capitalised}`")));
-    }
-    let spread = match value::word(&expr).as_deref() {
-        Some("full") => JitterKind::Named(Jitter::Full),
-        Some("equal") => JitterKind::Named(Jitter::Equal),
-        Some("decorrelated") => JitterKind::Named(Jitter::Decorrelated),
-        Some("none") => JitterKind::Named(Jitter::None),
-        Some(word) => {
-            let hint = did_you_mean(word, &NAMES);
-            return Err(syn::Error::new_spanned(
-                &expr,
-                format!("unknown jitter `{word}`{hint}the forms are {listed}"),
-            ));
-        }
-        None => {
-            if let Expr::Lit(ExprLit { lit: Lit::Bool(on), .. }) = &expr {
-                let instead = if on.value {
-                    "write `jitter` alone"
-                } else {
-                    "leave it out, or write `jitter = none`"
-                };
-                return Err(syn::Error::new_spanned(
-                    &expr,
-                    format!("{instead}; the forms are {listed}"),
-                ));
-            }
-            JitterKind::Factor(value::float(expr, "jitter", "jitter = 0.25")?)
-        }
-    };
-    Ok(JitterArg { tokens, spread })
 }

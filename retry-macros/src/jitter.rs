@@ -1,0 +1,110 @@
+//! How the waits are spread: what may stand behind `jitter`.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use retry_rules::{Field, Jitter};
+use syn::parse::ParseStream;
+use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
+
+use crate::grammar::{assigned, did_you_mean};
+use crate::hygiene::quote;
+use crate::value::{self, Tokens, Value};
+
+/// What `jitter` says.
+pub(crate) struct JitterArg {
+    pub(crate) tokens: TokenStream,
+    pub(crate) kind: JitterKind,
+}
+
+pub(crate) enum JitterKind {
+    Named(Jitter),
+    Factor(Value<f64>),
+}
+
+impl JitterKind {
+    /// The jitter, where it is known here.
+    pub(crate) fn known(&self) -> Option<Jitter> {
+        match self {
+            Self::Named(jitter) => Some(*jitter),
+            Self::Factor(factor) => factor.known.map(Jitter::Proportional),
+        }
+    }
+
+    /// The factor, where there is one.
+    pub(crate) fn part(&self) -> Option<(Field, TokenStream)> {
+        match self {
+            Self::Named(_) => None,
+            Self::Factor(factor) => Some((Field::JitterFactor, factor.to_token_stream())),
+        }
+    }
+
+    /// The variant of `Jitter`, as the expansion writes it.
+    pub(crate) fn variant(&self) -> TokenStream {
+        match self {
+            Self::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
+            Self::Named(Jitter::Full) => quote!(Full),
+            Self::Named(Jitter::Equal) => quote!(Equal),
+            Self::Named(Jitter::Decorrelated) => quote!(Decorrelated),
+            Self::Named(_) => quote!(None),
+            Self::Factor(factor) => {
+                let factor = Tokens(factor);
+                quote!(Proportional(#factor))
+            }
+        }
+    }
+}
+
+/// The jitters that have names.
+pub(crate) const NAMES: [&str; 4] = ["full", "equal", "decorrelated", "none"];
+
+/// Reads what stands behind `jitter`, if anything does.
+pub(crate) fn read(name: &Ident, input: ParseStream) -> syn::Result<JitterArg> {
+    let listed = "`jitter` (±30 %), `jitter = 0.25`, `jitter = full`, `jitter = equal`, `jitter = decorrelated` or `jitter = none`";
+
+    if !input.peek(Token![=]) {
+        if input.peek(token::Paren) {
+            let content;
+            parenthesized!(content in input);
+            let inside = content.cursor().token_stream().to_string();
+            return Err(syn::Error::new(
+                name.span(),
+                format!("write `jitter = {inside}`; the forms are {listed}"),
+            ));
+        }
+        return Ok(JitterArg { tokens: quote!(#name), kind: JitterKind::Named(Jitter::DEFAULT) });
+    }
+    let expr = assigned(name, input, "0.25")?;
+    let tokens = quote!(#expr);
+    let capitalised = quote!(#expr).to_string().to_lowercase();
+    if NAMES.contains(&capitalised.as_str()) && value::word(&expr).is_none() {
+        return Err(syn::Error::new_spanned(&expr, format!("write `jitter = {capitalised}`")));
+    }
+    let kind = match value::word(&expr).as_deref() {
+        Some("full") => JitterKind::Named(Jitter::Full),
+        Some("equal") => JitterKind::Named(Jitter::Equal),
+        Some("decorrelated") => JitterKind::Named(Jitter::Decorrelated),
+        Some("none") => JitterKind::Named(Jitter::None),
+        Some(word) => {
+            let hint = did_you_mean(word, &NAMES);
+            return Err(syn::Error::new_spanned(
+                &expr,
+                format!("unknown jitter `{word}`{hint}the forms are {listed}"),
+            ));
+        }
+        None => {
+            if let Expr::Lit(ExprLit { lit: Lit::Bool(on), .. }) = &expr {
+                let instead = if on.value {
+                    "write `jitter` alone"
+                } else {
+                    "leave it out, or write `jitter = none`"
+                };
+                return Err(syn::Error::new_spanned(
+                    &expr,
+                    format!("{instead}; the forms are {listed}"),
+                ));
+            }
+            JitterKind::Factor(value::float(expr, "jitter", "0.25")?)
+        }
+    };
+    Ok(JitterArg { tokens, kind })
+}

@@ -1,0 +1,344 @@
+//! The settings of a policy and of a breaker in place: a row for each, and the one
+//! reader of both. How a setting is read, checked and expanded follows from its row.
+
+use core::time::Duration;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use retry_rules::{Attempts, Backoff, BreakerConfig, Field, Fields, Jitter, Policy};
+use syn::Ident;
+use syn::parse::ParseStream;
+
+use self::Kind::{Count, Share, Time};
+use crate::backoff;
+use crate::errors::Errors;
+use crate::grammar::{assigned, equals};
+use crate::hygiene::quote;
+use crate::jitter;
+use crate::options::{Inside, Opt};
+use crate::value::{self, Tokens, Value};
+
+/// The settings of a policy, in the order in which they are listed.
+pub(crate) static POLICY: [Opt<Setting<Policy>>; 8] = [
+    setting(Field::Attempts, Kind::Attempts(limit), "5").known_as(&[
+        "max_attempts",
+        "tries",
+        "times",
+        "stop",
+    ]),
+    setting(Field::Backoff, Kind::Backoff(Policy::backoff), "exponential").written(
+        "backoff = exponential(base = 2.0)",
+        &["base", "factor", "multiplier", "strategy", "backoff_factor", "exponential_base"],
+    ),
+    setting(Field::InitialDelay, Time(Policy::initial_delay), "\"1s\"").known_as(&[
+        "delay",
+        "initial_interval",
+        "min_delay",
+        "interval",
+        "wait",
+    ]),
+    setting(Field::MaxDelay, Time(Policy::max_delay), "\"30s\"").known_as(&["max_interval"]),
+    setting(Field::Jitter, Kind::Jitter(Policy::jitter), "0.25")
+        .written("jitter = 0.3", &["jitter_factor"]),
+    setting(Field::Budget, Time(Policy::budget), "\"5m\"").known_as(&["retry_budget"]),
+    setting(Field::Deadline, Time(Policy::deadline), "\"30s\"").known_as(&[
+        "max_elapsed_time",
+        "total_timeout",
+        "max_duration",
+    ]),
+    setting(Field::Timeout, Time(Policy::timeout), "\"2s\"").known_as(&["attempt_timeout"]),
+];
+
+/// The settings of a breaker in place, in the order in which they are listed.
+pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 11] = [
+    setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3")
+        .known_as(&["threshold", "failures"]),
+    setting(Field::FailureRate, Share(BreakerConfig::failure_rate), "0.5"),
+    setting(Field::WindowCalls, Count(BreakerConfig::window_calls), "100"),
+    setting(Field::WindowTime, Time(BreakerConfig::window_time), "\"30s\""),
+    setting(Field::MinimumCalls, Count(BreakerConfig::minimum_calls), "100"),
+    setting(Field::SlowCall, Time(BreakerConfig::slow_call), "\"30s\""),
+    setting(Field::SlowRate, Share(BreakerConfig::slow_rate), "0.5"),
+    setting(Field::SuccessThreshold, Count(BreakerConfig::success_threshold), "3"),
+    setting(Field::OpenTimeout, Time(BreakerConfig::timeout), "\"30s\"").known_as(&[
+        "reset_timeout",
+        "open_timeout",
+        "wait",
+    ]),
+    setting(Field::TimeoutJitter, Share(BreakerConfig::timeout_jitter), "0.5"),
+    setting(Field::HalfOpenRequests, Count(BreakerConfig::half_open_requests), "3"),
+];
+
+/// What a setting is of, and how its value is read. By its name, it is a method of the
+/// builder as well.
+pub(crate) struct Setting<C> {
+    pub(crate) field: Field,
+    kind: Kind<C>,
+}
+
+/// A row of a table.
+const fn setting<C>(field: Field, kind: Kind<C>, example: &'static str) -> Opt<Setting<C>> {
+    Opt::new(field.name(), Setting { field, kind }, example)
+}
+
+/// The kinds of values, each with what sets it in a configuration.
+enum Kind<C> {
+    Attempts(fn(C, Attempts) -> C),
+    Count(fn(C, u32) -> C),
+    Share(fn(C, f64) -> C),
+    Time(fn(C, Duration) -> C),
+    Backoff(fn(C, Backoff) -> C),
+    Jitter(fn(C, Jitter) -> C),
+}
+
+fn limit(policy: Policy, attempts: Attempts) -> Policy {
+    match attempts {
+        Attempts::Limited(attempts) => policy.attempts(attempts),
+        Attempts::Unlimited => policy.unlimited(),
+    }
+}
+
+impl<C: 'static> Setting<C> {
+    /// The fields that are parts of this one.
+    pub(crate) fn parts(&self) -> &'static [Field] {
+        match self.kind {
+            Kind::Backoff(_) => &[Field::Base, Field::Increment, Field::Delays],
+            Kind::Jitter(_) => &[Field::JitterFactor],
+            _ => &[],
+        }
+    }
+
+    /// What an editor completes behind its name.
+    pub(crate) fn inside(&self) -> Inside {
+        match self.kind {
+            Kind::Attempts(_) => Inside::Perhaps("unlimited"),
+            Kind::Backoff(_) | Kind::Jitter(_) => Inside::Word,
+            _ => Inside::Nothing,
+        }
+    }
+
+    /// Reads what stands behind `name`.
+    fn read(
+        &self,
+        name: &Ident,
+        example: &str,
+        input: ParseStream,
+        errors: &mut Errors,
+    ) -> syn::Result<Written<C>> {
+        let expr = || assigned(name, input, example);
+        Ok(match self.kind {
+            Kind::Attempts(set) => {
+                let value = value::attempts(expr()?)?;
+                let call = match value.known {
+                    Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
+                    Some(Attempts::Limited(attempts)) => Call::Value(quote!(#attempts)),
+                    None => Call::Value(value.to_token_stream()),
+                };
+                Written::new(&value, known(value.known, set), call)
+            }
+            Kind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
+            Kind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
+            Kind::Time(set) => literal(&value::duration(expr()?)?, set),
+            Kind::Backoff(set) => {
+                equals(name, input, example)?;
+                let backoff = backoff::read(input, errors)?;
+                let call = Call::Variant(quote!(Backoff), backoff.kind.variant());
+                Written {
+                    part: backoff.kind.part(),
+                    list: backoff.kind.delays(),
+                    ..Written::new(&backoff.tokens, known(backoff.kind.known(), set), call)
+                }
+            }
+            Kind::Jitter(set) => {
+                let jitter = jitter::read(name, input)?;
+                let call = Call::Variant(quote!(Jitter), jitter.kind.variant());
+                Written {
+                    part: jitter.kind.part(),
+                    ..Written::new(&jitter.tokens, known(jitter.kind.known(), set), call)
+                }
+            }
+        })
+    }
+}
+
+/// What was written behind a setting's name.
+pub(crate) struct Written<C> {
+    /// As it was written.
+    pub(crate) tokens: TokenStream,
+    /// The part of it that may be an expression, by the field that this is.
+    pub(crate) part: Option<(Field, TokenStream)>,
+    /// The elements, where it is a list.
+    pub(crate) list: Vec<TokenStream>,
+    /// What sets it in a configuration, where it is known here.
+    set: Option<Box<dyn Fn(C) -> C>>,
+    call: Call,
+}
+
+/// How the expansion sets it.
+enum Call {
+    /// By the method of its name, with this value.
+    Value(TokenStream),
+    /// The same, with a variant of a type in the runtime.
+    Variant(TokenStream, TokenStream),
+    /// By this.
+    Other(TokenStream),
+}
+
+impl<C: 'static> Written<C> {
+    fn new(tokens: &impl ToTokens, set: Option<Box<dyn Fn(C) -> C>>, call: Call) -> Self {
+        Self { tokens: tokens.to_token_stream(), part: None, list: Vec::new(), set, call }
+    }
+}
+
+fn literal<C, T>(value: &Value<T>, set: fn(C, T) -> C) -> Written<C>
+where
+    C: 'static,
+    T: Copy + 'static,
+    for<'a> Tokens<'a, T>: ToTokens,
+{
+    Written::new(value, known(value.known, set), Call::Value(Tokens(value).to_token_stream()))
+}
+
+fn known<C: 'static, T: Copy + 'static>(
+    value: Option<T>,
+    set: fn(C, T) -> C,
+) -> Option<Box<dyn Fn(C) -> C>> {
+    let value = value?;
+    Some(Box::new(move |config| set(config, value)))
+}
+
+/// A setting that was written.
+pub(crate) struct Entry<C: 'static> {
+    pub(crate) option: &'static Opt<Setting<C>>,
+    pub(crate) name: Ident,
+    pub(crate) value: Written<C>,
+}
+
+impl<C> Entry<C> {
+    pub(crate) fn field(&self) -> Field {
+        self.option.kind.field
+    }
+
+    /// The field whose value is the one that was written: a part of it, or all of it.
+    fn innermost(&self) -> Field {
+        self.value.part.as_ref().map_or(self.field(), |(part, _)| *part)
+    }
+}
+
+/// What is written of a policy or a breaker.
+pub(crate) struct Settings<C: 'static> {
+    table: &'static [Opt<Setting<C>>],
+    pub(crate) entries: Vec<Entry<C>>,
+    /// Written, but wrong in themselves: nothing is known of them.
+    pub(crate) poisoned: Fields,
+}
+
+/// A configuration as far as literals and defaults tell.
+pub(crate) struct Draft<C> {
+    pub(crate) config: C,
+    /// Fields whose value is not known here.
+    pub(crate) unknown: Fields,
+    /// Those of them that are a `const` expression written here.
+    pub(crate) constant: Fields,
+}
+
+impl<C: Copy + Default> Settings<C> {
+    pub(crate) fn new(table: &'static [Opt<Setting<C>>]) -> Self {
+        Self { table, entries: Vec::new(), poisoned: Fields::NONE }
+    }
+
+    /// The row of this name.
+    pub(crate) fn option(&self, word: &str) -> Option<&'static Opt<Setting<C>>> {
+        self.table.iter().find(|option| option.name == word)
+    }
+
+    /// Reads what stands behind the name of an option.
+    pub(crate) fn read(
+        &mut self,
+        option: &'static Opt<Setting<C>>,
+        name: &Ident,
+        input: ParseStream,
+        errors: &mut Errors,
+    ) -> syn::Result<()> {
+        match option.kind.read(name, option.example, input, errors) {
+            Ok(value) => {
+                self.entries.push(Entry { option, name: name.clone(), value });
+                Ok(())
+            }
+            Err(error) => {
+                self.poisoned = self.poisoned.with(option.kind.field);
+                Err(error)
+            }
+        }
+    }
+
+    /// What was written for a field, if it is right in itself.
+    pub(crate) fn entry(&self, field: Field) -> Option<&Entry<C>> {
+        self.entries.iter().find(|entry| entry.field() == field)
+    }
+
+    /// What was written for a field, or for one that it is a part of.
+    pub(crate) fn entry_with(&self, field: Field) -> Option<&Entry<C>> {
+        self.entries.iter().find(|entry| entry.field() == field || entry.innermost() == field)
+    }
+
+    /// The tokens that were written for a field, which may be a part of a setting.
+    pub(crate) fn tokens(&self, field: Field) -> Option<TokenStream> {
+        let entry = self.entry_with(field)?;
+        Some(match &entry.value.part {
+            Some((part, tokens)) if *part == field => tokens.clone(),
+            _ => entry.value.tokens.clone(),
+        })
+    }
+
+    /// The fields that were written.
+    pub(crate) fn written(&self) -> Fields {
+        let fields = |entry: &Entry<C>| [entry.field(), entry.innermost()];
+        Fields::from_slice(&self.entries.iter().flat_map(fields).collect::<Vec<_>>())
+    }
+
+    /// The configuration as far as it is known: on top of the defaults, or of something
+    /// `shared` of which nothing is.
+    pub(crate) fn draft(&self, shared: bool) -> Draft<C> {
+        let mut draft =
+            Draft { config: C::default(), unknown: self.poisoned, constant: Fields::NONE };
+        for option in self.table {
+            // What is written here replaces all of the shared one, its parts as well.
+            if shared && self.entry(option.kind.field).is_none() {
+                for field in option.kind.parts() {
+                    draft.unknown = draft.unknown.with(*field);
+                }
+                draft.unknown = draft.unknown.with(option.kind.field);
+            }
+        }
+        for entry in &self.entries {
+            match &entry.value.set {
+                Some(set) => draft.config = set(draft.config),
+                None => {
+                    draft.unknown = draft.unknown.with(entry.innermost());
+                    draft.constant = draft.constant.with(entry.innermost());
+                }
+            }
+        }
+        draft
+    }
+
+    /// The calls of the builder that set what was written, but for the fields that are
+    /// `wrong`. `private` is the module of the runtime that expansions call into.
+    pub(crate) fn calls(&self, wrong: Fields, private: &TokenStream) -> TokenStream {
+        let right = self
+            .entries
+            .iter()
+            .filter(|entry| !wrong.contains(entry.field()) && !wrong.contains(entry.innermost()));
+        right
+            .map(|entry| {
+                let method = Ident::new(entry.option.name, proc_macro2::Span::mixed_site());
+                match &entry.value.call {
+                    Call::Value(value) => quote!(.#method(#value)),
+                    Call::Variant(of, variant) => quote!(.#method(#private::#of::#variant)),
+                    Call::Other(call) => call.clone(),
+                }
+            })
+            .collect()
+    }
+}

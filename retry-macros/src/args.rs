@@ -68,7 +68,7 @@ pub(crate) enum OnFailure {
 
 /// An option of the function, and how it is read.
 pub(crate) struct FunctionOption {
-    read: fn(&mut Args, Reading<'_>) -> syn::Result<()>,
+    read: fn(&mut Args, &mut Reading<'_>) -> syn::Result<()>,
     /// The field that rules know it by.
     field: Option<Field>,
     /// Whether `policy!` takes it as well.
@@ -124,7 +124,7 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 14] = [
     .known_as(&["circuit_breaker"])
     .completed(Inside::Settings),
     option("quota", "OUTBOUND", |args, option| {
-        args.quota = Some(quota(&option)?);
+        args.quota = Some(quota(option)?);
         Ok(())
     })
     .about(Field::Quota),
@@ -191,7 +191,7 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 14] = [
 const fn option(
     name: &'static str,
     example: &'static str,
-    read: fn(&mut Args, Reading<'_>) -> syn::Result<()>,
+    read: fn(&mut Args, &mut Reading<'_>) -> syn::Result<()>,
 ) -> Opt<FunctionOption> {
     let option = FunctionOption { read, field: None, in_policy: false, inside: Inside::Nothing };
     Opt::new(name, option, example)
@@ -284,8 +284,8 @@ impl Args {
         match (setting, option) {
             (Some(setting), _) => self.policy.settings.read(setting, &name, input, errors),
             (None, Some(option)) => {
-                let reading = Reading { name: &name, example: option.example, input, errors };
-                (option.kind.read)(self, reading)?;
+                let mut reading = Reading { name: &name, example: option.example, input, errors };
+                (option.kind.read)(self, &mut reading)?;
                 if let Some(field) = option.kind.field {
                     self.fields = self.fields.with(field);
                 }
@@ -296,12 +296,12 @@ impl Args {
     }
 }
 
-fn matchers(option: Reading<'_>) -> syn::Result<Vec<Matcher>> {
+fn matchers(option: &mut Reading<'_>) -> syn::Result<Vec<Matcher>> {
     option.equals()?;
     matcher::list(option.input, option.name, option.errors)
 }
 
-fn breaker(option: Reading<'_>) -> syn::Result<Breaker> {
+fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     if !option.input.peek(token::Paren) {
         return Ok(Breaker::Shared(lent(option.expr()?)));
     }

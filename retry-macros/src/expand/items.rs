@@ -85,7 +85,7 @@ impl Expansion<'_> {
                     }
                 });
             }
-            items.extend(policy::assertions(&breaker.unchecked(), private, false, |rules| {
+            items.extend(policy::assertions(breaker.unchecked(), private, false, |rules| {
                 quote!(#private::complaint_about_breaker(&__RETRY_BREAKER_CONFIG, #written, #rules))
             }));
         }

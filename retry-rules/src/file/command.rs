@@ -67,7 +67,7 @@ macro_rules! command_keys {
                         $key: Some(policy.$member)
                             .filter(|value| *value != default.$member)
                             .filter(|_| !useless.contains(Field::$Field))
-                            .and_then(AsKey::as_key),
+                            .and_then(IntoKey::into_key),
                     )?)*
                     ..Self::default()
                 }
@@ -128,24 +128,24 @@ impl<'de> Deserialize<'de> for NotHere {
 }
 
 /// A field's value as the key that says so, if it is one that somebody set.
-trait AsKey<K> {
-    fn as_key(self) -> Option<K>;
+trait IntoKey<K> {
+    fn into_key(self) -> Option<K>;
 }
 
-impl AsKey<AttemptsKey> for Attempts {
-    fn as_key(self) -> Option<AttemptsKey> {
+impl IntoKey<AttemptsKey> for Attempts {
+    fn into_key(self) -> Option<AttemptsKey> {
         Some(AttemptsKey(self))
     }
 }
 
-impl AsKey<Span> for Duration {
-    fn as_key(self) -> Option<Span> {
+impl IntoKey<Span> for Duration {
+    fn into_key(self) -> Option<Span> {
         Some(Span(self))
     }
 }
 
-impl AsKey<Span> for Option<Duration> {
-    fn as_key(self) -> Option<Span> {
+impl IntoKey<Span> for Option<Duration> {
+    fn into_key(self) -> Option<Span> {
         self.map(Span)
     }
 }

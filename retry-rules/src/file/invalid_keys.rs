@@ -46,7 +46,7 @@ impl InvalidKeys {
     pub(super) fn broken(broken: Rules, policy: &Policy, written: Fields, style: Style) -> Self {
         let blamed = broken
             .iter()
-            .flat_map(|rule| rule.fields())
+            .flat_map(super::super::rules::table::Rule::fields)
             .filter(|field| written.contains(whole(**field)))
             .flat_map(|field| keys(style, *field));
         let complaints: Vec<_> =

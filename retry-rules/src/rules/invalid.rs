@@ -36,7 +36,7 @@ impl Invalid {
 
     /// Returns the fields that the broken rules read.
     pub fn fields(&self) -> Fields {
-        let fields = self.broken.iter().flat_map(|rule| rule.fields());
+        let fields = self.broken.iter().flat_map(super::table::Rule::fields);
         fields.fold(Fields::NONE, |fields, field| fields.with(*field))
     }
 }

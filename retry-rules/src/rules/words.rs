@@ -43,11 +43,10 @@ impl Style {
             (Self::Workflow, Field::Attempts) => Some("max_attempts"),
             (Self::Workflow, Field::InitialDelay) => Some("initial"),
             (Self::Workflow, Field::Base) => Some("multiplier"),
-            (Self::Workflow, Field::Deadline | Field::Timeout) => None,
             (Self::Task, Field::Attempts) => Some("max_retries"),
             (Self::Task, Field::InitialDelay) => Some("retry_delay"),
             (Self::Task, Field::MaxDelay) => Some("max_retry_delay"),
-            (Self::Task, _) => None,
+            (Self::Workflow, Field::Deadline | Field::Timeout) | (Self::Task, _) => None,
             _ => Some(field.name()),
         }
     }

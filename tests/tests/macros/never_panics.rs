@@ -168,6 +168,7 @@ const ITEMS: &[&str] = &[
     "",
 ];
 
+#[expect(clippy::needless_pass_by_value, reason = "tokens are given as they are quoted")]
 fn expand(args: TokenStream, item: TokenStream) {
     let _ = ide::imports(&args);
     let _ = expand::retry(args.clone(), &item);

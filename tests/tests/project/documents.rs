@@ -54,7 +54,9 @@ impl Page {
                 }
                 Event::Code(words) => heading.iter_mut().for_each(|heading| *heading += &words),
                 Event::Text(words) => {
-                    heading.iter_mut().for_each(|heading| *heading += &words);
+                    if let Some(heading) = &mut heading {
+                        *heading += &words;
+                    }
                     if !in_code && !in_table {
                         *bars.entry(line).or_default() += words.matches('|').count();
                     }

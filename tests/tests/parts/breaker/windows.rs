@@ -327,6 +327,7 @@ impl Naive {
         self.calls.push((Instant::now(), failed, slow));
         let counted = self.counts();
         let [calls, failures, slows] = counted;
+        #[expect(clippy::cast_precision_loss, reason = "a test has few calls")]
         let reaches = |part: u64, rate: f64| part as f64 / calls as f64 >= rate;
         let opens = rate.is_some_and(|rate| reaches(failures, rate))
             || slow_calls.is_some_and(|slow| reaches(slows, slow.rate()));
@@ -438,9 +439,9 @@ async fn agrees(config: BreakerConfig, steps: &[Step]) -> Result<(), TestCaseErr
                     continue;
                 };
                 if failed {
-                    permit.failure()
+                    permit.failure();
                 } else {
-                    permit.success()
+                    permit.success();
                 }
                 naive.report(naive.generation, failed, Duration::ZERO);
             }
@@ -448,9 +449,9 @@ async fn agrees(config: BreakerConfig, steps: &[Step]) -> Result<(), TestCaseErr
                 let (permit, generation, begun) =
                     under_way.swap_remove(which.index(under_way.len()));
                 if failed {
-                    permit.failure()
+                    permit.failure();
                 } else {
-                    permit.success()
+                    permit.success();
                 }
                 naive.report(generation, failed, begun.elapsed());
             }

@@ -60,7 +60,8 @@ async fn store_alone(store: SqliteStore, items: u64, at_a_time: usize) -> Durati
     const JOB: &str = "chores";
     const WORKER: &str = "worker";
     let text = |chore: Chore| format!(r#"{{"number":{},"text":"{}"}}"#, chore.number, chore.text);
-    let mut payloads = chores(items).map(|chore| NewItem::new(chore.number.to_string(), text(chore)));
+    let mut payloads =
+        chores(items).map(|chore| NewItem::new(chore.number.to_string(), text(chore)));
     let start = Instant::now();
     loop {
         let batch: Vec<NewItem> = payloads.by_ref().take(1_000).collect();

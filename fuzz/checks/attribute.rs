@@ -7,7 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::args::{Args, Syntax};
 use crate::errors::Errors;
-use crate::{check, expand, ide, policy};
+use crate::{expand, ide, policy};
 
 /// The function that the options stand on. A line of dashes in the text, and what
 /// follows it takes the place of this.
@@ -42,7 +42,7 @@ pub(crate) fn check(text: &str) {
 
     let mut errors = Errors::new();
     let args = Args::parse(options.clone(), Syntax::Attribute, &mut errors);
-    let checked = check::check(&args, &mut errors);
+    let checked = args.check(&mut errors);
     if let (true, Some(policy)) = (errors.is_empty(), checked.known) {
         assert!(policy.validate().is_ok(), "`{options}` is taken: {policy:?}");
     }

@@ -2,12 +2,14 @@
 //! each that is of the function.
 
 use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
 use retry_rules::{Field, Fields, Policy};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitBool, Path, Token, parenthesized, token};
 
 use crate::breaker::BreakerArgs;
+use crate::check::{Checked, check_settings};
 use crate::errors::Errors;
 use crate::grammar::{assigned, at_next, each, equals, nearest, set_twice};
 use crate::matcher::{self, Matcher};
@@ -250,6 +252,17 @@ impl Args {
             errors.push(error);
         }
         args
+    }
+
+    /// Checks the policy that the options describe.
+    pub(crate) fn check(&self, errors: &mut Errors) -> Checked {
+        let mut beside = self.fields;
+        if self.breaker.is_some() {
+            // With a breaker, the matchers say also what trips it, and that matters to a single call.
+            beside = beside.difference(Fields::NONE.with(Field::RetryOn));
+        }
+        let base = self.policy.base.as_ref().map(ToTokens::to_token_stream);
+        check_settings(&self.policy.settings, beside, base.is_some(), base.as_ref(), errors)
     }
 
     /// The name of an option that was written.

@@ -8,11 +8,9 @@ use core::fmt::Display;
 use core::ops::Range;
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
 
 use retry_rules::{Attempts, BreakerConfig, Field, Fields, Policy, Rule, Rules, Style};
 
-use crate::args::Args;
 use crate::errors::Errors;
 use crate::hygiene::quote;
 use crate::settings::{Draft, Settings};
@@ -27,17 +25,6 @@ pub(crate) struct Checked<C = Policy> {
     pub(crate) written: Fields,
     /// The fields that were written and break a rule, or are wrong in themselves.
     pub(crate) wrong: Fields,
-}
-
-/// Checks the policy that the options describe.
-pub(crate) fn check(args: &Args, errors: &mut Errors) -> Checked {
-    let mut beside = args.fields;
-    if args.breaker.is_some() {
-        // With a breaker, the matchers say also what trips it, and that matters to a single call.
-        beside = beside.difference(Fields::NONE.with(Field::RetryOn));
-    }
-    let base = args.policy.base.as_ref().map(ToTokens::to_token_stream);
-    check_settings(&args.policy.settings, beside, base.is_some(), base.as_ref(), errors)
 }
 
 /// What rules are about.

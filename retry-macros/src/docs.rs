@@ -144,7 +144,6 @@ mod tests {
 
     use super::*;
     use crate::args::Syntax;
-    use crate::check;
     use crate::errors::Errors;
     use crate::item;
 
@@ -153,7 +152,7 @@ mod tests {
         let parse = |text: &str| text.parse::<TokenStream>().expect("tokens");
         let mut errors = Errors::new();
         let args = Args::parse(parse(options), Syntax::Attribute, &mut errors);
-        let checked = check::check(&args, &mut errors);
+        let checked = args.check(&mut errors);
         assert!(errors.into_tokens().is_empty());
         let function = item::parse(&parse(function)).expect("a function");
         let attrs = section(&args, &checked, &function);

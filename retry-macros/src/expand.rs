@@ -48,7 +48,7 @@ use retry_rules::Field;
 use syn::{Ident, ReturnType, Type};
 
 use crate::args::{Args, PolicyArgs, Syntax};
-use crate::check::{self, Checked};
+use crate::check::Checked;
 use crate::docs;
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
@@ -61,7 +61,7 @@ use crate::value::mentions;
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::new();
     let args = Args::parse(args, Syntax::Attribute, &mut errors);
-    let mut checked = check::check(&args, &mut errors);
+    let mut checked = args.check(&mut errors);
     let function = match item::parse(item) {
         Ok(function) => function,
         Err(error) => {

@@ -7,7 +7,6 @@ use retry_rules::{Fields, Rule};
 use syn::spanned::Spanned as _;
 
 use crate::args::{Args, PolicyArgs, Syntax};
-use crate::check;
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
 
@@ -15,7 +14,7 @@ use crate::hygiene::{SpanRange, quote};
 pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
     let mut errors = Errors::new();
     let args = Args::parse(tokens, Syntax::Policy, &mut errors);
-    let checked = check::check(&args, &mut errors);
+    let checked = args.check(&mut errors);
     let private = private(&args);
     let policy = expression(&args.policy, checked.wrong, &private);
     let assertions = assertions(&checked.unchecked, &private, false, |rules| {

@@ -10,6 +10,7 @@ pub(crate) mod words;
 mod row;
 pub(crate) mod table;
 pub(crate) mod invalid;
+mod nearest;
 
 #[cfg(test)]
 mod tests;

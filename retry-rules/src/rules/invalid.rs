@@ -19,13 +19,13 @@ use crate::quota::QuotaConfig;
 /// assert!(error.to_string().contains("at least 1"));
 /// assert!(error.fields().contains(Field::Attempts));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Invalid {
     broken: Rules,
 }
 
 impl Invalid {
-    const fn unless_empty(broken: Rules) -> Result<(), Self> {
+    pub(super) const fn unless_empty(broken: Rules) -> Result<(), Self> {
         if broken.is_empty() { Ok(()) } else { Err(Self { broken }) }
     }
 
@@ -51,6 +51,13 @@ impl fmt::Display for Invalid {
             rule.fmt(f)?;
         }
         Ok(())
+    }
+}
+
+/// The same, for `unwrap` and `expect`.
+impl fmt::Debug for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Invalid({self})")
     }
 }
 

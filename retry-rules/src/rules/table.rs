@@ -25,15 +25,12 @@ rules! {
         rule UnlimitedUnbounded of [attempts budget deadline]
             says [(attempts = unlimited) " never ends by itself: add a " (budget) " (bounds the waits)"
                   (where deadline: " or a " (deadline) " (bounds the whole call)")]
-            when is_unlimited(policy) && policy.budget.is_none() && policy.deadline.is_none();
+            when is_unlimited(policy) && is_unbounded(policy);
 
         rule UnlimitedWithoutWaits of [initial_delay max_delay backoff jitter attempts budget deadline]
             says ["waits of 0s never use a " (budget) " up, so " (attempts = unlimited) " never ends: "
                   (where deadline: "add a " (deadline) " (bounds the whole call), or ") "wait longer than 0s"]
-            when is_unlimited(policy)
-                && policy.budget.is_some()
-                && policy.deadline.is_none()
-                && never_waits(policy);
+            when never_ends(policy) && !is_unbounded(policy);
 
         rule SingleAttempt of [attempts]
             says [(calls 1) " never retries, so the options that only matter to a retry do nothing: \
@@ -57,9 +54,7 @@ rules! {
         rule GrowthFromZero of [initial_delay backoff jitter]
             says ["this curve multiplies the initial delay, and from 0s it stays at 0s: \
                   write " (backoff = fixed) " for no waits at all, or an initial delay above 0s"]
-            when policy.initial_delay.is_zero()
-                && (is_decorrelated(policy)
-                    || matches!(policy.backoff, Backoff::Exponential { .. } | Backoff::Fibonacci));
+            when grows_from_zero(policy);
 
         rule InitialAboveMax of [initial_delay max_delay backoff jitter]
             says [(initial_delay or "1s") " is longer than " (max_delay or "30s") ", which cuts every wait: \
@@ -264,7 +259,23 @@ const fn never_waits(policy: &Policy) -> bool {
     policy.max_delay.is_zero() || fixed && policy.initial_delay.is_zero()
 }
 
-const fn initial_above_max(policy: &Policy) -> bool {
+const fn is_unbounded(policy: &Policy) -> bool {
+    policy.budget.is_none() && policy.deadline.is_none()
+}
+
+/// Whether nothing ends the attempts: waits of 0s never use a budget up.
+pub(super) const fn never_ends(policy: &Policy) -> bool {
+    is_unlimited(policy)
+        && (is_unbounded(policy) || policy.deadline.is_none() && never_waits(policy))
+}
+
+pub(super) const fn grows_from_zero(policy: &Policy) -> bool {
+    policy.initial_delay.is_zero()
+        && (is_decorrelated(policy)
+            || matches!(policy.backoff, Backoff::Exponential { .. } | Backoff::Fibonacci))
+}
+
+pub(super) const fn initial_above_max(policy: &Policy) -> bool {
     let used = is_decorrelated(policy) || !matches!(policy.backoff, Backoff::Custom(_));
     used && less(policy.max_delay, policy.initial_delay)
 }

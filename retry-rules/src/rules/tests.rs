@@ -10,6 +10,7 @@ use super::table::{Rule, Rules};
 use super::words::{Part, Style};
 use crate::breaker::BreakerConfig;
 use crate::policy::backoff::Backoff;
+use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 use crate::quota::QuotaConfig;
 
@@ -154,4 +155,86 @@ fn a_window_is_of_one_kind() {
     assert!(written(&[Field::FailureRate, Field::WindowTime]).is_ok());
     let both = written(&[Field::WindowCalls, Field::WindowTime]).unwrap_err();
     assert!(both.broken().contains(Rule::WindowTwice));
+}
+
+#[test]
+fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
+    let s = Duration::from_secs;
+    let new = Policy::new;
+    let base = |base| new().backoff(Backoff::Exponential { base });
+    let jitter = |factor| new().jitter(Jitter::Proportional(factor));
+    let bounded = || new().unlimited().budget(s(60));
+    let fixed = new().backoff(Backoff::Fixed);
+    let cases = [
+        (new().attempts(0), new().attempts(1), Rule::AttemptsZero),
+        (base(1.0), fixed, Rule::BaseNotGrowing),
+        (base(-2.0), fixed, Rule::BaseNotGrowing),
+        (base(f64::NAN), fixed, Rule::BaseNotFinite),
+        (base(f64::NEG_INFINITY), fixed, Rule::BaseNotFinite),
+        (base(f64::INFINITY), base(f64::MAX), Rule::BaseNotFinite),
+        (new().backoff(Backoff::Linear { increment: Duration::ZERO }), fixed, Rule::IncrementZero),
+        (
+            new().initial_delay(Duration::ZERO),
+            fixed.initial_delay(Duration::ZERO),
+            Rule::GrowthFromZero,
+        ),
+        (new().initial_delay(s(60)), new().initial_delay(s(30)), Rule::InitialAboveMax),
+        (jitter(f64::NAN), new(), Rule::JitterFactorOutOfRange),
+        (jitter(-0.1), new(), Rule::JitterFactorOutOfRange),
+        (jitter(30.0), jitter(1.0), Rule::JitterFactorOutOfRange),
+        (new().timeout(Duration::ZERO), new(), Rule::TimeoutZero),
+        (new().deadline(s(9)).timeout(s(10)), new().deadline(s(9)), Rule::TimeoutAboveDeadline),
+        (new().unlimited(), new(), Rule::UnlimitedUnbounded),
+        (
+            bounded().backoff(Backoff::Fixed).initial_delay(Duration::ZERO),
+            fixed.initial_delay(Duration::ZERO).budget(s(60)),
+            Rule::UnlimitedWithoutWaits,
+        ),
+        // These are obeyed as they are: each wait is cut, or there is none.
+        (
+            new().attempts(2).backoff(Backoff::Custom(const { &[Duration::from_secs(31)] })),
+            new().attempts(2).backoff(Backoff::Custom(const { &[Duration::from_secs(31)] })),
+            Rule::CustomDelayAboveMax,
+        ),
+        (
+            new().budget(Duration::from_millis(1)),
+            new().budget(Duration::from_millis(1)),
+            Rule::BudgetBelowFirstWait,
+        ),
+        (new().deadline(s(1)), new().deadline(s(1)), Rule::DeadlineBelowFirstWait),
+    ];
+    for (given, obeyed, rule) in cases {
+        let (nearest, invalid) = given.nearest_valid();
+        assert_eq!(nearest, obeyed, "{rule:?}");
+        assert_eq!(invalid.map(|it| it.broken()), Some(Rules::NONE.with(rule)), "{rule:?}");
+    }
+}
+
+#[test]
+fn unlimited_attempts_from_zero_have_an_end_as_well() {
+    let endless = Policy::new().unlimited().budget(Duration::from_secs(60));
+    let (nearest, invalid) = endless.initial_delay(Duration::ZERO).nearest_valid();
+    assert_eq!(nearest.get_attempts(), Attempts::Limited(3));
+    let broken = invalid.unwrap().broken();
+    assert!(broken.contains(Rule::GrowthFromZero), "{broken:?}");
+}
+
+#[test]
+fn what_is_written_in_vain_is_obeyed_in_silence() {
+    let all = Fields::from_slice(Field::ALL);
+    let delays = const { &[Duration::from_secs(1), Duration::from_secs(2)] };
+    for policy in [
+        Policy::new().attempts(1),
+        Policy::new().attempts(2).backoff(Backoff::Custom(delays)),
+        Policy::new().jitter(Jitter::Decorrelated),
+    ] {
+        assert!(policy.validate_written(all).is_err(), "{policy}");
+        assert_eq!(policy.nearest_valid_written(all), (policy, None), "{policy}");
+    }
+}
+
+#[test]
+fn a_complaint_is_read_wherever_it_is_printed() {
+    let invalid = Policy::new().attempts(0).validate().unwrap_err();
+    assert_eq!(format!("{invalid:?}"), format!("Invalid({invalid})"));
 }

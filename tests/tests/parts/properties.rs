@@ -5,7 +5,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use retry_runtime::file::{TaskStyle, WorkflowStyle};
-use retry_runtime::{Attempts, Backoff, Jitter, Policy, Reason, Retrier, RetryError, Style};
+use retry_runtime::{
+    Attempts, Backoff, Jitter, Policy, Reason, Retrier, RetryError, Rule, Rules, Style,
+};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -184,6 +186,31 @@ proptest! {
                     prop_assert!(!rule.explained(style, &policy).to_string().is_empty());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_is_obeyed_in_the_place_of_a_policy_can_work(policy in any_policy()) {
+        let (nearest, invalid) = policy.nearest_valid();
+        prop_assert_eq!(nearest.nearest_valid().0, nearest);
+        let silent = Rules::NONE.with(Rule::CustomDelaysUnused);
+        let broken = policy.validate().err().map_or(Rules::NONE, |invalid| invalid.broken());
+        match invalid {
+            None => {
+                prop_assert!(broken.difference(silent).is_empty());
+                prop_assert_eq!(nearest, policy);
+            }
+            Some(invalid) => {
+                prop_assert!(broken.difference(silent).difference(invalid.broken()).is_empty());
+            }
+        }
+        // What never retries is obeyed as it is, and each delay is cut when it is waited.
+        let as_it_is = silent
+            .with(Rule::CustomDelayAboveMax)
+            .with(Rule::BudgetBelowFirstWait)
+            .with(Rule::DeadlineBelowFirstWait);
+        if let Err(invalid) = nearest.validate() {
+            prop_assert!(invalid.broken().difference(as_it_is).is_empty(), "{}", invalid);
         }
     }
 

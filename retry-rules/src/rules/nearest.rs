@@ -1,0 +1,101 @@
+//! What a policy means that breaks rules and is obeyed all the same: the nearest valid
+//! one. No policy of run time ends in a panic, and none is changed in silence.
+
+use core::time::Duration;
+
+use super::field::Fields;
+use super::invalid::Invalid;
+use super::table::{self, Rule, Rules};
+use crate::policy::arithmetic::less;
+use crate::policy::backoff::Backoff;
+use crate::policy::jitter::Jitter;
+use crate::policy::{Attempts, Policy};
+
+/// What is written in vain is no mistake while the program runs: it may come from a
+/// configuration that others share.
+const IN_VAIN: Rules = Rules::from_slice(&[
+    Rule::SingleAttempt,
+    Rule::CustomDelaysUnused,
+    Rule::InitialBesideCustom,
+    Rule::BackoffBesideDecorrelated,
+]);
+
+impl Policy {
+    /// Returns the policy that is obeyed in the place of this one, and the rules for which
+    /// it is another one: the nearest that can work.
+    ///
+    /// | this policy has | what is obeyed |
+    /// | --- | --- |
+    /// | 0 attempts | 1 |
+    /// | a base of 1 or less, or none that is a number; growth from 0 s, or by 0 s | fixed waits |
+    /// | an `initial_delay`, or a custom delay, above `max_delay` | `max_delay` |
+    /// | a jitter below 0, or none that is a number | no jitter |
+    /// | a jitter above 1 | 1 |
+    /// | a timeout of 0 s, or above the deadline | no timeout |
+    /// | unlimited attempts that nothing ends | 3 attempts |
+    /// | a budget or a deadline that the first wait exceeds | that: it never retries |
+    ///
+    /// What is merely written in vain breaks no rule here.
+    ///
+    /// ```
+    /// use retry_rules::{Attempts, Policy};
+    ///
+    /// let (policy, invalid) = Policy::new().attempts(0).nearest_valid();
+    /// assert_eq!(policy.get_attempts(), Attempts::Limited(1));
+    /// assert!(invalid.unwrap().to_string().contains("at least 1"));
+    ///
+    /// assert_eq!(Policy::new().nearest_valid(), (Policy::new(), None));
+    /// ```
+    pub const fn nearest_valid(self) -> (Self, Option<Invalid>) {
+        self.nearest_valid_written(Fields::NONE)
+    }
+
+    /// The same for a policy of which somebody wrote just the fields `written`, as in
+    /// [`validate_written`](Self::validate_written): where `retry_after` is one of them,
+    /// the first wait is not known.
+    pub const fn nearest_valid_written(self, written: Fields) -> (Self, Option<Invalid>) {
+        let nearest = self.nearest();
+        // A rule may be broken by what another one made of it: a budget by a shorter delay.
+        let broken = Rules::broken_by_policy(&self, written)
+            .union(Rules::broken_by_policy(&nearest, written))
+            .difference(IN_VAIN);
+        match Invalid::unless_empty(broken) {
+            Ok(()) => (nearest, None),
+            Err(invalid) => (nearest, Some(invalid)),
+        }
+    }
+
+    const fn nearest(mut self) -> Self {
+        if matches!(self.attempts, Attempts::Limited(0)) {
+            self.attempts = Attempts::Limited(1);
+        }
+        if table::initial_above_max(&self) {
+            self.initial_delay = self.max_delay;
+        }
+        self.jitter = match self.jitter {
+            Jitter::Proportional(factor) if factor > 1.0 => Jitter::Proportional(1.0),
+            Jitter::Proportional(factor) if factor.is_nan() || factor < 0.0 => Jitter::None,
+            jitter => jitter,
+        };
+        self.backoff = match self.backoff {
+            Backoff::Exponential { base: f64::INFINITY } => Backoff::Exponential { base: f64::MAX },
+            Backoff::Exponential { base } if base.is_nan() || base <= 1.0 => Backoff::Fixed,
+            Backoff::Linear { increment } if increment.is_zero() => Backoff::Fixed,
+            backoff => backoff,
+        };
+        if table::grows_from_zero(&self) {
+            self.backoff = Backoff::Fixed;
+            self.jitter = Jitter::None;
+        }
+        self.timeout = match (self.timeout, self.deadline) {
+            (Some(Duration::ZERO), _) => None,
+            (Some(timeout), Some(deadline)) if less(deadline, timeout) => None,
+            (timeout, _) => timeout,
+        };
+        // Last, for it asks of the waits whether they end.
+        if table::never_ends(&self) {
+            self.attempts = Self::new().attempts;
+        }
+        self
+    }
+}

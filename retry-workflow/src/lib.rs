@@ -98,7 +98,7 @@ pub use item::failure::Failure;
 pub use item::signature::Signature;
 pub use job::breaker_record::BreakerRecord;
 pub use job::error_policy::{
-    ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen,
+    ErrorCollection, ErrorPolicy, ErrorPolicyKeys, InvalidErrorPolicy, OnItemFailure, OnOpen,
 };
 
 // What a job tells while it runs, and at its end.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use retry_rules::suggest::nearest;
 use retry_runtime::file::Span;
-use retry_runtime::{OnFailure, RetryConfig};
+use retry_runtime::{OnFailure, RetryConfig, RetryConfigKeys};
 
 use super::{ItemId, MapPlan, Plan};
 use crate::file::item_path::ItemPath;
@@ -20,7 +20,7 @@ use crate::template::placeholder::{Fault, Offers, Placeholder, Placeholders, Tem
 use crate::template::shell::Script;
 use crate::yaml::node::{Key, Node, Value, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Place, Source};
-use retry_workflow::{ErrorPolicy, OnItemFailure};
+use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, OnItemFailure};
 
 const STEP: &[&str] = &["name", "shell", "claude", "retry_config", "timeout", "on_failure"];
 const MAP: &[&str] = &["input", "json_path", "item_id", "agent_template", "max_parallel"];
@@ -229,7 +229,11 @@ impl Forms<'_> {
 
     fn error_policy(&mut self, root: &Node, handlers: &BTreeMap<String, Steps>) -> ErrorPolicy {
         let Some(node) = root.get("error_policy") else { return ErrorPolicy::new() };
-        let Some(policy) = self.parsed(node.parse::<ErrorPolicy>()) else {
+        let keys = node.parse_map::<ErrorPolicyKeys>("a map of what becomes of items that fail");
+        let policy = keys.and_then(|keys| {
+            ErrorPolicy::try_from(keys).map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
+        });
+        let Some(policy) = self.parsed(policy) else {
             return ErrorPolicy::new();
         };
         if let OnItemFailure::Custom(name) = policy.get_on_item_failure()
@@ -381,7 +385,13 @@ impl Forms<'_> {
         };
         let timeout = node.get("timeout").and_then(|node| self.timeout(node));
         let config = node.get("retry_config");
-        let retry = config.and_then(|node| self.parsed(node.parse::<RetryConfig>()));
+        let retry = config.and_then(|node| {
+            let keys = node.parse_map::<RetryConfigKeys>("a map of retry settings");
+            self.parsed(keys.and_then(|keys| {
+                RetryConfig::try_from(keys)
+                    .map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
+            }))
+        });
         if let Some(deadline) = config.and_then(|config| config.get("deadline")) {
             self.wrong(
                 deadline.place,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use retry_rules::suggest::nearest;
+use retry_runtime::file::from_map;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{MergeKeyPolicy, Spanned};
@@ -75,8 +76,12 @@ impl Node {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
+        self.entry(name).map(|(_, node)| node)
+    }
+
+    fn entry(&self, name: &str) -> Option<&(Key, Self)> {
         match &self.value {
-            Value::Map(map) => map.iter().find(|(key, _)| key.name == name).map(|(_, node)| node),
+            Value::Map(map) => map.iter().find(|(key, _)| key.name == name),
             _ => None,
         }
     }
@@ -98,10 +103,7 @@ impl Node {
 
     /// Reads a type from it.
     pub(crate) fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Mistake> {
-        T::deserialize(self).map_err(|Complaint { message, place }| {
-            let place = place.or_else(|| self.key_meant(&message)).unwrap_or(self.place);
-            Mistake { message, place: Some(place) }
-        })
+        T::deserialize(self).map_err(|complaint| self.mistake(complaint))
     }
 
     /// Reads a type from some of the keys of a map, as if there were no others.
@@ -109,19 +111,37 @@ impl Node {
         &'a self,
         keys: &'a [&'a str],
     ) -> Result<T, Mistake> {
-        T::deserialize(Only { node: self, keys }).map_err(|Complaint { message, place }| {
-            let place = place.or_else(|| self.key_meant(&message)).unwrap_or(self.place);
-            Mistake { message, place: Some(place) }
-        })
+        T::deserialize(Only { node: self, keys }).map_err(|complaint| self.mistake(complaint))
     }
 
-    /// A rule that is broken by a whole map names the key that it is about.
-    fn key_meant(&self, message: &str) -> Option<Place> {
-        let Value::Map(map) = &self.value else { return None };
-        map.iter()
-            .filter_map(|(key, _)| Some((mentioned(message, &key.name)?, key.place)))
-            .min_by_key(|(at, _)| *at)
-            .map(|(_, place)| place)
+    /// Reads a type from a map, and from nothing else. `what` is what is expected.
+    pub(crate) fn parse_map<'a, T: Deserialize<'a>>(
+        &'a self,
+        what: &'static str,
+    ) -> Result<T, Mistake> {
+        from_map(self, what).map_err(|complaint| self.mistake(complaint))
+    }
+
+    fn mistake(&self, Complaint { message, place }: Complaint) -> Mistake {
+        Mistake { message, place: Some(place.unwrap_or(self.place)) }
+    }
+
+    /// Describes what is wrong with the values of `keys`. The place is the first of them that
+    /// is there, and inside its value the next.
+    pub(crate) fn mistake_at(
+        &self,
+        keys: impl IntoIterator<Item = &'static str>,
+        message: impl fmt::Display,
+    ) -> Mistake {
+        let mut node = self;
+        let mut place = self.place;
+        for name in keys {
+            if let Some((key, value)) = node.entry(name) {
+                place = key.place;
+                node = value;
+            }
+        }
+        Mistake { message: message.to_string(), place: Some(place) }
     }
 
     /// Where `part`, which stands at `at` in this text, is in the file. Where that cannot be
@@ -143,15 +163,6 @@ impl Node {
         }
         self.place
     }
-}
-
-/// Where `message` says `key` as a word.
-fn mentioned(message: &str, key: &str) -> Option<usize> {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    message
-        .match_indices(key)
-        .map(|(at, _)| at)
-        .find(|&at| !message[..at].ends_with(part) && !message[at + key.len()..].starts_with(part))
 }
 
 impl Key {

@@ -5,8 +5,11 @@ mod read;
 
 use std::fmt;
 
-use retry_runtime::{BreakerConfig, Invalid, Policy};
+use retry_runtime::file::InvalidKeys;
+use retry_runtime::{BreakerConfig, Field, Fields, Invalid, Policy};
 use serde::Deserialize;
+
+pub use self::read::ErrorPolicyKeys;
 
 /// What becomes of items whose retries have ended, and when a whole job stops.
 ///
@@ -121,6 +124,8 @@ enum Complaint {
     Batch,
     Breaker(Invalid),
     Retry(Invalid),
+    /// The same in a file, whose keys it names.
+    RetryKeys(InvalidKeys),
     NoHandlerName,
 }
 
@@ -144,6 +149,7 @@ impl fmt::Display for InvalidErrorPolicy {
             ),
             Complaint::Breaker(invalid) => write!(f, "circuit_breaker: {invalid}"),
             Complaint::Retry(invalid) => write!(f, "retry_config: {invalid}"),
+            Complaint::RetryKeys(invalid) => invalid.fmt(f),
             Complaint::NoHandlerName => {
                 f.write_str("a custom handler needs a name: write `on_item_failure: { custom: name }`")
             }
@@ -152,6 +158,29 @@ impl fmt::Display for InvalidErrorPolicy {
 }
 
 impl std::error::Error for InvalidErrorPolicy {}
+
+impl InvalidErrorPolicy {
+    /// Returns the keys to blame, as a file spells them: one of the error policy, and,
+    /// where that is a map, the keys inside it, the first to blame first.
+    pub fn keys(&self) -> Vec<&'static str> {
+        match &self.0 {
+            Complaint::Threshold(_) => vec!["failure_threshold"],
+            Complaint::MaxFailures => vec!["max_failures"],
+            Complaint::MinimumItems => vec!["minimum_items"],
+            Complaint::Batch => vec!["error_collection"],
+            Complaint::NoHandlerName => vec!["on_item_failure"],
+            Complaint::Breaker(invalid) => inside("circuit_breaker", invalid.fields()),
+            Complaint::Retry(invalid) => inside("retry_config", invalid.fields()),
+            Complaint::RetryKeys(invalid) => {
+                std::iter::once("retry_config").chain(invalid.keys()).collect()
+            }
+        }
+    }
+}
+
+fn inside(key: &'static str, fields: Fields) -> Vec<&'static str> {
+    std::iter::once(key).chain(fields.iter().map(Field::name)).collect()
+}
 
 impl Default for ErrorPolicy {
     fn default() -> Self {

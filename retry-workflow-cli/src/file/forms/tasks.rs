@@ -1,7 +1,6 @@
 //! The tasks of a graph: steps that need each other.
 
-use retry_runtime::Policy;
-use retry_runtime::file::TaskStyle;
+use retry_runtime::file::TaskKeys;
 
 use super::super::{Plan, TaskPlan};
 use super::{Forms, STEP, first_place};
@@ -52,8 +51,10 @@ impl Forms<'_> {
             }
             (None, Some(_)) => {}
             (_, None) => {
-                let style = node.parse_only::<TaskStyle>(TASK_STYLE);
-                step = step.retry(&Policy::from(self.parsed(style)?).into());
+                let policy = node.parse_only::<TaskKeys>(TASK_STYLE).and_then(|keys| {
+                    keys.policy().map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
+                });
+                step = step.retry(&self.parsed(policy)?.into());
             }
         }
         Some(TaskPlan { name: key.name.clone(), depends_on, steps: Steps(vec![step]) })

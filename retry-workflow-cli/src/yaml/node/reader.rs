@@ -1,8 +1,8 @@
 //! Reads serde types from a [`Node`], and says which place a complaint is about.
 
+use std::cell::Cell;
 use std::fmt::{self, Display};
 
-use retry_rules::suggest::nearest;
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
     VariantAccess, Visitor,
@@ -35,25 +35,9 @@ impl Display for Complaint {
 
 impl std::error::Error for Complaint {}
 
-/// `"exponental": expected fixed, exponential, …`, with what was meant.
-fn with_meant(message: String) -> String {
-    let meant = message.strip_prefix('"').and_then(|rest| {
-        let (word, known) = rest.split_once("\": expected ")?;
-        let known = known.split(|c: char| !c.is_alphanumeric() && c != '_');
-        Some((word, nearest(word, known.filter(|known| known.len() > 2))?, rest.len() - word.len()))
-    });
-    match meant {
-        Some((word, meant, rest)) => {
-            let rest = &message[message.len() - rest + 2..];
-            format!("\"{word}\": did you mean `{meant}`?{rest}")
-        }
-        None => message,
-    }
-}
-
 impl de::Error for Complaint {
     fn custom<T: Display>(message: T) -> Self {
-        Self { message: with_meant(message.to_string()), place: None }
+        Self { message: message.to_string(), place: None }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
@@ -113,11 +97,11 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Text(text) => visitor.visit_str(text),
             Value::List(list) => visitor.visit_seq(Elements(list.iter())),
             Value::Map(map) => {
+                let last_key = Cell::new(None);
                 let rest = map.iter().collect::<Vec<_>>().into_iter();
-                return visitor.visit_map(Entries { rest, value: None }).map_err(|error| {
-                    let key = self.key_meant(&error.message);
-                    error.at(key.unwrap_or(self.place))
-                });
+                visitor
+                    .visit_map(Entries { rest, value: None, last_key: &last_key })
+                    .map_err(|error| error.at(last_key.get().unwrap_or(self.place)))
             }
         }
         .map_err(|error: Complaint| error.at(self.place))
@@ -188,7 +172,10 @@ impl<'de> Deserializer<'de> for Only<'de> {
         let Value::Map(map) = &self.node.value else { return self.node.deserialize_any(visitor) };
         let seen = map.iter().filter(|(key, _)| self.keys.contains(&key.name.as_str()));
         let rest = seen.collect::<Vec<_>>().into_iter();
-        visitor.visit_map(Entries { rest, value: None })
+        let last_key = Cell::new(None);
+        visitor
+            .visit_map(Entries { rest, value: None, last_key: &last_key })
+            .map_err(|error| error.at(last_key.get().unwrap_or(self.node.place)))
     }
 
     forward_to_deserialize_any! {
@@ -211,19 +198,24 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
     }
 }
 
-struct Entries<'de> {
+struct Entries<'de, 'a> {
     rest: std::vec::IntoIter<&'de (Key, Node)>,
     value: Option<&'de Node>,
+    /// Where the entry is that is being read; of what is wrong after the last one, the whole
+    /// map is the place.
+    last_key: &'a Cell<Option<Place>>,
 }
 
-impl<'de> MapAccess<'de> for Entries<'de> {
+impl<'de> MapAccess<'de> for Entries<'de, '_> {
     type Error = Complaint;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Complaint> {
-        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+        let entry = self.rest.next();
+        self.last_key.set(entry.map(|(key, _)| key.place));
+        let Some((key, value)) = entry else { return Ok(None) };
         self.value = Some(value);
         seed.deserialize(Word(&key.name)).map(Some).map_err(|error| error.at(key.place))
     }

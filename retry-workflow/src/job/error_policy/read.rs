@@ -3,16 +3,29 @@
 use std::fmt;
 use std::time::Duration;
 
-use retry_runtime::file::{Span, WorkflowStyle, from_map};
-use retry_runtime::{BreakerConfig, Policy};
+use retry_runtime::BreakerConfig;
+use retry_runtime::file::{Span, WorkflowKeys, from_map};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{ErrorCollection, ErrorPolicy, OnItemFailure, OnOpen};
+use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
 
-#[derive(Deserialize)]
+/// The keys of an [`ErrorPolicy`] as they stand in a file, read but not yet checked.
+///
+/// For readers that know the place of each key: [`InvalidErrorPolicy::keys`] says which
+/// one is wrong.
+///
+/// ```
+/// use retry_workflow::{ErrorPolicy, ErrorPolicyKeys};
+///
+/// let json = r#"{ "retry_config": { "max_attempts": 0 } }"#;
+/// let keys: ErrorPolicyKeys = serde_json::from_str(json).unwrap();
+/// let invalid = ErrorPolicy::try_from(keys).unwrap_err();
+/// assert_eq!(invalid.keys(), ["retry_config", "max_attempts"]);
+/// ```
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Keys {
+pub struct ErrorPolicyKeys {
     on_item_failure: Option<OnItemFailure>,
     continue_on_failure: Option<bool>,
     max_failures: Option<u64>,
@@ -20,10 +33,10 @@ struct Keys {
     minimum_items: Option<u64>,
     error_collection: Option<ErrorCollection>,
     circuit_breaker: Option<BreakerKeys>,
-    retry_config: Option<WorkflowStyle>,
+    retry_config: Option<RetryKeys>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BreakerKeys {
     failure_threshold: Option<u32>,
@@ -31,6 +44,15 @@ struct BreakerKeys {
     timeout: Option<Span>,
     half_open_requests: Option<u32>,
     on_open: Option<OnOpen>,
+}
+
+#[derive(Debug)]
+struct RetryKeys(WorkflowKeys);
+
+impl<'de> Deserialize<'de> for RetryKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_map(deserializer, "a map of a policy's settings in the workflow style").map(Self)
+    }
 }
 
 impl BreakerKeys {
@@ -54,8 +76,23 @@ impl BreakerKeys {
 
 impl<'de> Deserialize<'de> for ErrorPolicy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let keys: Keys = from_map(deserializer, "a map of what becomes of items that fail")?;
+        let keys: ErrorPolicyKeys =
+            from_map(deserializer, "a map of what becomes of items that fail")?;
+        keys.try_into().map_err(D::Error::custom)
+    }
+}
+
+impl TryFrom<ErrorPolicyKeys> for ErrorPolicy {
+    type Error = InvalidErrorPolicy;
+
+    fn try_from(keys: ErrorPolicyKeys) -> Result<Self, InvalidErrorPolicy> {
         let default = Self::new();
+        let retry_config = match &keys.retry_config {
+            Some(RetryKeys(keys)) => keys
+                .policy()
+                .map_err(|invalid| InvalidErrorPolicy(Complaint::RetryKeys(invalid)))?,
+            None => default.retry_config,
+        };
         let policy = Self {
             on_item_failure: keys.on_item_failure.unwrap_or_default(),
             continue_on_failure: keys.continue_on_failure.unwrap_or(default.continue_on_failure),
@@ -65,9 +102,9 @@ impl<'de> Deserialize<'de> for ErrorPolicy {
             error_collection: keys.error_collection.unwrap_or_default(),
             circuit_breaker: keys.circuit_breaker.as_ref().map(BreakerKeys::config),
             on_open: keys.circuit_breaker.and_then(|keys| keys.on_open).unwrap_or_default(),
-            retry_config: keys.retry_config.map_or(default.retry_config, Policy::from),
+            retry_config,
         };
-        policy.validate().map_err(D::Error::custom)?;
+        policy.validate()?;
         Ok(policy)
     }
 }

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{ItemId, MapPlan, WorkflowFile};
@@ -142,25 +143,28 @@ fn document(path: &Path, bytes: Vec<u8>) -> Result<Value, FileError> {
         let message = "this input is empty: write a list of items, which is `[]` if there are none";
         return Err(FileError::whole(path, message));
     }
-    serde_json::from_str(&text).map_err(|error| {
+    let mistake = |error: &serde_json::Error, what: &str| {
         let start = text
             .split_inclusive('\n')
             .take(error.line().saturating_sub(1))
             .map(str::len)
             .sum::<usize>();
         let place = Place::new(start.saturating_add(error.column().saturating_sub(1)), 1);
-        let what = error.to_string();
-        // The place is shown by us.
-        let message = match what.split(" at line ").next().unwrap_or_default() {
-            "trailing characters" => {
-                "this input is no JSON: something follows its end: write one list of all items"
-                    .to_owned()
-            }
-            what => format!("this input is no JSON: {what}"),
-        };
+        let message = format!("this input is no JSON: {what}");
         let source = Source { path: path.to_owned(), text: text.clone() };
         FileError::new(Arc::new(source), vec![Mistake { message, place: Some(place) }])
-    })
+    };
+    let mut deserializer = serde_json::Deserializer::from_str(&text);
+    let document = Value::deserialize(&mut deserializer).map_err(|error| {
+        let text = error.to_string();
+        // The place is shown by us.
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        mistake(&error, text.strip_suffix(&place).unwrap_or(&text))
+    })?;
+    deserializer.end().map_err(|error| {
+        mistake(&error, "something follows its end: write one list of all items")
+    })?;
+    Ok(document)
 }
 
 impl<'a> Input<'a> {

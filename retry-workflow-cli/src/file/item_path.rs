@@ -71,9 +71,9 @@ impl ItemPath {
                 .char_indices()
                 .nth(error.position().saturating_sub(1))
                 .map_or(text.len(), |(at, _)| at);
-            let what = error.message().split(", ").next().unwrap_or_default();
             let message = format!(
-                "this is no JSONPath, from here on ({what}): write one such as `$.items[*]`"
+                "this is no JSONPath, from here on ({}): write one such as `$.items[*]`",
+                error.message()
             );
             Mistake { message, place: Some(node.place_within(source, at, "")) }
         })?;

@@ -9,7 +9,7 @@ use retry_rules::suggest::nearest;
 use retry_runtime::file::from_map;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::DuplicateKeyPolicy;
-use serde_saphyr::{MergeKeyPolicy, Spanned};
+use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
 
 use self::reader::{Complaint, Only};
 use crate::yaml::span::{FileError, Mistake, Place, Source};
@@ -211,10 +211,8 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
                 .to_owned()
         }
         other => {
-            let text = other.to_string();
-            // The place is shown by us.
-            let text = text.split(" at line ").next().unwrap_or_default();
-            format!("this is no YAML: {text}")
+            // Without the place, which is shown by us.
+            format!("this is no YAML: {}", DefaultMessageFormatter.format_message(other))
         }
     }
 }

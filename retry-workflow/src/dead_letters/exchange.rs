@@ -266,19 +266,24 @@ impl<R: BufRead> Lines<R> {
 /// An item from a line, or what is wrong with the line.
 fn item(text: &str) -> Result<ItemRecord, String> {
     let item: ItemRecord = serde_json::from_str(text)
-        .map_err(|error| format!("{}: write items as `export` does", without_line(&error)))?;
+        .map_err(|error| format!("{}: write items as `export` does", in_line(&error)))?;
     if item.job.is_empty() || item.id.is_empty() {
         return Err("`job` and `id` name an item, and are not empty".to_owned());
     }
     // An empty payload is that of an item that has been purged.
     if !item.payload.is_empty() {
         serde_json::from_str::<serde::de::IgnoredAny>(&item.payload)
-            .map_err(|error| format!("the `payload` is no JSON: {}", without_line(&error)))?;
+            .map_err(|error| format!("the `payload` is no JSON: {}", in_line(&error)))?;
     }
     Ok(item)
 }
 
-/// What serde says of one line is always "at line 1".
-fn without_line(error: &serde_json::Error) -> String {
-    error.to_string().replacen(" at line 1 column", " at column", 1)
+/// Words an error about one line, where "at line 1" would only mislead.
+fn in_line(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(message) => format!("{message} at column {}", error.column()),
+        None => text,
+    }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Origin {
 impl Origin {
     /// That of a job, if it was made of a file.
     pub(crate) fn read(job: &Job) -> Option<Self> {
-        serde_json::from_str(job.origin.as_deref()?).ok()
+        Self::deserialize(job.origin.as_ref()?).ok()
     }
 
     /// Of a job that is made of a file.
@@ -53,8 +53,8 @@ impl Origin {
         Self { file: path, mode: file.mode().to_owned(), reduces: None }
     }
 
-    fn written(&self) -> Option<String> {
-        serde_json::to_string(self).ok()
+    fn to_json(&self) -> Option<serde_json::Value> {
+        serde_json::to_value(self).ok()
     }
 }
 
@@ -129,7 +129,7 @@ const PARALLEL: usize = 10;
 
 /// A new job of a file.
 pub(crate) async fn create<S: Store>(store: &S, file: &WorkflowFile) -> Result<Job, StoreError> {
-    Job::create(store, file.name(), Origin::file(file).written()).await
+    Job::create(store, file.name(), Origin::file(file).to_json()).await
 }
 
 /// From now on, a job is one of this file.
@@ -138,8 +138,8 @@ pub(crate) async fn adopt<S: Store>(
     job: &str,
     file: &WorkflowFile,
 ) -> Result<(), StoreError> {
-    let origin = Origin::file(file).written();
-    Job::set_origin(store, job, origin.as_deref()).await
+    let origin = Origin::file(file).to_json();
+    Job::set_origin(store, job, origin.as_ref()).await
 }
 
 /// Whether there is more to do for a job, its `reduce` included.
@@ -264,7 +264,7 @@ async fn map_reduce<S: Store>(
         let path = Origin::read(&report.job).map_or_else(PathBuf::new, |origin| origin.file);
         let origin = Origin { file: path, mode: "standard".to_owned(), reduces: Some(id.clone()) };
         let name = format!("{}, reduce", file.name());
-        let reduce = Job::find_or_create(store, &reduce, &name, origin.written()).await?;
+        let reduce = Job::find_or_create(store, &reduce, &name, origin.to_json()).await?;
         let scope =
             Scope { map: Some(Arc::new(summary(store, &report).await?)), ..Scope::default() };
         let ended = chain(store, reduce, steps, &file.workspace, scope, settings, stop).await?;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::item::clock::Timestamp;
 use crate::item::sanitize::OneLine;
@@ -30,10 +31,10 @@ pub struct Job {
     /// thresholds count from here.
     #[serde(default)]
     pub(crate) baseline: Baseline,
-    /// What whoever resumes it has to know, in a form of their own. The command `retry-workflow`
-    /// keeps the path of the workflow file here.
+    /// What the program that resumes it has to know, in a form of its own. The command
+    /// `retry-workflow` keeps the path of the workflow file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<String>,
+    pub origin: Option<Value>,
 }
 
 /// Items that thresholds do not count.
@@ -141,7 +142,7 @@ impl Job {
         serde_json::to_string(self).map_err(StoreError::other)
     }
 
-    fn new(id: String, name: &str, origin: Option<String>) -> Self {
+    fn new(id: String, name: &str, origin: Option<Value>) -> Self {
         Self {
             id,
             name: name.to_owned(),
@@ -204,14 +205,14 @@ impl Job {
     /// Creates a job whose id is its name and the next number that is free. Give it to
     /// [`job_id`](crate::JobRunner::job_id) to run it.
     ///
-    /// `origin` is for whoever resumes it: see [`Job::origin`].
+    /// `origin` is for the program that resumes it: see [`Job::origin`].
     ///
     /// # Errors
     /// The store fails.
     pub async fn create<S: Store>(
         store: &S,
         name: &str,
-        origin: Option<String>,
+        origin: Option<Value>,
     ) -> Result<Self, StoreError> {
         let new = Self::new(String::new(), name, origin);
         find_or_insert(store, &Self::key(name), move |jobs| Ok(new.numbered(jobs))).await
@@ -226,7 +227,7 @@ impl Job {
         store: &S,
         id: &str,
         name: &str,
-        origin: Option<String>,
+        origin: Option<Value>,
     ) -> Result<Self, StoreError> {
         let new = Self::new(id.to_owned(), name, origin);
         find_or_insert(store, &Self::key(id), move |_| Ok(new.clone())).await
@@ -254,16 +255,16 @@ impl Job {
         write(store, 0, &job).await.map(drop)
     }
 
-    /// Sets what whoever resumes a job has to know. Nothing happens if there is no such job.
+    /// Sets the [`origin`](Self::origin) of a job. Nothing happens if there is no such job.
     ///
     /// # Errors
     /// The store fails.
     pub async fn set_origin<S: Store>(
         store: &S,
         id: &str,
-        origin: Option<&str>,
+        origin: Option<&Value>,
     ) -> Result<(), StoreError> {
-        Self::update(store, id, |job| job.origin = origin.map(str::to_owned)).await
+        Self::update(store, id, |job| job.origin = origin.cloned()).await
     }
 
     /// Changes what is stored, whoever else changes it.

@@ -116,7 +116,8 @@ async fn the_error_policy_holds_for_any_work() {
 #[tokio::test(start_paused = true)]
 async fn a_job_of_any_work_is_resumed_from_its_store() {
     let store = MemoryStore::new();
-    let job = Job::create(&store, "copy", Some("from the night shift".to_owned())).await.unwrap();
+    let origin = serde_json::json!({ "shift": "night" });
+    let job = Job::create(&store, "copy", Some(origin.clone())).await.unwrap();
     let runner = || JobRunner::new("copy").store(store.clone());
     // A process that ends while its items wait.
     let first = runner().job_id(&job.id).run(items(&["a", "b"]), Copy { parts: 2 });
@@ -124,7 +125,10 @@ async fn a_job_of_any_work_is_resumed_from_its_store() {
 
     let report = runner().resume("copy-1", Copy { parts: 2 }).await.unwrap();
     assert!(report.is_success(), "{report}");
-    assert_eq!(report.job.origin.as_deref(), Some("from the night shift"));
+    assert_eq!(report.job.origin.as_ref(), Some(&origin));
+    // JSON in the store's JSON, not a text that holds JSON.
+    let (_, stored) = store.get("job/copy-1").await.unwrap().unwrap();
+    assert!(stored.contains(r#""origin":{"shift":"night"}"#), "{stored}");
     assert_eq!(report.counts.attempts, 4);
 
     Job::set_origin(&store, "copy-1", None).await.unwrap();

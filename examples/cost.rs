@@ -88,6 +88,49 @@ async fn with_timeout(id: u64) -> Result<u64, Error> {
     answer(id).await
 }
 
+/// The same functions where nothing keeps the compiler from inlining them into the
+/// loop of their caller.
+mod inlined {
+    use std::io::Error;
+    use std::time::Duration;
+
+    use retry_runtime::retry;
+
+    async fn answer(id: u64) -> Result<u64, Error> {
+        super::answer(id).await
+    }
+
+    pub(super) async fn bare(id: u64) -> Result<u64, Error> {
+        answer(id).await
+    }
+
+    pub(super) async fn by_hand(id: u64) -> Result<u64, Error> {
+        let (mut attempt, mut delay) = (0, Duration::from_secs(1));
+        loop {
+            attempt += 1;
+            match async { answer(id).await }.await {
+                Ok(value) => return Ok(value),
+                Err(error) if attempt == 3 => return Err(error),
+                Err(_) => {}
+            }
+            tokio::time::sleep(delay).await;
+            delay = (delay * 2).min(Duration::from_secs(30));
+        }
+    }
+
+    #[retry]
+    pub(super) async fn retried(id: u64) -> Result<u64, Error> {
+        answer(id).await
+    }
+
+    /// Its body can be left early, and so is a future of its own.
+    #[retry]
+    pub(super) async fn retried_by_question_mark(id: u64) -> Result<u64, Error> {
+        let value = answer(id).await?;
+        Ok(value)
+    }
+}
+
 /// Polls a future that is ready at once.
 #[inline(never)]
 fn drive(future: impl Future<Output = Result<u64, Error>>) -> u64 {
@@ -97,8 +140,17 @@ fn drive(future: impl Future<Output = Result<u64, Error>>) -> u64 {
     }
 }
 
+/// The same, inlined.
+#[inline(always)]
+fn drive_inlined(future: impl Future<Output = Result<u64, Error>>) -> u64 {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(value)) => value,
+        _ => 0,
+    }
+}
+
 /// Makes `calls` calls, or prints the size of one.
-fn measure<F>(name: &str, calls: Option<u64>, call: impl Fn(u64) -> F)
+fn measure<F>(name: &str, calls: Option<u64>, call: impl Fn(u64) -> F, drive: impl Fn(F) -> u64)
 where
     F: Future<Output = Result<u64, Error>>,
 {
@@ -106,7 +158,7 @@ where
         Some(calls) => {
             black_box((0..calls).map(|id| drive(call(id))).fold(0, u64::wrapping_add));
         }
-        None => println!("{name:<22} {:>4} bytes", size_of_val(&call(1))),
+        None => println!("{name:<24} {:>4} bytes", size_of_val(&call(1))),
     }
 }
 
@@ -118,11 +170,12 @@ async fn main() {
     let is_wanted = |name| wanted.as_deref().is_none_or(|wanted| wanted == name);
 
     macro_rules! measure_each {
-        ($($name:literal => $function:path),* $(,)?) => {
-            $(if is_wanted($name) { measure($name, calls, $function); })*
+        ($drive:ident: $($name:literal => $function:path),* $(,)?) => {
+            $(if is_wanted($name) { measure($name, calls, $function, $drive); })*
         };
     }
     measure_each! {
+        drive:
         "bare" => bare,
         "by-hand" => by_hand,
         "retry" => retried,
@@ -130,5 +183,12 @@ async fn main() {
         "quota" => with_quota,
         "timeout" => with_timeout,
         "by-hand-with-timeout" => by_hand_with_timeout,
+    }
+    measure_each! {
+        drive_inlined:
+        "bare-inlined" => inlined::bare,
+        "by-hand-inlined" => inlined::by_hand,
+        "retry-inlined" => inlined::retried,
+        "question-mark-inlined" => inlined::retried_by_question_mark,
     }
 }

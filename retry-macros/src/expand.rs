@@ -6,13 +6,13 @@
 //! async fn fetch(id: u64) -> Result<User, Error> { body }
 //!
 //! // Output:
-//! async fn fetch(mut id: u64) -> Result<User, Error> {
+//! async fn fetch(id: u64) -> Result<User, Error> {
 //!     use ::retry_runtime::__private as __retry;
 //!     sites! { static SITE: Site = Site::new(concat!(module_path!(), "::fetch"), Some(Policy::new().attempts(5))); }
 //!     let mut session = Session::new();
 //!     loop {
 //!         {
-//!             let outcome: Result<User, Error> = async { /* type edge */ { body } }.await;
+//!             let outcome: Result<User, Error> = { body };
 //!             let verdict = match Outcome::failure(&outcome) {
 //!                 Ok(_) => { session.succeeded(&SITE); return outcome; }
 //!                 Err(error) => Verdict { … },
@@ -26,6 +26,9 @@
 //!     }
 //! }
 //! ```
+//!
+//! A body that may be left early, by `?` or `return`, is a block of its own:
+//! `async { /* type edge */ { body } }.await`.
 //!
 //! No closure is made around an async body, so it may borrow its arguments
 //! mutably and stays `Send`. The outcome is dropped before the wait, so an
@@ -118,7 +121,7 @@ fn expand(
             (expansion.sync_attempt(&mutable, &body), None)
         }
         Form::Boxed(boxed) => {
-            let rebound = Expansion::rebind_arguments(&mut sig, &boxed);
+            let rebound = expansion.rebind_arguments(&mut sig, &boxed);
             let attempt =
                 expansion.async_attempt(&rebound.captures, &rebound.mutable, &boxed.attempt);
             (attempt, Some((boxed, rebound.statements)))
@@ -181,6 +184,8 @@ struct Expansion<'a> {
     body_type: Option<Type>,
     /// The names that the arguments bind by value.
     arguments: Vec<Ident>,
+    /// The names that hold what a body could consume: neither references nor numbers.
+    owned: Vec<String>,
     /// The arguments that each attempt gets a clone of; no other names.
     clones: Vec<Ident>,
     /// Where the compiler's complaints about the return type belong.
@@ -250,6 +255,7 @@ impl<'a> Expansion<'a> {
             body_type,
             declared: erased,
             arguments: signature::arguments(function),
+            owned: signature::owned(args, function),
             clones: signature::clones(args, function),
             return_place,
             error_place,

@@ -419,3 +419,19 @@ pub(crate) fn is_shared_reference(ty: &Type) -> bool {
         _ => false,
     }
 }
+
+/// Whether a use of such a value leaves it where it is, as far as the type's tokens tell:
+/// a reference, or a primitive type.
+pub(crate) fn is_copied(ty: &Type) -> bool {
+    const PRIMITIVE: [&str; 16] = [
+        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
+        "u32", "u64", "u128", "usize",
+    ];
+    match peel_type(ty) {
+        Type::Reference(_) => true,
+        Type::Path(path) => {
+            path.path.get_ident().is_some_and(|name| PRIMITIVE.iter().any(|word| name == word))
+        }
+        _ => false,
+    }
+}

@@ -1,7 +1,7 @@
 //! What of the options does not fit the function.
 
 use quote::ToTokens as _;
-use syn::{FnArg, Ident, Pat, PathArguments, ReturnType, Type};
+use syn::{FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Type};
 
 use crate::args::Args;
 use crate::check::Checked;
@@ -112,6 +112,30 @@ pub(crate) fn arguments(function: &Function) -> Vec<Ident> {
         }
     }
     names.into_iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// The names that hold what a body could consume, as far as the tokens tell: all that
+/// is passed by value, but for references, numbers, and what each attempt gets a clone of.
+pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
+    let mut inputs = function.sig.inputs.clone();
+    let mut owned = Vec::new();
+    for input in &mut inputs {
+        match input {
+            FnArg::Receiver(receiver) => {
+                if !matches!(receiver.kind, ReceiverKind::Reference(..)) {
+                    owned.extend(["self".to_owned(), "__self".to_owned()]);
+                }
+            }
+            FnArg::Typed(argument) if item::is_copied(&argument.ty) => {}
+            FnArg::Typed(argument) => {
+                let mut names = Vec::new();
+                item::bindings(&mut argument.pat, &mut names);
+                let names = names.iter().filter(|(name, _)| !args.clone.contains(name));
+                owned.extend(names.map(|(name, _)| name.to_string()));
+            }
+        }
+    }
+    owned
 }
 
 /// The arguments that each attempt gets a clone of; what is none is reported by [`check`].

@@ -27,6 +27,9 @@ impl Expansion<'_> {
     /// Makes `mut` what the attempt captures mutably.
     pub(super) fn prepare_arguments(&self, sig: &mut Signature, body: &Group) -> Captures {
         let mut captures = Captures::default();
+        if self.is_in_place(body) {
+            return captures;
+        }
         for input in &mut sig.inputs {
             let uses_self = || mentions(body.stream(), &|word| word == "self");
             match input {
@@ -84,7 +87,7 @@ impl Expansion<'_> {
 
     /// The same for a boxed body, whose own statements have moved the arguments
     /// into the future: they are bound anew behind these.
-    pub(super) fn rebind_arguments(sig: &mut Signature, boxed: &Boxed) -> Rebound {
+    pub(super) fn rebind_arguments(&self, sig: &mut Signature, boxed: &Boxed) -> Rebound {
         let mut rebound = Rebound {
             captures: Captures::default(),
             mutable: Vec::new(),
@@ -93,6 +96,7 @@ impl Expansion<'_> {
         if boxed.once.is_empty() {
             return rebound;
         }
+        let in_place = self.is_in_place(&boxed.attempt);
         for input in &mut sig.inputs {
             if item::is_mut_self(input)
                 && mentions(boxed.attempt.stream(), &|word| word == "__self")
@@ -107,15 +111,22 @@ impl Expansion<'_> {
             }
             if let Pat::Ident(pat) = &*argument.pat {
                 if let Some(name) = mentioned(boxed.attempt.stream(), &pat.ident.to_string()) {
+                    if in_place && !self.args.clone.contains(&pat.ident) {
+                        continue;
+                    }
                     let (once, was_mutable) = without_mut(rebound.statements, &name);
+                    if was_mutable {
+                        rebound.mutable.push(name.clone());
+                    }
+                    if in_place {
+                        rebound.statements = once;
+                        continue;
+                    }
                     // Bound where the argument is, in the compiler's words about it.
                     let mut bound = name.clone();
                     bound.set_span(pat.ident.span().resolved_at(name.span()));
                     let mutability = Token![mut](bound.span());
                     rebound.statements = quote!(#once let #mutability #bound = #name;);
-                    if was_mutable {
-                        rebound.mutable.push(name.clone());
-                    }
                     rebound.captures.0.push(name.to_token_stream());
                 }
             }
@@ -143,11 +154,14 @@ impl Expansion<'_> {
         mutable: &[Ident],
         body: &Group,
     ) -> TokenStream {
+        if self.is_in_place(body) {
+            return self.attempt_in_place(mutable, body);
+        }
         let private = &self.private;
         let clones = self.clones(mutable);
         let touched = &captures.0;
-        let body_type = self.body_type.as_ref().unwrap_or(&self.declared);
-        let injection = self.injection(body_type);
+        let body_type = self.body_type();
+        let injection = self.injection(&quote!(return injected;));
         // The edge is never taken: it tells the compiler the type that `?` and
         // `return` lead to, and how to capture the arguments.
         let block = in_block_of(
@@ -186,10 +200,13 @@ impl Expansion<'_> {
     }
 
     pub(super) fn sync_attempt(&self, mutable: &[Ident], body: &Group) -> TokenStream {
+        if self.is_in_place(body) {
+            return self.attempt_in_place(mutable, body);
+        }
         let private = &self.private;
         let clones = self.clones(mutable);
-        let body_type = self.body_type.as_ref().unwrap_or(&self.declared);
-        let injection = self.injection(body_type);
+        let body_type = self.body_type();
+        let injection = self.injection(&quote!(return injected;));
         let block = in_block_of(body, quote!(#injection #clones));
         let bars = Token![||](body.span_open());
         let attempt = quote!((#bars -> #body_type #block)());
@@ -204,14 +221,47 @@ impl Expansion<'_> {
         if self.is_tracked() { quote!(#private::tracked(#attempt)) } else { attempt }
     }
 
+    /// Whether the body may stand in the loop itself, for nothing in it can leave it
+    /// early: a future, or a closure, of its own costs the compiler more than all the
+    /// rest of the loop. What the body consumes is left to that, though: the
+    /// compiler's advice about a move in a loop is of no use where nobody sees the loop.
+    fn is_in_place(&self, body: &Group) -> bool {
+        matches!(self.cut, Timing::Never | Timing::BetweenAttempts)
+            && !self.args.nested_once
+            && !may_leave(body.stream())
+            && !may_consume(body.stream(), &self.owned)
+    }
+
+    fn attempt_in_place(&self, mutable: &[Ident], body: &Group) -> TokenStream {
+        let private = &self.private;
+        let clones = self.clones(mutable);
+        let injection = self.injection(&quote!(break 'attempt injected;));
+        let statements = body.stream();
+        let label = (injection.is_some() && self.error_is_known).then(|| quote!('attempt:));
+        let attempt = quote!(#label { #injection #clones #statements });
+        if !self.is_tracked() {
+            return attempt;
+        }
+        let body_type = self.body_type();
+        quote!({
+            let attempt: #body_type = #attempt;
+            #private::tracked(attempt)
+        })
+    }
+
+    fn body_type(&self) -> &Type {
+        self.body_type.as_ref().unwrap_or(&self.declared)
+    }
+
     /// With the feature `testing`: the failure that a test has planned, in the place
-    /// of the body. It is over before the body begins, so that the future holds
-    /// nothing of it.
-    fn injection(&self, body_type: &Type) -> Option<TokenStream> {
+    /// of the body, which it would `leave`. It is over before the body begins, so that
+    /// the future holds nothing of it.
+    fn injection(&self, leave: &TokenStream) -> Option<TokenStream> {
         if !cfg!(feature = "testing") {
             return None;
         }
         let private = &self.private;
+        let body_type = self.body_type();
         if !self.error_is_known {
             return Some(quote!(#private::for_tests! { #private::inject::never(&__RETRY_SITE); }));
         }
@@ -222,7 +272,7 @@ impl Expansion<'_> {
                     use #private::inject::*;
                     (&Returns::<#body_type>::this()).__injected(&__RETRY_SITE)
                 } {
-                    return injected;
+                    #leave
                 }
             }
         })
@@ -236,6 +286,41 @@ fn in_block_of(body: &Group, first: TokenStream) -> Group {
     let mut block = Group::new(Delimiter::Brace, statements);
     block.set_span(body.span());
     block
+}
+
+/// Whether something in a body may lead out of it, as far as its tokens tell: what a
+/// macro or an attribute makes of its tokens may, and a loop may never end.
+fn may_leave(body: TokenStream) -> bool {
+    let tokens: Vec<TokenTree> = body.into_iter().collect();
+    let is_group = |at: usize| matches!(tokens.get(at), Some(TokenTree::Group(_)));
+    let is_bang = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == '!');
+    (0..tokens.len()).any(|at| match &tokens[at] {
+        TokenTree::Punct(punct) => matches!(punct.as_char(), '?' | '#'),
+        TokenTree::Ident(ident) => {
+            let word = ident.to_string();
+            matches!(&*word, "return" | "break" | "continue" | "loop" | "yield")
+                || is_bang(at + 1) && is_group(at + 2)
+        }
+        TokenTree::Group(group) => may_leave(group.stream()),
+        TokenTree::Literal(_) => false,
+    })
+}
+
+/// Whether one of `names` is used in a body otherwise than behind a `&`.
+fn may_consume(body: TokenStream, names: &[String]) -> bool {
+    let mut is_borrowed = false;
+    body.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => {
+            let is_one = names.iter().any(|name| ident == name);
+            is_one && !std::mem::take(&mut is_borrowed)
+        }
+        TokenTree::Group(group) => may_consume(group.stream(), names),
+        TokenTree::Punct(punct) => {
+            is_borrowed = punct.as_char() == '&';
+            false
+        }
+        TokenTree::Literal(_) => false,
+    })
 }
 
 /// The identifier `name` as it stands in `tokens`, with the hygiene it has there.

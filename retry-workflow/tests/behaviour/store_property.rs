@@ -627,7 +627,8 @@ impl Stage {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    // Each case opens two files and compares after each operation: as many as some seconds allow.
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
     fn both_stores_do_as_the_model(

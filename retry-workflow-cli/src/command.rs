@@ -51,26 +51,24 @@ fn ended(result: Result<Exit, CommandError>) -> ExitCode {
     match result {
         Ok(exit) => exit.code(),
         Err(error) => {
-            tell(&error);
+            report(&error);
             error.code()
         }
     }
 }
 
-/// Says on standard error what is wrong.
-fn tell(error: &CommandError) {
-    if matches!(error, CommandError::NobodyReads | CommandError::Told) {
+/// Prints an error on standard error.
+fn report(error: &CommandError) {
+    if matches!(error, CommandError::BrokenPipe | CommandError::Reported) {
         return;
     }
-    let told = lines(&error.to_string());
+    let message = lines(&error.to_string());
     let colour = std::io::stderr().is_terminal() && screen::wants_colour();
     let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-    // What is said of files begins so itself, each mistake anew.
-    let told = told.strip_prefix("error:").unwrap_or(&told).trim_start();
-    // Nobody may be there to read it.
+    // Standard error may be closed.
     let _ = std::io::Write::write_all(
         &mut std::io::stderr(),
-        format!("{on}error:{off} {told}\n").as_bytes(),
+        format!("{on}error:{off} {message}\n").as_bytes(),
     );
 }
 
@@ -105,7 +103,7 @@ fn store_path(given: Option<PathBuf>) -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(STORE))
 }
 
-/// The store, which is not made if it is not there: whoever reads has misspelt it.
+/// The store, which is not made if it is not there: the name is misspelt.
 fn existing(path: &Path) -> Result<SqliteStore, CommandError> {
     if !path.exists() {
         return Err(CommandError::Usage(format!(

@@ -28,7 +28,7 @@ use crate::steps::command_env::Workspace;
 use crate::steps::list::{AfterFailure, Steps};
 use crate::template::placeholder::Template;
 pub use crate::yaml::span::FileError;
-use crate::yaml::span::{Place, Source};
+use crate::yaml::span::{Source, SourceSpan};
 use retry_workflow::{ErrorPolicy, NewItem, OnItemFailure, Policy};
 
 /// A workflow file that has been read and checked.
@@ -56,7 +56,7 @@ pub(crate) struct MapPlan {
     /// As it is written: relative to the file's folder.
     pub(crate) input: PathBuf,
     /// Where that is written.
-    pub(crate) input_place: Place,
+    pub(crate) input_span: SourceSpan,
     pub(crate) item_path: ItemPath,
     pub(crate) item_id: Option<ItemId>,
     pub(crate) steps: Steps,
@@ -68,7 +68,7 @@ pub(crate) struct MapPlan {
 #[derive(Debug)]
 pub(crate) struct ItemId {
     pub(crate) template: Template,
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
 }
 
 /// One of `tasks`.
@@ -110,7 +110,7 @@ impl WorkflowFile {
     pub fn parse(path: impl AsRef<Path>, text: &str) -> Result<Self, FileError> {
         let path = path.as_ref().to_owned();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
-        let folder = folder_of(&path);
+        let folder = working_folder(&path);
         let source = Arc::new(Source { path, text });
         let read = forms::read(&source)?;
         Ok(Self {
@@ -180,21 +180,21 @@ impl WorkflowFile {
     pub(crate) fn policies(&self) -> Vec<(String, Policy)> {
         let mut found = Vec::new();
         match &self.plan {
-            Plan::Standard(steps) => policies_of("commands", steps, &mut found),
+            Plan::Standard(steps) => collect_policies("commands", steps, &mut found),
             Plan::MapReduce(map) => {
-                policies_of("map", &map.steps, &mut found);
+                collect_policies("map", &map.steps, &mut found);
                 if let Some(reduce) = &map.reduce {
-                    policies_of("reduce", reduce, &mut found);
+                    collect_policies("reduce", reduce, &mut found);
                 }
             }
             Plan::Graph(tasks) => {
                 for task in tasks {
-                    policies_of("tasks", &task.steps, &mut found);
+                    collect_policies("tasks", &task.steps, &mut found);
                 }
             }
         }
         for (name, steps) in &self.handlers {
-            policies_of(&format!("handlers, {name}"), steps, &mut found);
+            collect_policies(&format!("handlers, {name}"), steps, &mut found);
         }
         if *self.error_policy.get_on_item_failure() == OnItemFailure::Retry {
             let policy = *self.error_policy.get_retry_config();
@@ -204,20 +204,20 @@ impl WorkflowFile {
     }
 }
 
-fn policies_of(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)>) {
+fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)>) {
     for step in &steps.0 {
         let name = format!("{place}, {}", step.label);
         if let Some(&policy) = step.policy() {
             found.push((name.clone(), policy));
         }
         if let AfterFailure::Handle(handler) = &step.after_failure {
-            policies_of(&format!("{name}, on_failure"), handler, found);
+            collect_policies(&format!("{name}, on_failure"), handler, found);
         }
     }
 }
 
 /// Where a file's commands run.
-fn folder_of(path: &Path) -> PathBuf {
+fn working_folder(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
         Some(folder) => folder.to_owned(),

@@ -87,7 +87,7 @@ impl RunSettings {
             .error_policy(policy)
             .lease(self.lease)
             .on_event(move |event| listener(event))
-            .stop_on(async move { stop.asked().await })
+            .stop_on(async move { stop.requested().await })
     }
 
     /// The same with the settings that a file has, for its items or tasks.
@@ -103,15 +103,15 @@ impl RunSettings {
     }
 }
 
-/// Whether somebody has asked for an end.
+/// Whether the job is to stop.
 #[derive(Clone, Debug)]
 pub(crate) struct StopSignal(pub(crate) watch::Receiver<bool>);
 
 impl StopSignal {
-    /// Ends when that has happened.
-    async fn asked(&self) {
-        // Whoever could ask is gone: nobody will.
-        if self.0.clone().wait_for(|asked| *asked).await.is_err() {
+    /// Waits until the job is to stop.
+    async fn requested(&self) {
+        // The sender is gone: there will be no request.
+        if self.0.clone().wait_for(|requested| *requested).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
@@ -153,7 +153,7 @@ pub(crate) async fn is_unfinished<S: Store>(store: &S, job: &Job) -> Result<bool
 }
 
 /// The latest `reduce` of a job, if one has begun.
-pub(crate) async fn reduce_of<S: Store>(store: &S, job: &str) -> Result<Option<Job>, StoreError> {
+pub(crate) async fn find_reduce<S: Store>(store: &S, job: &str) -> Result<Option<Job>, StoreError> {
     match Reducing::find(store, job).await? {
         Some(reducing) => Job::find(store, &reducing.job(job)).await,
         None => Ok(None),

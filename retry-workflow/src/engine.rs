@@ -58,7 +58,7 @@ pub(crate) struct Options {
     pub(crate) listeners: Vec<Listener>,
 }
 
-/// How often the store is asked for what other processes have done.
+/// How often the store is polled for what other processes have done.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Tasks that are looked at before something else is.
 const SETTLED_AT_ONCE: usize = 256;
@@ -110,7 +110,7 @@ pub(crate) async fn run<S: Store, W: Work>(
     engine.run(source, stop).await
 }
 
-/// Marks the job as running. After a stop, thresholds begin anew: somebody has looked at it.
+/// Marks the job as running. After a stop, thresholds begin anew: it was resumed on purpose.
 async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
         if !matches!(job.status, JobStatus::Running) {
@@ -150,7 +150,7 @@ struct Engine<S: Store, W: Work> {
     finished: Vec<Completion>,
     collector: Collector,
     operations: Operations,
-    /// How many changes there were when the store was asked what is due next.
+    /// How many changes there were when the store was queried for what is due next.
     looked_after: Option<u64>,
 
     /// When to claim next; `None`: when something happens.
@@ -173,7 +173,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let mut stop = std::pin::pin!(stop);
         let mut stopped = false;
         let counts = self.ledger.stored();
-        self.collector.tell(&JobEvent::Started { job: &self.job, counts });
+        self.collector.emit(&JobEvent::Started { job: &self.job, counts });
         self.check_bounds();
         loop {
             self.start_what_can_be();
@@ -199,7 +199,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                 .await
             };
             let event = event.inspect_err(|error| {
-                // A store that has just failed is not asked to take leases back: they end.
+                // Leases are not given back to a store that has just failed: they expire.
                 if matches!(error, WorkflowError::Store(_)) {
                     self.leases.forget();
                 }
@@ -236,7 +236,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                     self.ledger.changed();
                     self.claim_soon();
                 }
-                // What has changed since it was asked for may be due before: it is asked for anew.
+                // What has changed since the query may be due before: the query is repeated.
                 EngineEvent::NextDue(changes, due) if changes == self.ledger.changes() => {
                     self.sleep_until(due);
                 }
@@ -249,7 +249,7 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     /// What is ready of all that is under way.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<EngineEvent, WorkflowError>> {
-        // Whoever is done frees a place: a few at once make one settlement.
+        // Each one that ends frees a place: a few at once make one settlement.
         let before = self.finished.len();
         while self.finished.len() < before + SETTLED_AT_ONCE
             && let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx)
@@ -294,7 +294,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.start_tasks();
         self.start_settling();
         // Before anything is claimed: handlers may have kept this from running, and leases that
-        // have ended meanwhile are to be prolonged, and not claimed by whoever has them.
+        // have ended meanwhile are to be renewed, and not claimed again by this worker.
         if self.extend_at <= now {
             self.extend_at = now + self.lease / 3;
             self.start_extending();
@@ -388,7 +388,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     fn claimed(&mut self, leases: Vec<Lease>, wanted: usize) {
-        // Fewer than were asked for: no more are due. Whatever happens asks again, and may have
+        // Fewer than requested: no more are due. Any event claims again, and may have
         // done so while this claim was under way.
         let bytes: usize = leases.iter().map(|lease| lease.payload.len()).sum();
         if leases.len() >= wanted || bytes >= MOST_CLAIMED_BYTES {
@@ -441,7 +441,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     fn counted(&mut self, changes: u64, counts: Counts) {
         let is_settling = self.operations.is_under_way(Operation::Settle);
         self.ledger.counted(changes, counts, is_settling);
-        self.collector.tell(&self.progress());
+        self.collector.emit(&self.progress());
         self.check_bounds();
     }
 
@@ -543,7 +543,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     /// Starts nothing more; what runs comes to its end.
     fn stop(&mut self, reason: StopReason) {
         if self.stopping.is_none() {
-            self.collector.tell(&JobEvent::Stopping { reason: &reason });
+            self.collector.emit(&JobEvent::Stopping { reason: &reason });
             self.stopping = Some(reason);
         }
     }
@@ -557,7 +557,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let counts = self.store.counts(&self.job).await?;
         self.ledger.counted(self.ledger.changes(), counts, false);
         self.collector.finish();
-        self.collector.tell(&self.progress());
+        self.collector.emit(&self.progress());
         if let Some(breaker) = &self.breaker {
             breaker.clone().share(self.store.clone()).await?;
         }

@@ -81,18 +81,18 @@ impl<S> From<JobRunner<S>> for Graph<S> {
 
 impl<S> Graph<S> {
     /// Adds a task.
-    pub fn task<H, M, Fut, T, E, Judging, Telling>(mut self, task: Task<H, M>) -> Self
+    pub fn task<H, M, Fut, T, E, DeciderKind, FaultKind>(mut self, task: Task<H, M>) -> Self
     where
         H: Fn(ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display + Fault<Telling>,
-        M: Decider<E, Judging> + Send + Sync + 'static,
-        Judging: 'static,
-        Telling: 'static,
+        E: Display + Fault<FaultKind>,
+        M: Decider<E, DeciderKind> + Send + Sync + 'static,
+        DeciderKind: 'static,
+        FaultKind: 'static,
     {
         let policy = task.policy();
         let Task { name, handler, needs, retrier, .. } = task;
-        let work = Closure::<(), _, M, (Judging, Telling)>::new(
+        let work = Closure::<(), _, M, (DeciderKind, FaultKind)>::new(
             move |(), cx| handler(cx),
             retrier.with_policy(policy),
         );

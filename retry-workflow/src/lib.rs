@@ -101,7 +101,7 @@ pub use job::error_policy::{
     ErrorCollection, ErrorPolicy, ErrorPolicyKeys, InvalidErrorPolicy, OnItemFailure, OnOpen,
 };
 
-// What a job tells while it runs, and at its end.
+// What a job reports while it runs, and at its end.
 pub use item::clock::{InvalidTimestamp, Timestamp};
 pub use item::sanitize;
 pub use job::advice::Pattern;

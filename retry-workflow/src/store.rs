@@ -93,7 +93,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = StoreResult<Option<ItemRecord>>> + Send;
 
     /// Items in the order in which they were added, without their histories; the
-    /// first `max` after `after`, or fewer where they are large: [`Page::next`] tells.
+    /// first `max` after `after`, or fewer where they are large: see [`Page::next`].
     fn list(
         &self,
         filter: &Filter,
@@ -106,7 +106,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn stats(&self, filter: &Filter) -> impl Future<Output = StoreResult<Vec<Group>>> + Send;
 
     /// Begins new runs of up to `max` items that are dead or skipped: run + 1, attempt
-    /// 0, no progress; history and correlation id stay. What was purged is left out. The first is due at `now`, each
+    /// 0, no checkpoint; history and correlation id stay. What was purged is left out. The first is due at `now`, each
     /// further one `every` later.
     fn redrive(
         &self,

@@ -110,7 +110,7 @@ impl<S> Workflow<S, Listed> {
         self.with_retrier(|retrier| retrier.abort_on(matchers))
     }
 
-    /// Asks the error itself what it is, by its [`Classify`](retry_runtime::Classify).
+    /// Classifies an error by its [`Classify`](retry_runtime::Classify).
     pub fn classified(self) -> Workflow<S, Classified> {
         self.with_retrier(Retrier::classified)
     }
@@ -160,7 +160,7 @@ impl<S: Store, M> Workflow<S, M> {
     /// # Errors
     /// The settings cannot be obeyed, an item is no JSON, or the store fails. An item that fails
     /// is no error: it stands in the report.
-    pub async fn run<Src, SrcKind, I, H, Fut, T, E, Judging, Telling>(
+    pub async fn run<Src, SrcKind, I, H, Fut, T, E, DeciderKind, FaultKind>(
         self,
         items: Src,
         handler: H,
@@ -170,14 +170,14 @@ impl<S: Store, M> Workflow<S, M> {
         I: Serialize + DeserializeOwned + Send + 'static,
         H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display + Fault<Telling>,
-        M: Decider<E, Judging> + Send + Sync + 'static,
-        Judging: 'static,
-        Telling: 'static,
+        E: Display + Fault<FaultKind>,
+        M: Decider<E, DeciderKind> + Send + Sync + 'static,
+        DeciderKind: 'static,
+        FaultKind: 'static,
     {
         self.check()?;
         let Self { runner, retrier } = self;
-        let work = Closure::<I, H, M, (Judging, Telling)>::new(handler, retrier);
+        let work = Closure::<I, H, M, (DeciderKind, FaultKind)>::new(handler, retrier);
         runner.run(JsonItems::new(items.into_source()), work).await
     }
 
@@ -186,7 +186,7 @@ impl<S: Store, M> Workflow<S, M> {
     ///
     /// # Errors
     /// There is no such job, or one of those of [`run`](Self::run).
-    pub async fn resume<I, H, Fut, T, E, Judging, Telling>(
+    pub async fn resume<I, H, Fut, T, E, DeciderKind, FaultKind>(
         self,
         job: &str,
         handler: H,
@@ -195,14 +195,14 @@ impl<S: Store, M> Workflow<S, M> {
         I: DeserializeOwned + Send + 'static,
         H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<T, E>> + Send + 'static,
-        E: Display + Fault<Telling>,
-        M: Decider<E, Judging> + Send + Sync + 'static,
-        Judging: 'static,
-        Telling: 'static,
+        E: Display + Fault<FaultKind>,
+        M: Decider<E, DeciderKind> + Send + Sync + 'static,
+        DeciderKind: 'static,
+        FaultKind: 'static,
     {
         self.check()?;
         let Self { runner, retrier } = self;
-        let work = Closure::<I, H, M, (Judging, Telling)>::new(handler, retrier);
+        let work = Closure::<I, H, M, (DeciderKind, FaultKind)>::new(handler, retrier);
         runner.resume(job, work).await
     }
 

@@ -39,7 +39,7 @@ pub(super) async fn run(
 ) -> Result<Exit, CommandError> {
     // All that can be wrong with it is said before there is a job.
     let file = files::read(path)?;
-    let items = file.items().map_err(|error| CommandError::File(error.to_string()))?;
+    let items = file.items().map_err(|error| CommandError::File(format!("{error:#}")))?;
     let store = super::opened(store_path)?;
     if let Some(begun) = begun(&store, &file).await? {
         ProgressReporter::new(how, screen.json).println(&format!(
@@ -103,7 +103,7 @@ pub(super) async fn run_again(
     for id in jobs {
         let job = whole(store, find(store, id).await?).await?;
         let ended = work(store, path, ready(store, job, file).await?, how, screen).await?;
-        // Who was asked to stop does not begin the next one.
+        // After a request to stop, the next one does not begin.
         if ended == Exit::Stopped {
             return Ok(ended);
         }
@@ -123,7 +123,7 @@ pub(super) async fn check<S: Store>(
     ready(store, whole(store, find(store, id).await?).await?, file).await.map(drop)
 }
 
-/// Why nobody can go on with a job here: no file is known of it.
+/// Why a job cannot be resumed here: no file is known of it.
 pub(super) async fn without_file<S: Store>(
     store: &S,
     id: &str,
@@ -191,7 +191,7 @@ async fn ready<S: Store>(store: &S, job: Job, file: Option<&Path>) -> Result<Wor
     let items = if job.input_complete {
         Vec::new()
     } else {
-        file.items().map_err(|error| CommandError::File(error.to_string()))?
+        file.items().map_err(|error| CommandError::File(format!("{error:#}")))?
     };
     Ok(Work { job, file, items, is_moved })
 }
@@ -212,7 +212,7 @@ async fn work(
     let reporter =
         Arc::new(ProgressReporter::new(how, screen.json).expecting(&id, Tasks::in_file(&file)));
     reporter.println(&format!("job {id}: {}", file.path().display()));
-    let (ask, asked) = watch::channel(false);
+    let (request, requested) = watch::channel(false);
     let listener: Listener = {
         let reporter = Arc::clone(&reporter);
         Arc::new(move |event: &JobEvent<'_>| reporter.on_event(event))
@@ -222,27 +222,27 @@ async fn work(
         lease: how.lease,
         listener,
     };
-    let stop = StopSignal(asked);
+    let stop = StopSignal(requested);
     let ended = {
         let running = Box::pin(runner::run(store, job, &file, items, &way, &stop));
         tokio::select! {
             ended = running => Some(ended),
-            () = second_signal(&ask, &reporter) => None,
-            () = tell_waits(store, &reporter) => None,
+            () = second_signal(&request, &reporter) => None,
+            () = show_waits(store, &reporter) => None,
         }
     };
     reporter.finish();
     let flag = flag(path);
     let shown = argument(&id);
     match ended {
-        Some(Ok(reports)) => told(&reports, &flag, screen),
+        Some(Ok(reports)) => print_reports(&reports, &flag, screen),
         Some(Err(WorkflowError::Store(error))) => {
             // At once: the store may have more to wait for before it is closed.
-            super::tell(&CommandError::Stopped(format!(
+            super::report(&CommandError::Stopped(format!(
                 "{}\nwhat has been done is kept; go on by: retry-workflow{flag} resume {shown}",
                 chain(&error)
             )));
-            Err(CommandError::Told)
+            Err(CommandError::Reported)
         }
         Some(Err(error)) => Err(CommandError::Usage(chain(&error))),
         None => {
@@ -255,12 +255,12 @@ async fn work(
     }
 }
 
-/// While nothing runs, tells until when that is so.
-async fn tell_waits<S: Store>(store: &S, reporter: &ProgressReporter) {
+/// While nothing runs, shows until when the job waits.
+async fn show_waits<S: Store>(store: &S, reporter: &ProgressReporter) {
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
         if let Some(job) = reporter.idle()
-            // Whoever works finds out what is wrong with the store.
+            // An error of the store is reported by the run itself.
             && let Ok(due) = store.next_due(&job).await
         {
             reporter.waits_until(due);
@@ -281,7 +281,7 @@ async fn given_back<S: Store>(store: &S, job: &str) {
 }
 
 /// What became of a job, and what to do next.
-fn told(reports: &Reports, flag: &str, screen: &mut Screen) -> Result<Exit, CommandError> {
+fn print_reports(reports: &Reports, flag: &str, screen: &mut Screen) -> Result<Exit, CommandError> {
     let Reports { job, reduce } = reports;
     let is_stopped = |report: &JobReport| matches!(report.job.status, JobStatus::Stopped { .. });
     let stopped = is_stopped(job) || reduce.as_ref().is_some_and(is_stopped);

@@ -17,7 +17,7 @@ pub(super) fn explain(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     if let Some(file) = &arguments.file {
-        return of_file(file, screen);
+        return explain_file(file, screen);
     }
     let (lines, picture, object) = if arguments.curves {
         (explain::curves::text(), explain::curves::picture(), None)
@@ -49,7 +49,7 @@ pub(super) fn explain(
     Ok(Exit::Success)
 }
 
-fn of_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
+fn explain_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
     let width = screen.width.unwrap_or(80);
     let policies = files::policies(file)?;
     if policies.is_empty() && !screen.json {
@@ -72,7 +72,7 @@ fn of_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
     Ok(Exit::Success)
 }
 
-/// Durations in seconds: whoever reads it calculates.
+/// Durations in seconds, for programs that calculate with them.
 fn as_json(policy: &Policy) -> serde_json::Value {
     let walk = Walk::new(policy);
     let waits: Vec<_> = walk

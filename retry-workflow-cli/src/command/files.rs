@@ -12,7 +12,7 @@ use crate::terminal::text::{count, one_line};
 
 /// A file that is to be worked with.
 pub(super) fn read(path: &Path) -> Result<WorkflowFile, CommandError> {
-    WorkflowFile::read(path).map_err(|error| CommandError::File(error.to_string()))
+    WorkflowFile::read(path).map_err(|error| CommandError::File(format!("{error:#}")))
 }
 
 /// All mistakes of all files.
@@ -45,7 +45,8 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
                 if screen.json {
                     screen.object(&mistakes(path, &error))?;
                 }
-                pictures.push(error.to_string());
+                let is_first = pictures.is_empty();
+                pictures.push(if is_first { format!("{error:#}") } else { error.to_string() });
             }
         }
     }

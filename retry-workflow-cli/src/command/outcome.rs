@@ -10,13 +10,13 @@ use retry_workflow::{ExportError, ImportError, SignatureError, StoreError};
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All that was asked for has been done.
+    /// Everything has been done.
     Success,
     /// The job stopped before its end.
     Stopped,
     /// The job came to its end, and left dead letters.
     DeadLetters,
-    /// Files have mistakes, and these have been told as JSON.
+    /// Files have mistakes, and these have been reported as JSON.
     BadFiles,
 }
 
@@ -31,7 +31,7 @@ impl Exit {
     }
 }
 
-/// Why the command could not do what it was asked for.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {
     /// The arguments, or a file that they name, cannot be used: exit code 2.
@@ -40,18 +40,18 @@ pub(crate) enum CommandError {
     File(String),
     /// The work was begun, and could not be ended: exit code 1.
     Stopped(String),
-    /// Nobody reads what is written (`| head`): no error, and no word about it.
-    NobodyReads,
-    /// The work was begun and could not be ended, and that has been said: exit code 1.
-    Told,
+    /// The reader of the output has gone (`| head`): not an error, and nothing is printed.
+    BrokenPipe,
+    /// The work was begun and could not be ended, and that has been reported: exit code 1.
+    Reported,
 }
 
 impl CommandError {
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Usage(_) | Self::File(_) => 2,
-            Self::Stopped(_) | Self::Told => 1,
-            Self::NobodyReads => 0,
+            Self::Stopped(_) | Self::Reported => 1,
+            Self::BrokenPipe => 0,
         })
     }
 
@@ -70,7 +70,7 @@ impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text) | Self::File(text) | Self::Stopped(text) => f.write_str(text),
-            Self::NobodyReads | Self::Told => Ok(()),
+            Self::BrokenPipe | Self::Reported => Ok(()),
         }
     }
 }
@@ -78,7 +78,7 @@ impl fmt::Display for CommandError {
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::NobodyReads;
+            return Self::BrokenPipe;
         }
         Self::Stopped(format!("cannot write: {error}"))
     }

@@ -42,7 +42,7 @@ impl Progress {
     }
 }
 
-/// Shows how far a job is. It may be told from any thread.
+/// Shows how far a job is. Events may come from any thread.
 #[derive(Debug)]
 pub(super) struct ProgressReporter {
     output: Output,
@@ -53,12 +53,12 @@ pub(super) struct ProgressReporter {
 
 #[derive(Debug)]
 enum Output {
-    Nobody,
+    Silent,
     Bar(ProgressBar),
     Lines,
 }
 
-/// What was heard of a job, and what was told of it.
+/// What has happened in a job, and what was shown of it.
 #[derive(Debug, Default)]
 struct JobState {
     job: String,
@@ -67,13 +67,13 @@ struct JobState {
     since: Option<Since>,
 }
 
-/// What was there when it began, and what was told last.
+/// What was there when it began, and what was shown last.
 #[derive(Clone, Debug)]
 struct Since {
     begun: Instant,
     ended: u64,
-    told_at: Instant,
-    told: String,
+    shown_at: Instant,
+    shown: String,
 }
 
 /// Between two plain lines.
@@ -82,7 +82,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 impl ProgressReporter {
     pub(super) fn new(how: &RunArguments, json: bool) -> Self {
         let output = if json || how.quiet {
-            Output::Nobody
+            Output::Silent
         } else if std::io::stderr().is_terminal() && !how.no_progress {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
             // Nothing is drawn of it before there are items.
@@ -101,7 +101,7 @@ impl ProgressReporter {
         Self { expected: (job.to_owned(), tasks.0, tasks.1), ..self }
     }
 
-    /// Tells what a job tells: for [`Workflow::on_event`](retry_workflow::Workflow::on_event).
+    /// Shows an event of a job: for [`Workflow::on_event`](retry_workflow::Workflow::on_event).
     pub(super) fn on_event(&self, event: &JobEvent<'_>) {
         match *event {
             JobEvent::Started { job, counts, .. } => {
@@ -131,7 +131,7 @@ impl ProgressReporter {
                 }
             }
             JobEvent::Breaker(transition) => self.println(&transition.to_string()),
-            // Whoever asked has been told.
+            // A stop on request is shown already.
             JobEvent::Stopping { reason: StopReason::Requested, .. } => {}
             JobEvent::Stopping { reason, .. } => self.println(&format!("stopping: {reason}")),
             _ => {}
@@ -160,7 +160,7 @@ impl ProgressReporter {
     /// The job is there now.
     fn update(&self, heard: &mut JobState, progress: Progress) {
         let now = Instant::now();
-        // That it waits is told at once.
+        // The beginning of a wait is shown at once.
         let begins_to_wait =
             progress.waiting_until.is_some() && heard.progress.waiting_until.is_none();
         heard.progress = progress;
@@ -172,13 +172,13 @@ impl ProgressReporter {
         let since = heard.since.get_or_insert_with(|| Since {
             begun: now,
             ended,
-            told_at: now,
-            told: String::new(),
+            shown_at: now,
+            shown: String::new(),
         });
         let rate = rate(ended.saturating_sub(since.ended), now - since.begun);
         let line = line(&progress, rate, Timestamp::now());
         match &self.output {
-            Output::Nobody => {}
+            Output::Silent => {}
             Output::Bar(bar) => {
                 let template = if progress.is_total_known() {
                     "{bar:32.green} {msg}"
@@ -196,11 +196,11 @@ impl ProgressReporter {
             }
             Output::Lines => {
                 let is_due =
-                    since.told.is_empty() || begins_to_wait || now - since.told_at >= PAUSE;
-                if is_due && line != since.told {
+                    since.shown.is_empty() || begins_to_wait || now - since.shown_at >= PAUSE;
+                if is_due && line != since.shown {
                     say(&line);
-                    since.told = line;
-                    since.told_at = now;
+                    since.shown = line;
+                    since.shown_at = now;
                 }
             }
         }
@@ -210,13 +210,13 @@ impl ProgressReporter {
     pub(super) fn println(&self, text: &str) {
         let text = one_line(text);
         match &self.output {
-            Output::Nobody => {}
+            Output::Silent => {}
             Output::Bar(bar) => bar.suspend(|| say(&text)),
             Output::Lines => say(&text),
         }
     }
 
-    /// There is no more to tell: the bar goes away.
+    /// The job has ended: the bar goes away.
     pub(super) fn finish(&self) {
         if let Output::Bar(bar) = &self.output {
             bar.finish_and_clear();
@@ -224,7 +224,7 @@ impl ProgressReporter {
     }
 }
 
-/// Nobody may be there to read it.
+/// Standard error may be closed.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -321,12 +321,12 @@ mod tests {
     }
 
     #[test]
-    fn machines_and_the_quiet_are_told_nothing() {
+    fn nothing_is_shown_to_machines_or_with_quiet() {
         let quiet = RunArguments { quiet: true, ..RunArguments::default() };
-        assert!(matches!(ProgressReporter::new(&quiet, false).output, Output::Nobody));
+        assert!(matches!(ProgressReporter::new(&quiet, false).output, Output::Silent));
         assert!(matches!(
             ProgressReporter::new(&RunArguments::default(), true).output,
-            Output::Nobody
+            Output::Silent
         ));
         let plain = RunArguments { no_progress: true, ..RunArguments::default() };
         let reporter = ProgressReporter::new(&plain, false);

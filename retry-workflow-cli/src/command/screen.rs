@@ -15,7 +15,7 @@ pub(crate) struct Screen {
     out: Box<dyn Write + Send>,
     /// Lines of JSON instead of tables.
     pub(crate) json: bool,
-    /// Columns; `None` where nobody knows: a pipe or a file, which is not cut.
+    /// Columns; `None` for a pipe or a file, whose lines are not cut.
     pub(crate) width: Option<usize>,
     colour: bool,
     /// What ages are counted from.

@@ -12,7 +12,7 @@ pub(super) async fn second_signal(ask: &watch::Sender<bool>, reporter: &Progress
     let first = signals.next().await;
     reporter.println("stopping: what runs comes to its end; Ctrl-C again stops at once");
     ask.send_replace(true);
-    // A terminal that goes away says so more than once, and nobody has asked twice.
+    // A terminal that goes away sends its signal more than once; that is one request.
     while signals.next().await == Signal::Hangup && first == Signal::Hangup {}
 }
 
@@ -47,12 +47,12 @@ impl Signals {
 
     async fn next(&mut self) -> Signal {
         async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
-            let asked = match signal {
+            let signal = match signal {
                 Some(signal) => signal.recv().await,
                 None => None,
             };
-            if asked.is_none() {
-                // Nobody can ask.
+            if signal.is_none() {
+                // No signal can arrive.
                 pending::<()>().await;
             }
         }
@@ -66,7 +66,7 @@ impl Signals {
     }
 }
 
-/// Whether this was begun by `nohup`, or as that does it: whoever listens to a signal no longer
+/// Whether this was begun by `nohup`, or in the same way: who listens to a signal no longer
 /// ignores it.
 #[cfg(unix)]
 fn outlives_its_terminal() -> bool {

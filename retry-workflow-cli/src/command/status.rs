@@ -12,7 +12,7 @@ use crate::runner::{self, Origin};
 use crate::terminal::text::{argument, count, moment, one_line, thousands};
 use retry_workflow::{Counts, Job, Store, Timestamp};
 
-/// A job, the last `reduce` of it, and whether somebody is to go on with it.
+/// A job, the last `reduce` of it, and whether it is to be resumed.
 struct Status {
     job: JobSummary,
     reduce: Option<JobSummary>,
@@ -31,7 +31,7 @@ pub(super) async fn status<S: Store>(
         Some(id) => super::engine::find(store, id).await?,
         None => latest(store).await?,
     };
-    let reduce = match runner::reduce_of(store, &job.id).await? {
+    let reduce = match runner::find_reduce(store, &job.id).await? {
         Some(reduce) => Some(JobSummary::load(store, &reduce).await?),
         None => None,
     };

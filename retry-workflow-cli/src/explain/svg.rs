@@ -1,5 +1,5 @@
 //! [`Svg`]: a picture as text. It is whole without a style sheet; the one inside
-//! only changes colours where somebody prefers dark ones.
+//! only changes colours for readers who prefer dark ones.
 
 use std::fmt::Write as _;
 

@@ -112,7 +112,7 @@ pub(super) fn short(duration: Duration) -> String {
     } else if duration < Duration::from_millis(59_995) {
         decimal(seconds, "s")
     } else {
-        // Above a minute nobody counts milliseconds.
+        // Above a minute, milliseconds do not matter.
         let rounded = Duration::from_secs(
             duration.as_secs()
                 + u64::from(duration.subsec_millis() >= 500 && duration.as_secs() < u64::MAX),

@@ -19,7 +19,7 @@ use crate::steps::list::{AfterFailure, Step, Steps};
 use crate::template::placeholder::{Fault, Offers, Placeholder, Placeholders, Template};
 use crate::template::shell::Script;
 use crate::yaml::node::{Key, Node, Value, known_here, listed};
-use crate::yaml::span::{FileError, Mistake, Place, Source};
+use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, OnItemFailure};
 
 const STEP: &[&str] = &["name", "shell", "claude", "retry_config", "timeout", "on_failure"];
@@ -60,8 +60,8 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Read, FileError> {
 }
 
 impl Forms<'_> {
-    fn wrong(&mut self, place: Place, message: impl Into<String>) {
-        self.mistakes.push(Mistake { message: message.into(), place: Some(place) });
+    fn wrong(&mut self, span: SourceSpan, message: impl Into<String>) {
+        self.mistakes.push(Mistake { message: message.into(), span: Some(span) });
     }
 
     fn parsed<T>(&mut self, parsed: Result<T, Mistake>) -> Option<T> {
@@ -71,13 +71,13 @@ impl Forms<'_> {
     /// The entries of a map that has no other keys than these.
     fn entries<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> Option<Entries<'a>> {
         let Value::Map(entries) = &node.value else {
-            self.wrong(node.place, format!("this is {}: write {what}", node.kind()));
+            self.wrong(node.span, format!("this is {}: write {what}", node.kind()));
             return None;
         };
         for (key, _) in entries {
             if !known.contains(&key.name.as_str()) {
                 let meant = known_here(&key.name, known);
-                self.wrong(key.place, format!("unknown key `{}`{meant}", key.name));
+                self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
             }
         }
         Some(entries)
@@ -86,17 +86,17 @@ impl Forms<'_> {
     fn text<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
         match &node.value {
             Value::Text(text) if text.trim().is_empty() => {
-                self.wrong(node.place, "this text is empty: write what is meant");
+                self.wrong(node.span, "this text is empty: write what is meant");
                 None
             }
             Value::Text(text) => Some(text),
             Value::List(_) | Value::Map(_) | Value::Null => {
-                self.wrong(node.place, format!("this is {}: write a text", node.kind()));
+                self.wrong(node.span, format!("this is {}: write a text", node.kind()));
                 None
             }
             _ => {
                 let message = format!("this is {}: write a text, in quotes", node.kind());
-                self.wrong(node.place, message);
+                self.wrong(node.span, message);
                 None
             }
         }
@@ -105,7 +105,7 @@ impl Forms<'_> {
     fn file(&mut self, root: &Node) -> Option<Read> {
         if matches!(root.value, Value::Null) {
             self.wrong(
-                root.place,
+                root.span,
                 "this file is empty: write `name`, `mode` and `commands`, `map` or `tasks`",
             );
             return None;
@@ -132,17 +132,17 @@ impl Forms<'_> {
     fn name<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
         if matches!(&node.value, Value::Text(text) if text.trim().is_empty()) {
             self.wrong(
-                node.place,
+                node.span,
                 "this name is empty, and the ids of jobs are made of it: write one, or remove the key",
             );
             return None;
         }
         let name = self.text(node)?;
         if let Some((at, found)) = name.char_indices().find(|(_, c)| c.is_control()) {
-            let place = node.place_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]));
+            let span = node.span_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]));
             let found = found.escape_debug();
             self.wrong(
-                place,
+                span,
                 format!(
                     "this name has a control character in it, `{found}`, and the ids of jobs are made \
                      of it: remove the character"
@@ -162,7 +162,7 @@ impl Forms<'_> {
             let known = NAMES.into_iter().find(|name| *name == word);
             if known.is_none() {
                 let meant = known_here(word, &NAMES);
-                self.wrong(node.place, format!("unknown mode `{word}`{meant}"));
+                self.wrong(node.span, format!("unknown mode `{word}`{meant}"));
             }
             return known;
         }
@@ -170,7 +170,7 @@ impl Forms<'_> {
         let mode = entries.iter().find_map(|(key, _)| of_key(&key.name)).map(|(mode, _)| *mode);
         if mode.is_none() && !has_like(root, TOP) {
             let message = "this workflow has nothing to do: write `commands`, `map` or `tasks`";
-            self.wrong(first_place(root), message);
+            self.wrong(first_key_span(root), message);
         }
         mode
     }
@@ -183,7 +183,7 @@ impl Forms<'_> {
                     let own = MODES.iter().find(|(name, _)| *name == mode);
                     let here = own.map(|(_, keys)| listed(keys)).unwrap_or_default();
                     self.wrong(
-                        key.place,
+                        key.span,
                         format!(
                             "`{}` belongs to `mode: {other}`, and this is `mode: {mode}`, which has \
                              {here}: change the mode, or remove the key",
@@ -210,7 +210,7 @@ impl Forms<'_> {
         };
         if let Some(nul) = [&program].into_iter().chain(&args).find(|text| text.contains('\0')) {
             let message = format!("\"{}\" has a NUL character in it", nul.replace('\0', "\\0"));
-            self.wrong(node.place, message);
+            self.wrong(node.span, message);
         }
         Some(Agent { program, args })
     }
@@ -219,7 +219,7 @@ impl Forms<'_> {
         let Some(node) = root.get("handlers") else { return BTreeMap::new() };
         let Value::Map(entries) = &node.value else {
             let message = format!("this is {}: write a map of names and their steps", node.kind());
-            self.wrong(node.place, message);
+            self.wrong(node.span, message);
             return BTreeMap::new();
         };
         let offers = Offers { item: true, error: true, ..Offers::default() };
@@ -239,8 +239,8 @@ impl Forms<'_> {
         if let OnItemFailure::Custom(name) = policy.get_on_item_failure()
             && !handlers.contains_key(name)
         {
-            let place = node.get("on_item_failure").map_or(node.place, |action| {
-                action.get("custom").map_or(action.place, |name| name.place)
+            let span = node.get("on_item_failure").map_or(node.span, |action| {
+                action.get("custom").map_or(action.span, |name| name.span)
             });
             let known: Vec<_> = ["dlq", "retry", "skip", "stop"]
                 .into_iter()
@@ -253,7 +253,7 @@ impl Forms<'_> {
                     listed(&known)
                 ),
             };
-            self.wrong(place, format!("there is no handler `{name}`: {help}"));
+            self.wrong(span, format!("there is no handler `{name}`: {help}"));
         }
         policy
     }
@@ -267,7 +267,7 @@ impl Forms<'_> {
     fn needed<'a>(&mut self, node: &'a Node, key: &str, what: &str) -> Option<&'a Node> {
         let found = node.get(key);
         if found.is_none() && !has_like(node, &[key]) {
-            self.wrong(first_place(node), format!("`{key}` is missing: `{what}` needs it"));
+            self.wrong(first_key_span(node), format!("`{key}` is missing: `{what}` needs it"));
         }
         found
     }
@@ -281,23 +281,23 @@ impl Forms<'_> {
         let item = Offers { item: true, ..Offers::default() };
         let input = self.needed(node, "input", "map").and_then(|input| self.text(input));
         let steps = self.needed(node, "agent_template", "map").map(|steps| self.steps(steps, item));
-        let input_place = node.get("input").map_or(node.place, |input| input.place);
+        let input_span = node.get("input").map_or(node.span, |input| input.span);
         let item_path = match node.get("json_path") {
             Some(path) => self.item_path(path),
-            None => ItemPath::each(input_place),
+            None => ItemPath::each(input_span),
         };
         let item_id = node.get("item_id").and_then(|id| {
             let text = self.text(id)?;
-            let offers = Offers { place: "the id of an item", ..item };
+            let offers = Offers { label: "the id of an item", ..item };
             let template = Template::parse(text, offers);
             let template = self.unfaulted(id, text, template)?;
-            Some(ItemId { template, place: id.place })
+            Some(ItemId { template, span: id.span })
         });
         let max_parallel = match node.get("max_parallel") {
             Some(most) => self.parsed(most.parse::<u32>()).inspect(|number| {
                 if *number == 0 {
                     self.wrong(
-                        most.place,
+                        most.span,
                         "with `max_parallel: 0` nothing is done: write 1 or more",
                     );
                 }
@@ -306,7 +306,7 @@ impl Forms<'_> {
         };
         Some(Plan::MapReduce(MapPlan {
             input: input?.into(),
-            input_place,
+            input_span,
             item_path: item_path?,
             item_id,
             steps: steps?,
@@ -329,12 +329,12 @@ impl Forms<'_> {
             _ => {
                 let message =
                     format!("this is {}: write a list of steps, such as `- shell: …`", node.kind());
-                self.wrong(node.place, message);
+                self.wrong(node.span, message);
                 &[]
             }
         };
         if list.is_empty() && matches!(node.value, Value::List(_)) {
-            self.wrong(node.place, "there are no steps here: add one, such as `- shell: …`");
+            self.wrong(node.span, "there are no steps here: add one, such as `- shell: …`");
         }
         let steps = list.iter().enumerate().filter_map(|(index, node)| {
             let offers = Offers { last: offers.last || index > 0, ..offers };
@@ -346,17 +346,17 @@ impl Forms<'_> {
     fn step(&mut self, node: &Node, label: String, offers: Offers) -> Option<Step> {
         if !matches!(node.value, Value::Map(_)) {
             let message = format!("this is {}: write a step, such as `shell: …`", node.kind());
-            self.wrong(node.place, message);
+            self.wrong(node.span, message);
             return None;
         }
         self.entries(node, "a step", STEP);
-        self.step_of(node, label, offers)
+        self.read_step(node, label, offers)
     }
 
-    /// Of a map whose keys are looked at already.
-    fn step_of(&mut self, node: &Node, label: String, offers: Offers) -> Option<Step> {
-        let place = if offers.last { "this step" } else { "the first step" };
-        let offers = Offers { place, ..offers };
+    /// Reads a step from a map whose keys have been checked.
+    fn read_step(&mut self, node: &Node, label: String, offers: Offers) -> Option<Step> {
+        let called = if offers.last { "this step" } else { "the first step" };
+        let offers = Offers { label: called, ..offers };
         let label = match node.get("name") {
             Some(name) => self.text(name)?.to_owned(),
             None => label,
@@ -370,7 +370,7 @@ impl Forms<'_> {
             }
             (Some(_), Some(second)) => {
                 self.wrong(
-                    second.place,
+                    second.span,
                     "a step is `shell` or `claude`: make this one a step of its own",
                 );
                 None
@@ -378,7 +378,7 @@ impl Forms<'_> {
             (None, None) => {
                 let message = "this step does nothing: write `shell: …` or `claude: …`";
                 if !has_like(node, &["shell", "claude"]) {
-                    self.wrong(first_place(node), message);
+                    self.wrong(first_key_span(node), message);
                 }
                 None
             }
@@ -394,7 +394,7 @@ impl Forms<'_> {
         });
         if let Some(deadline) = config.and_then(|config| config.get("deadline")) {
             self.wrong(
-                deadline.place,
+                deadline.span,
                 "a `deadline` bounds a call in one process, and a step may wait in its store for days: \
                  write a `retry_budget`, which goes on by the clock, or a `timeout` for each attempt",
             );
@@ -404,7 +404,7 @@ impl Forms<'_> {
         let after_failure = match (node.get("on_failure"), beside) {
             (Some(own), Some(_)) => {
                 self.wrong(
-                    own.place,
+                    own.span,
                     "what comes after a failure stands twice, here and in `retry_config`: keep one",
                 );
                 None
@@ -427,7 +427,7 @@ impl Forms<'_> {
         let limit = Duration::from(self.parsed(node.parse::<Span>())?);
         if limit.is_zero() {
             self.wrong(
-                node.place,
+                node.span,
                 "a timeout of 0 ends every command at once: write one such as \"10m\"",
             );
         }
@@ -468,8 +468,8 @@ impl Forms<'_> {
     fn script(&mut self, node: &Node, offers: Offers) -> Option<Script> {
         let text = self.text(node)?;
         if let Some(at) = text.find('\0') {
-            let place = node.place_within(&self.source.text, at, "");
-            self.wrong(place, "no command can hold a NUL character: remove it");
+            let span = node.span_within(&self.source.text, at, "");
+            self.wrong(span, "no command can hold a NUL character: remove it");
             return None;
         }
         let script = Script::parse(text, offers);
@@ -485,8 +485,8 @@ impl Forms<'_> {
     ) -> Option<T> {
         let faults = match parsed {
             Ok(mut parsed) => {
-                for Placeholder { written, place, .. } in parsed.placeholders_mut() {
-                    *place = node.place_within(&self.source.text, place.start, written);
+                for Placeholder { written, span, .. } in parsed.placeholders_mut() {
+                    *span = node.span_within(&self.source.text, span.start, written);
                 }
                 return Some(parsed);
             }
@@ -494,15 +494,15 @@ impl Forms<'_> {
         };
         for Fault { at, part, message } in faults {
             debug_assert!(text.is_char_boundary(at));
-            let place = node.place_within(&self.source.text, at, &part);
-            self.wrong(place, message);
+            let span = node.span_within(&self.source.text, at, &part);
+            self.wrong(span, message);
         }
         None
     }
 }
 
-/// Whether a map has a key that is meant to be one of these: that has been told, and
-/// that they are missing is not to be told as well.
+/// Whether a map has a misspelt key that is meant to be one of these. That is a mistake by
+/// itself, so the keys are not reported as missing as well.
 fn has_like(node: &Node, keys: &[&str]) -> bool {
     let Value::Map(entries) = &node.value else { return false };
     entries.iter().any(|(key, _)| {
@@ -513,10 +513,10 @@ fn has_like(node: &Node, keys: &[&str]) -> bool {
 }
 
 /// Where a map begins: a block has no bracket to point at, so its first key.
-fn first_place(node: &Node) -> Place {
+fn first_key_span(node: &Node) -> SourceSpan {
     match &node.value {
-        Value::Map(entries) => entries.first().map_or(node.place, |(key, _)| key.place),
-        _ => node.place,
+        Value::Map(entries) => entries.first().map_or(node.span, |(key, _)| key.span),
+        _ => node.span,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::steps::list::Steps;
 use crate::template::placeholder::{
     Meaning, Part, Placeholder, Scope, Template, as_text, at, is_key,
 };
-use crate::yaml::span::{FileError, Mistake, Place, Source};
+use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::NewItem;
 
 /// What is longer names no item well.
@@ -55,17 +55,17 @@ impl MapPlan {
         file: &WorkflowFile,
         others: &[&Steps],
     ) -> Result<Vec<NewItem>, FileError> {
-        let told = |mistakes| FileError::new(Arc::clone(&file.source), mistakes);
+        let file_error = |mistakes| FileError::new(Arc::clone(&file.source), mistakes);
         let path = self.input(file);
         let bytes = fs::read(&path).map_err(|error| {
             let message = format!("cannot read the items: {}", self.unread(file, &error));
-            told(vec![Mistake { message, place: Some(self.input_place) }])
+            file_error(vec![Mistake { message, span: Some(self.input_span) }])
         })?;
         let document = document(&path, bytes)?;
         let input = Input::new(self, &document);
         if input.items.is_empty() {
             let lost = self.item_path.lost(&document, &input.name);
-            return lost.map_or_else(|| Ok(Vec::new()), |mistake| Err(told(vec![mistake])));
+            return lost.map_or_else(|| Ok(Vec::new()), |mistake| Err(file_error(vec![mistake])));
         }
         let mut wanted = self.steps.placeholders();
         wanted.extend(others.iter().flat_map(|steps| steps.placeholders()));
@@ -74,10 +74,10 @@ impl MapPlan {
         let missing: Vec<_> =
             wanted.into_iter().filter_map(|wanted| input.missing(wanted, &hint)).collect();
         if !missing.is_empty() {
-            return Err(told(missing));
+            return Err(file_error(missing));
         }
         let ids = match &self.item_id {
-            Some(id) => input.named(id).map_err(told)?,
+            Some(id) => input.named(id).map_err(file_error)?,
             None => input.own_ids().unwrap_or_else(|| input.positions()),
         };
         let new = |(id, item): (String, &Item<'_>)| NewItem::new(id, item.value.to_string());
@@ -149,17 +149,17 @@ fn document(path: &Path, bytes: Vec<u8>) -> Result<Value, FileError> {
             .take(error.line().saturating_sub(1))
             .map(str::len)
             .sum::<usize>();
-        let place = Place::new(start.saturating_add(error.column().saturating_sub(1)), 1);
+        let span = SourceSpan::new(start.saturating_add(error.column().saturating_sub(1)), 1);
         let message = format!("this input is no JSON: {what}");
         let source = Source { path: path.to_owned(), text: text.clone() };
-        FileError::new(Arc::new(source), vec![Mistake { message, place: Some(place) }])
+        FileError::new(Arc::new(source), vec![Mistake { message, span: Some(span) }])
     };
     let mut deserializer = serde_json::Deserializer::from_str(&text);
     let document = Value::deserialize(&mut deserializer).map_err(|error| {
         let text = error.to_string();
         // The place is shown by us.
-        let place = format!(" at line {} column {}", error.line(), error.column());
-        mistake(&error, text.strip_suffix(&place).unwrap_or(&text))
+        let suffix = format!(" at line {} column {}", error.line(), error.column());
+        mistake(&error, text.strip_suffix(&suffix).unwrap_or(&text))
     })?;
     deserializer.end().map_err(|error| {
         mistake(&error, "something follows its end: write one list of all items")
@@ -179,7 +179,7 @@ impl<'a> Input<'a> {
     }
 
     /// `item 3 of customers.json (`$[2]`, id "c3")`.
-    fn told(&self, item: &Item<'_>) -> String {
+    fn describe(&self, item: &Item<'_>) -> String {
         let id = match item.value.get("id") {
             // Not those of a list, nor of a map that is an item's id by accident.
             Some(id @ (Value::String(_) | Value::Number(_))) => {
@@ -203,12 +203,12 @@ impl<'a> Input<'a> {
         };
         let message = format!(
             "{} has no `{}`: {meant}{}{}{hint}",
-            self.told(first),
+            self.describe(first),
             written(path),
             has(first.value, path, if meant.is_empty() { "it" } else { "It" }),
             others(self.items.len(), more),
         );
-        Some(Mistake { message, place: Some(placeholder.place) })
+        Some(Mistake { message, span: Some(placeholder.span) })
     }
 
     /// What `map.item_id` calls them.
@@ -245,21 +245,21 @@ impl<'a> Input<'a> {
         if let Some(item) = empty.first() {
             mistakes.push(format!(
                 "the id of {} is empty: name something that every item has{}",
-                self.told(item),
+                self.describe(item),
                 and_more(empty.len() - 1, "has an empty id", "have an empty id", ""),
             ));
         }
         if let Some((item, why)) = failed.first() {
             mistakes.push(format!(
                 "the id of {} cannot be read: {why}{}",
-                self.told(item),
+                self.describe(item),
                 and_more(failed.len() - 1, "has such an id", "have such an id", ""),
             ));
         }
         if mistakes.is_empty() {
             return Ok(ids);
         }
-        let mistake = |message| Mistake { message, place: Some(id.place) };
+        let mistake = |message| Mistake { message, span: Some(id.span) };
         Err(mistakes.into_iter().map(mistake).collect())
     }
 
@@ -290,7 +290,7 @@ fn render(template: &Template, item: &Item<'_>) -> Result<String, String> {
     template.render(&Scope { item, ..Scope::default() })
 }
 
-/// How it is with the items beside the one that is told of.
+/// How many of the other items lack it, too.
 fn others(all: usize, more: usize) -> String {
     match (all, more) {
         (1, _) => String::new(),

@@ -1,7 +1,7 @@
 //! [`ItemPath`]: the JSONPath that picks items, and why it finds none.
 //!
 //! A list without items is no mistake: there is nothing to do today. A path that leads
-//! nowhere is one: a job of no items would end well, and nobody would notice.
+//! nowhere is one: a job of no items would succeed without notice.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use serde_json_path::{JsonPath, LocatedNode};
 
 use crate::file::shown_value::{contents, short};
 use crate::yaml::node::Node;
-use crate::yaml::span::{Mistake, Place};
+use crate::yaml::span::{Mistake, SourceSpan};
 
 /// Where nothing else is said: each entry of a list.
 const EACH: &str = "$[*]";
@@ -30,7 +30,7 @@ pub(crate) struct ItemPath {
 struct Segment {
     range: Range<usize>,
     /// In the workflow file.
-    place: Place,
+    span: SourceSpan,
     kind: Kind,
 }
 
@@ -64,7 +64,7 @@ impl ItemPath {
                 "this JSONPath is too long ({LONGEST} bytes) or has too many brackets inside each \
                  other ({DEEPEST}): prepare the input with a command first"
             );
-            return Err(Mistake { message, place: Some(node.place) });
+            return Err(Mistake { message, span: Some(node.span) });
         }
         let path = JsonPath::parse(text).map_err(|error| {
             let at = text
@@ -75,19 +75,19 @@ impl ItemPath {
                 "this is no JSONPath, from here on ({}): write one such as `$.items[*]`",
                 error.message()
             );
-            Mistake { message, place: Some(node.place_within(source, at, "")) }
+            Mistake { message, span: Some(node.span_within(source, at, "")) }
         })?;
-        let place = |range: &Range<usize>| {
+        let span = |range: &Range<usize>| {
             let part = text.get(range.clone()).unwrap_or_default();
             let meant = part.trim_start_matches('.');
-            node.place_within(source, range.end.saturating_sub(meant.len()), meant)
+            node.span_within(source, range.end.saturating_sub(meant.len()), meant)
         };
-        let segments = segments(text, place);
+        let segments = segments(text, span);
         Ok(Self { path, text: text.to_owned(), segments, is_written: true })
     }
 
     /// Each entry, of an input that is named here.
-    pub(super) fn each(input: Place) -> Option<Self> {
+    pub(super) fn each(input: SourceSpan) -> Option<Self> {
         let path = JsonPath::parse(EACH).ok()?;
         let segments = segments(EACH, |_| input);
         Some(Self { path, text: EACH.to_owned(), segments, is_written: false })
@@ -116,7 +116,7 @@ impl ItemPath {
             };
             let what = if self.is_written { "`json_path` finds" } else { "there are" };
             let message = format!("{what} no items, for {why}");
-            return Some(Mistake { message, place: Some(segment.place) });
+            return Some(Mistake { message, span: Some(segment.span) });
         }
         None
     }
@@ -142,7 +142,7 @@ impl Segment {
                 Some(format!("{parent} {}, and `{part}` is part of a list", contents(first)))
             }
             Kind::Names => {
-                let name = name_of(part);
+                let name = segment_name(part);
                 let what = short(name.unwrap_or(part));
                 if goes_down {
                     return Some(format!("nothing in {parent} is called `{what}`"));
@@ -180,7 +180,7 @@ pub(super) fn like<'a>(
 }
 
 /// The parts of a path that has been parsed.
-fn segments(path: &str, place: impl Fn(&Range<usize>) -> Place) -> Vec<Segment> {
+fn segments(path: &str, span: impl Fn(&Range<usize>) -> SourceSpan) -> Vec<Segment> {
     let mut segments = Vec::new();
     let mut at = 1;
     while let Some(rest) = path.get(at..) {
@@ -200,7 +200,7 @@ fn segments(path: &str, place: impl Fn(&Range<usize>) -> Place) -> Vec<Segment> 
         let range = start..start + dots + len;
         at = range.end;
         let kind = kind(after.get(..len).unwrap_or_default());
-        segments.push(Segment { place: place(&range), range, kind });
+        segments.push(Segment { span: span(&range), range, kind });
     }
     segments
 }
@@ -257,7 +257,7 @@ fn kind(part: &str) -> Kind {
 }
 
 /// The one name of a segment.
-fn name_of(part: &str) -> Option<&str> {
+fn segment_name(part: &str) -> Option<&str> {
     let part = part.trim_start_matches('.');
     let Some(inside) = part.strip_prefix('[') else { return Some(part) };
     let inside = inside.strip_suffix(']')?.trim();
@@ -284,7 +284,7 @@ mod tests {
             (r"$['a\']*:?']['ä', 1:]", &[(r"['a\']*:?']", Names), ("['ä', 1:]", Slice)]),
         ] {
             assert!(JsonPath::parse(path).is_ok(), "{path}");
-            let found = segments(path, |_| Place::default());
+            let found = segments(path, |_| SourceSpan::default());
             let found: Vec<_> =
                 found.iter().map(|segment| (&path[segment.range.clone()], segment.kind)).collect();
             assert_eq!(found, expected, "{path}");
@@ -293,9 +293,9 @@ mod tests {
 
     #[test]
     fn the_name_of_a_part_is_read_in_either_form() {
-        assert_eq!(name_of("..a"), Some("a"));
-        assert_eq!(name_of("[ 'a b' ]"), Some("a b"));
-        assert_eq!(name_of("['a','b']"), None);
-        assert_eq!(name_of("[0]"), None);
+        assert_eq!(segment_name("..a"), Some("a"));
+        assert_eq!(segment_name("[ 'a b' ]"), Some("a b"));
+        assert_eq!(segment_name("['a','b']"), None);
+        assert_eq!(segment_name("[0]"), None);
     }
 }

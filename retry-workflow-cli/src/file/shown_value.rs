@@ -6,7 +6,7 @@ use retry_workflow::sanitize::OneLine;
 
 /// `has …`, or `is …`.
 pub(super) fn contents(value: &Value) -> String {
-    /// More are read by nobody.
+    /// More would not be read.
     const MOST: usize = 8;
 
     match value {

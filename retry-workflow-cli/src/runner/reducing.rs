@@ -38,7 +38,7 @@ impl Reducing {
     /// items have been added or taken back since, another one follows.
     pub(super) async fn due<S: Store>(store: &S, job: &str) -> Result<(), StoreError> {
         loop {
-            // In this order: whoever ends the job meanwhile changes the revision after that.
+            // In this order: a process that ends the job meanwhile changes the revision after that.
             let (revision, mut reducing) = Self::read(store, job).await?.unwrap_or_default();
             if reducing.number > 0 {
                 let has_work = store.counts(job).await?.unfinished() > 0;

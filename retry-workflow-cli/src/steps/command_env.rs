@@ -185,7 +185,7 @@ impl ValueFile {
             let path = std::env::temp_dir()
                 .join(format!("retry-workflow-{}-{count}.json", std::process::id()));
             let mut options = fs::OpenOptions::new();
-            // Never a file, or a link, that somebody has put there.
+            // Never a file, or a link, that was put there.
             options.write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

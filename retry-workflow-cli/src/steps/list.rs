@@ -65,7 +65,7 @@ struct Checkpoint {
 struct Handling {
     failure: Failure,
     reason: String,
-    progress: Checkpoint,
+    checkpoint: Checkpoint,
 }
 
 /// How a list has ended, for now.
@@ -97,18 +97,18 @@ impl Steps {
         all
     }
 
-    /// Makes one attempt: the steps in their order, from where `progress` says that the last
+    /// Makes one attempt: the steps in their order, from where `checkpoint` says that the last
     /// attempt has stopped.
     pub(crate) async fn attempt(
         &self,
         workspace: &Workspace,
         scope: Scope,
-        progress: Option<&str>,
+        checkpoint: Option<&str>,
         cx: &ItemContext,
     ) -> AttemptReport {
         let timer = AttemptTimer::start();
-        let progress = match progress.map(serde_json::from_str).transpose() {
-            Ok(progress) => progress.unwrap_or_default(),
+        let checkpoint = match checkpoint.map(serde_json::from_str).transpose() {
+            Ok(checkpoint) => checkpoint.unwrap_or_default(),
             Err(error) => {
                 let why = format!("what the last attempt has left cannot be read: {error}");
                 let failure = Failure::new("payload", why);
@@ -116,12 +116,12 @@ impl Steps {
             }
         };
         let mut attempt = Attempt { workspace, cx, records: Vec::new() };
-        let outcome = match attempt.list(self, scope, progress).await {
+        let outcome = match attempt.list(self, scope, checkpoint).await {
             ListEnd::Done(output) => {
                 attempt.records.push(timer.succeeded());
                 WorkOutcome::Succeeded(output)
             }
-            ListEnd::Again(wait, progress) => match serde_json::to_string(&progress) {
+            ListEnd::Again(wait, checkpoint) => match serde_json::to_string(&checkpoint) {
                 Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
                 Err(error) => WorkOutcome::Failed {
                     failure: Failure::new("other", format!("cannot be kept: {error}")),
@@ -135,22 +135,29 @@ impl Steps {
 }
 
 impl Attempt<'_> {
-    async fn list(&mut self, steps: &Steps, mut scope: Scope, mut progress: Checkpoint) -> ListEnd {
-        if progress.last.is_some() {
-            scope.last = progress.last.take();
+    async fn list(
+        &mut self,
+        steps: &Steps,
+        mut scope: Scope,
+        mut checkpoint: Checkpoint,
+    ) -> ListEnd {
+        if checkpoint.last.is_some() {
+            scope.last = checkpoint.last.take();
         }
-        while let Some(step) = steps.0.get(progress.step) {
-            let ended = match progress.handling.take() {
-                Some(handling) => {
-                    Err((handling.failure, reason_of(&handling.reason), Some(handling.progress)))
-                }
-                None => match self.step(step, &scope, progress.kept.take()).await {
+        while let Some(step) = steps.0.get(checkpoint.step) {
+            let ended = match checkpoint.handling.take() {
+                Some(handling) => Err((
+                    handling.failure,
+                    parse_reason(&handling.reason),
+                    Some(handling.checkpoint),
+                )),
+                None => match self.step(step, &scope, checkpoint.kept.take()).await {
                     StepEnd::Done(output) => Ok(output),
                     StepEnd::Again(wait, kept) => {
                         let kept = Some(kept);
                         return ListEnd::Again(
                             wait,
-                            Checkpoint { last: scope.last, kept, ..progress },
+                            Checkpoint { last: scope.last, kept, ..checkpoint },
                         );
                     }
                     StepEnd::Failed(failure, reason) => Err((failure, reason, None)),
@@ -178,12 +185,12 @@ impl Attempt<'_> {
                             let run = Box::pin(self.list(handler, inner, from));
                             if let ListEnd::Again(wait, inner) = run.await {
                                 let reason = reason.as_str().to_owned();
-                                let handling = Handling { failure, reason, progress: inner };
+                                let handling = Handling { failure, reason, checkpoint: inner };
                                 let handling = Some(Box::new(handling));
                                 let last = scope.last;
                                 return ListEnd::Again(
                                     wait,
-                                    Checkpoint { last, handling, ..progress },
+                                    Checkpoint { last, handling, ..checkpoint },
                                 );
                             }
                             return ListEnd::Failed(failure, reason);
@@ -191,7 +198,7 @@ impl Attempt<'_> {
                     }
                 }
             }
-            progress.step += 1;
+            checkpoint.step += 1;
         }
         ListEnd::Done(scope.last)
     }
@@ -303,7 +310,7 @@ fn retrier(label: &str, config: &RetryConfig) -> Retrier<Listed> {
     Retrier::from_config(config).name(label.to_owned())
 }
 
-fn reason_of(word: &str) -> Reason {
+fn parse_reason(word: &str) -> Reason {
     Reason::ALL.iter().copied().find(|reason| reason.as_str() == word).unwrap_or(Reason::Attempts)
 }
 

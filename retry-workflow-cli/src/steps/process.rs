@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// Of a command's stdout so much is kept: its beginning.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
-/// Of its stderr so much: its end, where errors tell what they are.
+/// Of its stderr so much: its end, where errors stand.
 const LONGEST_TAIL: usize = 4 * 1024;
 /// So many lines of that stand in the error itself.
 const SHOWN_LINES: usize = 3;
@@ -176,7 +176,7 @@ impl Invocation {
                 Err(StepError::new(Status::Timeout(self.timeout.unwrap_or_default()), err.text()))
             }
             ProcessEnd::Status(Ok(status)) if status.success() => Ok(out.text()),
-            ProcessEnd::Status(Ok(status)) => Err(StepError::new(status_of(status), err.text())),
+            ProcessEnd::Status(Ok(status)) => Err(StepError::new(to_status(status), err.text())),
             ProcessEnd::Status(Err(error)) => {
                 Err(StepError::not_started(format!("could not be waited for: {error}")))
             }
@@ -216,7 +216,7 @@ async fn limit(timeout: Option<Duration>) {
     }
 }
 
-fn status_of(status: ExitStatus) -> Status {
+fn to_status(status: ExitStatus) -> Status {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return Status::Signal(signal);

@@ -4,7 +4,7 @@
 //! Of what stands between `${` and `}`, these are the shell's and stay as they are:
 //! names of capitals, digits and `_` (`${HOME}`), its special parameters (`${1}`, `${#}`),
 //! and expansions with an operator (`${file%.txt}`, `${x:-y}`). Every other name is a
-//! placeholder, and one that nobody knows is an error before anything runs. A shell
+//! placeholder, and an unknown one is an error before anything runs. A shell
 //! variable in small letters is written without braces: `$file`.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use retry_rules::suggest::nearest;
 use serde_json::Value;
 
-use crate::yaml::span::Place;
+use crate::yaml::span::SourceSpan;
 
 /// What a placeholder stands for.
 #[derive(Clone, Debug)]
@@ -20,9 +20,9 @@ pub(crate) struct Placeholder {
     /// As it is written, with its braces.
     pub(crate) written: String,
     pub(crate) meaning: Meaning,
-    /// In its own text when that has been parsed; whoever knows where the text stands makes
+    /// In its own text when that has been parsed; the reader of the file makes
     /// it one of the file.
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
 }
 
 /// A text that has been parsed, with its placeholders.
@@ -49,7 +49,7 @@ pub(crate) enum Part {
     Index(usize),
 }
 
-/// What has a meaning at a place.
+/// Which placeholders have a meaning in a text.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is there or not, whatever the others are")]
 pub(crate) struct Offers {
@@ -57,8 +57,8 @@ pub(crate) struct Offers {
     pub(crate) map: bool,
     pub(crate) error: bool,
     pub(crate) last: bool,
-    /// What the place is called: "a step of `map`".
-    pub(crate) place: &'static str,
+    /// What messages call it: "a step of `map`".
+    pub(crate) label: &'static str,
 }
 
 impl Offers {
@@ -80,13 +80,14 @@ impl Offers {
         names
     }
 
-    fn told(self) -> String {
+    /// The placeholders that there are, for a message.
+    fn listed(self) -> String {
         let names = self.names();
         if names.is_empty() {
-            return format!("{} has no placeholders", self.place);
+            return format!("{} has no placeholders", self.label);
         }
         let names: Vec<_> = names.iter().map(|name| format!("`${{{name}}}`")).collect();
-        format!("{} has {}", self.place, names.join(", "))
+        format!("{} has {}", self.label, names.join(", "))
     }
 
     fn has(self, meaning: &Meaning) -> bool {
@@ -126,10 +127,10 @@ pub(crate) fn braced(inner: &str, at: usize, offers: Offers) -> Result<Braced, S
             Meaning::Item(_) => "there is no item here",
             _ => "the items are not done here",
         };
-        return Err(format!("`{written}` has no meaning here, for {why}: {}", offers.told()));
+        return Err(format!("`{written}` has no meaning here, for {why}: {}", offers.listed()));
     }
-    let place = Place::new(at, written.len());
-    Ok(Braced::Placeholder(Placeholder { written, meaning, place }))
+    let span = SourceSpan::new(at, written.len());
+    Ok(Braced::Placeholder(Placeholder { written, meaning, span }))
 }
 
 fn is_shells(name: &str) -> bool {
@@ -222,12 +223,12 @@ fn unknown(written: &str, name: &str, offers: Offers) -> String {
         );
     }
     if ROOTS.contains(&root) {
-        return format!("unknown placeholder `{written}`: {}", offers.told());
+        return format!("unknown placeholder `{written}`: {}", offers.listed());
     }
     format!(
         "unknown placeholder `{written}`: {}; a variable of the shell is written `${name}`, without \
          braces",
-        offers.told()
+        offers.listed()
     )
 }
 
@@ -395,7 +396,7 @@ mod tests {
     use serde_json::json;
 
     const ALL: Offers =
-        Offers { item: true, map: true, error: true, last: true, place: "this place" };
+        Offers { item: true, map: true, error: true, last: true, label: "this place" };
 
     fn item(value: Value) -> Scope {
         Scope { item: Some(Arc::new(value)), ..Scope::default() }
@@ -440,7 +441,7 @@ mod tests {
 
     #[test]
     fn what_has_no_meaning_here_is_an_error_that_names_what_has() {
-        let reduce = Offers { map: true, place: "the first step of `reduce`", ..Offers::default() };
+        let reduce = Offers { map: true, label: "the first step of `reduce`", ..Offers::default() };
         assert_eq!(
             complaint("${item.id}", reduce),
             "`${item.id}` has no meaning here, for there is no item here: the first step of \

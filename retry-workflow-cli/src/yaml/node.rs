@@ -12,13 +12,13 @@ use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as _, Spanned};
 
 use self::reader::{Complaint, Only};
-use crate::yaml::span::{FileError, Mistake, Place, Source};
+use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
 /// A value, and where it stands.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
 }
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) enum Value {
 #[derive(Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) span: SourceSpan,
 }
 
 impl Node {
@@ -52,15 +52,16 @@ impl Node {
         match serde_saphyr::from_str_with_options::<Spanned<Raw>>(&source.text, options) {
             Ok(raw) => Ok(Self::from_raw(raw, &source.text)),
             Err(error) => {
-                let place = error.location().map(|location| place_of(location, &source.text));
+                let span =
+                    error.location().map(|location| span_from_location(location, &source.text));
                 let message = yaml_message(&error);
-                Err(FileError::new(Arc::clone(source), vec![Mistake { message, place }]))
+                Err(FileError::new(Arc::clone(source), vec![Mistake { message, span }]))
             }
         }
     }
 
     fn from_raw(raw: Spanned<Raw>, text: &str) -> Self {
-        let place = place_of(raw.referenced, text);
+        let span = span_from_location(raw.referenced, text);
         let value = match raw.value {
             Raw::Scalar(value) => value,
             Raw::List(list) => {
@@ -72,7 +73,7 @@ impl Node {
                     .collect(),
             ),
         };
-        Self { value, place }
+        Self { value, span }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
@@ -122,8 +123,8 @@ impl Node {
         from_map(self, what).map_err(|complaint| self.mistake(complaint))
     }
 
-    fn mistake(&self, Complaint { message, place }: Complaint) -> Mistake {
-        Mistake { message, place: Some(place.unwrap_or(self.place)) }
+    fn mistake(&self, Complaint { message, span }: Complaint) -> Mistake {
+        Mistake { message, span: Some(span.unwrap_or(self.span)) }
     }
 
     /// Describes what is wrong with the values of `keys`. The place is the first of them that
@@ -134,54 +135,54 @@ impl Node {
         message: impl fmt::Display,
     ) -> Mistake {
         let mut node = self;
-        let mut place = self.place;
+        let mut span = self.span;
         for name in keys {
             if let Some((key, value)) = node.entry(name) {
-                place = key.place;
+                span = key.span;
                 node = value;
             }
         }
-        Mistake { message: message.to_string(), place: Some(place) }
+        Mistake { message: message.to_string(), span: Some(span) }
     }
 
     /// Where `part`, which stands at `at` in this text, is in the file. Where that cannot be
     /// known (it is written with escapes) it is the text's start.
-    pub(crate) fn place_within(&self, source: &str, at: usize, part: &str) -> Place {
-        let Value::Text(text) = &self.value else { return self.place };
-        let written = source.get(self.place.start..self.place.end).unwrap_or_default();
-        let Some(before) = text.get(..at) else { return self.place };
+    pub(crate) fn span_within(&self, source: &str, at: usize, part: &str) -> SourceSpan {
+        let Value::Text(text) = &self.value else { return self.span };
+        let written = source.get(self.span.start..self.span.end).unwrap_or_default();
+        let Some(before) = text.get(..at) else { return self.span };
         let quote = usize::from(written.starts_with(['"', '\'']));
         if written.get(quote..).is_some_and(|written| written.starts_with(text.as_str())) {
-            return Place::new(self.place.start + quote + at, part.len().max(1));
+            return SourceSpan::new(self.span.start + quote + at, part.len().max(1));
         }
         // The same part as often as here: then it is the one with the same number.
         if !part.is_empty() && text.matches(part).count() == written.matches(part).count() {
             let number = before.matches(part).count();
             if let Some((offset, _)) = written.match_indices(part).nth(number) {
-                return Place::new(self.place.start + offset, part.len());
+                return SourceSpan::new(self.span.start + offset, part.len());
             }
         }
-        self.place
+        self.span
     }
 }
 
 impl Key {
     fn from_raw(raw: &Spanned<Raw>, text: &str) -> Self {
-        let place = place_of(raw.referenced, text);
+        let span = span_from_location(raw.referenced, text);
         let name = match &raw.value {
             Raw::Scalar(Value::Text(name)) => name.clone(),
             // `1: …` is a name as it is written.
-            _ => text.get(place.start..place.end).unwrap_or_default().to_owned(),
+            _ => text.get(span.start..span.end).unwrap_or_default().to_owned(),
         };
-        Self { name, place }
+        Self { name, span }
     }
 }
 
-fn place_of(location: serde_saphyr::Location, text: &str) -> Place {
+fn span_from_location(location: serde_saphyr::Location, text: &str) -> SourceSpan {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let span = location.span();
     match (span.byte_offset(), span.byte_len()) {
-        (Some(offset), Some(len)) => Place::new(size(offset), size(len)),
+        (Some(offset), Some(len)) => SourceSpan::new(size(offset), size(len)),
         // Only line and column are known of some errors.
         _ => {
             let line = size(location.line()).saturating_sub(1);
@@ -189,7 +190,7 @@ fn place_of(location: serde_saphyr::Location, text: &str) -> Place {
             let start = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
             let rest = text.get(start..).unwrap_or_default();
             let within = rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at);
-            Place::new(start + within, 0)
+            SourceSpan::new(start + within, 0)
         }
     }
 }

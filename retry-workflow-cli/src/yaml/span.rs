@@ -14,14 +14,14 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
-/// Part of a text, in bytes.
+/// Part of a file's text, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourceSpan {
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-impl Place {
+impl SourceSpan {
     pub(crate) fn new(start: usize, len: usize) -> Self {
         Self { start, end: start.saturating_add(len) }
     }
@@ -31,13 +31,13 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mistake {
     pub(crate) message: String,
-    pub(crate) place: Option<Place>,
+    pub(crate) span: Option<SourceSpan>,
 }
 
 /// What is wrong with a workflow file, or with the input that it names.
 ///
 /// Its text is ready to be shown: each mistake with the place, the line itself and
-/// what to write instead.
+/// what to write instead. `{:#}` leaves out the first `error: `.
 ///
 /// ```text
 /// error: unknown placeholder `${itm.id}`: did you mean `${item.id}`?
@@ -55,7 +55,7 @@ pub struct FileError {
 impl FileError {
     pub(crate) fn new(source: Arc<Source>, mut mistakes: Vec<Mistake>) -> Self {
         // In the order in which they are read; those of the whole file first.
-        mistakes.sort_by_key(|mistake| mistake.place.map_or(0, |place| place.start));
+        mistakes.sort_by_key(|mistake| mistake.span.map_or(0, |span| span.start));
         mistakes.dedup();
         Self { source, mistakes }
     }
@@ -63,7 +63,7 @@ impl FileError {
     /// About the file as a whole.
     pub(crate) fn whole(path: &Path, message: impl Into<String>) -> Self {
         let source = Source { path: path.to_owned(), text: String::new() };
-        Self::new(Arc::new(source), vec![Mistake { message: message.into(), place: None }])
+        Self::new(Arc::new(source), vec![Mistake { message: message.into(), span: None }])
     }
 
     /// The file that is meant.
@@ -80,8 +80,8 @@ impl FileError {
     /// the message.
     pub fn mistakes(&self) -> impl Iterator<Item = (Option<(usize, usize)>, &str)> {
         self.mistakes.iter().map(|mistake| {
-            let at = mistake.place.map(|place| {
-                let line = Line::around(&self.source.text, place);
+            let at = mistake.span.map(|span| {
+                let line = Line::around(&self.source.text, span);
                 (line.number, line.column)
             });
             (at, mistake.message.as_str())
@@ -97,12 +97,15 @@ impl fmt::Display for FileError {
             if index > 0 {
                 f.write_str("\n\n")?;
             }
+            if index > 0 || !f.alternate() {
+                f.write_str("error: ")?;
+            }
             // A message quotes the file, where an escape may stand for any character.
-            write!(f, "error: {}", Lines(&mistake.message))?;
+            Lines(&mistake.message).fmt(f)?;
             let path = self.source.path.display().to_string();
             let path = OneLine(&path);
-            match mistake.place {
-                Some(place) => Line::around(&self.source.text, place).draw(f, &path)?,
+            match mistake.span {
+                Some(span) => Line::around(&self.source.text, span).draw(f, &path)?,
                 None => write!(f, "\n --> {path}")?,
             }
         }
@@ -124,18 +127,18 @@ struct Line<'a> {
 const WIDEST: usize = 120;
 
 impl<'a> Line<'a> {
-    fn around(text: &'a str, place: Place) -> Self {
+    fn around(text: &'a str, span: SourceSpan) -> Self {
         let boundary = |at: usize| {
             let at = at.min(text.len());
             (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
         };
-        let start = boundary(place.start);
+        let start = boundary(span.start);
         let (begin, number) = match text[..start].rfind('\n') {
             Some(at) => (at + 1, text[..start].matches('\n').count() + 1),
             None => (0, 1),
         };
         let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-        let end = boundary(place.end).clamp(start, line_end);
+        let end = boundary(span.end).clamp(start, line_end);
         Self {
             number,
             column: text[begin..start].chars().count() + 1,
@@ -179,9 +182,9 @@ mod tests {
     use super::*;
 
     fn drawn(text: &str, meant: &str) -> String {
-        let place = Place::new(text.find(meant).unwrap(), meant.len());
+        let span = SourceSpan::new(text.find(meant).unwrap(), meant.len());
         let source = Source { path: "job.yml".into(), text: text.to_owned() };
-        let mistake = Mistake { message: "wrong".to_owned(), place: Some(place) };
+        let mistake = Mistake { message: "wrong".to_owned(), span: Some(span) };
         FileError::new(Arc::new(source), vec![mistake]).to_string()
     }
 
@@ -209,7 +212,8 @@ mod tests {
     #[test]
     fn a_place_outside_the_text_is_no_panic() {
         let source = Source { path: "job.yml".into(), text: "ä".to_owned() };
-        let mistake = Mistake { message: String::new(), place: Some(Place::new(1, usize::MAX)) };
+        let mistake =
+            Mistake { message: String::new(), span: Some(SourceSpan::new(1, usize::MAX)) };
         assert!(FileError::new(Arc::new(source), vec![mistake]).to_string().contains(":1:1"));
     }
 }

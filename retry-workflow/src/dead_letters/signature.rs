@@ -1,4 +1,4 @@
-//! Which signature somebody means: its text, its short id, the beginning of the
+//! Which signature is meant: its text, its short id, the beginning of the
 //! id, or a message that has it.
 
 use std::collections::BTreeMap;
@@ -10,20 +10,20 @@ use crate::item::sanitize::OneLine;
 use crate::item::signature::Signature;
 use crate::store::{Store, StoreError};
 
-/// Why nobody knows which signature is meant.
+/// Why a signature cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SignatureError {
     /// None is like that.
     None {
-        /// What was asked for.
+        /// The text that was to name it.
         given: String,
         /// Those that there are, or some of them.
         known: Vec<Signature>,
     },
     /// Several ids begin so.
     Several {
-        /// What was asked for.
+        /// The text that was to name it.
         given: String,
         /// Those whose ids begin so, or some of them.
         candidates: Vec<Signature>,
@@ -75,7 +75,7 @@ impl From<StoreError> for SignatureError {
 }
 
 impl<S: Store> DeadLetters<S> {
-    /// The signature that somebody means, among those of the items that `filter` means:
+    /// Returns the signature that a text names, among those of the items that `filter` means:
     /// by its text, by its [`id`](Signature::id) or the beginning of it, or by a message that
     /// has it.
     ///

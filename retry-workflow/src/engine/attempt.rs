@@ -141,11 +141,11 @@ impl<W: Work> Process<W> {
     }
 
     async fn handle(self: Arc<Self>, lease: Lease) -> Completion {
-        let Lease { key, id, payload, correlation, run, attempt, lost, progress } = lease;
+        let Lease { key, id, payload, correlation, run, attempt, lost, checkpoint } = lease;
         let timer = AttemptTimer::start();
-        let progress: Checkpoint =
-            progress.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let Checkpoint { work, rounds } = progress;
+        let checkpoint: Checkpoint =
+            checkpoint.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let Checkpoint { work, rounds } = checkpoint;
         let item = Item { key, run, attempt, id: id.clone(), correlation: correlation.clone() };
 
         if lost >= MOST_LOST {
@@ -156,7 +156,7 @@ impl<W: Work> Process<W> {
         if let Some(rounds) = rounds.as_ref().filter(|_| work.is_none())
             && rounds.is_expired(self.rounds.policy(), &self.worker)
         {
-            // Its budget has ended while nobody went on with it.
+            // Its budget has ended while no process worked on it.
             let settled = Settled::Dead(rounds.failure.clone());
             return self.finished(item, settled, Vec::new(), None);
         }
@@ -214,14 +214,14 @@ impl<W: Work> Process<W> {
             }
             WorkOutcome::Postponed { wait } => {
                 let due = Timestamp::now() + wait;
-                let progress = Checkpoint { work: None, rounds }.write();
-                self.finished(item, Settled::RetryAt { due, progress }, records, None)
+                let checkpoint = Checkpoint { work: None, rounds }.write();
+                self.finished(item, Settled::RetryAt { due, checkpoint }, records, None)
             }
             WorkOutcome::Retry { wait, checkpoint } => match RawValue::from_string(checkpoint) {
                 Ok(work) => {
                     let due = Timestamp::now() + wait;
-                    let progress = Checkpoint { work: Some(work), rounds }.write();
-                    self.finished(item, Settled::RetryAt { due, progress }, records, Some(wait))
+                    let checkpoint = Checkpoint { work: Some(work), rounds }.write();
+                    self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(wait))
                 }
                 Err(error) => {
                     let message = format!("the checkpoint of the attempt is not JSON: {error}");
@@ -244,7 +244,7 @@ impl<W: Work> Process<W> {
         failure: Failure,
         records: Vec<StepRecord>,
     ) -> Completion {
-        let mut told = ItemFailure {
+        let mut event = ItemFailure {
             job: Arc::clone(&self.job),
             item: item.id.clone(),
             correlation: item.correlation.clone(),
@@ -261,7 +261,7 @@ impl<W: Work> Process<W> {
                 // A handler that panics has decided nothing: the item is kept.
                 Some(handler) => {
                     // Called inside, for it may panic before there is a future.
-                    let decided = async { handler(told.clone()).await };
+                    let decided = async { handler(event.clone()).await };
                     caught(decided).await.unwrap_or(OnItemFailure::Dlq)
                 }
                 None => OnItemFailure::Dlq,
@@ -274,16 +274,16 @@ impl<W: Work> Process<W> {
                 let error = failure.to_string();
                 match RetryState::decide(rounds, &self.rounds, &self.worker, Ok(&error), &failure) {
                     NextStep::Retry { wait, state } => {
-                        told.state = ItemState::Pending;
-                        let progress = Checkpoint { work: None, rounds: Some(*state) }.write();
+                        event.state = ItemState::Pending;
+                        let checkpoint = Checkpoint { work: None, rounds: Some(*state) }.write();
                         let due = Timestamp::now() + wait;
-                        (Settled::RetryAt { due, progress }, Some(wait))
+                        (Settled::RetryAt { due, checkpoint }, Some(wait))
                     }
                     NextStep::GiveUp(_) => (Settled::Dead(failure), None),
                 }
             }
             OnItemFailure::Skip => {
-                told.state = ItemState::Skipped;
+                event.state = ItemState::Skipped;
                 (Settled::Skipped(Some(failure)), None)
             }
             action => {
@@ -291,10 +291,10 @@ impl<W: Work> Process<W> {
                 (Settled::Dead(failure), None)
             }
         };
-        let puts_back = told.state == ItemState::Pending;
+        let puts_back = event.state == ItemState::Pending;
         Completion {
-            // One that is put back is told of when that ends, too.
-            failure: (!puts_back).then_some(told),
+            // One that is put back is reported when that ends, too.
+            failure: (!puts_back).then_some(event),
             stops,
             ..self.finished(item, end, records, wait)
         }

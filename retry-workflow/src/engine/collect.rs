@@ -1,4 +1,4 @@
-//! [`Collector`]: tells failures of items when the policy's `error_collection` says so.
+//! [`Collector`]: reports failures of items when the policy's `error_collection` says so.
 
 use tracing::warn;
 
@@ -6,7 +6,7 @@ use crate::item::sanitize::OneLine;
 use crate::job::error_policy::ErrorCollection;
 use crate::job::event::{ItemFailure, JobEvent, Listener};
 
-/// Tells failures, and all other events.
+/// Emits the failures, and all other events.
 pub(super) struct Collector {
     listeners: Vec<Listener>,
     /// `None`: at the end, in the report.
@@ -32,7 +32,7 @@ impl Collector {
         }
     }
 
-    /// Tells those that make no full batch.
+    /// Emits the failures that make no full batch.
     pub(super) fn finish(&mut self) {
         if self.collected.is_empty() {
             return;
@@ -49,10 +49,10 @@ impl Collector {
                 "an item has failed",
             );
         }
-        self.tell(&JobEvent::Failures(&failures));
+        self.emit(&JobEvent::Failures(&failures));
     }
 
-    pub(super) fn tell(&self, event: &JobEvent<'_>) {
+    pub(super) fn emit(&self, event: &JobEvent<'_>) {
         for listener in &self.listeners {
             listener(event);
         }

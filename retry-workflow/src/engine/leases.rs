@@ -1,4 +1,4 @@
-//! [`Leases`]: the leases that a worker has, in a queue until somebody works on them. It gives
+//! [`Leases`]: the leases that a worker has, in a queue until a handler works on them. It gives
 //! them back when it is dropped.
 
 use std::collections::{HashMap, VecDeque};
@@ -13,7 +13,7 @@ pub(super) struct Leases<S: Store> {
     store: S,
     /// Item to token.
     tokens: HashMap<i64, u64>,
-    /// Items that nobody works on yet, and how many bytes their payloads are.
+    /// Items that no handler works on yet, and how many bytes their payloads are.
     ready: VecDeque<Lease>,
     ready_bytes: usize,
 }
@@ -31,18 +31,18 @@ impl<S: Store> Leases<S> {
         self.tokens.is_empty()
     }
 
-    /// Whether somebody works on each of them.
+    /// Whether a handler works on each of them.
     pub(super) fn are_handed_out(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// Whether the items that nobody works on yet are as many bytes as a claim may be.
+    /// Whether the items that no handler works on yet are as many bytes as a claim may be.
     pub(super) fn are_large(&self) -> bool {
         self.ready_bytes >= MOST_CLAIMED_BYTES
     }
 
     pub(super) fn add(&mut self, lease: Lease) {
-        // Its own, which had ended: whoever works on it, or is about to, goes on.
+        // Its own, which had expired: the handler that works on it, or is about to, continues.
         if self.tokens.insert(lease.key.item, lease.key.token).is_some() {
             return;
         }
@@ -50,7 +50,7 @@ impl<S: Store> Leases<S> {
         self.ready.push_back(lease);
     }
 
-    /// Hands out the next item that nobody works on yet.
+    /// Hands out the next item that no handler works on yet.
     pub(super) fn next_ready(&mut self) -> Option<Lease> {
         let lease = self.ready.pop_front()?;
         self.ready_bytes = self.ready_bytes.saturating_sub(lease.payload.len());
@@ -88,7 +88,7 @@ impl<S: Store> Drop for Leases<S> {
                 end: Settled::Released,
                 history: Vec::new(),
             });
-            // Nobody is left to hear of a failure; the leases end by themselves.
+            // A failure cannot be reported any more; the leases expire by themselves.
             drop(store.settle(released.collect(), Timestamp::now()).await);
         });
     }

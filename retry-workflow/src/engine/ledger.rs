@@ -1,5 +1,5 @@
 //! [`Ledger`]: the counts of a job, as one worker knows them: what the store said when it was
-//! last asked, what this worker has settled since, what it is about to settle; and by these, when
+//! last polled, what this worker has settled since, what it is about to settle; and by these, when
 //! the job is to stop, and how many more items the worker wants.
 
 use std::ops::{AddAssign, SubAssign};
@@ -51,7 +51,7 @@ impl SubAssign for Tally {
 pub(super) struct Load {
     /// Leases, of items that are done and not handed to the store, too.
     pub(super) held: usize,
-    /// Of these, the ones that nobody works on yet.
+    /// Of these, the ones that no handler works on yet.
     pub(super) ready: usize,
     pub(super) running: usize,
 }
@@ -60,7 +60,7 @@ pub(super) struct Load {
 pub(super) struct Ledger {
     max_parallel: usize,
     rate: Rate,
-    /// What the store said when it was last asked.
+    /// The counts of the store at the last poll.
     stored: Counts,
     /// What thresholds do not count.
     baseline: Baseline,
@@ -68,10 +68,10 @@ pub(super) struct Ledger {
     settled: Tally,
     /// What it has done, and not settled yet.
     unsettled: Tally,
-    /// Whether what is being settled is in `stored` already: nobody knows, and nothing is to be
+    /// Whether what is being settled is in `stored` already is unknown, and nothing is to be
     /// counted twice.
     is_in_doubt: bool,
-    /// How often this worker has changed something, and how often it had when the store was asked
+    /// How often this worker has changed something, and how often it had when the store was polled
     /// for `stored`.
     changes: u64,
     stored_after: Option<u64>,
@@ -92,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// What the store said when it was last asked.
+    /// The counts of the store at the last poll.
     pub(super) fn stored(&self) -> Counts {
         self.stored
     }
@@ -125,7 +125,7 @@ impl Ledger {
         self.is_current() && self.stored.unfinished() == 0
     }
 
-    /// Somebody is done with an item, which is to be settled.
+    /// A handler has ended with an item, which is to be settled.
     pub(super) fn done(&mut self, completion: &Completion) {
         self.unsettled += Tally::from_completion(completion);
     }
@@ -167,7 +167,7 @@ impl Ledger {
 
     /// How many items to claim now, of which no more than `limit` are to be held; 0: not yet.
     pub(super) fn to_claim(&self, load: Load, limit: usize) -> usize {
-        // One for each place, and those that will be handed out while more are asked for.
+        // One for each place, and those that will be handed out while more are claimed.
         let most_held = self.max_parallel.saturating_add(self.rate.in_a_while()).min(limit);
         let wanted = most_held.saturating_sub(load.held);
         // A claim has its price, whatever its size: many at a time, unless a place would be empty.
@@ -254,7 +254,7 @@ mod tests {
         let bad = ended(ItemState::Dead);
         let mut ledger = ledger(stored(0, 0, 9));
         ledger.done(&bad);
-        // In here, or not: nobody knows.
+        // In here, or not: unknown.
         ledger.counted(ledger.changes(), stored(0, 1, 8), true);
         ledger.settled(&bad, true);
         assert_eq!(ledger.exceeded(&at_most(2)), None);

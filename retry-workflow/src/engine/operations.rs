@@ -12,7 +12,7 @@ use crate::store::StoreError;
 
 /// What the engine's loop waits for.
 pub(super) enum EngineEvent {
-    /// Somebody wants the job to stop.
+    /// The job is to stop.
     Stop,
     /// The source has further items, or no more.
     Input(Option<Vec<NewItem>>),
@@ -29,7 +29,7 @@ pub(super) enum EngineEvent {
     Wake,
 }
 
-/// What the store can be asked for. Where several have ended, the first is heard first.
+/// The operations of the store. Where several have ended, the first is handled first.
 #[derive(Clone, Copy)]
 pub(super) enum Operation {
     Settle,

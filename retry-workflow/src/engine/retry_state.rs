@@ -91,7 +91,7 @@ impl NextStep {
 }
 
 impl RetryState {
-    /// Asks a retrier what comes after a failure: an error, or an attempt that was cut off.
+    /// Decides what comes after a failure: an error, or an attempt that was cut off.
     /// `state` is that of the attempt before, `None` after the first one; `worker` is who makes
     /// this attempt.
     pub fn decide<M, E, Kind>(
@@ -123,7 +123,7 @@ impl RetryState {
         }
     }
 
-    /// Returns whether the budget has ended while nobody continued the call: for what another
+    /// Returns whether the budget has ended while no process continued the call: for what another
     /// process has left, it ends by the clock. A worker that has decided on the wait itself
     /// makes the attempt, though a queue may have made it late.
     pub fn is_expired(&self, policy: &Policy, worker: &str) -> bool {
@@ -133,7 +133,7 @@ impl RetryState {
                 .is_some_and(|budget| Timestamp::now() > self.first_failed + budget)
     }
 
-    /// Tells the retrier that the call has succeeded after all.
+    /// Reports to the retrier that the call has succeeded after all.
     pub fn succeeded<M>(&self, retrier: &Retrier<M>) {
         retrier.succeeded_after(self.call);
     }

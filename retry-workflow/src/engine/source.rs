@@ -66,7 +66,7 @@ pub trait Source: Send {
         true
     }
 
-    /// Tells the source that an item has ended in this process. Returns whether there are further
+    /// Reports to the source that an item has ended in this process. Returns whether there are further
     /// items because of that: then [`next_batch`](Self::next_batch) is called again, even if it
     /// has returned `None` before.
     fn item_ended(&mut self, _id: &str, _state: ItemState) -> bool {

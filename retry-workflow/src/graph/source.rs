@@ -13,7 +13,7 @@ use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::store::{Store, StoreError};
 
-/// How often the store is asked what other processes have ended.
+/// How often the store is polled for what other processes have ended.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Tasks that are read at once.
 const PAGE: usize = 500;

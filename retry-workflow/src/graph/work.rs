@@ -68,7 +68,7 @@ enum Needs {
     Met,
     /// Some have failed, or were skipped by the failure of others.
     Lost(Failure),
-    /// Some have not ended, or nobody can say.
+    /// Some have not ended, or their ends are unknown.
     Open,
 }
 
@@ -88,7 +88,7 @@ impl<S: Store> GraphWork<S> {
                     let caused_by = found.failure.map(|failure| failure.culprits);
                     match caused_by.filter(|culprits| !culprits.is_empty()) {
                         Some(tasks) => culprits.extend(tasks),
-                        // Left out by somebody, and not by a failure.
+                        // Left out by hand, and not by a failure.
                         None => {
                             culprits.insert(need.clone());
                         }

@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn causes_with_one_context_are_kept_apart() {
-        let of = |cause: &str| {
+        let signature = |cause: &str| {
             let texts = vec!["importing customer 7".to_owned(), cause.to_owned()];
             Failure::described(Description { class: Class::empty(), texts }).signature
         };
-        assert_eq!(of("disk full").as_str(), "importing customer <n>: disk full");
-        assert_ne!(of("disk full"), of("no tax rate"));
+        assert_eq!(signature("disk full").as_str(), "importing customer <n>: disk full");
+        assert_ne!(signature("disk full"), signature("no tax rate"));
     }
 
     #[test]

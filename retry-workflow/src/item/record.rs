@@ -115,20 +115,20 @@ pub struct Lease {
     /// How many leases in a row ended without being settled, just before this one.
     pub lost: u32,
     /// What the last attempt left for this one.
-    pub progress: Option<String>,
+    pub checkpoint: Option<String>,
 }
 
 /// What becomes of a leased item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// Done, with an output that may be asked for later (JSON or text).
+    /// Done, with an output that may be read later (JSON or text).
     Succeeded(Option<String>),
     /// Another attempt, not before `due`.
     RetryAt {
         /// When.
         due: Timestamp,
         /// What that attempt is to know.
-        progress: Option<String>,
+        checkpoint: Option<String>,
     },
     /// A dead letter.
     Dead(Failure),
@@ -157,7 +157,7 @@ pub enum AttemptOutcome {
     Succeeded,
     /// With a failure.
     Failed,
-    /// Nobody knows: its worker was not heard of again.
+    /// Unknown: its worker has died, or lost its lease.
     Lost,
 }
 
@@ -227,7 +227,7 @@ pub struct ItemRecord {
     /// What it ended with, of a dead letter or of an item that was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Its attempts, all runs, oldest first. Empty where a list was asked for.
+    /// Its attempts, all runs, oldest first. Empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<AttemptRecord>,
 }
@@ -346,7 +346,7 @@ pub(crate) fn has_class(class: &str, wanted: &str) -> bool {
 pub struct Page<T> {
     /// This part.
     pub items: Vec<T>,
-    /// What to ask for the next part with; `None`: this was the last one.
+    /// Where the next part begins; `None`: this was the last one.
     pub next: Option<Cursor>,
 }
 

@@ -47,7 +47,7 @@ impl BreakerRecord {
         format!("breaker/{job}")
     }
 
-    /// Whether there is nothing to tell: the end of an open time is not measured to the instant.
+    /// Whether both say the same: the end of an open time is not measured to the instant.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.state == other.state
             && self.consecutive_failures == other.consecutive_failures

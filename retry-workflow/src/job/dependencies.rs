@@ -1,4 +1,4 @@
-//! [`Dependencies`]: which task needs which, checked: no cycle, and nobody unknown.
+//! [`Dependencies`]: which task needs which, checked: no cycle, and no unknown task.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -83,7 +83,7 @@ pub enum OnItemFailure {
     Custom(String),
 }
 
-/// When failures of items are told.
+/// When failures of items are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -235,7 +235,7 @@ impl ErrorPolicy {
         self
     }
 
-    /// When failures are told. Default: in one report at the end.
+    /// Sets when failures are reported. Default: in one report at the end.
     pub fn error_collection(mut self, collection: ErrorCollection) -> Self {
         self.error_collection = collection;
         self
@@ -265,7 +265,7 @@ impl ErrorPolicy {
         &self.on_item_failure
     }
 
-    /// When failures are told.
+    /// Returns when failures are reported.
     pub fn get_error_collection(&self) -> ErrorCollection {
         self.error_collection
     }

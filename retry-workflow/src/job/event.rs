@@ -1,4 +1,4 @@
-//! [`JobEvent`]: what a job tells while it runs.
+//! [`JobEvent`]: what a job reports while it runs.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -27,7 +27,7 @@ pub struct Job {
     pub ended: Option<Timestamp>,
     /// Whether its input has been read to the end: what is in the store is all of it.
     pub input_complete: bool,
-    /// What had ended and failed when somebody last went on with it after it had stopped:
+    /// What had ended and failed when it was last resumed after it had stopped:
     /// thresholds count from here.
     #[serde(default)]
     pub(crate) baseline: Baseline,
@@ -49,7 +49,7 @@ pub(crate) struct Baseline {
 #[serde(rename_all = "snake_case", tag = "status")]
 #[non_exhaustive]
 pub enum JobStatus {
-    /// Somebody works on it, or was killed while working on it.
+    /// A process works on it, or was killed while working on it.
     Running,
     /// Every item has ended.
     Finished,
@@ -101,7 +101,7 @@ pub enum StopReason {
     },
     /// The breaker opened, and `on_open` is `stop`.
     BreakerOpen,
-    /// Somebody asked for it.
+    /// On request.
     Requested,
     /// It was resumed with what is in the store, and a process before had not read its input to
     /// the end.
@@ -267,7 +267,7 @@ impl Job {
         Self::update(store, id, |job| job.origin = origin.cloned()).await
     }
 
-    /// Changes what is stored, whoever else changes it.
+    /// Changes what is stored, in spite of changes by other processes meanwhile.
     pub(crate) async fn update<S: Store>(
         store: &S,
         id: &str,

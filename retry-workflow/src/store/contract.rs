@@ -14,7 +14,7 @@
 //!
 //! Time is passed in, in whole seconds and by the functions; no test waits.
 
-// Whoever tests a store wants the place of the failure, and nothing that goes on after it.
+// An assertion fails in the place where a store breaks the contract.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how each of these says no")]
 
 use std::sync::Arc;
@@ -54,11 +54,11 @@ macro_rules! store_contract {
             a_lease_is_settled_once
             an_unknown_lease_is_refused
             success_keeps_the_output
-            a_retry_comes_back_when_it_is_due_with_its_progress
+            a_retry_comes_back_when_it_is_due_with_its_checkpoint
             a_dead_letter_keeps_its_failure
             a_skipped_item_needs_no_reason
             a_release_takes_the_attempt_back
-            a_release_keeps_losses_and_progress
+            a_release_keeps_losses_and_checkpoint
             an_extended_lease_ends_later
             an_extension_never_shortens_a_lease
             a_stale_extension_is_refused
@@ -193,7 +193,7 @@ async fn ids<S: Store>(store: &S, filter: &Filter) -> Vec<String> {
     let mut after = None;
     loop {
         let page = store.list(filter, after, 2).await.expect("a page");
-        assert!(page.items.len() <= 2, "a page holds no more than asked for");
+        assert!(page.items.len() <= 2, "a page holds no more than requested");
         ids.extend(page.items.into_iter().map(|item| item.id));
         match page.next {
             Some(next) => {
@@ -268,7 +268,7 @@ pub async fn jobs_are_apart<S: Store>(store: &S) {
     assert_eq!(store.claim("other", "worker", at(0), 10, MINUTE).await.map(|all| all.len()), Ok(1));
 }
 
-/// An item has its own correlation id, or `job/id`; a worker is only told its own.
+/// An item has its own correlation id, or `job/id`; a worker sees only its own.
 pub async fn the_correlation_is_that_of_the_item_or_its_name<S: Store>(store: &S) {
     let own = new("a").correlation("trace-1");
     assert_eq!(store.enqueue("job", vec![own, new("b")], at(0)).await, Ok(2));
@@ -296,7 +296,7 @@ pub async fn what_is_not_due_is_not_claimed<S: Store>(store: &S) {
     nothing_is_due(store, 4).await;
     let lease = claim_one(store, 5).await;
     assert_eq!((lease.run, lease.attempt, lease.lost, lease.key.token), (0, 1, 0, 1));
-    assert_eq!(lease.progress, None);
+    assert_eq!(lease.checkpoint, None);
     let item = found(store, "a").await;
     assert_eq!((item.state, item.attempt), (ItemState::Leased, 1));
     assert_eq!(item.due, Some(at(5) + MINUTE), "it shows the end of the lease");
@@ -318,7 +318,7 @@ pub async fn no_more_than_asked_for_is_claimed<S: Store>(store: &S) {
     assert_eq!(claim(store, 0, usize::MAX).await.len(), 1);
 }
 
-/// Nobody else gets an item before its lease has ended.
+/// No other worker gets an item before its lease has ended.
 pub async fn a_lease_is_exclusive_until_it_ends<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     claim_one(store, 0).await;
@@ -348,7 +348,7 @@ pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(s
     assert_eq!(found(store, "a").await.history, [lost]);
     let counts = counts(store).await;
     assert_eq!((counts.lost, counts.attempts, counts.leased, counts.pending), (1, 0, 1, 0));
-    // Nobody knows how long it has worked.
+    // How long it has worked is unknown.
     assert_eq!(counts.worked, Duration::ZERO);
 }
 
@@ -359,13 +359,13 @@ pub async fn losses_in_a_row_are_counted_until_one_is_settled<S: Store>(store: &
     assert_eq!(claim_one(store, 100).await.lost, 1);
     let lease = claim_one(store, 200).await;
     assert_eq!((lease.lost, lease.attempt), (2, 3));
-    settle(store, &lease, 201, Settled::RetryAt { due: at(210), progress: None }).await;
+    settle(store, &lease, 201, Settled::RetryAt { due: at(210), checkpoint: None }).await;
     assert_eq!(claim_one(store, 210).await.lost, 0);
     assert_eq!(claim_one(store, 300).await.lost, 1);
     assert_eq!(counts(store).await.lost, 3);
 }
 
-/// A worker that is late, while nobody else has the item, is still in time.
+/// A worker that is late, while no other has the item, is still in time.
 pub async fn a_lease_that_ended_can_be_settled_until_it_is_claimed_again<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -383,7 +383,7 @@ pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
     let before = (found(store, "a").await, counts(store).await);
     for end in [
         Settled::Succeeded(Some("1".to_owned())),
-        Settled::RetryAt { due: at(0), progress: Some("p".to_owned()) },
+        Settled::RetryAt { due: at(0), checkpoint: Some("p".to_owned()) },
         Settled::Dead(failure("other", "late")),
         Settled::Skipped(Some(failure("other", "late"))),
         Settled::Released,
@@ -400,7 +400,7 @@ pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
 pub async fn a_lease_is_settled_once<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
-    let end = || Settled::RetryAt { due: at(500), progress: None };
+    let end = || Settled::RetryAt { due: at(500), checkpoint: None };
     let settlement =
         || Settlement { lease: lease.key, end: end(), history: vec![row(&lease, 1, true)] };
     assert_eq!(store.settle(vec![settlement(), settlement()], at(1)).await, Ok(vec![true, false]));
@@ -439,19 +439,20 @@ pub async fn success_keeps_the_output<S: Store>(store: &S) {
 }
 
 /// The wait between attempts is in the store, and so is what the next one is to know.
-pub async fn a_retry_comes_back_when_it_is_due_with_its_progress<S: Store>(store: &S) {
+pub async fn a_retry_comes_back_when_it_is_due_with_its_checkpoint<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
-    let progress = Some("half".to_owned());
-    settle(store, &lease, 1, Settled::RetryAt { due: at(30), progress: progress.clone() }).await;
+    let checkpoint = Some("half".to_owned());
+    settle(store, &lease, 1, Settled::RetryAt { due: at(30), checkpoint: checkpoint.clone() })
+        .await;
     let item = found(store, "a").await;
     assert_eq!((item.state, item.due, item.ended), (ItemState::Pending, Some(at(30)), None));
     nothing_is_due(store, 29).await;
     let lease = claim_one(store, 30).await;
-    assert_eq!((lease.attempt, &lease.progress), (2, &progress));
+    assert_eq!((lease.attempt, &lease.checkpoint), (2, &checkpoint));
     // What is not said again is gone.
-    settle(store, &lease, 31, Settled::RetryAt { due: at(31), progress: None }).await;
-    assert_eq!(claim_one(store, 31).await.progress, None);
+    settle(store, &lease, 31, Settled::RetryAt { due: at(31), checkpoint: None }).await;
+    assert_eq!(claim_one(store, 31).await.checkpoint, None);
 }
 
 /// State, history and dead letter are there at once.
@@ -499,18 +500,18 @@ pub async fn a_release_takes_the_attempt_back<S: Store>(store: &S) {
 }
 
 /// What a release gives back is the lease, and nothing else.
-pub async fn a_release_keeps_losses_and_progress<S: Store>(store: &S) {
+pub async fn a_release_keeps_losses_and_checkpoint<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
-    let progress = Some("half".to_owned());
-    settle(store, &lease, 1, Settled::RetryAt { due: at(1), progress: progress.clone() }).await;
+    let checkpoint = Some("half".to_owned());
+    settle(store, &lease, 1, Settled::RetryAt { due: at(1), checkpoint: checkpoint.clone() }).await;
     claim_one(store, 1).await;
     let lease = claim_one(store, 100).await;
-    assert_eq!((lease.attempt, lease.lost, &lease.progress), (3, 1, &progress));
+    assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
     let release = Settlement { lease: lease.key, end: Settled::Released, history: Vec::new() };
     assert_eq!(store.settle(vec![release], at(101)).await, Ok(vec![true]));
     let lease = claim_one(store, 101).await;
-    assert_eq!((lease.attempt, lease.lost, &lease.progress), (3, 1, &progress));
+    assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
 }
 
 /// A heartbeat keeps an item.
@@ -520,7 +521,7 @@ pub async fn an_extended_lease_ends_later<S: Store>(store: &S) {
     assert_eq!(store.extend(vec![lease.key], at(500)).await, Ok(vec![true]));
     assert_eq!(store.next_due("job").await, Ok(Some(at(500))));
     nothing_is_due(store, 499).await;
-    // Also one that has ended, as long as nobody else has the item.
+    // Also one that has ended, as long as no other worker has the item.
     assert_eq!(store.extend(vec![lease.key], at(900)).await, Ok(vec![true]));
     nothing_is_due(store, 899).await;
     settle(store, &lease, 899, Settled::Succeeded(None)).await;
@@ -594,7 +595,7 @@ pub async fn counts_follow_the_items<S: Store>(store: &S) {
     assert_eq!(states(counts(store).await), [0, 2, 1, 1, 0]);
     settle(store, &leases[2], 1, Settled::Skipped(None)).await;
     assert_eq!(states(counts(store).await), [0, 1, 1, 1, 1]);
-    settle(store, &leases[3], 1, Settled::RetryAt { due: at(2), progress: None }).await;
+    settle(store, &leases[3], 1, Settled::RetryAt { due: at(2), checkpoint: None }).await;
     assert_eq!(states(counts(store).await), [1, 0, 1, 1, 1]);
     let now = counts(store).await;
     assert_eq!((now.attempts, now.lost), (4, 0));
@@ -625,7 +626,7 @@ pub async fn attempts_are_kept_in_their_order<S: Store>(store: &S) {
             let end = if second == 11 {
                 Settled::Dead(failure("other", "no"))
             } else {
-                Settled::RetryAt { due: at(now), progress: None }
+                Settled::RetryAt { due: at(now), checkpoint: None }
             };
             let settlement = Settlement { lease: lease.key, end, history: rows };
             assert_eq!(store.settle(vec![settlement], at(now)).await, Ok(vec![true]));
@@ -751,7 +752,7 @@ pub async fn like_failures_are_grouped<S: Store>(store: &S) {
     }
 }
 
-/// Only of what is meant; dead letters unless told otherwise.
+/// Only of what is meant; dead letters by default.
 pub async fn groups_are_filtered<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "x"), ("c", "other", "y")]).await;
     enqueue(store, "job", &["d"]).await;
@@ -769,13 +770,13 @@ pub async fn groups_are_filtered<S: Store>(store: &S) {
     assert_eq!(total(Filter { since: Some(at(1)), ..Filter::default() }).await, 2);
 }
 
-/// Run + 1, attempt 0, no progress, no failure; history and correlation stay.
+/// Run + 1, attempt 0, no checkpoint, no failure; history and correlation stay.
 pub async fn a_redrive_begins_a_new_run<S: Store>(store: &S) {
     let item = new("a").correlation("trace");
     assert_eq!(store.enqueue("job", vec![item], at(0)).await, Ok(1));
     let lease = claim_one(store, 0).await;
-    let progress = Some("half".to_owned());
-    settle(store, &lease, 0, Settled::RetryAt { due: at(0), progress }).await;
+    let checkpoint = Some("half".to_owned());
+    settle(store, &lease, 0, Settled::RetryAt { due: at(0), checkpoint }).await;
     claim_one(store, 0).await;
     let lease = claim_one(store, 100).await;
     settle(store, &lease, 101, Settled::Dead(failure("other", "no"))).await;
@@ -789,7 +790,7 @@ pub async fn a_redrive_begins_a_new_run<S: Store>(store: &S) {
     assert_eq!(store.stats(&Filter::job("job")).await, Ok(Vec::new()));
     nothing_is_due(store, 199).await;
     let again = claim_one(store, 200).await;
-    assert_eq!((again.run, again.attempt, again.lost, &again.progress), (1, 1, 0, &None));
+    assert_eq!((again.run, again.attempt, again.lost, &again.checkpoint), (1, 1, 0, &None));
     assert_eq!(again.correlation.as_deref(), Some("trace"));
     assert!(again.key.token > lease.key.token, "an old lease stays void");
     assert!(!try_settle(store, &lease, 201, Settled::Released).await);
@@ -807,7 +808,7 @@ pub async fn a_redrive_is_spread_and_limited<S: Store>(store: &S) {
     assert_eq!(store.redrive(&Filter::job("job"), Some(2), at(100), every).await, Ok(0));
 }
 
-/// Dead letters unless told otherwise; never what has not failed.
+/// Dead letters by default; never what has not failed.
 pub async fn a_redrive_takes_what_its_filter_says<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "x"), ("c", "other", "y")]).await;
     enqueue(store, "job", &["d", "e", "f"]).await;
@@ -888,8 +889,8 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
     // The copy keeps the correlation of the original, and can go on.
     assert_eq!(store.redrive(&Filter::job("copy"), None, at(50), MINUTE).await, Ok(1));
     let leases = store.claim("copy", "worker", at(50), 9, MINUTE).await.expect("claimed");
-    let told: Vec<_> = leases.iter().map(|lease| lease.correlation.as_deref()).collect();
-    assert_eq!(told, [Some("job/d"), Some("job/b")]);
+    let correlations: Vec<_> = leases.iter().map(|lease| lease.correlation.as_deref()).collect();
+    assert_eq!(correlations, [Some("job/d"), Some("job/b")]);
     settle(store, &leases[1], 51, Settled::Succeeded(None)).await;
     let item = store.item("copy", "b").await.expect("read").expect("there");
     assert_eq!(item.history.len(), 2);
@@ -899,7 +900,7 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
 pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b"]).await;
     let lease = claim_one(store, 0).await;
-    settle(store, &lease, 1, Settled::RetryAt { due: at(500), progress: None }).await;
+    settle(store, &lease, 1, Settled::RetryAt { due: at(500), checkpoint: None }).await;
     claim_one(store, 1).await;
     let mut items = vec![found(store, "a").await, found(store, "b").await];
     for item in &mut items {
@@ -953,7 +954,7 @@ pub async fn values_are_found_by_the_beginning_of_their_keys<S: Store>(store: &S
     }
 }
 
-/// Whoever asks at the same time gets the same one, and nothing changes between the look and the
+/// Callers at the same time get the same one, and nothing changes between the look and the
 /// choice.
 pub async fn a_value_is_found_or_added_in_one_step<S: Store>(store: &S) {
     // The first value, or one that says who has added it.

@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a store could not do what it was asked for. Nothing was changed by it.
+/// Why an operation of a store failed. It has changed nothing.
 ///
 /// `Display` says what happened and what to do; [`source`](Error::source) says why, where there
 /// is more to say. Two of these are equal if they are of one kind and say the same.

@@ -62,7 +62,7 @@ struct Item {
     /// What is read back, history included.
     record: ItemRecord,
     correlation: Option<String>,
-    progress: Option<String>,
+    checkpoint: Option<String>,
     token: u64,
     lost: u32,
     worker: Arc<str>,
@@ -76,7 +76,7 @@ impl Item {
         Self {
             record,
             correlation,
-            progress: None,
+            checkpoint: None,
             token: 0,
             lost: 0,
             worker: Arc::from(""),
@@ -145,7 +145,7 @@ impl Job {
             run: item.record.run,
             attempt: item.record.attempt,
             lost: item.lost,
-            progress: item.progress.clone(),
+            checkpoint: item.checkpoint.clone(),
         }
     }
 
@@ -156,7 +156,7 @@ impl Job {
         }
         if settlement.end != Settled::Released {
             item.lost = 0;
-            item.progress = None;
+            item.checkpoint = None;
         }
         match settlement.end {
             Settled::Succeeded(output) => {
@@ -164,9 +164,9 @@ impl Job {
                 item.record.ended = Some(now);
                 item.record.output = output;
             }
-            Settled::RetryAt { due, progress } => {
+            Settled::RetryAt { due, checkpoint } => {
                 self.move_to(number, item, ItemState::Pending, Some(due));
-                item.progress = progress;
+                item.checkpoint = checkpoint;
             }
             Settled::Dead(failure) => {
                 self.move_to(number, item, ItemState::Dead, None);
@@ -235,7 +235,7 @@ impl Tables {
             item.record.attempt = 0;
             item.record.ended = None;
             item.record.failure = None;
-            item.progress = None;
+            item.checkpoint = None;
             item.lost = 0;
         }
     }

@@ -33,7 +33,7 @@ use crate::item::record::{
 /// A store in one SQLite file. A clone is another handle on it.
 ///
 /// Other processes may open the file while this one works. The last handle that is
-/// dropped waits until all that was asked for is written, and closes the file.
+/// dropped waits until everything is written, and closes the file.
 ///
 /// ```
 /// use retry_workflow::store::{SqliteStore, Store};
@@ -196,7 +196,7 @@ impl Store for SqliteStore {
     ) -> StoreResult<Vec<Lease>> {
         let (job, worker) = (job.to_owned(), worker.to_owned());
         let until = now + lease;
-        // What nobody waits for any more would be leased to nobody.
+        // Where the caller has gone, the lease would have no holder.
         self.0
             .writer
             .run_if_wanted(move |tx| claim::claim(tx, &job, &worker, now, max, until))
@@ -208,7 +208,7 @@ impl Store for SqliteStore {
     }
 
     async fn extend(&self, leases: Vec<LeaseKey>, until: Timestamp) -> StoreResult<Vec<bool>> {
-        // Whoever is gone has nothing to prolong.
+        // A caller that has gone has nothing to renew.
         self.0.writer.run_if_wanted(move |tx| settle::extend(tx, &leases, until)).await
     }
 

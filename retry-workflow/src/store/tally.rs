@@ -13,16 +13,16 @@ pub(super) fn whole(duration: Duration) -> Duration {
 /// Counts an item that is in this state now, and was in that one before, if it was there.
 pub(super) fn moved(counts: &mut Counts, from: Option<ItemState>, to: ItemState) {
     if let Some(from) = from {
-        let count = of_state(counts, from);
+        let count = counter(counts, from);
         *count = count.saturating_sub(1);
     }
-    let count = of_state(counts, to);
+    let count = counter(counts, to);
     *count = count.saturating_add(1);
 }
 
 /// Counts a row of history.
 pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
-    // Nobody knows how long a lost attempt has worked before its worker was gone.
+    // How long a lost attempt has worked before its worker was gone is unknown.
     if row.outcome == AttemptOutcome::Lost {
         counts.lost = counts.lost.saturating_add(1);
         return;
@@ -32,7 +32,7 @@ pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
     counts.waited = whole(counts.waited.saturating_add(whole(row.wait)));
 }
 
-fn of_state(counts: &mut Counts, state: ItemState) -> &mut u64 {
+fn counter(counts: &mut Counts, state: ItemState) -> &mut u64 {
     match state {
         ItemState::Pending => &mut counts.pending,
         ItemState::Leased => &mut counts.leased,

@@ -14,8 +14,8 @@ use crate::engine::work::{AttemptReport, AttemptTimer, Work, WorkItem, WorkOutco
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 
-/// A closure that handles items of type `I`. `Kinds` are those by which its errors are judged
-/// and read.
+/// A closure that handles items of type `I`. `Kinds` are the kinds of its errors for the decider
+/// and for [`Fault`].
 pub(crate) struct Closure<I, H, M, Kinds> {
     handler: H,
     retrier: Retrier<M>,
@@ -28,15 +28,15 @@ impl<I, H, M, Kinds> Closure<I, H, M, Kinds> {
     }
 }
 
-impl<I, H, M, Fut, T, E, Judging, Telling> Work for Closure<I, H, M, (Judging, Telling)>
+impl<I, H, M, Fut, T, E, DeciderKind, FaultKind> Work for Closure<I, H, M, (DeciderKind, FaultKind)>
 where
     I: DeserializeOwned + Send + 'static,
     H: Fn(I, ItemContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<T, E>> + Send,
-    E: Display + Fault<Telling>,
-    M: Decider<E, Judging> + Send + Sync + 'static,
-    Judging: 'static,
-    Telling: 'static,
+    E: Display + Fault<FaultKind>,
+    M: Decider<E, DeciderKind> + Send + Sync + 'static,
+    DeciderKind: 'static,
+    FaultKind: 'static,
 {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
         let WorkItem { mut context, payload, checkpoint } = item;

@@ -154,7 +154,7 @@ struct Entry {
     own_correlation: Option<String>,
     token: u64,
     lost: u32,
-    progress: Option<String>,
+    checkpoint: Option<String>,
     holder: Arc<str>,
     since: Timestamp,
     is_purged: bool,
@@ -184,7 +184,7 @@ impl Model {
             own_correlation,
             token: 0,
             lost: 0,
-            progress: None,
+            checkpoint: None,
             holder: Arc::from(""),
             since: at(0),
         });
@@ -237,7 +237,7 @@ impl Model {
                 run: entry.seen.run,
                 attempt: entry.seen.attempt,
                 lost: entry.lost,
-                progress: entry.progress.clone(),
+                checkpoint: entry.checkpoint.clone(),
             };
             leases.push((at, lease));
         }
@@ -258,10 +258,10 @@ impl Model {
         if !self.holds(held) {
             return false;
         }
-        let Entry { seen, lost, progress, .. } = &mut self.entries[held.0];
+        let Entry { seen, lost, checkpoint, .. } = &mut self.entries[held.0];
         seen.history.extend_from_slice(rows);
         (seen.due, seen.ended) = (None, Some(now));
-        let (lost_before, progress_before) = (std::mem::take(lost), progress.take());
+        let (lost_before, checkpoint_before) = (std::mem::take(lost), checkpoint.take());
         match end.clone() {
             Settled::Succeeded(output) => {
                 (seen.state, seen.output) = (ItemState::Succeeded, output);
@@ -272,14 +272,14 @@ impl Model {
             Settled::Skipped(failure) => {
                 (seen.state, seen.failure) = (ItemState::Skipped, failure);
             }
-            Settled::RetryAt { due, progress: told } => {
+            Settled::RetryAt { due, checkpoint: told } => {
                 (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(due), None);
-                *progress = told;
+                *checkpoint = told;
             }
             Settled::Released => {
                 (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(now), None);
                 seen.attempt -= 1;
-                (*lost, *progress) = (lost_before, progress_before);
+                (*lost, *checkpoint) = (lost_before, checkpoint_before);
             }
         }
         true
@@ -303,7 +303,7 @@ impl Model {
             entry.seen.attempt = 0;
             entry.seen.due = Some(now + Duration::from_secs(every * redriven));
             (entry.seen.ended, entry.seen.failure) = (None, None);
-            (entry.lost, entry.progress) = (0, None);
+            (entry.lost, entry.checkpoint) = (0, None);
             redriven += 1;
         }
         redriven
@@ -327,18 +327,18 @@ impl Model {
 
     fn counts(&self, job: &str) -> Counts {
         let entries = || self.entries.iter().filter(|entry| entry.seen.job == job);
-        let of = |state| entries().filter(|entry| entry.seen.state == state).count() as u64;
+        let count = |state| entries().filter(|entry| entry.seen.state == state).count() as u64;
         let rows: Vec<_> = entries()
             .flat_map(|entry| &entry.seen.history)
             .chain(self.forgotten.get(job).into_iter().flatten())
             .collect();
         let lost = rows.iter().filter(|row| row.outcome == AttemptOutcome::Lost).count();
         Counts {
-            pending: of(ItemState::Pending),
-            leased: of(ItemState::Leased),
-            succeeded: of(ItemState::Succeeded),
-            dead: of(ItemState::Dead),
-            skipped: of(ItemState::Skipped),
+            pending: count(ItemState::Pending),
+            leased: count(ItemState::Leased),
+            succeeded: count(ItemState::Succeeded),
+            dead: count(ItemState::Dead),
+            skipped: count(ItemState::Skipped),
             attempts: (rows.len() - lost) as u64,
             lost: lost as u64,
             worked: rows
@@ -489,7 +489,7 @@ impl Stage {
                 End::Succeeded => Settled::Succeeded(Some(format!("{attempt}"))),
                 End::RetryIn(wait) => Settled::RetryAt {
                     due: at(self.now + wait),
-                    progress: (wait % 2 == 0).then(|| format!("{wait}")),
+                    checkpoint: (wait % 2 == 0).then(|| format!("{wait}")),
                 },
                 End::Dead(which) => Settled::Dead(failure(which)),
                 End::Skipped(which) => Settled::Skipped(which.map(failure)),

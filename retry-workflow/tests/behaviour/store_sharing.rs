@@ -70,10 +70,10 @@ fn threads_with_stores_of_their_own_never_get_one_item_twice() {
 const STORE: &str = "RETRY_WORKFLOW_TEST_STORE";
 
 fn process(path: &Path) -> Command {
-    process_of("a_worker_process", path)
+    test_process("a_worker_process", path)
 }
 
-fn process_of(test: &str, path: &Path) -> Command {
+fn test_process(test: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test = format!("store_sharing::{test}");
     command.args(["--exact", &test, "--nocapture"]).env(STORE, path);
@@ -254,7 +254,7 @@ fn processes_that_run_one_workflow_at_once_work_on_one_job() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let mut racers = [(); 2].map(|()| {
-        let mut command = process_of("a_racing_process", &path);
+        let mut command = test_process("a_racing_process", &path);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut lines = lines.map(Result::unwrap).skip_while(|line| line != "ready");

@@ -28,7 +28,7 @@ struct Calls(Arc<Mutex<BTreeMap<u32, u32>>>);
 
 impl Calls {
     /// Counts a call, and says which one it is.
-    fn of(&self, item: u32) -> u32 {
+    fn count(&self, item: u32) -> u32 {
         let mut calls = self.0.lock().unwrap();
         let count = calls.entry(item).or_default();
         *count += 1;
@@ -62,7 +62,7 @@ async fn waits_are_the_policys_and_leave_the_place_to_others() {
         .run(0..20_u32, {
             let calls = calls.clone();
             move |n: u32, _| {
-                let call = calls.of(n);
+                let call = calls.count(n);
                 async move { if call < 3 { Err(refused()) } else { Ok(()) } }
             }
         })
@@ -83,7 +83,7 @@ async fn only_what_retry_on_names_is_tried_again() {
         .run([1, 2], {
             let calls = calls.clone();
             move |n: u32, _| {
-                calls.of(n);
+                calls.count(n);
                 let kind =
                     if n == 1 { io::ErrorKind::NotFound } else { io::ErrorKind::ConnectionReset };
                 async move { Err::<(), _>(io::Error::from(kind)) }
@@ -235,7 +235,7 @@ async fn an_item_that_is_put_back_begins_again_by_the_workflows_backoff() {
         .run([1, 2], {
             let calls = calls.clone();
             move |n: u32, _| {
-                let call = calls.of(n);
+                let call = calls.count(n);
                 async move { if n == 1 || call < 4 { Err(refused()) } else { Ok(()) } }
             }
         })
@@ -342,7 +342,7 @@ async fn while_the_breaker_is_open_nothing_is_started_and_nothing_fails() {
         .run(0..200_u32, {
             let calls = calls.clone();
             move |n: u32, _| {
-                calls.of(n);
+                calls.count(n);
                 let up = start.elapsed() >= Duration::from_secs(300);
                 async move { if up { Ok(()) } else { Err(refused()) } }
             }
@@ -398,7 +398,7 @@ async fn the_budget_goes_on_while_nothing_runs() {
     let handler = {
         let calls = calls.clone();
         move |n: u32, _: retry_workflow::ItemContext| {
-            calls.of(n);
+            calls.count(n);
             async { Err::<(), _>(refused()) }
         }
     };
@@ -423,7 +423,7 @@ async fn a_stop_lets_running_items_end_and_puts_the_others_back() {
             .max_parallel(4)
             .stop_on(tokio::time::sleep(stop))
             .run(0..12_u32, move |n: u32, _| {
-                calls.of(n);
+                calls.count(n);
                 async move {
                     tokio::time::sleep(Duration::from_secs(10)).await;
                     Ok::<_, String>(())
@@ -448,7 +448,7 @@ async fn a_dropped_job_loses_nothing() {
         Workflow::new("dropped").store(store.clone()).max_parallel(3).run(
             0..9_u32,
             move |n: u32, _| {
-                calls.of(n);
+                calls.count(n);
                 async move {
                     tokio::time::sleep(Duration::from_secs(10)).await;
                     Ok::<_, String>(())
@@ -476,7 +476,7 @@ async fn two_workers_share_a_job_and_no_item_is_handled_twice() {
         Workflow::new("shared").job_id("shared").store(store.clone()).max_parallel(3).run(
             0..200_u32,
             move |n: u32, _| {
-                calls.of(n);
+                calls.count(n);
                 async move {
                     tokio::time::sleep(Duration::from_secs(100)).await;
                     odd(n)
@@ -717,7 +717,7 @@ async fn handlers_that_block_the_only_thread_for_longer_than_a_lease_lose_nothin
         .run(0..6_u32, {
             let calls = calls.clone();
             move |n: u32, _| {
-                calls.of(n);
+                calls.count(n);
                 async {
                     std::thread::sleep(Duration::from_millis(120));
                     Ok::<_, String>(())
@@ -823,7 +823,7 @@ async fn what_an_attempt_leaves_for_the_next_is_json_once() {
     let later = retry_workflow::Timestamp::now() + 2 * hour;
     let leases = store.claim("once-1", "other", later, 1, hour).await.unwrap();
     let left: serde_json::Value =
-        serde_json::from_str(leases[0].progress.as_deref().unwrap()).unwrap();
+        serde_json::from_str(leases[0].checkpoint.as_deref().unwrap()).unwrap();
     assert_eq!(left["work"]["failure"]["message"], "it said \"no\"");
 }
 

@@ -30,9 +30,9 @@ pub(super) async fn retry<S: Store>(
     let jobs = if arguments.later || (arguments.dry_run && filter.job.is_some()) {
         Jobs::default()
     } else {
-        Jobs::of(letters, filter, arguments.file.as_deref()).await?
+        Jobs::find(letters, filter, arguments.file.as_deref()).await?
     };
-    jobs.tell();
+    jobs.report();
     if arguments.dry_run {
         let mut all = 0;
         for filter in jobs.filters(filter) {
@@ -103,14 +103,14 @@ async fn take_back<S: Store>(
 struct Jobs {
     /// Their files are known.
     able: Vec<String>,
-    /// Nobody can go on with them here, and why.
+    /// They cannot be resumed here, and why.
     unable: Vec<(String, String)>,
 }
 
 impl Jobs {
-    /// A job that is named has to be one that can be gone on with; among all of them, the
-    /// others are left as they are.
-    async fn of<S: Store>(
+    /// A job that is named has to be one that can be resumed; among all of them, the others
+    /// are left as they are.
+    async fn find<S: Store>(
         letters: &DeadLetters<S>,
         filter: &Filter,
         file: Option<&Path>,
@@ -141,8 +141,8 @@ impl Jobs {
         if self.unable.is_empty() {
             return vec![filter.clone()];
         }
-        let of = |job: &String| Filter { job: Some(job.clone()), ..filter.clone() };
-        self.able.iter().map(of).collect()
+        let for_job = |job: &String| Filter { job: Some(job.clone()), ..filter.clone() };
+        self.able.iter().map(for_job).collect()
     }
 
     fn left_out(&self) -> Vec<&str> {
@@ -150,9 +150,9 @@ impl Jobs {
     }
 
     /// Says what is left out, and why.
-    fn tell(&self) {
+    fn report(&self) {
         for (_, why) in &self.unable {
-            // Nobody may be there to read it.
+            // Standard error may be closed.
             let _ = writeln!(io::stderr(), "left out: {}", one_line(why));
         }
     }
@@ -175,7 +175,7 @@ async fn jobs<S: Store>(
     }
 }
 
-/// How sure somebody is.
+/// How a command that cannot be undone was confirmed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Consent {
     pub(super) yes: bool,
@@ -209,7 +209,7 @@ pub(super) async fn purge<S: Store>(
     Ok(Exit::Success)
 }
 
-/// Asks whoever sits before the terminal.
+/// Asks for a confirmation on the terminal.
 fn agreed(meant: u64) -> Result<bool, CommandError> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(CommandError::Usage(format!(

@@ -17,7 +17,7 @@ pub(super) async fn show<S: Store>(
 ) -> Result<Exit, CommandError> {
     let job = match job {
         Some(job) => job.to_owned(),
-        None => job_of(letters, id).await?,
+        None => find_job(letters, id).await?,
     };
     let Some(item) = letters.show(&job, id).await? else {
         return Err(CommandError::Usage(format!(
@@ -35,7 +35,7 @@ pub(super) async fn show<S: Store>(
 }
 
 /// The job that has a dead letter of this id, if just one has.
-async fn job_of<S: Store>(letters: &DeadLetters<S>, id: &str) -> Result<String, CommandError> {
+async fn find_job<S: Store>(letters: &DeadLetters<S>, id: &str) -> Result<String, CommandError> {
     let any = Filter::default().ids([id]).states([ItemState::Dead, ItemState::Skipped]);
     let mut jobs: Vec<_> =
         letters.list(&any, None, 10).await?.items.into_iter().map(|item| item.job).collect();

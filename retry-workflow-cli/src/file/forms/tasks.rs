@@ -3,11 +3,11 @@
 use retry_runtime::file::TaskKeys;
 
 use super::super::{Plan, TaskPlan};
-use super::{Forms, STEP, first_place};
+use super::{Forms, STEP, first_key_span};
 use crate::steps::list::Steps;
 use crate::template::placeholder::Offers;
 use crate::yaml::node::{Key, Node, Value};
-use crate::yaml::span::Place;
+use crate::yaml::span::SourceSpan;
 use retry_workflow::{Dependencies, InvalidGraph};
 
 const TASK: &[&str] = &["depends_on", "max_retries", "retry_delay", "max_retry_delay"];
@@ -18,17 +18,17 @@ impl Forms<'_> {
         let node = self.needed(root, "tasks", "mode: graph")?;
         let Value::Map(entries) = &node.value else {
             let message = format!("this is {}: write a map of names and their tasks", node.kind());
-            self.wrong(node.place, message);
+            self.wrong(node.span, message);
             return None;
         };
         let tasks: Vec<_> = entries.iter().filter_map(|(key, node)| self.task(key, node)).collect();
         let needs: Vec<_> =
             tasks.iter().map(|task| (task.name.clone(), task.depends_on.clone())).collect();
-        // What could not be read is told already, and not also as unknown.
+        // A task that cannot be read is reported by itself, and not as unknown as well.
         if tasks.len() == entries.len()
             && let Err(invalid) = Dependencies::new(&needs)
         {
-            self.wrong(dependency_place(node, &invalid), invalid.to_string());
+            self.wrong(dependency_span(node, &invalid), invalid.to_string());
         }
         Some(Plan::Graph(tasks))
     }
@@ -41,13 +41,13 @@ impl Forms<'_> {
             Some(one @ Node { value: Value::Text(_), .. }) => vec![self.text(one)?.to_owned()],
             Some(several) => self.parsed(several.parse::<Vec<String>>())?,
         };
-        let mut step = self.step_of(node, key.name.clone(), Offers::default())?;
+        let mut step = self.read_step(node, key.name.clone(), Offers::default())?;
         let own = TASK_STYLE.iter().find(|key| node.get(key).is_some());
         match (own, step.policy()) {
             (Some(own), Some(_)) => {
-                let place = node.get("retry_config").map_or(node.place, |node| node.place);
+                let span = node.get("retry_config").map_or(node.span, |node| node.span);
                 let message = format!("the task has `{own}` and `retry_config`: keep one");
-                self.wrong(place, message);
+                self.wrong(span, message);
             }
             (None, Some(_)) => {}
             (_, None) => {
@@ -62,19 +62,19 @@ impl Forms<'_> {
 }
 
 /// Which entry of `depends_on` is meant.
-fn dependency_place(tasks: &Node, invalid: &InvalidGraph) -> Place {
+fn dependency_span(tasks: &Node, invalid: &InvalidGraph) -> SourceSpan {
     let (task, needs) = match invalid {
         InvalidGraph::Unknown { task, needs, .. } => (Some(task), Some(needs)),
         InvalidGraph::Cycle { path } => (path.first(), path.get(1)),
         _ => (None, None),
     };
-    let place = || {
+    let span = || {
         let depends_on = tasks.get(task?)?.get("depends_on")?;
-        let Value::List(list) = &depends_on.value else { return Some(depends_on.place) };
+        let Value::List(list) = &depends_on.value else { return Some(depends_on.span) };
         let wanted = needs?;
         let named =
             list.iter().find(|node| matches!(&node.value, Value::Text(name) if name == wanted));
-        Some(named.unwrap_or(depends_on).place)
+        Some(named.unwrap_or(depends_on).span)
     };
-    place().unwrap_or_else(|| first_place(tasks))
+    span().unwrap_or_else(|| first_key_span(tasks))
 }

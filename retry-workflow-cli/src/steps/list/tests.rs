@@ -31,10 +31,10 @@ impl Runner {
         Self { folder: tempfile::tempdir().unwrap(), worker: "me".into() }
     }
 
-    async fn attempt(&self, text: &str, scope: Scope, progress: Option<&str>) -> AttemptReport {
+    async fn attempt(&self, text: &str, scope: Scope, checkpoint: Option<&str>) -> AttemptReport {
         let (steps, workspace) = steps(self.folder.path(), text);
         let cx = ItemContext::new("import-1", "C-1", Arc::clone(&self.worker));
-        steps.attempt(&workspace, scope, progress, &cx).await
+        steps.attempt(&workspace, scope, checkpoint, &cx).await
     }
 
     async fn run(&self, text: &str) -> AttemptReport {
@@ -201,11 +201,11 @@ async fn a_budget_that_ended_with_another_worker_ends_the_item() {
 }
 
 #[tokio::test]
-async fn progress_that_cannot_be_read_is_a_failure() {
-    for progress in ["", "{", "[]", "{\"step\":-1}", &"[".repeat(100_000)] {
+async fn a_checkpoint_that_cannot_be_read_is_a_failure() {
+    for checkpoint in ["", "{", "[]", "{\"step\":-1}", &"[".repeat(100_000)] {
         let text = "commands:\n- shell: 'true'\n";
-        let ended = Runner::new().attempt(text, Scope::default(), Some(progress)).await;
-        assert!(failure(&ended).0.contains("cannot be read"), "{progress:.20}");
+        let ended = Runner::new().attempt(text, Scope::default(), Some(checkpoint)).await;
+        assert!(failure(&ended).0.contains("cannot be read"), "{checkpoint:.20}");
     }
     // Of a file that has become shorter.
     let text = "commands:\n- shell: 'true'\n";

@@ -105,9 +105,9 @@ pub(super) fn next(words: &[String], so_far: &str) -> Next {
                     || is_assignment(so_far) && ["env", "sudo", "doas"].contains(&name);
                 return if own { Next::Own } else { Next::Name };
             };
-            // It only tells what would be run.
-            let tells = !word.starts_with("--") && word.contains(['v', 'V']);
-            if name == "command" && word.starts_with('-') && tells {
+            // It only prints what would be run.
+            let prints = !word.starts_with("--") && word.contains(['v', 'V']);
+            if name == "command" && word.starts_with('-') && prints {
                 return Next::Own;
             }
             at += 1;
@@ -142,7 +142,7 @@ fn takes_word(word: &str, letters: &str, long: &[&str]) -> bool {
 
 /// The program among these words that takes the next one, which begins with `so_far`, as
 /// code: `sh -c`.
-pub(super) fn code_of<'a>(words: &'a [String], so_far: &str) -> Option<&'a str> {
+pub(super) fn interpreter<'a>(words: &'a [String], so_far: &str) -> Option<&'a str> {
     words.iter().enumerate().find_map(|(index, word)| {
         let name = basename(word);
         let rest = &words[index + 1..];
@@ -432,10 +432,10 @@ fn xargs_code(words: &[String]) -> Option<&str> {
             _ => ["-I", "-J", "-i", "--replace="].iter().find_map(|flag| word.strip_prefix(flag)),
         };
         stands_for_it = stands_for_it.or(replaced);
-        if code_of(&words[..at], word)
+        if interpreter(&words[..at], word)
             .is_some_and(|_| stands_for_it.is_some_and(|part| word.contains(part)))
         {
-            return code_of(&words[..at], word);
+            return interpreter(&words[..at], word);
         }
     }
     if let Some(part) = stands_for_it {
@@ -445,7 +445,7 @@ fn xargs_code(words: &[String]) -> Option<&str> {
         // The one word is where it is named.
         return remote(&words[..until], "").filter(|_| until < words.len()).map(|(name, _)| name);
     }
-    code_of(words, "").or_else(|| remote(words, "").map(|(name, _)| name))
+    interpreter(words, "").or_else(|| remote(words, "").map(|(name, _)| name))
 }
 
 pub(super) fn basename(word: &str) -> &str {

@@ -1,8 +1,8 @@
-//! [`Command`]: the words of a command as far as they are read, which tell whether the
+//! [`Command`]: the words of a command as far as they are read, which show whether the
 //! next one is an argument or something that is run.
 
 use super::programs::{
-    Next, Remote, basename, code_of, is_assignment, is_shell, next, reads_code, remote,
+    Next, Remote, basename, interpreter, is_assignment, is_shell, next, reads_code, remote,
 };
 use crate::template::placeholder::Fault;
 
@@ -176,7 +176,7 @@ impl Command {
                 ),
             });
         }
-        if let Some(name) = code_of(&self.words, so_far) {
+        if let Some(name) = interpreter(&self.words, so_far) {
             return Some(reads_as_code(name));
         }
         match next(&self.words, so_far) {

@@ -10,19 +10,19 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::{Key, Node, Value, known_here};
-use crate::yaml::span::Place;
+use crate::yaml::span::SourceSpan;
 
 /// What a type says of a tree that it cannot be read from.
 #[derive(Debug)]
 pub(crate) struct Complaint {
     pub(super) message: String,
-    pub(super) place: Option<Place>,
+    pub(super) span: Option<SourceSpan>,
 }
 
 impl Complaint {
     /// The innermost place is the best.
-    fn at(mut self, place: Place) -> Self {
-        self.place.get_or_insert(place);
+    fn at(mut self, span: SourceSpan) -> Self {
+        self.span.get_or_insert(span);
         self
     }
 }
@@ -37,7 +37,7 @@ impl std::error::Error for Complaint {}
 
 impl de::Error for Complaint {
     fn custom<T: Display>(message: T) -> Self {
-        Self { message: message.to_string(), place: None }
+        Self { message: message.to_string(), span: None }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
@@ -69,7 +69,7 @@ impl de::Error for Complaint {
                 "a whole number".to_owned()
             }
             number if matches!(number.as_str(), "f32" | "f64") => "a number".to_owned(),
-            // Names of our types say nothing to whoever wrote the file.
+            // The names of our types mean nothing to the author of a file.
             name if name.starts_with("struct ") => "a map of settings".to_owned(),
             text if text == "a sequence" => "a list".to_owned(),
             text if text == "a string" => "a text".to_owned(),
@@ -101,10 +101,10 @@ impl<'de> Deserializer<'de> for &'de Node {
                 let rest = map.iter().collect::<Vec<_>>().into_iter();
                 visitor
                     .visit_map(Entries { rest, value: None, last_key: &last_key })
-                    .map_err(|error| error.at(last_key.get().unwrap_or(self.place)))
+                    .map_err(|error| error.at(last_key.get().unwrap_or(self.span)))
             }
         }
-        .map_err(|error: Complaint| error.at(self.place))
+        .map_err(|error: Complaint| error.at(self.span))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
@@ -129,27 +129,25 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Complaint> {
         let variant = match &self.value {
-            Value::Text(word) => Variant { name: word, place: self.place, inside: None },
+            Value::Text(word) => Variant { name: word, span: self.span, inside: None },
             Value::Map(map) => match map.as_slice() {
-                [(key, value)] => {
-                    Variant { name: &key.name, place: key.place, inside: Some(value) }
-                }
+                [(key, value)] => Variant { name: &key.name, span: key.span, inside: Some(value) },
                 [_, (second, _), ..] => {
                     let error: Complaint = de::Error::custom("this is one of several: keep one");
-                    return Err(error.at(second.place));
+                    return Err(error.at(second.span));
                 }
                 [] => {
                     let error: Complaint = de::Error::custom("this map is empty: name one");
-                    return Err(error.at(self.place));
+                    return Err(error.at(self.span));
                 }
             },
             _ => {
                 let error: Complaint =
                     de::Error::custom(format!("this is {}: write one word", self.kind()));
-                return Err(error.at(self.place));
+                return Err(error.at(self.span));
             }
         };
-        visitor.visit_enum(variant).map_err(|error| error.at(self.place))
+        visitor.visit_enum(variant).map_err(|error| error.at(self.span))
     }
 
     forward_to_deserialize_any! {
@@ -175,7 +173,7 @@ impl<'de> Deserializer<'de> for Only<'de> {
         let last_key = Cell::new(None);
         visitor
             .visit_map(Entries { rest, value: None, last_key: &last_key })
-            .map_err(|error| error.at(last_key.get().unwrap_or(self.node.place)))
+            .map_err(|error| error.at(last_key.get().unwrap_or(self.node.span)))
     }
 
     forward_to_deserialize_any! {
@@ -203,7 +201,7 @@ struct Entries<'de, 'a> {
     value: Option<&'de Node>,
     /// Where the entry is that is being read; of what is wrong after the last one, the whole
     /// map is the place.
-    last_key: &'a Cell<Option<Place>>,
+    last_key: &'a Cell<Option<SourceSpan>>,
 }
 
 impl<'de> MapAccess<'de> for Entries<'de, '_> {
@@ -214,15 +212,15 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
         seed: K,
     ) -> Result<Option<K::Value>, Complaint> {
         let entry = self.rest.next();
-        self.last_key.set(entry.map(|(key, _)| key.place));
+        self.last_key.set(entry.map(|(key, _)| key.span));
         let Some((key, value)) = entry else { return Ok(None) };
         self.value = Some(value);
-        seed.deserialize(Word(&key.name)).map(Some).map_err(|error| error.at(key.place))
+        seed.deserialize(Word(&key.name)).map(Some).map_err(|error| error.at(key.span))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Complaint> {
         match self.value.take() {
-            Some(value) => seed.deserialize(value).map_err(|error| error.at(value.place)),
+            Some(value) => seed.deserialize(value).map_err(|error| error.at(value.span)),
             None => Err(de::Error::custom("a value without a key")),
         }
     }
@@ -230,7 +228,7 @@ impl<'de> MapAccess<'de> for Entries<'de, '_> {
 
 struct Variant<'de> {
     name: &'de str,
-    place: Place,
+    span: SourceSpan,
     inside: Option<&'de Node>,
 }
 
@@ -239,7 +237,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
     type Variant = Self;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Complaint> {
-        let value = seed.deserialize(Word(self.name)).map_err(|error| error.at(self.place))?;
+        let value = seed.deserialize(Word(self.name)).map_err(|error| error.at(self.span))?;
         Ok((value, self))
     }
 }
@@ -248,7 +246,7 @@ impl<'de> Variant<'de> {
     fn needed(&self) -> Result<&'de Node, Complaint> {
         self.inside.ok_or_else(|| {
             let message = format!("`{0}` needs its setting: write `{0}: …`", self.name);
-            Complaint { message, place: Some(self.place) }
+            Complaint { message, span: Some(self.span) }
         })
     }
 }
@@ -261,14 +259,14 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
             None | Some(Node { value: Value::Null, .. }) => Ok(()),
             Some(inside) => Err(Complaint {
                 message: format!("`{}` has no settings: remove this", self.name),
-                place: Some(inside.place),
+                span: Some(inside.span),
             }),
         }
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Complaint> {
         let node = self.needed()?;
-        seed.deserialize(node).map_err(|error| error.at(node.place))
+        seed.deserialize(node).map_err(|error| error.at(node.span))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Complaint> {

@@ -90,7 +90,7 @@ impl Place {
     }
 
     pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
-        Ran::of(self.command(arguments).output().unwrap())
+        Ran::from_output(self.command(arguments).output().unwrap())
     }
 
     /// The same, where this exit code is expected.
@@ -131,7 +131,7 @@ impl Place {
 }
 
 impl Ran {
-    fn of(output: Output) -> Self {
+    fn from_output(output: Output) -> Self {
         Self {
             code: output.status.code(),
             out: String::from_utf8(output.stdout).unwrap(),
@@ -196,7 +196,7 @@ impl Running {
     }
 
     pub(crate) fn ended(mut self) -> Ran {
-        Ran::of(self.0.take().unwrap().wait_with_output().unwrap())
+        Ran::from_output(self.0.take().unwrap().wait_with_output().unwrap())
     }
 }
 

@@ -66,7 +66,7 @@ fn find_due(tx: &Transaction<'_>, job: i64, now: Timestamp, max: usize) -> Resul
     // `CROSS` keeps this order of tables: by the index, which has the wanted order too.
     let mut due = tx.prepare(
         "SELECT s.item, s.state, s.token, s.attempt, s.lost, s.worker, s.claimed, s.due, \
-                s.run, s.progress, i.id, i.correlation, i.payload \
+                s.run, s.checkpoint, i.id, i.correlation, i.payload \
          FROM states s INDEXED BY claimable CROSS JOIN items i ON i.item = s.item \
          WHERE s.job = ?1 AND s.due <= ?2 ORDER BY s.due, s.item LIMIT ?3",
     )?;
@@ -110,7 +110,7 @@ fn claimed(row: &Row<'_>) -> Result<Claimed> {
         run: row.get(8)?,
         attempt: attempt.saturating_add(1),
         lost: lost.saturating_add(u32::from(was_leased)),
-        progress: row.get(9)?,
+        checkpoint: row.get(9)?,
     };
     Ok(Claimed { lease, before })
 }

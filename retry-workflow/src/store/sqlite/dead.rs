@@ -71,7 +71,7 @@ pub(super) fn redrive(
     every: Duration,
 ) -> Result<u64> {
     let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-    let Some(selection) = Selection::of_failed(tx, filter)? else { return Ok(0) };
+    let Some(selection) = Selection::resolve_failed(tx, filter)? else { return Ok(0) };
     let numbers = selection.numbers(tx, max)?;
     let mut after = 0_i64;
     let mut redriven = 0;
@@ -80,7 +80,7 @@ pub(super) fn redrive(
         move_failed(tx, item, ItemState::Pending)?;
         tx.prepare(
             "UPDATE states SET state = 0, due = ?2, run = min(run + 1, 4294967295), attempt = 0, \
-             lost = 0, ended = NULL, progress = NULL WHERE item = ?1",
+             lost = 0, ended = NULL, checkpoint = NULL WHERE item = ?1",
         )?
         .execute((item, due.as_micros()))?;
         after = after.saturating_add(micros(every));
@@ -90,7 +90,7 @@ pub(super) fn redrive(
 }
 
 pub(super) fn purge(tx: &mut Transaction<'_>, filter: &Filter) -> Result<u64> {
-    let Some(selection) = Selection::of_failed(tx, filter)? else { return Ok(0) };
+    let Some(selection) = Selection::resolve_failed(tx, filter)? else { return Ok(0) };
     let mut purged = 0;
     for item in selection.numbers(tx, usize::MAX)? {
         move_failed(tx, item, ItemState::Skipped)?;

@@ -148,7 +148,7 @@ fn refuse_others(path: &Path) -> StoreResult<()> {
     }
 }
 
-/// The address of a file that is looked at as if nobody ever wrote it.
+/// The address of a file that is read as immutable.
 fn as_uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     let bytes = path.as_os_str().as_encoded_bytes();

@@ -54,7 +54,7 @@ CREATE TABLE states (
     worker INTEGER,
     claimed INTEGER,
     ended INTEGER,
-    progress TEXT,
+    checkpoint TEXT,
     output TEXT
 );
 CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;

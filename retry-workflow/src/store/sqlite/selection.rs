@@ -46,8 +46,11 @@ impl Selection {
         Ok(Some(Self::new(filter, job, &codes, numbers)))
     }
 
-    /// As [`of`](Self::of), but of these only dead letters and skipped items that are not purged.
-    pub(super) fn of_failed(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
+    /// As [`resolve`](Self::resolve), but only dead letters and skipped items that are not purged.
+    pub(super) fn resolve_failed(
+        tx: &mut Transaction<'_>,
+        filter: &Filter,
+    ) -> Result<Option<Self>> {
         let mut selection = Self::resolve(tx, filter)?;
         if let Some(selection) = &mut selection {
             let _infallible = write!(
@@ -117,7 +120,7 @@ impl Selection {
         Self { tables, order: number, conditions, values, numbers }
     }
 
-    /// Visits what is meant behind `after`, in the order in which it was added, until told to stop.
+    /// Visits what is meant behind `after`, in the order in which it was added, until `visit` ends it.
     pub(super) fn each(
         &self,
         tx: &Transaction<'_>,

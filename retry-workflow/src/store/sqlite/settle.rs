@@ -50,10 +50,10 @@ fn job_if_held(tx: &Transaction<'_>, lease: LeaseKey) -> Result<Option<i64>> {
 
 fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -> Result<()> {
     let now = now.as_micros();
-    let (state, due, ended, progress, output) = match end {
+    let (state, due, ended, checkpoint, output) = match end {
         Settled::Succeeded(output) => (SUCCEEDED, None, Some(now), None, output.as_ref()),
-        Settled::RetryAt { due, progress } => {
-            (PENDING, Some(due.as_micros()), None, progress.as_ref(), None)
+        Settled::RetryAt { due, checkpoint } => {
+            (PENDING, Some(due.as_micros()), None, checkpoint.as_ref(), None)
         }
         Settled::Dead(_) => (DEAD, None, Some(now), None, None),
         Settled::Skipped(_) => (SKIPPED, None, Some(now), None, None),
@@ -67,10 +67,10 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
         }
     };
     tx.prepare(
-        "UPDATE states SET state = ?2, due = ?3, ended = ?4, lost = 0, progress = ?5, \
+        "UPDATE states SET state = ?2, due = ?3, ended = ?4, lost = 0, checkpoint = ?5, \
          output = ?6 WHERE item = ?1",
     )?
-    .execute((item, state, due, ended, progress, output))?;
+    .execute((item, state, due, ended, checkpoint, output))?;
     Ok(())
 }
 

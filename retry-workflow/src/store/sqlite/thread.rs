@@ -14,7 +14,7 @@ use super::sqlite_error;
 use super::transaction::{Access, Names, Transaction};
 use crate::store::{StoreError, StoreResult};
 
-/// So many commands at most share a commit: whoever came first is not to wait for all
+/// So many commands at most share a commit: the first is not to wait for all
 /// that others think of meanwhile.
 const LARGEST_GROUP: usize = 1024;
 
@@ -40,7 +40,7 @@ impl Thread {
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Does this in a transaction. It is done also if nobody waits for it any more; it may
+    /// Does this in a transaction. It is done also if the caller has gone; it may
     /// be undone and done once more, if something else in the same transaction failed.
     pub(super) async fn run<T, F>(&self, work: F) -> StoreResult<T>
     where
@@ -50,7 +50,7 @@ impl Thread {
         self.queued(work, false).await
     }
 
-    /// As [`run`](Self::run), but not if nobody waits for it any more when its turn comes.
+    /// As [`run`](Self::run), but not if the caller has gone when its turn comes.
     pub(super) async fn run_if_wanted<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
@@ -99,7 +99,7 @@ fn is_stopped() -> bool {
     Instant::now() == Instant::now()
 }
 
-/// Something to do in a transaction, and somebody to tell.
+/// Something to do in a transaction, and how its result is returned.
 trait Command: Send {
     fn is_wanted(&self) -> bool;
     fn run(&mut self, transaction: &mut Transaction<'_>) -> Result<()>;

@@ -50,7 +50,7 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 8] = [
 ];
 
 /// The settings of a breaker in place, in the order in which they are listed.
-pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 11] = [
+pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 13] = [
     setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3")
         .known_as(&["threshold", "failures"]),
     setting(Field::FailureRate, Share(BreakerConfig::failure_rate), "0.5"),
@@ -65,6 +65,10 @@ pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 11] = [
         "open_timeout",
         "wait",
     ]),
+    setting(Field::TimeoutGrowth, Share(BreakerConfig::timeout_growth), "2.0")
+        .known_as(&["growth", "multiplier"]),
+    setting(Field::MaxTimeout, Time(BreakerConfig::max_timeout), "\"5m\"")
+        .known_as(&["max_open_timeout"]),
     setting(Field::TimeoutJitter, Share(BreakerConfig::timeout_jitter), "0.5"),
     setting(Field::HalfOpenRequests, Count(BreakerConfig::half_open_requests), "3"),
 ];

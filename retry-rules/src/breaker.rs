@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::policy::arithmetic::{less, min, power, scale};
+
 /// What a failure rate is measured over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -36,14 +38,17 @@ impl SlowCalls {
 /// | setting | default |
 /// | --- | --- |
 /// | [`failure_threshold`](Self::failure_threshold): consecutive failures that open it | 5 |
-/// | [`failure_rate`](Self::failure_rate): open by rate instead | off |
+/// | [`failure_rate`](Self::failure_rate): open by rate instead, or by both | off |
 /// | [`window_calls`](Self::window_calls) or [`window_time`](Self::window_time): what the rates are measured over | 100 calls |
 /// | [`minimum_calls`](Self::minimum_calls): calls in the window before a rate counts | 10 |
 /// | [`slow_calls`](Self::slow_calls): open by the share of slow calls | off |
 /// | [`timeout`](Self::timeout): how long it stays open | 30 s |
+/// | [`timeout_growth`](Self::timeout_growth): what that grows by each time it opens again | 1, not at all |
+/// | [`max_timeout`](Self::max_timeout): the longest that it grows to | 5 min |
 /// | [`timeout_jitter`](Self::timeout_jitter): spread of that, so that processes do not probe at one moment | 0 |
 /// | [`half_open_requests`](Self::half_open_requests): probes at a time | 3 |
 /// | [`success_threshold`](Self::success_threshold): successful probes that close it | 3 |
+/// | [`observe_only`](Self::observe_only): refuse nothing, and report what it would have done | off |
 ///
 /// ```
 /// use core::time::Duration;
@@ -54,40 +59,56 @@ impl SlowCalls {
 ///     .window_time(Duration::from_secs(10))
 ///     .minimum_calls(20);
 /// assert!(DB.validate().is_ok());
+///
+/// // Twenty failures in a row, or half of the calls.
+/// const BOTH: BreakerConfig = DB.failure_threshold(20);
+/// assert!(BOTH.is_by_rate() && BOTH.is_by_streak());
+///
+/// // Open for 30 s, 1 min, 2 min and so on, while it does not recover.
+/// const GROWING: BreakerConfig = DB.timeout_growth(2.0).max_timeout(Duration::from_secs(180));
+/// let secs = [0, 1, 2, 3].map(|reopenings| GROWING.open_time(reopenings).0.as_secs());
+/// assert_eq!(secs, [30, 60, 120, 180]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BreakerConfig {
-    pub(crate) failure_threshold: u32,
+    // Written or not, for beside a rate the default does not count.
+    pub(crate) failure_threshold: Option<u32>,
     pub(crate) failure_rate: Option<f64>,
     pub(crate) window: Window,
     pub(crate) minimum_calls: u32,
     pub(crate) slow_calls: Option<SlowCalls>,
     pub(crate) success_threshold: u32,
     pub(crate) timeout: Duration,
+    pub(crate) timeout_growth: f64,
+    pub(crate) max_timeout: Option<Duration>,
     pub(crate) timeout_jitter: f64,
     pub(crate) half_open_requests: u32,
+    pub(crate) observe_only: bool,
 }
 
 impl BreakerConfig {
     /// The defaults of the table above.
     pub const fn new() -> Self {
         Self {
-            failure_threshold: 5,
+            failure_threshold: None,
             failure_rate: None,
             window: Window::Calls(100),
             minimum_calls: 10,
             slow_calls: None,
             success_threshold: 3,
             timeout: Duration::from_secs(30),
+            timeout_growth: 1.0,
+            max_timeout: None,
             timeout_jitter: 0.0,
             half_open_requests: 3,
+            observe_only: false,
         }
     }
 
     /// Consecutive failures that open the breaker. Default 5; at least 1.
-    /// Where a rate is set, the rate decides instead.
+    /// Beside a rate there is no default: whichever of the two is reached first opens.
     pub const fn failure_threshold(mut self, failures: u32) -> Self {
-        self.failure_threshold = failures;
+        self.failure_threshold = Some(failures);
         self
     }
 
@@ -155,6 +176,20 @@ impl BreakerConfig {
         self
     }
 
+    /// Multiply the open time by this factor each time a probe fails, up to
+    /// `max_timeout`; closing begins anew with `timeout`. At least 1 (default): it does not grow.
+    pub const fn timeout_growth(mut self, factor: f64) -> Self {
+        self.timeout_growth = factor;
+        self
+    }
+
+    /// The longest that the open time grows to, its jitter included. Default 5 min,
+    /// or `timeout` where that is longer.
+    pub const fn max_timeout(mut self, timeout: Duration) -> Self {
+        self.max_timeout = Some(timeout);
+        self
+    }
+
     /// Spread the open time by up to this share more, so that processes that
     /// opened together do not probe together. From 0 (default) to 1.
     pub const fn timeout_jitter(mut self, factor: f64) -> Self {
@@ -168,9 +203,19 @@ impl BreakerConfig {
         self
     }
 
+    /// Refuse nothing: measure, and report what the breaker would have done. For the
+    /// first weeks in production.
+    pub const fn observe_only(mut self) -> Self {
+        self.observe_only = true;
+        self
+    }
+
     /// The [`failure_threshold`](Self::failure_threshold).
     pub const fn get_failure_threshold(&self) -> u32 {
-        self.failure_threshold
+        match self.failure_threshold {
+            Some(failures) => failures,
+            None => 5,
+        }
     }
 
     /// The [`failure_rate`](Self::failure_rate), if it is set.
@@ -203,6 +248,22 @@ impl BreakerConfig {
         self.timeout
     }
 
+    /// The [`timeout_growth`](Self::timeout_growth).
+    pub const fn get_timeout_growth(&self) -> f64 {
+        self.timeout_growth
+    }
+
+    /// The [`max_timeout`](Self::max_timeout).
+    pub const fn get_max_timeout(&self) -> Duration {
+        const DEFAULT: Duration = Duration::from_secs(300);
+
+        match self.max_timeout {
+            Some(timeout) => timeout,
+            None if less(DEFAULT, self.timeout) => self.timeout,
+            None => DEFAULT,
+        }
+    }
+
     /// The [`timeout_jitter`](Self::timeout_jitter).
     pub const fn get_timeout_jitter(&self) -> f64 {
         self.timeout_jitter
@@ -213,9 +274,47 @@ impl BreakerConfig {
         self.half_open_requests
     }
 
-    /// Whether rates decide, and not consecutive failures.
+    /// Whether it refuses nothing: [`observe_only`](Self::observe_only).
+    pub const fn is_observe_only(&self) -> bool {
+        self.observe_only
+    }
+
+    /// Whether a rate opens the breaker.
     pub const fn is_by_rate(&self) -> bool {
         self.failure_rate.is_some() || self.slow_calls.is_some()
+    }
+
+    /// Whether consecutive failures open the breaker: without a rate, and beside one
+    /// where [`failure_threshold`](Self::failure_threshold) is set.
+    pub const fn is_by_streak(&self) -> bool {
+        self.failure_threshold.is_some() || !self.is_by_rate()
+    }
+
+    /// The shortest and the longest that the breaker stays open, after it has opened
+    /// again so many times since it was last closed.
+    ///
+    /// Where it grows, no spread goes beyond `max_timeout`, nor does it end there:
+    /// what has grown to its end is spread below it.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use retry_rules::BreakerConfig;
+    ///
+    /// const DB: BreakerConfig = BreakerConfig::new().timeout_jitter(0.5).timeout_growth(2.0);
+    /// let secs = |from, to| (Duration::from_secs(from), Duration::from_secs(to));
+    /// assert_eq!(DB.open_time(0), secs(30, 45));
+    /// assert_eq!(DB.open_time(9), secs(200, 300));
+    /// ```
+    pub const fn open_time(&self, reopenings: u32) -> (Duration, Duration) {
+        let spread = 1.0 + self.timeout_jitter;
+        if self.timeout_growth == 1.0 {
+            return (self.timeout, scale(self.timeout, spread));
+        }
+        let grown = scale(self.timeout, power(self.timeout_growth, reopenings));
+        let longest = min(scale(grown, spread), self.get_max_timeout());
+        let below = scale(longest, 1.0 / spread);
+        let shortest = if less(below, self.timeout) { self.timeout } else { min(grown, below) };
+        (min(shortest, longest), longest)
     }
 }
 

@@ -101,7 +101,7 @@ pub use classify::matchers;
 pub use classify::{Class, Classify};
 
 pub use base::name::Name;
-pub use protect::breaker::{CircuitBreaker, Permit, Rejected, Snapshot};
+pub use protect::breaker::{CircuitBreaker, Outcomes, OwnedPermit, Permit, Rejected, Snapshot};
 pub use protect::quota::RetryQuota;
 pub use protect::shared::Shared;
 

@@ -162,6 +162,13 @@ pub(crate) fn breaker_transition(transition: &Transition) {
     emit(&Event::Breaker(transition));
 }
 
+/// What became of a call that did not simply succeed: a number, and no event.
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
+pub(crate) fn breaker_call(breaker: &Name, kind: &'static str) {
+    #[cfg(feature = "metrics")]
+    crate::observe::metrics::breaker_call(breaker, kind);
+}
+
 /// How many tokens a quota holds: a level for those who draw it, and no event.
 #[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
 pub(crate) fn quota_level(quota: &Name, tokens: u32) {

@@ -76,6 +76,8 @@ fields! {
         slow_rate => SlowRate,
         success_threshold => SuccessThreshold,
         timeout => OpenTimeout,
+        timeout_growth => TimeoutGrowth,
+        max_timeout => MaxTimeout,
         timeout_jitter => TimeoutJitter,
         half_open_requests => HalfOpenRequests,
     }

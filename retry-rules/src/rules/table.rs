@@ -133,12 +133,7 @@ rules! {
     Breaker breaker: fn broken_by_breaker(breaker: &BreakerConfig, written: Fields) {
         rule FailureThresholdZero of [failure_threshold]
             says [(failure_threshold) " counts failures, so it is at least 1; the default is 5"]
-            when breaker.failure_threshold == 0;
-
-        rule FailureThresholdBesideRate of [failure_threshold failure_rate slow_call]
-            says ["the breaker opens by consecutive failures or by rate, not by both: \
-                  remove " (failure_threshold) ", or the rate"]
-            when written.contains(Field::FailureThreshold) && breaker.is_by_rate();
+            when breaker.get_failure_threshold() == 0;
 
         rule FailureRateOutOfRange of [failure_rate]
             says ["a failure rate is a share above 0.0 and up to 1.0: \
@@ -178,6 +173,11 @@ rules! {
             when breaker.is_by_rate()
                 && matches!(breaker.window, Window::Calls(calls) if calls > 0 && breaker.minimum_calls > calls);
 
+        rule SlowCallZero of [slow_call]
+            says ["every call takes longer than 0s: write the time above which a call is slow, such as "
+                  (slow_call = "2s")]
+            when matches!(breaker.slow_calls, Some(slow) if slow.longer_than.is_zero());
+
         rule SlowRateOutOfRange of [slow_rate slow_call]
             says ["a rate of slow calls is a share above 0.0 and up to 1.0, and goes with " (slow_call) ": \
                   write `slow_call = \"2s\", slow_rate = 0.5`"]
@@ -190,6 +190,21 @@ rules! {
         rule OpenTimeoutZero of [timeout]
             says ["a breaker that stays open for 0s protects nothing: write a time such as " (timeout = "30s")]
             when breaker.timeout.is_zero();
+
+        rule TimeoutGrowthOutOfRange of [timeout_growth]
+            says ["an open time grows by a factor of at least 1.0: \
+                  write " (timeout_growth = 2.0) " to double it each time the breaker opens again"]
+            when !(breaker.timeout_growth >= 1.0 && breaker.timeout_growth.is_finite());
+
+        rule MaxTimeoutNotAboveTimeout of [max_timeout timeout_growth timeout]
+            says [(max_timeout or "300s") " is not above " (timeout or "30s") ", so the open time cannot grow: \
+                  raise the one or lower the other"]
+            when breaker.timeout_growth > 1.0 && !less(breaker.timeout, breaker.get_max_timeout());
+
+        rule MaxTimeoutWithoutGrowth of [max_timeout timeout_growth]
+            says [(max_timeout) " only matters to an open time that grows: \
+                  add " (timeout_growth = 2.0) ", or remove it"]
+            when written.contains(Field::MaxTimeout) && breaker.timeout_growth == 1.0;
 
         rule TimeoutJitterOutOfRange of [timeout_jitter]
             says [(timeout_jitter) " is a share from 0.0 to 1.0: \

@@ -101,13 +101,15 @@ fn what_a_complaint_calls_a_default_is_one() {
         collect(row.parts, &mut all);
     }
     let policy = Policy::new();
-    let quota = QuotaConfig::new();
+    let (breaker, quota) = (BreakerConfig::new(), QuotaConfig::new());
     for (field, said) in all {
         let default = match field {
             Field::Attempts => policy.attempts.to_string(),
             Field::InitialDelay => seconds(policy.initial_delay),
             Field::MaxDelay => seconds(policy.max_delay),
-            Field::MinimumCalls => BreakerConfig::new().minimum_calls.to_string(),
+            Field::MinimumCalls => breaker.minimum_calls.to_string(),
+            Field::OpenTimeout => seconds(breaker.timeout),
+            Field::MaxTimeout => seconds(breaker.get_max_timeout()),
             Field::RetryCost => quota.retry_cost.to_string(),
             Field::TimeoutCost => quota.timeout_cost.to_string(),
             other => panic!("{other:?} has no default here"),

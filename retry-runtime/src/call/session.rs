@@ -35,7 +35,7 @@ use crate::event::Event;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::observe;
 use crate::outcome::error::{Ended, Reason};
-use crate::protect::breaker::{CircuitBreaker, Permit};
+use crate::protect::breaker::Permit;
 use crate::protect::quota::RetryQuota;
 use crate::site::Origin;
 
@@ -299,7 +299,7 @@ impl SoFar {
     ) -> Next {
         if let Some(permit) = permit {
             // What no retry would mend says nothing about the health of the other side: a 404.
-            if verdict.retry { permit.failure() } else { permit.forgive() }
+            if verdict.retry { permit.failure_with(&verdict.error) } else { permit.forgive() }
         }
         self.inner.attempt_ended();
         let policy = &*plan.obeyed();
@@ -364,7 +364,7 @@ impl SoFar {
             }
             None => 0,
         };
-        if plan.breaker.is_some_and(CircuitBreaker::is_open) {
+        if plan.breaker.is_some_and(|breaker| breaker.until_admits() != Some(Duration::ZERO)) {
             if let Some(quota) = plan.quota {
                 quota.release(cost);
             }

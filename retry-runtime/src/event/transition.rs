@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::base::name::Name;
+use crate::base::sync::Arc;
 
 /// What a circuit breaker does with calls.
 ///
@@ -127,11 +128,20 @@ pub struct Transition {
     pub to: State,
     /// Why.
     pub cause: Cause,
+    /// What the failure said that opened it, where it is known.
+    pub error: Option<Arc<str>>,
+    /// Whether it only observes: calls go through in every state.
+    pub observe_only: bool,
 }
 
 impl fmt::Display for Transition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { breaker, from, to, cause } = self;
-        write!(f, "circuit breaker `{breaker}`: {from} -> {to} ({cause})")
+        let Self { breaker, from, to, cause, error, observe_only } = self;
+        write!(f, "circuit breaker `{breaker}`: {from} -> {to} ({cause}")?;
+        f.write_str(if *observe_only { ", observed only)" } else { ")" })?;
+        match error {
+            Some(error) => write!(f, ": {error}"),
+            None => Ok(()),
+        }
     }
 }

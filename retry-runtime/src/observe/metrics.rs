@@ -8,6 +8,7 @@
 //! | `retry_give_ups_total` | counter | `name`, `reason` | calls that were given up |
 //! | `retry_wait_seconds` | histogram | `name` | the waits |
 //! | `retry_breaker_state` | gauge | `breaker` | 0 closed, 1 half-open, 2 open; from the first change on |
+//! | `retry_breaker_calls_total` | counter | `breaker`, `kind` | calls by what became of them: `failure`, `slow`, `forgiven`, `rejected`, or, of a breaker that only observes, `would_reject` |
 //! | `retry_quota_tokens` | gauge | `quota` | tokens in the bucket; from the first retry on |
 //!
 //! A call that succeeds at its first attempt touches none of them. A counter is
@@ -38,6 +39,7 @@ const RECOVERIES: &str = "retry_recoveries_total";
 const GIVE_UPS: &str = "retry_give_ups_total";
 const WAIT: &str = "retry_wait_seconds";
 const BREAKER: &str = "retry_breaker_state";
+const BREAKER_CALLS: &str = "retry_breaker_calls_total";
 const QUOTA: &str = "retry_quota_tokens";
 
 /// Tells the recorder what each metric is. Call it once, after the recorder is
@@ -53,6 +55,7 @@ pub fn describe() {
     describe_counter!(GIVE_UPS, "Calls that were given up, by reason");
     describe_histogram!(WAIT, Unit::Seconds, "Waits between attempts");
     describe_gauge!(BREAKER, "State of a circuit breaker: 0 closed, 1 half-open, 2 open");
+    describe_counter!(BREAKER_CALLS, "Calls to a circuit breaker that did not simply succeed");
     describe_gauge!(QUOTA, "Tokens in a retry quota");
 }
 
@@ -122,6 +125,10 @@ pub(crate) fn breaker_transition(transition: &Transition) {
         State::Open => 2.0,
     };
     gauge!(BREAKER, "breaker" => text(&transition.breaker)).set(state);
+}
+
+pub(crate) fn breaker_call(breaker: &Name, kind: &'static str) {
+    metrics::counter!(BREAKER_CALLS, "breaker" => text(breaker), "kind" => kind).increment(1);
 }
 
 pub(crate) fn quota_level(quota: &Name, tokens: u32) {

@@ -48,14 +48,15 @@ pub(crate) fn emit(event: &Event<'_>) {
                 tracing::warn!(target: "retry", name = name.as_str(), attempts, waited_ms, reason, %error, "gave up");
             }
         }
-        Event::Breaker(Transition { breaker, from, to, cause }) => {
+        Event::Breaker(Transition { breaker, from, to, cause, error, observe_only }) => {
             let closes = *to == State::Closed;
+            let observe_only = observe_only.then_some(true);
             let (from, to, cause) = (from.as_str(), to.as_str(), cause.as_str());
             // That it closes again is good news.
             if closes {
-                tracing::info!(target: "retry", breaker = breaker.as_str(), from, to, cause, "circuit breaker moved");
+                tracing::info!(target: "retry", breaker = breaker.as_str(), from, to, cause, observe_only, "circuit breaker moved");
             } else {
-                tracing::warn!(target: "retry", breaker = breaker.as_str(), from, to, cause, "circuit breaker moved");
+                tracing::warn!(target: "retry", breaker = breaker.as_str(), from, to, cause, error = error.as_deref(), observe_only, "circuit breaker moved");
             }
         }
         Event::QuotaEmpty { quota } => {

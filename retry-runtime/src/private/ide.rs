@@ -128,7 +128,7 @@ pub mod breaker {
     use core::time::Duration;
 
     /// Consecutive failures that open the breaker. Default 5; at least 1.
-    /// Where a rate is set, the rate decides instead.
+    /// Beside a rate there is no default: whichever of the two is reached first opens.
     pub type failure_threshold = u32;
 
     /// Open when at least this share of the calls in the window failed; above 0, up to 1.
@@ -154,6 +154,14 @@ pub mod breaker {
 
     /// How long the breaker stays open before it lets probes through. Default 30 s.
     pub type timeout = Duration;
+
+    /// Multiply the open time by this factor each time a probe fails, up to
+    /// `max_timeout`; closing begins anew with `timeout`. At least 1 (default): it does not grow.
+    pub type timeout_growth = f64;
+
+    /// The longest that the open time grows to, its jitter included. Default 5 min,
+    /// or `timeout` where that is longer.
+    pub type max_timeout = Duration;
 
     /// Spread the open time by up to this share more, so that processes that
     /// opened together do not probe together. From 0 (default) to 1.

@@ -8,6 +8,8 @@
 //! The pattern is Michael Nygard's (*Release It!*, 2007); the window of calls or
 //! of time is resilience4j's.
 
+mod guarded_call;
+mod outcomes;
 mod permit;
 mod probes;
 mod rejected;
@@ -23,31 +25,40 @@ use std::collections::VecDeque;
 
 use retry_rules::{BreakerConfig, Invalid};
 
-use self::probes::{Probes, Reporter};
+use self::outcomes::{Counted, Counters};
+use self::probes::Probes;
 use self::streak::Streak;
 use self::window::{Outcome, Tally, Window};
 use self::word::{FIRST_GENERATION, Kind, Tag, Word};
 use crate::base::clock;
 use crate::base::const_panic::const_panic;
+use crate::base::full_text::full_text;
 use crate::base::listeners::{Listeners, contain_panic};
 use crate::base::name::Name;
 use crate::base::random;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, const_fn, lock};
 use crate::event::transition::{Cause, State, Transition};
+use crate::observe;
 
-pub use self::permit::Permit;
+pub use self::outcomes::Outcomes;
+pub use self::permit::{OwnedPermit, Permit};
 pub use self::rejected::Rejected;
 pub use self::snapshot::Snapshot;
 
 /// Stops calls to what does not answer, and finds out when it answers again.
 ///
 /// *Closed*, it lets calls through and counts their failures; after
-/// `failure_threshold` consecutive ones (5 unless set), or at a failure rate,
-/// it opens. *Open*, it refuses calls for `timeout` (30 s unless set). Then it
+/// `failure_threshold` consecutive ones (5 unless set), at a failure rate, or at
+/// whichever of both comes first, it opens. *Open*, it refuses calls for `timeout`
+/// (30 s unless set), which `timeout_growth` makes longer each time a probe fails. Then it
 /// is *half-open*: `half_open_requests` calls at a time (3 unless set) go
 /// through as probes. `success_threshold` successes (3 unless set) close it, and
 /// one failure opens it again; where slow calls count, a slow probe is a failed
-/// one. A probe of which nothing is heard for `timeout` gives its place to another.
+/// one. A probe of which nothing is heard for `timeout` gives its place to another,
+/// and may still say how it went.
+///
+/// With `observe_only` it does all that, and refuses nothing: its state, its events and
+/// its numbers tell what it would have done.
 ///
 /// Rates are looked at when a call fails or is slow. A window of time moves on
 /// by a tenth of its span at a time.
@@ -81,6 +92,7 @@ pub struct CircuitBreaker {
     streak: Streak,
     config: BreakerConfig,
     pub(super) name: Name,
+    counters: Counters,
     inner: CacheLine<Mutex<Inner>>,
     listeners: Listeners<Listener>,
 }
@@ -98,11 +110,19 @@ struct CacheLine<T>(T);
 /// What a closed breaker that counts consecutive failures does not need.
 #[repr(C)]
 struct Inner {
+    /// Calls that succeeded where rates decide, and probes.
+    successes: u64,
+    /// Consecutive failures where rates decide, too.
+    streak: u32,
     /// Where rates decide, what they are measured over.
     window: Window,
     /// What the window counted when the breaker was last closed.
     last_closed: Tally,
     forced: bool,
+    /// How often it has opened again since it was last closed.
+    reopenings: u32,
+    /// The failure that has opened it last.
+    opened_by: Option<Arc<str>>,
     probes: Probes,
     /// Transitions that nobody has announced yet, in their order.
     unannounced: VecDeque<Transition>,
@@ -110,11 +130,13 @@ struct Inner {
     announcing: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+/// What is said of a call.
+#[derive(Clone, Copy)]
+enum Verdict<'a> {
     Success,
-    Failure,
-    None,
+    /// With the error, if it is known.
+    Failure(Option<&'a dyn fmt::Display>),
+    Neither,
 }
 
 const fn closed_kind(config: &BreakerConfig) -> Kind {
@@ -199,10 +221,15 @@ impl CircuitBreaker {
             streak: Streak::new(FIRST_GENERATION),
             config,
             name,
+            counters: Counters::new(),
             inner: CacheLine(Mutex::new(Inner {
+                successes: 0,
+                streak: 0,
                 window: Window::new(&config),
                 last_closed: Tally::NONE,
                 forced: false,
+                reopenings: 0,
+                opened_by: None,
                 probes: Probes::new(),
                 unannounced: VecDeque::new(),
                 announcing: false,
@@ -251,7 +278,7 @@ impl CircuitBreaker {
     }
 
     /// Whether a call would be refused now because the breaker is open and its
-    /// time is not up. Closed, that costs one load.
+    /// time is not up. Closed, that costs one load. One that only observes refuses none.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -260,7 +287,47 @@ impl CircuitBreaker {
     /// ```
     #[inline]
     pub fn is_open(&self) -> bool {
-        !self.word().is_closed() && !self.remaining().is_zero()
+        !self.word().is_closed() && !self.observes() && !self.remaining().is_zero()
+    }
+
+    /// How long until the breaker admits a call: zero if it would now, and `None` if it
+    /// is open until somebody resets it. Closed, that costs one load.
+    ///
+    /// While it is half-open and its probes are taken, that is how long they may stay
+    /// silent; the first that reports admits one earlier.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// assert_eq!(breaker.until_admits(), Some(Duration::ZERO));
+    /// breaker.force_open();
+    /// assert_eq!(breaker.until_admits(), None);
+    /// ```
+    #[inline]
+    pub fn until_admits(&self) -> Option<Duration> {
+        if self.word().is_closed() { Some(Duration::ZERO) } else { self.until_probed() }
+    }
+
+    #[cold]
+    fn until_probed(&self) -> Option<Duration> {
+        if self.observes() {
+            return Some(Duration::ZERO);
+        }
+        let inner = self.lock();
+        match self.word().kind() {
+            Kind::Open => Some(self.remaining()).filter(|remaining| *remaining != Duration::MAX),
+            Kind::HalfOpen => Some(inner.probes.until_free(
+                clock::now(),
+                self.config.get_half_open_requests(),
+                self.config.get_timeout(),
+            )),
+            _ => Some(Duration::ZERO),
+        }
+    }
+
+    const fn observes(&self) -> bool {
+        self.config.is_observe_only()
     }
 
     /// How long the breaker stays open: zero if it is not, or its time is up,
@@ -299,21 +366,30 @@ impl CircuitBreaker {
         } else {
             inner.last_closed
         };
+        let by_rate = self.config.is_by_rate();
         Snapshot {
+            name: self.name.clone(),
             state: self.state(),
             forced: inner.forced,
-            consecutive_failures: self.streak.failures(),
+            consecutive_failures: match (self.config.is_by_streak(), by_rate) {
+                (false, _) => 0,
+                (true, false) => self.streak.failures(),
+                (true, true) => inner.streak,
+            },
             calls,
             failures,
             slow_calls: slow,
             probes: inner.probes.count(),
             probe_successes: inner.probes.successes(),
             remaining: self.remaining(),
+            reopenings: inner.reopenings,
+            opened_by: inner.opened_by.clone(),
+            outcomes: self.counters.read(by_rate.then_some(inner.successes)),
         }
     }
 
     /// Opens the breaker until [`reset`](Self::reset) or
-    /// [`force_closed`](Self::force_closed).
+    /// [`force_closed`](Self::force_closed). One that only observes still refuses nothing.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -355,7 +431,8 @@ impl CircuitBreaker {
     /// Goes on where the breaker of another process was: in this state, with so
     /// many consecutive failures, and open for so long from now on
     /// ([`Duration::MAX`]: until somebody resets it). Nothing is known of the probes
-    /// of that process, so half-open is taken for an open time that is up.
+    /// of that process, so half-open is taken for an open time that is up. Where only
+    /// rates decide, the failures are no news; an open time that grows begins anew.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -370,7 +447,11 @@ impl CircuitBreaker {
         match state {
             State::Closed => {
                 self.transition(&mut inner, closed_kind(&self.config), Cause::Restored);
-                self.streak.set(self.word().generation(), consecutive_failures);
+                if self.config.is_by_rate() {
+                    inner.streak = consecutive_failures;
+                } else {
+                    self.streak.set(self.word().generation(), consecutive_failures);
+                }
             }
             State::Open | State::HalfOpen => {
                 self.transition(&mut inner, Kind::Open, Cause::Restored);
@@ -457,14 +538,28 @@ impl CircuitBreaker {
             Kind::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
             Kind::Open => {
                 let remaining = self.remaining();
-                if remaining.is_zero() { self.probe() } else { Err(self.rejected(remaining)) }
+                if remaining.is_zero() { self.probe() } else { self.reject(remaining) }
             }
             Kind::HalfOpen => self.probe(),
         }
     }
 
-    fn rejected(&self, remaining: Duration) -> Rejected {
-        Rejected { breaker: self.name.clone(), remaining }
+    /// Refuses a call; one that only observes lets it through, and hears nothing of it.
+    fn reject(&self, remaining: Duration) -> Result<Permit<'_>, Rejected> {
+        self.count(Counted::Rejected);
+        if self.observes() {
+            return Ok(Permit::new(self, Tag::UNHEARD));
+        }
+        Err(Rejected { breaker: self.name.clone(), remaining })
+    }
+
+    fn count(&self, counted: Counted) {
+        self.counters.add(counted);
+        let kind = match counted {
+            Counted::Rejected if self.observes() => "would_reject",
+            counted => counted.as_str(),
+        };
+        observe::breaker_call(&self.name, kind);
     }
 
     #[cold]
@@ -476,7 +571,8 @@ impl CircuitBreaker {
             Kind::Open => {
                 let remaining = self.remaining();
                 if !remaining.is_zero() {
-                    return Err(self.rejected(remaining));
+                    drop(inner);
+                    return self.reject(remaining);
                 }
                 self.transition(&mut inner, Kind::HalfOpen, Cause::TimeUp);
             }
@@ -493,12 +589,12 @@ impl CircuitBreaker {
             self.config.get_timeout(),
         );
         // Made before the announcement: a permit whose thread dies there is given back.
-        let answer = match admitted {
-            Some(id) => Ok(Permit::new(self, Tag::probe(id))),
-            None => Err(self.rejected(Duration::ZERO)),
-        };
+        let permit = admitted.map(|id| Permit::new(self, Tag::probe(id)));
         self.announce_all(inner);
-        answer
+        match permit {
+            Some(permit) => Ok(permit),
+            None => self.reject(Duration::ZERO),
+        }
     }
 
     #[inline]
@@ -514,45 +610,74 @@ impl CircuitBreaker {
     }
 
     #[cold]
-    fn fail(&self, tag: Tag) {
-        self.report(tag, Verdict::Failure);
+    fn fail(&self, tag: Tag, error: Option<&dyn fmt::Display>) {
+        self.report(tag, Verdict::Failure(error));
+    }
+
+    #[cold]
+    fn forgive(&self, tag: Tag) {
+        self.report(tag, Verdict::Neither);
     }
 
     #[inline(never)]
-    fn report(&self, tag: Tag, verdict: Verdict) {
+    fn report(&self, tag: Tag, verdict: Verdict<'_>) {
         match (tag.kind(), verdict) {
+            (Kind::Forced | Kind::Open, _) => {}
             (Kind::HalfOpen, _) => self.report_probe(tag, verdict),
-            (Kind::Forced | Kind::Open, _) | (_, Verdict::None) => {}
+            (_, Verdict::Neither) => self.count(Counted::Forgiven),
             (Kind::Closed, Verdict::Success) => self.succeed_closed(tag),
-            (Kind::Closed, Verdict::Failure) => self.fail_closed(tag),
-            (Kind::Measured | Kind::Timed, _) => {
-                self.measure(tag, verdict == Verdict::Failure);
+            (Kind::Closed, Verdict::Failure(error)) => self.fail_closed(tag, error),
+            (Kind::Measured | Kind::Timed, Verdict::Success) => self.measure(tag, None),
+            (Kind::Measured | Kind::Timed, Verdict::Failure(error)) => {
+                self.measure(tag, Some(error));
             }
         }
     }
 
     #[cold]
-    fn fail_closed(&self, tag: Tag) {
+    fn fail_closed(&self, tag: Tag, error: Option<&dyn fmt::Display>) {
+        self.count(Counted::Failure);
         let failures = self.streak.add(tag.generation());
         if failures.is_some_and(|failures| failures >= self.config.get_failure_threshold()) {
-            self.open(tag, Cause::Failures);
+            self.open(tag, Cause::Failures, error);
         }
     }
 
-    fn measure(&self, tag: Tag, failed: bool) {
+    fn measure(&self, tag: Tag, failure: Option<Option<&dyn fmt::Display>>) {
         let is_timed = tag.kind() == Kind::Timed;
         // Read before the lock is taken, for others wait for that.
         let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
         let slow = is_timed && self.is_slow(tag.elapsed(now));
+        let failed = failure.is_some();
+        if failed || slow {
+            self.count(if failed { Counted::Failure } else { Counted::Slow });
+        }
 
         let mut inner = self.lock();
+        if !failed && !slow {
+            inner.successes += 1;
+        }
         if !tag.is_of(self.word()) {
             return;
         }
-        if let Some(cause) = inner.window.record(&self.config, now, Outcome { failed, slow }) {
-            self.transition(&mut inner, Kind::Open, cause);
-            self.announce_all(inner);
+        let Inner { streak, window, .. } = &mut *inner;
+        if failed {
+            *streak = streak.saturating_add(1);
+        } else if *streak != 0 {
+            *streak = 0;
         }
+        let by_rate = window.record(&self.config, now, Outcome { failed, slow });
+        let cause =
+            if failed && self.reaches_threshold(*streak) { Some(Cause::Failures) } else { by_rate };
+        drop(inner);
+        if let Some(cause) = cause {
+            self.open(tag, cause, failure.flatten());
+        }
+    }
+
+    /// Whether so many consecutive failures open a breaker by rate.
+    fn reaches_threshold(&self, streak: u32) -> bool {
+        self.config.is_by_streak() && streak >= self.config.get_failure_threshold()
     }
 
     const fn window_is_of_time(&self) -> bool {
@@ -565,31 +690,47 @@ impl CircuitBreaker {
 
     /// Opens the breaker if it is still as it was when the call was admitted.
     #[cold]
-    fn open(&self, tag: Tag, cause: Cause) {
+    fn open(&self, tag: Tag, cause: Cause, error: Option<&dyn fmt::Display>) {
+        // Before the lock is taken: how an error is shown is its author's code.
+        let error = error.and_then(text_of);
         let mut inner = self.lock();
         if tag.is_of(self.word()) {
-            self.transition(&mut inner, Kind::Open, cause);
+            self.transition_by(&mut inner, Kind::Open, cause, error);
         }
         self.announce_all(inner);
     }
 
     #[cold]
-    fn report_probe(&self, tag: Tag, verdict: Verdict) {
+    fn report_probe(&self, tag: Tag, verdict: Verdict<'_>) {
+        let error = match verdict {
+            Verdict::Failure(error) => error.and_then(text_of),
+            Verdict::Success | Verdict::Neither => None,
+        };
         let mut inner = self.lock();
-        if self.word().kind() != Kind::HalfOpen {
-            return;
-        }
-        let slow = match inner.probes.release(tag.probe_id()) {
-            Reporter::Past => return,
-            Reporter::Overdue => self.config.get_slow_calls().is_some(),
-            Reporter::UnderWay { admitted_at } => {
-                self.config.get_slow_calls().is_some()
-                    && self.is_slow(clock::now().saturating_duration_since(admitted_at))
+        let admitted_at = match self.word().kind() {
+            Kind::HalfOpen => inner.probes.release(tag.probe_id()),
+            _ => None,
+        };
+        let slow = admitted_at.is_some_and(|at| {
+            self.config.get_slow_calls().is_some()
+                && self.is_slow(clock::now().saturating_duration_since(at))
+        });
+        let counted = match verdict {
+            Verdict::Neither => Some(Counted::Forgiven),
+            Verdict::Failure(_) => Some(Counted::Failure),
+            Verdict::Success if slow => Some(Counted::Slow),
+            Verdict::Success => {
+                inner.successes += 1;
+                None
             }
         };
         match verdict {
-            Verdict::None => {}
-            Verdict::Failure => self.transition(&mut inner, Kind::Open, Cause::ProbeFailed),
+            // Of an earlier half-open time.
+            _ if admitted_at.is_none() => {}
+            Verdict::Neither => {}
+            Verdict::Failure(_) => {
+                self.transition_by(&mut inner, Kind::Open, Cause::ProbeFailed, error);
+            }
             Verdict::Success if slow => self.transition(&mut inner, Kind::Open, Cause::ProbeSlow),
             Verdict::Success => {
                 if inner.probes.succeed() >= self.config.get_success_threshold() {
@@ -599,6 +740,9 @@ impl CircuitBreaker {
             }
         }
         self.announce_all(inner);
+        if let Some(counted) = counted {
+            self.count(counted);
+        }
     }
 
     /// A change that somebody asked for.
@@ -610,6 +754,11 @@ impl CircuitBreaker {
     }
 
     fn transition(&self, inner: &mut Inner, to: Kind, cause: Cause) {
+        self.transition_by(inner, to, cause, None);
+    }
+
+    /// The same because of a failure.
+    fn transition_by(&self, inner: &mut Inner, to: Kind, cause: Cause, error: Option<Arc<str>>) {
         let from = self.word();
         let next = from.next(to);
         inner.forced = cause == Cause::Forced;
@@ -617,37 +766,45 @@ impl CircuitBreaker {
         if from.kind().is_measured() {
             inner.last_closed = inner.window.tally(stamp::nanos());
         }
+        inner.reopenings = match to {
+            Kind::Open if from.kind() == Kind::HalfOpen => inner.reopenings.saturating_add(1),
+            Kind::Open | Kind::HalfOpen => inner.reopenings,
+            _ => 0,
+        };
         match to {
             Kind::Open => {
+                if cause == Cause::Restored {
+                    inner.reopenings = 0;
+                }
                 let until = if inner.forced {
                     FOR_EVER
                 } else {
-                    stamp::nanos().saturating_add(stamp::nanos_of(self.open_time()))
+                    let (shortest, longest) = self.config.open_time(inner.reopenings);
+                    let span = random::between(shortest, longest);
+                    stamp::nanos().saturating_add(stamp::nanos_of(span))
                 };
                 self.open_until.store(until, Ordering::Relaxed);
+                inner.opened_by.clone_from(&error);
             }
             Kind::Closed => self.streak.restart(next.generation()),
-            Kind::Measured | Kind::Timed => inner.window.clear(),
+            Kind::Measured | Kind::Timed => {
+                inner.window.clear();
+                inner.streak = 0;
+            }
             Kind::HalfOpen | Kind::Forced => {}
+        }
+        if cause == Cause::Reset {
+            inner.opened_by = None;
         }
         self.word.store(next.0, Ordering::Release);
 
         let (from, to) = (state_of(from), state_of(next));
         if from != to {
             let breaker = self.name.clone();
-            inner.unannounced.push_back(Transition { breaker, from, to, cause });
+            let observe_only = self.observes();
+            let transition = Transition { breaker, from, to, cause, error, observe_only };
+            inner.unannounced.push_back(transition);
         }
-    }
-
-    /// `timeout`, and up to the share `timeout_jitter` more.
-    fn open_time(&self) -> Duration {
-        let timeout = self.config.get_timeout();
-        let share = self.config.get_timeout_jitter();
-        if share == 0.0 {
-            return timeout;
-        }
-        let more = Duration::try_from_secs_f64(timeout.as_secs_f64() * share);
-        random::between(timeout, timeout.saturating_add(more.unwrap_or(Duration::MAX)))
     }
 
     /// Gives up the lock, and announces what happened under it.
@@ -665,9 +822,16 @@ impl CircuitBreaker {
     }
 
     fn announce(&self, transition: &Transition) {
-        crate::observe::breaker_transition(transition);
+        observe::breaker_transition(transition);
         self.listeners.notify(|listener| listener(transition));
     }
+}
+
+/// What an error says. One that panics while it does has said nothing.
+fn text_of(error: &dyn fmt::Display) -> Option<Arc<str>> {
+    let mut text = None;
+    contain_panic(|| text = Some(full_text(error).into()));
+    text
 }
 
 const fn state_of(word: Word) -> State {

@@ -60,6 +60,49 @@ async fn while_it_is_open_no_call_is_made() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn while_others_probe_a_failed_call_gives_up_without_sleeping_first() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE.half_open_requests(1));
+    #[retry(attempts = 3, breaker = DB)]
+    async fn query() -> Result<(), RetryError<Failure>> {
+        sleep(secs(60)).await;
+        Err(Failure::Busy(1))
+    }
+    let start = Instant::now();
+    let probing = async {
+        sleep(secs(1)).await;
+        for _ in 0..2 {
+            DB.try_acquire().unwrap().failure();
+        }
+        sleep(secs(40)).await;
+        let probe = DB.try_acquire().unwrap();
+        sleep(secs(25)).await;
+        probe.success();
+    };
+    let (error, ()) = tokio::join!(
+        async {
+            let error = query().await.unwrap_err();
+            assert_eq!(start.elapsed(), secs(60));
+            error
+        },
+        probing
+    );
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 1));
+    let told = DB.snapshot();
+    assert_eq!(told.outcomes.rejected, 0, "it did not even ask");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_that_trips_it_is_told_by_it() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
+    #[retry(attempts = 2, breaker = DB)]
+    async fn query() -> Result<(), std::io::Error> {
+        Err(std::io::Error::other("no route to the shard"))
+    }
+    assert!(query().await.is_err());
+    assert_eq!(DB.snapshot().opened_by.as_deref(), Some("no route to the shard"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rejection_after_the_wait_keeps_the_last_real_error() {
     static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
     #[retry(attempts = 9, breaker = DB)]

@@ -97,6 +97,8 @@ async fn a_breaker_is_a_gauge_from_its_first_change_on() {
         measured(&seen),
         [
             "counter retry_attempts_total{name=metrics.query} 2",
+            "counter retry_breaker_calls_total{breaker=metrics.db,kind=failure} 2",
+            "counter retry_breaker_calls_total{breaker=metrics.db,kind=rejected} 1",
             "counter retry_give_ups_total{name=metrics.query,reason=circuit_open} 2",
             "counter retry_retries_total{name=metrics.query} 1",
             "gauge retry_breaker_state{breaker=metrics.db} 2",
@@ -109,6 +111,42 @@ async fn a_breaker_is_a_gauge_from_its_first_change_on() {
     assert_eq!(measured(&seen), ["gauge retry_breaker_state{breaker=metrics.db} 1"]);
     probe.success();
     assert_eq!(measured(&seen), ["gauge retry_breaker_state{breaker=metrics.db} 0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_counts_what_became_of_calls_that_did_not_simply_succeed() {
+    let config = BreakerConfig::new().failure_rate(1.0).minimum_calls(2).slow_calls(secs(1), 1.0);
+    let breaker = CircuitBreaker::new("metrics.kinds", config);
+    let observing = CircuitBreaker::new("metrics.observing", config.observe_only());
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+
+    breaker.try_acquire().unwrap().success();
+    assert_eq!(measured(&seen), [""; 0], "a success touches nothing");
+    drop(breaker.try_acquire().unwrap());
+    let slow = breaker.try_acquire().unwrap();
+    advance(secs(2)).await;
+    slow.success();
+    breaker.try_acquire().unwrap().failure();
+    for breaker in [&breaker, &observing] {
+        breaker.force_open();
+        let _ = breaker.try_acquire();
+    }
+    let calls = |breaker, kind| {
+        format!("counter retry_breaker_calls_total{{breaker=metrics.{breaker},kind={kind}}} 1")
+    };
+    let counters = measured(&seen).into_iter().filter(|line| line.starts_with("counter"));
+    assert_eq!(
+        counters.collect::<Vec<_>>(),
+        [
+            calls("kinds", "failure"),
+            calls("kinds", "forgiven"),
+            calls("kinds", "rejected"),
+            calls("kinds", "slow"),
+            calls("observing", "would_reject"),
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,6 +191,7 @@ async fn names_that_the_program_made_are_labels_too() {
         measured(&seen),
         [
             "counter retry_attempts_total{name=metrics.fetch.7} 2",
+            "counter retry_breaker_calls_total{breaker=metrics.db.7,kind=failure} 2",
             "counter retry_give_ups_total{name=metrics.fetch.7,reason=attempts} 1",
             "counter retry_retries_total{name=metrics.fetch.7} 1",
             "gauge retry_breaker_state{breaker=metrics.db.7} 2",
@@ -197,6 +236,7 @@ async fn each_has_a_description_and_the_waits_a_unit() {
         described,
         [
             "counter retry_attempts_total [] Attempts of calls that failed at least once",
+            "counter retry_breaker_calls_total [] Calls to a circuit breaker that did not simply succeed",
             "counter retry_give_ups_total [] Calls that were given up, by reason",
             "counter retry_recoveries_total [] Calls that succeeded after having failed",
             "counter retry_retries_total [] Failed attempts that were followed by a wait",

@@ -2,6 +2,9 @@
 //!
 //! On virtual time, but for the races, which are among real threads.
 
+mod observe_only;
+mod open_time;
+mod outcomes;
 mod windows;
 
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
@@ -189,6 +192,22 @@ async fn a_hung_probe_frees_its_slot_after_the_open_time() {
     assert_eq!(breaker.snapshot().probe_successes, 1, "and is still true");
     next.success();
     assert_eq!(breaker.state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_lost_its_slot_is_slow_only_if_it_took_so_long() {
+    let config = DEFAULT.half_open_requests(1).success_threshold(1);
+    for (took, slow) in [(TIMEOUT * 2, false), (TIMEOUT * 2 + MILLI, true)] {
+        let breaker = due(config.slow_calls(TIMEOUT * 2, 1.0)).await;
+        let log = log_of(&breaker);
+        let probe = breaker.try_acquire().unwrap();
+        advance(TIMEOUT).await;
+        let _other = breaker.try_acquire().expect("the slot of the silent one");
+        advance(took - TIMEOUT).await;
+        probe.success();
+        let expected = if slow { Cause::ProbeSlow } else { Cause::Recovered };
+        assert_eq!(log.lock().unwrap().last().unwrap().cause, expected);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -382,7 +401,21 @@ async fn no_duration_is_too_long() {
 }
 
 #[test]
+fn what_another_process_counted_is_no_news_where_only_rates_decide() {
+    let rate = DEFAULT.failure_rate(1.0).minimum_calls(3);
+    for (config, known) in [(rate, 0), (rate.failure_threshold(5), 4), (DEFAULT, 4)] {
+        let breaker = breaker(config);
+        breaker.restore(State::Closed, 4, Duration::ZERO);
+        assert_eq!(breaker.snapshot().consecutive_failures, known);
+        fail(&breaker, 1);
+        assert_eq!(breaker.is_open(), known == 4);
+    }
+}
+
+#[test]
 fn settings_from_a_file_are_checked() {
+    let invalid = DEFAULT.slow_calls(Duration::ZERO, 0.5).validate().unwrap_err();
+    assert!(invalid.to_string().contains("every call takes longer than 0s"), "{invalid}");
     let invalid = CircuitBreaker::try_new("db", DEFAULT.half_open_requests(0)).unwrap_err();
     assert!(invalid.to_string().contains("`half_open_requests` is at least 1"));
     let panicked = catch_unwind(|| CircuitBreaker::new("db", DEFAULT.half_open_requests(0)));

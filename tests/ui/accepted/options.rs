@@ -164,7 +164,7 @@ fn in_place() -> Result<u32, ApiError> {
     Ok(7)
 }
 
-#[retry(breaker(failure_rate = 0.5, window_calls = 50, minimum_calls = 20, slow_call = "2s", slow_rate = FACTOR, timeout = seconds(30), timeout_jitter = 0.2))]
+#[retry(breaker(failure_threshold = 8, failure_rate = 0.5, window_calls = 50, minimum_calls = 20, slow_call = "2s", slow_rate = FACTOR, timeout = seconds(30), timeout_growth = 2.0, max_timeout = "2m", timeout_jitter = 0.2))]
 async fn breaker_in_place() -> Result<u32, ApiError> {
     Ok(7)
 }

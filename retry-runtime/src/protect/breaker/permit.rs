@@ -5,6 +5,7 @@ use core::mem;
 
 use super::word::Tag;
 use super::{CircuitBreaker, Verdict};
+use crate::base::sync::Arc;
 
 /// The leave to make one call, and the duty to say what became of it.
 ///
@@ -69,11 +70,27 @@ impl<'a> Permit<'a> {
     #[inline]
     pub fn failure(self) {
         let (breaker, tag) = self.into_parts();
-        breaker.fail(tag);
+        breaker.fail(tag, None);
     }
 
-    /// Nothing can be said: the call failed for a reason of its own, such as
-    /// a 404, or was never made.
+    /// As [`failure`](Self::failure), with the error: if this one opens the breaker,
+    /// its text is in the [`Transition`](crate::Transition) and the
+    /// [`Snapshot`](crate::Snapshot).
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1));
+    /// breaker.try_acquire().unwrap().failure_with(&"connection refused");
+    /// assert_eq!(breaker.snapshot().opened_by.as_deref(), Some("connection refused"));
+    /// ```
+    #[inline]
+    pub fn failure_with(self, error: &dyn fmt::Display) {
+        let (breaker, tag) = self.into_parts();
+        breaker.fail(tag, Some(error));
+    }
+
+    /// Nothing can be said of what was called: the call was cancelled, cut short, or
+    /// never made.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -85,9 +102,7 @@ impl<'a> Permit<'a> {
     #[inline]
     pub fn forgive(self) {
         let (breaker, tag) = self.into_parts();
-        if !tag.is_closed() {
-            breaker.report(tag, Verdict::None);
-        }
+        breaker.forgive(tag);
     }
 
     #[inline]
@@ -103,7 +118,8 @@ impl Drop for Permit<'_> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
-        let verdict = if std::thread::panicking() { Verdict::Failure } else { Verdict::None };
+        let panics = std::thread::panicking();
+        let verdict = if panics { Verdict::Failure(None) } else { Verdict::Neither };
         self.breaker.report(self.tag, verdict);
     }
 }
@@ -111,5 +127,91 @@ impl Drop for Permit<'_> {
 impl fmt::Debug for Permit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit").field("breaker", &self.breaker.name()).finish_non_exhaustive()
+    }
+}
+
+/// A [`Permit`] that holds its breaker, for what outlives the borrow: a spawned task,
+/// the body of a response.
+///
+/// ```
+/// use std::sync::Arc;
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+///
+/// let breaker = Arc::new(CircuitBreaker::new("db", BreakerConfig::new()));
+/// let permit = breaker.try_acquire_owned().expect("a new breaker is closed");
+/// std::thread::spawn(move || permit.failure()).join().unwrap();
+/// assert_eq!(breaker.snapshot().consecutive_failures, 1);
+/// ```
+#[must_use = "a permit that is dropped says nothing about the call"]
+pub struct OwnedPermit {
+    breaker: Arc<CircuitBreaker>,
+    // `None` once something was said.
+    tag: Option<Tag>,
+}
+
+impl CircuitBreaker {
+    /// The leave to make one call now, as [`try_acquire`](Self::try_acquire) gives it,
+    /// for as long as it takes.
+    ///
+    /// # Errors
+    /// As those of [`try_acquire`](Self::try_acquire).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// let breaker = Arc::new(CircuitBreaker::new("db", BreakerConfig::new()));
+    /// breaker.try_acquire_owned().unwrap().success();
+    /// ```
+    pub fn try_acquire_owned(self: &Arc<Self>) -> Result<OwnedPermit, super::Rejected> {
+        let (_, tag) = self.try_acquire()?.into_parts();
+        Ok(OwnedPermit { breaker: Arc::clone(self), tag: Some(tag) })
+    }
+}
+
+impl OwnedPermit {
+    /// The call succeeded, as [`Permit::success`].
+    pub fn success(mut self) {
+        if let Some(permit) = self.take() {
+            permit.success();
+        }
+    }
+
+    /// The call failed, as [`Permit::failure`].
+    pub fn failure(mut self) {
+        if let Some(permit) = self.take() {
+            permit.failure();
+        }
+    }
+
+    /// The call failed with this error, as [`Permit::failure_with`].
+    pub fn failure_with(mut self, error: &dyn fmt::Display) {
+        if let Some(permit) = self.take() {
+            permit.failure_with(error);
+        }
+    }
+
+    /// Nothing can be said, as [`Permit::forgive`].
+    pub fn forgive(mut self) {
+        if let Some(permit) = self.take() {
+            permit.forgive();
+        }
+    }
+
+    /// The permit, once.
+    fn take(&mut self) -> Option<Permit<'_>> {
+        self.tag.take().map(|tag| Permit::new(&self.breaker, tag))
+    }
+}
+
+impl Drop for OwnedPermit {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+impl fmt::Debug for OwnedPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedPermit").field("breaker", &self.breaker.name()).finish_non_exhaustive()
     }
 }

@@ -12,33 +12,23 @@ struct Probe {
 }
 
 pub(super) struct Probes {
-    /// In the order of their ids, and so of their times.
-    under_way: VecDeque<Probe>,
+    /// Those nothing was heard of yet, in the order of their ids, and so of their times.
+    unheard: VecDeque<Probe>,
+    /// How many of them, from the front on, have lost their slots to others.
+    overdue: usize,
     next_id: u64,
-    /// Ids below it are of earlier half-open times.
-    first_id: u64,
     successes: u32,
-}
-
-/// What is known of a probe that reports.
-pub(super) enum Reporter {
-    /// It is of an earlier half-open time.
-    Past,
-    /// Its slot was given to another, so it took longer than the open time.
-    Overdue,
-    /// It held a slot until now.
-    UnderWay { admitted_at: Instant },
 }
 
 impl Probes {
     pub(super) const fn new() -> Self {
-        Self { under_way: VecDeque::new(), next_id: 0, first_id: 0, successes: 0 }
+        Self { unheard: VecDeque::new(), overdue: 0, next_id: 0, successes: 0 }
     }
 
     /// Forgets all probes; ids go on, so that old permits stay strangers.
     pub(super) fn restart(&mut self) {
-        self.under_way.clear();
-        self.first_id = self.next_id;
+        self.unheard.clear();
+        self.overdue = 0;
         self.successes = 0;
     }
 
@@ -46,32 +36,41 @@ impl Probes {
     ///
     /// A probe that was silent for `overdue` does not hold its slot any longer.
     pub(super) fn admit(&mut self, now: Instant, limit: u32, overdue: Duration) -> Option<u64> {
-        while self
-            .under_way
-            .front()
-            .is_some_and(|probe| now.saturating_duration_since(probe.admitted_at) >= overdue)
-        {
-            self.under_way.pop_front();
+        while self.eldest().is_some_and(|at| now.saturating_duration_since(at) >= overdue) {
+            self.overdue += 1;
         }
         if self.count() >= limit {
             return None;
         }
         let id = self.next_id;
         self.next_id += 1;
-        self.under_way.push_back(Probe { id, admitted_at: now });
+        self.unheard.push_back(Probe { id, admitted_at: now });
         Some(id)
     }
 
-    /// Frees the slot of a probe that reports or was dropped.
-    pub(super) fn release(&mut self, id: u64) -> Reporter {
-        if id < self.first_id {
-            return Reporter::Past;
+    /// When the eldest of those that hold a slot was admitted.
+    fn eldest(&self) -> Option<Instant> {
+        self.unheard.get(self.overdue).map(|probe| probe.admitted_at)
+    }
+
+    /// How long until [`admit`](Self::admit) has an id to give, if nothing is heard until then.
+    pub(super) fn until_free(&self, now: Instant, limit: u32, overdue: Duration) -> Duration {
+        match self.eldest() {
+            Some(at) if self.count() >= limit => {
+                overdue.saturating_sub(now.saturating_duration_since(at))
+            }
+            _ => Duration::ZERO,
         }
-        let found = self.under_way.binary_search_by_key(&id, |probe| probe.id).ok();
-        match found.and_then(|at| self.under_way.remove(at)) {
-            Some(Probe { admitted_at, .. }) => Reporter::UnderWay { admitted_at },
-            None => Reporter::Overdue,
+    }
+
+    /// When a probe was admitted that reports or was dropped; `None` if that was in an
+    /// earlier half-open time. Its slot is free, if it had not lost it.
+    pub(super) fn release(&mut self, id: u64) -> Option<Instant> {
+        let at = self.unheard.binary_search_by_key(&id, |probe| probe.id).ok()?;
+        if at < self.overdue {
+            self.overdue -= 1;
         }
+        self.unheard.remove(at).map(|probe| probe.admitted_at)
     }
 
     pub(super) fn succeed(&mut self) -> u32 {
@@ -79,8 +78,9 @@ impl Probes {
         self.successes
     }
 
+    /// Those that hold a slot.
     pub(super) fn count(&self) -> u32 {
-        u32::try_from(self.under_way.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.unheard.len() - self.overdue).unwrap_or(u32::MAX)
     }
 
     pub(super) const fn successes(&self) -> u32 {

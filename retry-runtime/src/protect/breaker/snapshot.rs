@@ -2,6 +2,9 @@
 
 use core::time::Duration;
 
+use super::Outcomes;
+use crate::base::name::Name;
+use crate::base::sync::Arc;
 use crate::event::transition::State;
 
 /// What a circuit breaker knows at one moment.
@@ -13,14 +16,16 @@ use crate::event::transition::State;
 /// breaker.try_acquire().unwrap().failure();
 /// assert_eq!(breaker.snapshot().consecutive_failures, 1);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
+    /// The breaker's name.
+    pub name: Name,
     /// The state, as [`CircuitBreaker::state`](crate::CircuitBreaker::state) tells it.
     pub state: State,
     /// Whether the state was forced, and so lasts until it is reset.
     pub forced: bool,
-    /// Failures since the last success; 0 where rates decide. Once the breaker
+    /// Failures since the last success; 0 where only rates decide. Once the breaker
     /// is open, those that opened it.
     pub consecutive_failures: u32,
     /// Calls in the window; 0 where consecutive failures decide. Once the
@@ -37,4 +42,10 @@ pub struct Snapshot {
     /// How long the breaker stays open; zero if its time is up or it is not
     /// open, [`Duration::MAX`] if it is open until somebody resets it.
     pub remaining: Duration,
+    /// How often it has opened again since it was last closed.
+    pub reopenings: u32,
+    /// What the failure said that opened it last, where that is known; also once it is closed again.
+    pub opened_by: Option<Arc<str>>,
+    /// What became of the calls since the breaker was made.
+    pub outcomes: Outcomes,
 }

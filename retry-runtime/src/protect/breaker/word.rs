@@ -100,6 +100,9 @@ impl Tag {
         Self(id << KIND_BITS | Kind::HalfOpen as u64)
     }
 
+    /// That of a call which should have been refused: whatever becomes of it moves nothing.
+    pub(super) const UNHEARD: Self = Self(Kind::Open as u64);
+
     pub(super) const fn kind(self) -> Kind {
         kind(self.0)
     }

@@ -45,6 +45,36 @@ fn old_failures_leave_the_window_of_calls() {
 }
 
 #[test]
+fn consecutive_failures_or_a_rate_whichever_is_first() {
+    let either = DEFAULT.failure_threshold(4).failure_rate(0.5).minimum_calls(10);
+    for config in [either, either.slow_calls(TIMEOUT, 1.0), either.window_time(TIMEOUT)] {
+        let by_streak = breaker(config);
+        let log = log_of(&by_streak);
+        succeed(&by_streak, 1_000);
+        fail(&by_streak, 3);
+        succeed(&by_streak, 1);
+        assert_eq!(by_streak.snapshot().consecutive_failures, 0);
+        fail(&by_streak, 3);
+        assert_eq!(by_streak.state(), State::Closed);
+        fail(&by_streak, 1);
+        assert_eq!(by_streak.snapshot().consecutive_failures, 4);
+        assert_eq!(log.lock().unwrap()[0].cause, Cause::Failures);
+
+        let by_rate = breaker(config);
+        let log = log_of(&by_rate);
+        for _ in 0..5 {
+            succeed(&by_rate, 1);
+            fail(&by_rate, 1);
+        }
+        assert_eq!(log.lock().unwrap()[0].cause, Cause::FailureRate);
+
+        by_rate.reset();
+        fail(&by_rate, 3);
+        assert_eq!(by_rate.state(), State::Closed, "a streak begins anew");
+    }
+}
+
+#[test]
 fn no_rate_counts_below_the_minimum() {
     let breaker = breaker(DEFAULT.failure_rate(0.1));
     fail(&breaker, 9);

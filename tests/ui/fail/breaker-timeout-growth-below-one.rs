@@ -1,6 +1,6 @@
 use retry_runtime::retry;
 
-#[retry(breaker(failure_threshold = 5, failure_rate = 0.5))]
+#[retry(breaker(timeout_growth = 0.5))]
 async fn fetch() -> Result<u32, std::io::Error> {
     Ok(7)
 }

@@ -1,0 +1,67 @@
+//! A breaker around one call, for those who do not retry.
+
+use core::fmt::Display;
+use core::future::Future;
+
+use super::{CircuitBreaker, Permit};
+use crate::outcome::error::Interrupted;
+
+impl CircuitBreaker {
+    /// Calls `f`, if the breaker admits it; an `Err` is a failure.
+    ///
+    /// ```
+    /// use std::io;
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// static DISK: CircuitBreaker = CircuitBreaker::new("disk", BreakerConfig::new());
+    ///
+    /// let read = DISK.call(|| Ok::<_, io::Error>(7));
+    /// assert_eq!(read.unwrap(), 7);
+    /// ```
+    ///
+    /// # Errors
+    /// That of `f`; or the [`Interrupted`] of a call that was not admitted, as an `E`.
+    pub fn call<T, E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<Interrupted> + Display,
+    {
+        let permit = self.try_acquire().map_err(Interrupted::from)?;
+        settled(permit, f())
+    }
+
+    /// Calls `f` and awaits its future, if the breaker admits it; an `Err` is a failure.
+    /// Nothing is said of a future that is dropped before its end.
+    ///
+    /// ```
+    /// use std::io;
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let rows = DB.call_async(async || Ok::<_, io::Error>(7)).await;
+    /// assert_eq!(rows.unwrap(), 7);
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// That of `f`; or the [`Interrupted`] of a call that was not admitted, as an `E`.
+    pub async fn call_async<T, E, F>(&self, f: impl FnOnce() -> F) -> Result<T, E>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: From<Interrupted> + Display,
+    {
+        let permit = self.try_acquire().map_err(Interrupted::from)?;
+        settled(permit, f().await)
+    }
+}
+
+/// Says of a call what became of it.
+fn settled<T, E: Display>(permit: Permit<'_>, result: Result<T, E>) -> Result<T, E> {
+    match &result {
+        Ok(_) => permit.success(),
+        Err(error) => permit.failure_with(error),
+    }
+    result
+}

@@ -1,0 +1,78 @@
+//! What became of a breaker's calls, since it was made.
+
+use core::sync::atomic::AtomicU64;
+
+use crate::base::sync::Ordering;
+
+/// What became of the calls to a circuit breaker since it was made; each is one of these.
+///
+/// ```
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+///
+/// let breaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(1));
+/// breaker.try_acquire().unwrap().failure();
+/// assert!(breaker.try_acquire().is_err());
+///
+/// let outcomes = breaker.snapshot().outcomes;
+/// assert_eq!((outcomes.failures, outcomes.rejected), (1, 1));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcomes {
+    /// Calls that succeeded, and not slowly. `None` where consecutive failures alone
+    /// decide: while nothing fails, such a breaker writes nothing down.
+    pub successes: Option<u64>,
+    /// Calls that failed.
+    pub failures: u64,
+    /// Calls that succeeded, but took longer than `slow_call`.
+    pub slow: u64,
+    /// Calls of which nothing could be said: cancelled, cut short, or never made.
+    pub forgiven: u64,
+    /// Calls that were refused; where it only observes, that would have been.
+    pub rejected: u64,
+}
+
+/// The kinds of them that are counted without a lock.
+#[derive(Clone, Copy)]
+pub(super) enum Counted {
+    Failure = 0,
+    Slow = 1,
+    Forgiven = 2,
+    Rejected = 3,
+}
+
+impl Counted {
+    /// As it stands in metrics.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Failure => "failure",
+            Self::Slow => "slow",
+            Self::Forgiven => "forgiven",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+// Not loom's: nothing depends on the order in which these are touched.
+pub(super) struct Counters([AtomicU64; 4]);
+
+impl Counters {
+    pub(super) const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; 4])
+    }
+
+    pub(super) fn add(&self, counted: Counted) {
+        self.0[counted as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self, successes: Option<u64>) -> Outcomes {
+        let of = |counted: Counted| self.0[counted as usize].load(Ordering::Relaxed);
+        Outcomes {
+            successes,
+            failures: of(Counted::Failure),
+            slow: of(Counted::Slow),
+            forgiven: of(Counted::Forgiven),
+            rejected: of(Counted::Rejected),
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod const_panic;
+pub(crate) mod first;
 pub(crate) mod full_text;
 pub(crate) mod listeners;
 pub(crate) mod name;

@@ -6,7 +6,7 @@ pub(crate) mod transition;
 use core::fmt;
 use core::time::Duration;
 
-use retry_rules::{Attempts, Policy};
+use retry_rules::{Attempts, Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::event::transition::Transition;
@@ -94,6 +94,16 @@ pub enum Event<'a> {
         /// What its calls obey from now on.
         policy: Policy,
     },
+    /// A policy that is only known at run time breaks a rule, and is obeyed by its
+    /// nearest meaning: [`Policy::nearest_valid`]. Reported at a failure, and once for
+    /// each function and mistake.
+    #[non_exhaustive]
+    InvalidPolicy {
+        /// The name of the function.
+        name: &'a Name,
+        /// What is wrong, and what to write instead.
+        invalid: Invalid,
+    },
     /// A function that is not async sleeps on a thread that drives async tasks, and
     /// stalls them. Reported once for each function.
     #[non_exhaustive]
@@ -120,6 +130,7 @@ impl<'a> Event<'a> {
             | Self::QuotaEmpty { quota: name }
             | Self::Nested { name, .. }
             | Self::Policy { name, .. }
+            | Self::InvalidPolicy { name, .. }
             | Self::BlocksTasks { name, .. } => name,
             Self::Breaker(Transition { breaker, .. }) => breaker,
         }
@@ -163,12 +174,19 @@ impl fmt::Display for Event<'_> {
                 write!(f, "{name}: {retries} made {attempts} of `{inner}`, which is retried too")
             }
             Self::Policy { name, policy } => write!(f, "{name}: the policy is now {policy}"),
+            Self::InvalidPolicy { name, invalid } => {
+                write!(f, "{name}: {INVALID_POLICY}: {invalid}")
+            }
             Self::BlocksTasks { name, wait } => {
                 write!(f, "{name}: {BLOCKS_TASKS} (for {})", Rounded(*wait))
             }
         }
     }
 }
+
+/// What [`Event::InvalidPolicy`] says of its function.
+pub(crate) const INVALID_POLICY: &str =
+    "the policy breaks a rule, and is obeyed by its nearest meaning";
 
 /// What [`Event::BlocksTasks`] says of its function.
 pub(crate) const BLOCKS_TASKS: &str = "sleeps on a thread that drives async tasks, which stalls \

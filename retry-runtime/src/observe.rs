@@ -13,8 +13,9 @@ use core::time::Duration;
 #[cfg(not(retry_loom))]
 use std::cell::Cell;
 
-use retry_rules::Attempts;
+use retry_rules::{Attempts, Invalid};
 
+use crate::base::first::First;
 #[cfg(not(retry_loom))]
 use crate::base::listeners::Listeners;
 use crate::base::name::Name;
@@ -154,6 +155,15 @@ pub(crate) fn gave_up(origin: Origin<'_>, ended: Ended, rejected: bool, error: &
     #[cfg(feature = "metrics")]
     crate::observe::metrics::gave_up(origin, reason, rejected);
     emit(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
+}
+
+/// A policy of run time breaks rules: said once.
+pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
+    static WARNED: First<(Name, Invalid)> = First::new();
+
+    if WARNED.is_first((name.clone(), invalid)) {
+        emit(&Event::InvalidPolicy { name, invalid });
+    }
 }
 
 pub(crate) fn breaker_transition(transition: &Transition) {

@@ -1,43 +1,86 @@
-//! [`Retrier`]: the same sessions without a macro, for closures; and the types that its
-//! methods return, for those who keep one in a field.
+//! [`Retrier`]: the same sessions without a macro, for closures.
+//!
+//! A retrier is made once and shared: it is cheap to clone, and what it holds can be named,
+//! so that it can be a field. Where one of its closures cannot be named, it is
+//! [`boxed`](Retrier::boxed).
+//!
+//! ```
+//! use retry_runtime::matchers::{network, server_error};
+//! use retry_runtime::retrier::Boxed;
+//! use retry_runtime::{Policy, RetryError, Retrier};
+//! use std::io::Error;
+//!
+//! struct Client {
+//!     reads: Retrier,
+//!     writes: Retrier<Boxed<Error>>,
+//! }
+//!
+//! impl Client {
+//!     fn new(policy: Policy, marker: String) -> Self {
+//!         Self {
+//!             reads: Retrier::new(policy).retry_on([network, server_error]),
+//!             writes: Retrier::new(policy)
+//!                 .when(move |error: &Error| error.to_string().contains(&marker))
+//!                 .boxed(),
+//!         }
+//!     }
+//!
+//!     async fn read(&self) -> Result<u32, RetryError<Error>> {
+//!         self.reads.run(|| async { Ok(7) }).await
+//!     }
+//! }
+//! ```
+//!
+//! # Which errors
+//! A retrier reads errors from outside, as the attribute does: any `Error + 'static`,
+//! `anyhow::Error`, boxed errors and texts. An error that implements
+//! [`Classify`](crate::Classify) has the last word on itself, if the retrier is told so:
+//! [`Retrier::classified`]. An error that can neither be read nor asked is
+//! [`opaque`](Retrier::opaque).
 
 #[cfg(feature = "serde")]
 pub(crate) mod config;
-pub(crate) mod decider;
+mod decider;
+mod hooks;
+mod values;
+mod operation;
+mod settings;
+mod run;
 pub mod durable;
 
 use core::fmt::{self, Display};
 use core::future::Future;
-use core::mem::take;
 use core::time::Duration;
+use std::sync::Arc;
 
-use retry_rules::Policy;
+use retry_rules::{Invalid, Policy};
 
+use self::settings::Settings;
 use crate::base::name::Name;
-use crate::call::attempt_timer::{AttemptTimer, CallTiming, Timed};
-use crate::call::last_failure::LastFailure;
-use crate::call::plan::{Plan, Timing};
-use crate::call::session::{Next, Session, Verdict};
-use crate::call::tracked::{Tracked, TrackedAttempt, gave_up, tracked, tracked_failure};
+use crate::call::attempt::Attempt;
 use crate::classify::matchers::Matcher;
-use crate::classify::probe::ErrorDisplay;
 use crate::event::retry_event::RetryEvent;
-use crate::outcome::Interruptible as _;
-use crate::outcome::error::{AttemptError, Interrupted, RetryError};
-use crate::protect::breaker::{CircuitBreaker, Permit};
-use crate::protect::lend;
+use crate::outcome::error::RetryError;
+use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
-use crate::site::Origin;
 
 pub use self::decider::{
-    Classified, Decider, Everything, Listed, MatchOutcome, OnRetry, RetryAfter, When,
+    Boxed, Classified, Decider, FailedAttempt, Lists, MatchOutcome, MatcherStack, Matchers, Opaque,
+    Readable, ReadsError, With,
 };
+pub use self::hooks::{CallOnRetry, CallWhen, Hook, OnRetry, RetryAfter, When};
+pub use self::operation::{Operation, WithState};
+pub use self::run::{Blocking, Run};
+pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
+pub use crate::classify::probe::Fault;
 
 /// Retries a closure by a policy that is known when the program runs.
 ///
 /// Same sessions, same decisions, same events as the attribute. It always tells
 /// how a call ended: its error is a [`RetryError`].
+///
+/// `M` is what it decides by, `V` which values are failures; both have defaults.
 ///
 /// ```
 /// use retry_runtime::matchers::{network, timeout};
@@ -60,70 +103,59 @@ pub use self::decider::{
 /// ```
 #[derive(Clone)]
 #[must_use = "a retrier does nothing until it runs something"]
-pub struct Retrier<M = Everything> {
-    policy: Policy,
+pub struct Retrier<M = Matchers, V = AllSucceed> {
+    settings: Settings,
     matchers: M,
-    name: Name,
-    breaker: Option<Shared<CircuitBreaker>>,
-    quota: Option<Shared<RetryQuota>>,
+    values: V,
 }
 
 impl Retrier {
-    /// Retries every failure by `policy`, which is taken as it is: check one
-    /// that is built at run time by [`Policy::validate`].
-    pub const fn new(policy: Policy) -> Self {
-        Self {
-            policy,
-            matchers: Everything,
-            name: Name::from_static("retrier"),
-            breaker: None,
-            quota: None,
-        }
-    }
-
-    /// Retries only failures that one of these matchers matches.
-    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Retrier<Listed> {
-        let retry_on = Some(matchers.into_iter().collect());
-        self.with(|Everything| Listed { retry_on, abort_on: Vec::new() })
-    }
-
-    /// Retries all failures but those that one of these matchers matches.
-    pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Retrier<Listed> {
-        let abort_on = matchers.into_iter().collect();
-        self.with(|Everything| Listed { retry_on: None, abort_on })
-    }
-
-    /// Retries only failures for which `predicate` holds. An attempt that the
-    /// policy's own `timeout` cuts off has no error to ask, and is not retried.
+    /// Creates a retrier that retries every failure by `policy`.
+    ///
+    /// A policy that breaks a rule is obeyed by its nearest meaning, as
+    /// [`Policy::nearest_valid`] has it, and [`Event::InvalidPolicy`](crate::Event) says so
+    /// at the first failure; [`validate`](Self::validate) says it beforehand.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
-    /// let retrier = Retrier::new(Policy::new()).when(|code: &u16| *code >= 500);
-    /// assert_eq!(retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts(), 1);
+    /// static RETRIER: Retrier = Retrier::new(Policy::new().attempts(4));
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(0));
+    /// assert!(retrier.validate().unwrap_err().to_string().contains("at least 1"));
+    /// assert_eq!(*retrier.policy(), Policy::new().attempts(1));
     /// ```
-    pub fn when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Retrier<When<F>> {
-        self.with(|Everything| When(predicate))
+    pub const fn new(policy: Policy) -> Self {
+        Self { settings: Settings::new(policy), matchers: Matchers::NONE, values: AllSucceed }
     }
 }
 
-#[cfg(feature = "serde")]
-impl Retrier {
-    /// By a list that a file may have or not.
-    pub(crate) fn listed(self, retry_on: Option<Vec<Matcher>>) -> Retrier<Listed> {
-        self.with(|Everything| Listed { retry_on, abort_on: Vec::new() })
-    }
-}
-
-impl Retrier<Listed> {
-    /// Failures that one of these matchers matches are not retried, whatever
-    /// `retry_on` says.
-    pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
-        let abort_on = matchers.into_iter().collect();
-        self.with(|listed| Listed { abort_on, ..listed })
+impl<M: MatcherStack, V> Retrier<M, V> {
+    /// Retries only failures that one of these matchers matches.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, matchers::network};
+    /// let retrier = Retrier::new(Policy::new()).retry_on([network]);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn retry_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        self.matchers.lists().retry_on = Some(matchers.into_iter().collect());
+        self
     }
 
-    /// Asks the error itself what it is, by its [`Classify`](crate::Classify), where a matcher
-    /// is about a class. (The attribute finds that out without being told.)
+    /// Does not retry failures that one of these matchers matches, whatever `retry_on` says.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, matchers::network};
+    /// let retrier = Retrier::new(Policy::new()).abort_on([network]);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn abort_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        self.matchers.lists().abort_on = Some(matchers.into_iter().collect());
+        self
+    }
+
+    /// Asks the error itself what it is, and how long to wait, by its
+    /// [`Classify`](crate::Classify). (The attribute finds out without being told.)
     ///
     /// ```
     /// use retry_runtime::matchers::server_error;
@@ -147,33 +179,45 @@ impl Retrier<Listed> {
     /// let retrier = Retrier::new(Policy::new()).retry_on([server_error]).classified();
     /// assert_eq!(retrier.run_sync(|| Err::<(), _>(Http(404))).unwrap_err().attempts(), 1);
     /// ```
-    pub fn classified(self) -> Retrier<Classified> {
-        self.with(Classified)
+    pub fn classified(self) -> Retrier<M::ReadBy<Classified>, V> {
+        self.with(|matchers| matchers.read_by(Classified))
+    }
+
+    /// Asks the error nothing: it is of no class and knows no wait. For errors of which
+    /// only a `Display` is known; patterns match that.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(1)).opaque();
+    /// assert_eq!(retrier.run_sync(|| Err::<(), u16>(503)).unwrap_err().last(), Some(&503));
+    /// ```
+    pub fn opaque(self) -> Retrier<M::ReadBy<Opaque>, V> {
+        self.with(|matchers| matchers.read_by(Opaque))
     }
 }
 
-impl<M> Retrier<M> {
-    pub(crate) fn with<N>(self, matchers: impl FnOnce(M) -> N) -> Retrier<N> {
-        let Self { policy, matchers: old, name, breaker, quota } = self;
-        Retrier { policy, matchers: matchers(old), name, breaker, quota }
+impl<M, V> Retrier<M, V> {
+    pub(crate) fn with<N>(self, matchers: impl FnOnce(M) -> N) -> Retrier<N, V> {
+        let Self { settings, matchers: old, values } = self;
+        Retrier { settings, matchers: matchers(old), values }
     }
 
-    /// The name in events. Default: `retrier`.
-    pub fn name(mut self, name: impl Into<Name>) -> Self {
-        self.name = name.into();
-        self
+    pub(crate) fn with_values<W>(self, values: W) -> Retrier<M, W> {
+        let Self { settings, matchers, .. } = self;
+        Retrier { settings, matchers, values }
     }
 
-    /// Asks this breaker for a permit before each attempt.
-    pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
-        self.breaker = Some(breaker.into());
-        self
-    }
-
-    /// Pays for retries from this quota.
-    pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
-        self.quota = Some(quota.into());
-        self
+    /// Retries failures for which `predicate` holds: together with those that `retry_on`
+    /// names, or, without it, only these. An attempt that the policy's own `timeout` cuts
+    /// off has no error to ask: `retry_on([timeout])` is for that.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new()).opaque().when(|code: &u16| *code >= 500);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Retrier<With<M, When<F>>, V> {
+        self.with(|matchers| With { matchers, hook: When(Arc::new(predicate)) })
     }
 
     /// Asks this closure for the wait that the server asked for. It is not cut to
@@ -187,15 +231,15 @@ impl<M> Retrier<M> {
     /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("busy") }
     /// # }
     ///
-    /// let retrier = Retrier::new(Policy::new()).retry_after(|busy: &Busy| Some(busy.0));
+    /// let retrier = Retrier::new(Policy::new()).opaque().retry_after(|busy: &Busy| Some(busy.0));
     /// let error = retrier.run_sync(|| Err::<(), _>(Busy(Duration::ZERO))).unwrap_err();
     /// assert_eq!(error.waited(), Duration::ZERO);
     /// ```
     pub fn retry_after<E, F: Fn(&E) -> Option<Duration>>(
         self,
         hint: F,
-    ) -> Retrier<RetryAfter<M, F>> {
-        self.with(|matchers| RetryAfter { matchers, hint })
+    ) -> Retrier<With<M, RetryAfter<F>>, V> {
+        self.with(|matchers| With { matchers, hook: RetryAfter(Arc::new(hint)) })
     }
 
     /// Calls this closure with each failure that will be retried, before the wait.
@@ -205,225 +249,220 @@ impl<M> Retrier<M> {
     /// let retrier = Retrier::new(Policy::new())
     ///     .on_retry(|event: &RetryEvent<'_, std::io::Error>| eprintln!("{event}"));
     /// ```
-    pub fn on_retry<E, F: Fn(&RetryEvent<'_, E>)>(self, listener: F) -> Retrier<OnRetry<M, F>> {
-        self.with(|matchers| OnRetry { matchers, listener })
+    pub fn on_retry<E, F: Fn(&RetryEvent<'_, E>)>(
+        self,
+        listener: F,
+    ) -> Retrier<With<M, OnRetry<F>>, V> {
+        self.with(|matchers| With { matchers, hook: OnRetry(Arc::new(listener)) })
+    }
+
+    /// Tries values again for which `predicate` holds, though no error came with them:
+    /// `ok(…)` of the attribute. At the end the last one is returned, as `Ok`.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new()).retry_on_value(|done: &bool| !done);
+    /// let mut calls = 0;
+    /// let done = retrier
+    ///     .run(|| {
+    ///         calls += 1;
+    ///         async { Ok::<_, std::io::Error>(false) }
+    ///     })
+    ///     .await;
+    /// assert_eq!((done.unwrap(), calls), (false, 3));
+    /// # }
+    /// ```
+    pub fn retry_on_value<T, F: Fn(&T) -> bool>(self, predicate: F) -> Retrier<M, RetryOnValue<F>> {
+        self.with_values(RetryOnValue(Arc::new(predicate)))
+    }
+
+    /// Hides what decides about errors of type `E`, so that the retrier can be a field
+    /// though its closures cannot be named.
+    ///
+    /// ```
+    /// use retry_runtime::retrier::Boxed;
+    /// use retry_runtime::{Policy, Retrier};
+    ///
+    /// struct Codes {
+    ///     retrier: Retrier<Boxed<u16>>,
+    /// }
+    ///
+    /// let worst = 500;
+    /// let retrier = Retrier::new(Policy::new()).opaque().when(move |code: &u16| *code >= worst);
+    /// let codes = Codes { retrier: retrier.boxed() };
+    /// assert_eq!(codes.retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn boxed<E, Kind: 'static>(self) -> Retrier<Boxed<E>, V>
+    where
+        M: Decider<E, Kind> + Send + Sync + 'static,
+    {
+        self.with(Boxed::new)
+    }
+
+    /// The name in events. Default: `retrier`.
+    pub fn name(mut self, name: impl Into<Name>) -> Self {
+        self.settings.name = name.into();
+        self
+    }
+
+    /// Asks this breaker for a permit before each attempt.
+    pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
+        self.settings.breaker = Some(breaker.into());
+        self
+    }
+
+    /// Pays for retries from this quota.
+    pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
+        self.settings.quota = Some(quota.into());
+        self
+    }
+
+    /// Obeys this policy, as [`new`](Retrier::new) does.
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        (self.settings.policy, self.settings.invalid) = policy.nearest_valid();
+        self
+    }
+
+    /// Returns the policy that is obeyed.
+    pub fn policy(&self) -> &Policy {
+        &self.settings.policy
+    }
+
+    /// Checks that the policy that was given is the one that is obeyed.
+    ///
+    /// # Errors
+    /// The rules that it breaks.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.settings.invalid.map_or(Ok(()), Err)
     }
 
     /// The same for a call that cannot be repeated.
     #[cfg(feature = "tower")]
     pub(crate) fn once(mut self) -> Self {
-        self.policy = self.policy.attempts(1);
+        self.settings.policy = self.settings.policy.attempts(1);
         self
     }
 
-    pub(crate) fn matchers(&self) -> &M {
-        &self.matchers
-    }
-
-    pub(crate) const fn origin(&self) -> Origin<'_> {
-        Origin::retrier(&self.name)
-    }
-
-    pub(crate) fn plan(&self) -> Plan<'_> {
-        Plan {
-            breaker: self.breaker.as_ref().map(lend::breaker),
-            quota: self.quota.as_ref().map(lend::quota),
-            ..Plan::by(self.origin(), &self.policy)
-        }
-    }
-
-    /// Obeys this policy, which is taken as it is, as in [`new`](Retrier::new).
-    pub fn with_policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
-    }
-
-    /// The policy that is obeyed.
-    pub fn policy(&self) -> &Policy {
-        &self.policy
-    }
-
-    /// Calls `operation` until it succeeds or the policy ends the call.
+    /// Calls `operation` until it succeeds or the policy ends the call: await it, after
+    /// adding to it what is for this call alone.
     ///
-    /// The future is `Send` if what `operation` returns is, its value and its error:
-    /// the last failure may be kept over a wait.
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new());
+    /// let seven = retrier.run(|| async { "7".parse::<u32>() }).await;
+    /// assert_eq!(seven.unwrap(), 7);
+    ///
+    /// let error = retrier.run(|| async { "seven".parse::<u32>() }).when(|_| false).await;
+    /// assert_eq!(error.unwrap_err().attempts(), 1);
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps its arguments twice")]
-    pub fn run<T, E, Kind, Op, Fut>(
-        &self,
-        mut operation: Op,
-    ) -> impl Future<Output = Result<T, RetryError<E>>>
+    pub fn run<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, &M, V, Kind>
     where
         M: Decider<E, Kind>,
+        V: Values<T>,
         E: Display,
         Op: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        async move {
-            // On the heap, and only where there is a bound: a timer is larger than all the rest.
-            let mut cut = self.policy.is_timed().then(|| Box::new(Timed::start(&self.plan())));
-            let timing =
-                |cut: &Option<Box<Timed>>| cut.as_ref().map_or(Timing::NONE, |cut| cut.timing());
-            let mut call = Call::<T, E>::new();
-            loop {
-                // A scope of its own: nothing of the attempt lives on through the wait.
-                {
-                    let permit = self.admit(&mut call, timing(&cut))?;
-                    let outcome = match &mut cut {
-                        Some(cut) => Box::pin(cut.attempt(TrackedAttempt::new(operation()))).await,
-                        None => tracked(operation().await),
-                    };
-                    match outcome {
-                        Ok(value) => {
-                            self.succeeded(call, permit);
-                            return Ok(value);
-                        }
-                        Err(error) => {
-                            if let Some(end) = self.failed(&mut call, timing(&cut), permit, error) {
-                                return Err(end);
-                            }
-                        }
-                    }
-                }
-                match &self.quota {
-                    Some(quota) => call.wait_on_credit(lend::quota(quota)).await,
-                    None => call.wait().await,
-                }
-            }
-        }
+        Run::new(&self.settings, &self.matchers, &self.values, operation)
     }
 
-    /// The same for a closure that is not async; the thread sleeps. The
-    /// policy's `timeout` cannot cut it off and is not obeyed.
+    /// The same for a closure that is handed a state by value, and hands it back with the
+    /// result: a connection, a cursor, a buffer. It also sees which attempt it makes.
+    ///
+    /// The state comes back at the end, but for an attempt that a `timeout` or a
+    /// `deadline` cut off: with that it is lost, and the call ends.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new());
+    /// let (log, result) = retrier
+    ///     .run_with(Vec::new(), |mut log, cx| async move {
+    ///         log.push(cx.number());
+    ///         (log, if cx.is_last() { Ok(7) } else { Err("not yet") })
+    ///     })
+    ///     .await;
+    /// assert_eq!((log, result), (Some(vec![1, 2, 3]), Ok(7)));
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn run_with<S, T, E, Kind, Op, Fut>(
+        &self,
+        state: S,
+        operation: Op,
+    ) -> Run<'_, WithState<S, Op>, Fut, T, E, &M, V, Kind>
+    where
+        M: Decider<E, Kind>,
+        V: Values<T>,
+        E: Display,
+        Op: FnMut(S, Arc<Attempt>) -> Fut,
+        Fut: Future<Output = (S, Result<T, E>)>,
+    {
+        let operation = WithState::new(state, operation);
+        Run::new(&self.settings, &self.matchers, &self.values, operation)
+    }
+
+    /// The same as [`run`](Self::run) for a closure that is not async: [`Run::call`] calls
+    /// it, after adding to it what is for this call alone.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new());
+    /// let error = retrier.blocking(|| "seven".parse::<u32>()).when(|_| false).call();
+    /// assert_eq!(error.unwrap_err().attempts(), 1);
+    /// ```
+    pub fn blocking<T, E, Kind, Op>(
+        &self,
+        operation: Op,
+    ) -> Run<'_, Op, Blocking, T, E, &M, V, Kind>
+    where
+        M: Decider<E, Kind>,
+        V: Values<T>,
+        E: Display,
+        Op: FnMut() -> Result<T, E>,
+    {
+        Run::new(&self.settings, &self.matchers, &self.values, operation)
+    }
+
+    /// [`blocking`](Self::blocking), called at once. The thread sleeps; the policy's
+    /// `timeout` cannot cut an attempt off and is not obeyed.
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
     pub fn run_sync<T, E, Kind>(
         &self,
-        mut operation: impl FnMut() -> Result<T, E>,
+        operation: impl FnMut() -> Result<T, E>,
     ) -> Result<T, RetryError<E>>
     where
         M: Decider<E, Kind>,
+        V: Values<T>,
         E: Display,
     {
-        let timing = Timing::start(&self.plan());
-        let mut call = Call::<T, E>::new();
-        loop {
-            let permit = self.admit(&mut call, timing)?;
-            match tracked(operation()) {
-                Ok(value) => {
-                    self.succeeded(call, permit);
-                    return Ok(value);
-                }
-                Err(error) => {
-                    if let Some(end) = self.failed(&mut call, timing, permit, error) {
-                        return Err(end);
-                    }
-                }
-            }
-            call.wait_here(self.origin());
-        }
+        self.blocking(operation).call()
     }
 }
 
-impl<M: fmt::Debug> fmt::Debug for Retrier<M> {
+impl<M: fmt::Debug, V: fmt::Debug> fmt::Debug for Retrier<M, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Settings { policy, name, breaker, quota, .. } = &self.settings;
         f.debug_struct("Retrier")
-            .field("name", &self.name)
-            .field("policy", &self.policy)
+            .field("name", name)
+            .field("policy", policy)
             .field("matchers", &self.matchers)
-            .field("breaker", &self.breaker.as_ref().map(|breaker| breaker.as_ref().name()))
-            .field("quota", &self.quota.as_ref().map(|quota| quota.as_ref().name()))
+            .field("values", &self.values)
+            .field("breaker", &breaker.as_ref().map(|breaker| breaker.as_ref().name()))
+            .field("quota", &quota.as_ref().map(|quota| quota.as_ref().name()))
             .finish()
-    }
-}
-
-/// The session of a call: it keeps the last failure, for a breaker or a deadline
-/// may end the call before another attempt fails.
-type Call<T, E> = Session<LastFailure<Tracked<T, E>>>;
-
-/// What the expansion of the attribute writes in place.
-impl<M> Retrier<M> {
-    /// The breaker's permit for an attempt, or the end of the call.
-    #[inline]
-    fn admit<T, E>(
-        &self,
-        call: &mut Call<T, E>,
-        timing: Timing,
-    ) -> Result<Option<Permit<'_>>, RetryError<E>> {
-        let Some(breaker) = &self.breaker else { return Ok(None) };
-        match lend::breaker(breaker).try_acquire() {
-            Ok(permit) => Ok(Some(permit)),
-            Err(rejected) => Err(self.rejected(call, timing, rejected.into())),
-        }
-    }
-
-    #[cold]
-    fn rejected<T, E>(
-        &self,
-        call: &mut Call<T, E>,
-        timing: Timing,
-        rejected: Interrupted,
-    ) -> RetryError<E> {
-        let ended = call.rejected(&self.plan().timing(timing), &rejected);
-        let last = take(call).close().last_or_else(|| Result::interrupted(rejected));
-        gave_up(last, ended)
-    }
-
-    #[inline]
-    fn succeeded<T, E>(&self, call: Call<T, E>, permit: Option<Permit<'_>>) {
-        if let Some(permit) = permit {
-            permit.success();
-        }
-        match &self.quota {
-            Some(quota) => call.succeeded_on_credit(self.origin(), lend::quota(quota)),
-            None => call.succeeded(self.origin()),
-        }
-    }
-
-    /// The end of the call, or `None` after a failure that is to be waited upon.
-    #[cold]
-    fn failed<T, E, Kind>(
-        &self,
-        call: &mut Call<T, E>,
-        timing: Timing,
-        permit: Option<Permit<'_>>,
-        error: AttemptError<E>,
-    ) -> Option<RetryError<E>>
-    where
-        M: Decider<E, Kind>,
-        E: Display,
-    {
-        let matchers = &self.matchers;
-        let (matched, shown): (_, &dyn Display) = match &error {
-            AttemptError::Error(error) => (matchers.decide(error), error),
-            AttemptError::Interrupted(interrupted) => {
-                (matchers.decide_interrupted(interrupted), interrupted)
-            }
-        };
-        let MatchOutcome { retry, hint, timeout } = matched;
-        let verdict = Verdict { retry, hint, timeout, error: ErrorDisplay::Display(shown) };
-        let plan = self.plan().timing(timing);
-        match call.failed(&plan, permit, verdict) {
-            Next::Wait => {
-                let outcome = Err(error);
-                let failure = tracked_failure(&outcome);
-                matchers.on_retry(&call.event(&plan, failure));
-                // Only these can end a call before it fails again. What no end needs is let go
-                // of before the wait: a response may hold a connection.
-                if plan.breaker.is_some() || timing.deadline().is_some() {
-                    call.keep(outcome);
-                }
-                None
-            }
-            Next::GiveUp(ended) => {
-                let kept = take(call).close();
-                let outcome = Err(error);
-                let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
-                Some(gave_up(last, ended))
-            }
-        }
     }
 }

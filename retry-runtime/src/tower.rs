@@ -35,7 +35,7 @@
 //! None, until the layer is told: a "503 Service Unavailable" is an `Ok` to
 //! tower. [`RetryLayer::classify_response`] makes failures of responses, which
 //! the matchers then judge; [`RetryLayer::retry_response`] picks responses to
-//! be tried again. At the end the caller gets the last response itself.
+//! be tried again, as [`Retrier::retry_on_value`](crate::Retrier::retry_on_value) does. At the end the caller gets the last response itself.
 //!
 //! # What it costs
 //! A call that succeeds at once clones the service once and the request once,
@@ -51,7 +51,6 @@
 
 pub mod requests;
 pub mod responses;
-mod matching;
 mod layer;
 mod service;
 

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use retry_runtime::Policy;
-use retry_runtime::durable::{Decider, Fault};
+use retry_runtime::retrier::{Decider, Fault};
 
 use self::source::GraphSource;
 pub use self::task::Task;

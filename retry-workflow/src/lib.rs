@@ -132,5 +132,5 @@ pub use store::{MemoryStore, Store, StoreError};
 /// What a policy is made of, from `retry-runtime`.
 pub use retry_runtime::{
     Backoff, BreakerConfig, Interrupted, Jitter, Policy, Reason, Retrier, State, Transition,
-    durable, matchers, policy,
+    durable, matchers, policy, retrier,
 };

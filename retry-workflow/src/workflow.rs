@@ -5,8 +5,8 @@ pub(crate) mod closure;
 use std::fmt::{self, Display};
 use std::future::Future;
 
-use retry_runtime::durable::{Classified, Decider, Everything, Fault, Listed, When};
 use retry_runtime::matchers::Matcher;
+use retry_runtime::retrier::{Classified, Decider, Fault, MatcherStack, Matchers, When, With};
 use retry_runtime::{Policy, Retrier, RetryQuota, Shared};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -72,7 +72,7 @@ use crate::workflow::closure::Closure;
 /// handler and its settlement, the item is handled again. Make effects idempotent by
 /// [`ItemContext::id`].
 #[must_use = "a workflow does nothing until it is run"]
-pub struct Workflow<S = MemoryStore, M = Everything> {
+pub struct Workflow<S = MemoryStore, M = Matchers> {
     runner: JobRunner<S>,
     retrier: Retrier<M>,
 }
@@ -86,37 +86,31 @@ impl Workflow {
     }
 }
 
-impl<S> Workflow<S> {
+impl<S, M: MatcherStack> Workflow<S, M> {
     /// Retries only failures that one of these matchers matches; any other one ends the retries
     /// of its item at once.
-    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Workflow<S, Listed> {
+    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
         self.with_retrier(|retrier| retrier.retry_on(matchers))
     }
 
-    /// Retries all failures but those that one of these matchers matches.
-    pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Workflow<S, Listed> {
-        self.with_retrier(|retrier| retrier.abort_on(matchers))
-    }
-
-    /// Retries only failures for which `predicate` holds.
-    pub fn retry_when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Workflow<S, When<F>> {
-        self.with_retrier(|retrier| retrier.when(predicate))
-    }
-}
-
-impl<S> Workflow<S, Listed> {
-    /// Failures that one of these matchers matches are not retried, whatever `retry_on` says.
+    /// Does not retry failures that one of these matchers matches, whatever `retry_on` says.
     pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
         self.with_retrier(|retrier| retrier.abort_on(matchers))
     }
 
     /// Classifies an error by its [`Classify`](retry_runtime::Classify).
-    pub fn classified(self) -> Workflow<S, Classified> {
+    pub fn classified(self) -> Workflow<S, M::ReadBy<Classified>> {
         self.with_retrier(Retrier::classified)
     }
 }
 
 impl<S, M> Workflow<S, M> {
+    /// Retries failures for which `predicate` holds: together with those that `retry_on` names,
+    /// or, without it, only these.
+    pub fn retry_when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Workflow<S, With<M, When<F>>> {
+        self.with_retrier(|retrier| retrier.when(predicate))
+    }
+
     fn with_retrier<N>(self, change: impl FnOnce(Retrier<M>) -> Retrier<N>) -> Workflow<S, N> {
         let Self { runner, retrier } = self;
         Workflow { runner, retrier: change(retrier) }
@@ -208,7 +202,7 @@ impl<S: Store, M> Workflow<S, M> {
 
     fn check(&self) -> Result<(), WorkflowError> {
         let policy = self.retrier.policy();
-        policy.validate().map_err(WorkflowError::Policy)?;
+        self.retrier.validate().map_err(WorkflowError::Policy)?;
         if policy.get_deadline().is_some() {
             return Err(WorkflowError::Deadline);
         }

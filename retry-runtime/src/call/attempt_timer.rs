@@ -83,6 +83,21 @@ impl Timed {
         Self { timing: Timing::of(&policy), timeout: policy.get_timeout() }
     }
 
+    /// Bounds one attempt, and leaves it to the caller to tell that it was [cut](Self::has_cut).
+    pub(crate) fn cut_off<F>(&mut self, attempt: F) -> CutOff<F> {
+        let (sleep, bound) = match self.bound() {
+            Some((at, bound)) => (Some(tokio::time::sleep_until(at)), Some(bound)),
+            // So far ahead that no clock can say it: never.
+            None => (None, None),
+        };
+        self.timing.cut = None;
+        CutOff { attempt, sleep, bound }
+    }
+
+    pub(crate) fn has_cut(&mut self, by: LimitKind) {
+        self.timing.cut = Some(by);
+    }
+
     /// The bound that is reached first, and what to say then.
     fn bound(&self) -> Option<(Instant, Bound)> {
         let timeout = self.timeout.and_then(|limit| {
@@ -102,14 +117,8 @@ impl<R: Interruptible> AttemptTimer<R> for Timed {
     type Attempt<'a, F: Future<Output = R>> = Bounded<'a, F>;
 
     fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> Bounded<'_, F> {
-        let (sleep, bound) = match self.bound() {
-            Some((at, bound)) => (Some(tokio::time::sleep_until(at)), Some(bound)),
-            // So far ahead that no clock can say it: never.
-            None => (None, None),
-        };
-        let cut = &mut self.timing.cut;
-        *cut = None;
-        Bounded { attempt, sleep, bound, cut, outcome: R::interrupted }
+        let attempt = self.cut_off(attempt);
+        Bounded { attempt, cut: &mut self.timing.cut, outcome: R::interrupted }
     }
 }
 
@@ -123,12 +132,44 @@ pin_project_lite::pin_project! {
     /// An attempt with a bound.
     #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub struct Bounded<'a, F: Future> {
+    pub(crate) struct CutOff<F> {
         #[pin]
         attempt: F,
         #[pin]
         sleep: Option<Sleep>,
         bound: Option<Bound>,
+    }
+}
+
+impl<F: Future> Future for CutOff<F> {
+    type Output = Result<F::Output, (LimitKind, Interrupted)>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        // The attempt first: one that is ready in time has made it.
+        if let Poll::Ready(outcome) = this.attempt.poll(cx) {
+            return Poll::Ready(Ok(outcome));
+        }
+        let (Some(sleep), Some(Bound { by, limit })) = (this.sleep.as_pin_mut(), *this.bound)
+        else {
+            return Poll::Pending;
+        };
+        ready!(sleep.poll(cx));
+        let interrupted = match by {
+            LimitKind::Timeout => Interrupted::Timeout { limit },
+            LimitKind::Deadline => Interrupted::Deadline { limit },
+        };
+        Poll::Ready(Err((by, interrupted)))
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// The same with an outcome of the attempt's own.
+    #[derive(Debug)]
+    #[must_use = "an attempt does nothing until it is awaited"]
+    pub struct Bounded<'a, F: Future> {
+        #[pin]
+        attempt: CutOff<F>,
         cut: &'a mut Option<LimitKind>,
         // Kept, and not asked of `R` when it is polled: a return type that cannot
         // say it would be told so twice, by the call and by the `.await`.
@@ -141,20 +182,13 @@ impl<F: Future> Future for Bounded<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        // The attempt first: one that is ready in time has made it.
-        if let Poll::Ready(outcome) = this.attempt.poll(cx) {
-            return Poll::Ready(outcome);
-        }
-        let (Some(sleep), Some(Bound { by, limit })) = (this.sleep.as_pin_mut(), *this.bound)
-        else {
-            return Poll::Pending;
-        };
-        ready!(sleep.poll(cx));
-        **this.cut = Some(by);
-        Poll::Ready((this.outcome)(match by {
-            LimitKind::Timeout => Interrupted::Timeout { limit },
-            LimitKind::Deadline => Interrupted::Deadline { limit },
-        }))
+        Poll::Ready(match ready!(this.attempt.poll(cx)) {
+            Ok(outcome) => outcome,
+            Err((by, interrupted)) => {
+                **this.cut = Some(by);
+                (this.outcome)(interrupted)
+            }
+        })
     }
 }
 

@@ -5,21 +5,23 @@
 
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use std::collections::HashSet;
-use std::sync::Mutex;
 
 use tokio::task::coop;
 
+use crate::base::first::First;
 use crate::base::name::Name;
 use crate::event::Event;
 use crate::observe;
+
+/// The functions that have been warned about.
+static WARNED: First<Name> = First::new();
 
 pub(crate) fn sleep(delay: Duration, name: &Name) {
     if delay.is_zero() {
         // It stalls nobody: a policy without waits, or a test that skips them.
         return;
     }
-    if drives_tasks() && is_first(name) {
+    if drives_tasks() && WARNED.is_first(name.clone()) {
         observe::emit(&Event::BlocksTasks { name, wait: delay });
     }
     std::thread::sleep(delay);
@@ -49,15 +51,4 @@ fn drives_tasks() -> bool {
     // Each guard restores the budget as it was before it: the first one last.
     while taken.pop().is_some() {}
     limited
-}
-
-/// Whether this site has not been warned about before.
-fn is_first(name: &Name) -> bool {
-    static WARNED: Mutex<Option<HashSet<Name>>> = Mutex::new(None);
-
-    WARNED
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .get_or_insert_default()
-        .insert(name.clone())
 }

@@ -240,6 +240,16 @@ impl<K> Session<K> {
             so_far.inner.attempt_begins();
         }
     }
+
+    /// The same for a future that is no `async` block.
+    pub(crate) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.wait()).poll(cx)
+    }
+
+    /// What the retry that is waited for has taken from the quota.
+    pub(crate) fn credit(&self) -> u32 {
+        self.waiting.as_ref().map_or(0, |waiting| waiting.so_far.cost)
+    }
 }
 
 impl Session {

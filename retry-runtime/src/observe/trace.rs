@@ -5,7 +5,7 @@ use core::time::Duration;
 use retry_rules::Attempts;
 
 use crate::event::transition::{State, Transition};
-use crate::event::{BLOCKS_TASKS, Event};
+use crate::event::{BLOCKS_TASKS, Event, INVALID_POLICY};
 use crate::outcome::error::Reason;
 
 fn millis(duration: Duration) -> u64 {
@@ -79,6 +79,9 @@ pub(crate) fn emit(event: &Event<'_>) {
         }
         Event::Policy { name, policy } => {
             tracing::info!(target: "retry", name = name.as_str(), %policy, "policy changed");
+        }
+        Event::InvalidPolicy { name, invalid } => {
+            tracing::warn!(target: "retry", name = name.as_str(), %invalid, "{INVALID_POLICY}");
         }
         Event::BlocksTasks { name, wait } => {
             tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{BLOCKS_TASKS}");

@@ -10,7 +10,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::classify::matchers::Matcher;
 use crate::retrier::Retrier;
-use crate::retrier::decider::{Everything, Listed};
 
 /// What a file says of retrying: a policy in the command style, and beside its
 /// keys `retry_on` and `on_failure`.
@@ -171,7 +170,7 @@ impl Serialize for RetryConfig {
     }
 }
 
-impl Retrier<Listed> {
+impl Retrier {
     /// A retrier by what a file says.
     ///
     /// ```
@@ -182,6 +181,10 @@ impl Retrier<Listed> {
     /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
     /// ```
     pub fn from_config(config: &RetryConfig) -> Self {
-        Retrier::<Everything>::new(config.policy).listed(config.retry_on.clone())
+        let retrier = Self::new(config.policy);
+        match &config.retry_on {
+            Some(matchers) => retrier.retry_on(matchers.iter().cloned()),
+            None => retrier,
+        }
     }
 }

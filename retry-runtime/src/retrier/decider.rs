@@ -1,204 +1,301 @@
-//! What a [`Retrier`](crate::Retrier) decides by: its matchers, as types that stack.
+//! [`Decider`]: what says whether a failure is tried again; [`Matchers`], the one that every
+//! retrier begins with; [`With`], which adds a closure to one; and [`Boxed`], which hides it.
 
 use core::fmt::{self, Display};
+use core::marker::PhantomData;
 use core::time::Duration;
+use std::sync::Arc;
 
+use crate::call::session::Verdict;
 use crate::classify::matchers::Matcher;
-use crate::classify::probe::{Classifier, ErrorView, Fault};
+use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView, Fault};
 use crate::classify::{Class, Classify};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::Interrupted;
+use crate::retrier::hooks::Hook;
+use crate::retrier::values::FailedValue;
 
-/// What a retrier's matchers say of a failure.
+/// How an attempt failed, as a [`Decider`] is asked about it.
+#[derive(Debug)]
+pub enum FailedAttempt<'a, E> {
+    /// With an error of its own.
+    Error(&'a E),
+    /// Without one: it was cut off.
+    Interrupted(&'a Interrupted),
+    /// With a value that counts as a failure.
+    Value(&'a dyn FailedValue),
+}
+
+/// What is said of a failure.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchOutcome {
-    pub(crate) retry: bool,
-    pub(crate) hint: Option<Duration>,
-    pub(crate) timeout: bool,
+    list: List,
+    aborted: bool,
+    pub(super) hint: Option<Duration>,
+    timeout: bool,
 }
 
-/// Matchers that can decide about errors of type `E`. `Kind` is inferred.
-pub trait Decider<E, Kind> {
-    /// What they say of this error.
-    fn decide(&self, error: &E) -> MatchOutcome;
+/// What the list of what is retried says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum List {
+    /// There is none: every failure is retried.
+    None,
+    Matches,
+    Misses,
+}
 
-    /// What they say of an attempt that the policy itself cut off.
-    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome;
+impl MatchOutcome {
+    /// Of a value that is tried again whatever matchers say.
+    const PICKED: Self = Self { list: List::Matches, aborted: false, hint: None, timeout: false };
 
-    /// What they say of a value that its caller calls a failure. Without a list
-    /// the caller's word decides.
-    fn decide_value(&self, classifier: Classifier<'_>, _: ErrorView<'_>) -> MatchOutcome {
-        let timeout = classifier.class().contains(Class::TIMEOUT);
-        MatchOutcome { retry: true, hint: classifier.retry_after(), timeout }
+    pub(super) fn verdict(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
+        let Self { list, aborted, hint, timeout } = self;
+        Verdict { retry: !aborted && list != List::Misses, hint, timeout, error }
     }
+
+    /// Another matcher of the list is asked, if none has matched before it.
+    pub(super) fn or_matches(&mut self, matches: impl FnOnce() -> bool) {
+        if !self.aborted && self.list != List::Matches {
+            self.list = if matches() { List::Matches } else { List::Misses };
+        }
+    }
+
+    /// It is not retried, whatever the list says.
+    pub(crate) fn abort(&mut self) {
+        self.aborted = true;
+    }
+}
+
+/// Decides about failures with errors of type `E`. `Kind` is inferred.
+///
+/// [`Matchers`], what is built on them, and [`Boxed`] are the ones that there are.
+#[diagnostic::on_unimplemented(
+    message = "this retrier cannot decide about errors of type `{E}`",
+    note = "add `.classified()` to a retrier of errors that implement `retry_runtime::Classify`, \
+            and `.opaque()` where nothing can be read from the error"
+)]
+pub trait Decider<E, Kind> {
+    /// Returns what is said of this failure.
+    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome;
 
     /// Hears of a failure that will be retried.
-    fn on_retry(&self, _: &RetryEvent<'_, E>) {}
+    fn on_retry(&self, event: &RetryEvent<'_, E>);
 }
 
-/// Every failure is retried: a retrier without matchers.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Everything;
-
-impl<E> Decider<E, ()> for Everything {
-    fn decide(&self, _: &E) -> MatchOutcome {
-        MatchOutcome { retry: true, hint: None, timeout: false }
+impl<E, Kind, D: Decider<E, Kind>> Decider<E, Kind> for &D {
+    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
+        D::decide(self, failed)
     }
 
-    fn decide_interrupted(&self, _: &Interrupted) -> MatchOutcome {
-        MatchOutcome { retry: true, hint: None, timeout: true }
+    fn on_retry(&self, event: &RetryEvent<'_, E>) {
+        D::on_retry(self, event);
     }
 }
 
-/// The failures that a list names are retried, and those that another names are not.
+/// The lists of what is retried and what is not, about errors that are read by `R`.
+///
+/// Without lists every failure is retried.
 #[derive(Clone, Debug, Default)]
-pub struct Listed {
-    pub(super) retry_on: Option<Vec<Matcher>>,
-    pub(super) abort_on: Vec<Matcher>,
+pub struct Matchers<R = Readable> {
+    lists: Lists,
+    read_by: R,
 }
 
-impl Listed {
+/// `retry_on` and `abort_on`; shared, so that a retrier is cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Lists {
+    pub(super) retry_on: Option<Arc<[Matcher]>>,
+    pub(super) abort_on: Option<Arc<[Matcher]>>,
+}
+
+impl Matchers {
+    pub(super) const NONE: Self =
+        Self { lists: Lists { retry_on: None, abort_on: None }, read_by: Readable };
+}
+
+impl<R> Matchers<R> {
     fn matched(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
+        let Lists { retry_on, abort_on } = &self.lists;
         let class = classifier.class();
-        let any =
-            |matchers: &[Matcher]| matchers.iter().any(|matcher| matcher.matches(class, view));
-        let wanted = self.retry_on.as_deref().is_none_or(any);
+        let any = |list: &[Matcher]| list.iter().any(|matcher| matcher.matches(class, view));
         MatchOutcome {
-            retry: wanted && !any(&self.abort_on),
+            list: match retry_on {
+                None => List::None,
+                Some(list) if any(list) => List::Matches,
+                Some(_) => List::Misses,
+            },
+            aborted: abort_on.as_deref().is_some_and(any),
             hint: classifier.retry_after(),
             timeout: class.contains(Class::TIMEOUT),
         }
     }
-
-    fn listed_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
-        let view = ErrorView::Typed(interrupted);
-        self.matched(Classifier::View(view), view)
-    }
 }
 
-impl<E: Fault<Kind>, Kind> Decider<E, Kind> for Listed {
-    fn decide(&self, error: &E) -> MatchOutcome {
+impl<E, Kind, R: ReadsError<E, Kind>> Decider<E, Kind> for Matchers<R> {
+    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
+        match failed {
+            FailedAttempt::Error(error) => {
+                let (classifier, view) = self.read_by.read(error);
+                self.matched(classifier, view)
+            }
+            FailedAttempt::Interrupted(interrupted) => {
+                let view = ErrorView::Typed(*interrupted);
+                self.matched(Classifier::View(view), view)
+            }
+            FailedAttempt::Value(value) => match value.classified() {
+                Some(value) => self.matched(Classifier::Own(value), ErrorView::Text(&value)),
+                None => MatchOutcome::PICKED,
+            },
+        }
+    }
+
+    fn on_retry(&self, _: &RetryEvent<'_, E>) {}
+}
+
+/// How an error of type `E` is read. `Kind` is inferred.
+pub trait ReadsError<E, Kind> {
+    /// Returns what tells its class and its hint, and what tells its texts.
+    fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>);
+}
+
+/// Errors are read from outside, by their types and texts: any [`Error`](core::error::Error)
+/// that is `'static`, `anyhow::Error`, boxed errors, texts. The default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Readable;
+
+impl<E: Fault<Kind>, Kind> ReadsError<E, Kind> for Readable {
+    fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>) {
         let view = error.view();
-        self.matched(Classifier::View(view), view)
-    }
-
-    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
-        self.listed_interrupted(interrupted)
-    }
-
-    fn decide_value(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
-        self.matched(classifier, view)
+        (Classifier::View(view), view)
     }
 }
 
-/// The same for errors that classify themselves: [`Retrier::classified`](crate::Retrier::classified).
-#[derive(Clone, Debug, Default)]
-pub struct Classified(pub(super) Listed);
+/// Errors are asked, by their [`Classify`]: [`Retrier::classified`](crate::Retrier::classified).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Classified;
 
-impl<E: Classify + Display> Decider<E, ()> for Classified {
-    fn decide(&self, error: &E) -> MatchOutcome {
-        self.0.matched(Classifier::Own(error), ErrorView::Text(error))
-    }
-
-    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
-        self.0.listed_interrupted(interrupted)
-    }
-
-    fn decide_value(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
-        self.0.matched(classifier, view)
+impl<E: Classify> ReadsError<E, ()> for Classified {
+    fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>) {
+        (Classifier::Own(error), ErrorView::Text(error))
     }
 }
 
-/// The failures that a predicate picks are retried: [`Retrier::when`](crate::Retrier::when).
+/// Errors are of no class and have no hint: [`Retrier::opaque`](crate::Retrier::opaque).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Opaque;
+
+impl<E: Display> ReadsError<E, ()> for Opaque {
+    fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>) {
+        (Classifier::View(ErrorView::Nothing), ErrorView::Text(error))
+    }
+}
+
+/// [`Matchers`], with or without closures: what lists can be changed in.
+pub trait MatcherStack {
+    /// The same with errors that are read by `R`.
+    type ReadBy<R>;
+
+    /// Changes how errors are read.
+    fn read_by<R>(self, read_by: R) -> Self::ReadBy<R>;
+
+    /// Returns the lists.
+    fn lists(&mut self) -> &mut Lists;
+}
+
+impl<Old> MatcherStack for Matchers<Old> {
+    type ReadBy<R> = Matchers<R>;
+
+    fn read_by<R>(self, read_by: R) -> Matchers<R> {
+        Matchers { lists: self.lists, read_by }
+    }
+
+    fn lists(&mut self) -> &mut Lists {
+        &mut self.lists
+    }
+}
+
+impl<M: MatcherStack, X> MatcherStack for With<M, X> {
+    type ReadBy<R> = With<M::ReadBy<R>, X>;
+
+    fn read_by<R>(self, read_by: R) -> Self::ReadBy<R> {
+        With { matchers: self.matchers.read_by(read_by), hook: self.hook }
+    }
+
+    fn lists(&mut self) -> &mut Lists {
+        self.matchers.lists()
+    }
+}
+
+/// Matchers, and a closure that has a say as well: a [`When`](super::When), a
+/// [`RetryAfter`](super::RetryAfter) or an [`OnRetry`](super::OnRetry).
 #[derive(Clone)]
-pub struct When<F>(pub(super) F);
-
-impl<F> fmt::Debug for When<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("When")
-    }
-}
-
-impl<E, F: Fn(&E) -> bool> Decider<E, ()> for When<F> {
-    fn decide(&self, error: &E) -> MatchOutcome {
-        MatchOutcome { retry: (self.0)(error), hint: None, timeout: false }
-    }
-
-    /// Not retried, as in the attribute: the predicate did not pick it.
-    fn decide_interrupted(&self, _: &Interrupted) -> MatchOutcome {
-        MatchOutcome { retry: false, hint: None, timeout: true }
-    }
-}
-
-/// Matchers, and a closure that knows the wait a server asked for:
-/// [`Retrier::retry_after`](crate::Retrier::retry_after).
-#[derive(Clone)]
-pub struct RetryAfter<M, F> {
+pub struct With<M, X> {
     pub(super) matchers: M,
-    pub(super) hint: F,
+    pub(super) hook: X,
 }
 
-impl<M: fmt::Debug, F> fmt::Debug for RetryAfter<M, F> {
+impl<M: fmt::Debug, X: fmt::Debug> fmt::Debug for With<M, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RetryAfter").field(&self.matchers).finish()
+        write!(f, "{:?} with {:?}", self.matchers, self.hook)
     }
 }
 
-impl<E, Kind, M, F> Decider<E, Kind> for RetryAfter<M, F>
-where
-    M: Decider<E, Kind>,
-    F: Fn(&E) -> Option<Duration>,
-{
-    fn decide(&self, error: &E) -> MatchOutcome {
-        let matched = self.matchers.decide(error);
-        MatchOutcome { hint: (self.hint)(error).or(matched.hint), ..matched }
-    }
-
-    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
-        self.matchers.decide_interrupted(interrupted)
-    }
-
-    fn decide_value(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
-        self.matchers.decide_value(classifier, view)
+impl<E, Kind, M: Decider<E, Kind>, X: Hook<E>> Decider<E, Kind> for With<M, X> {
+    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
+        let mut outcome = self.matchers.decide(failed);
+        self.hook.refine(failed, &mut outcome);
+        outcome
     }
 
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
         self.matchers.on_retry(event);
+        self.hook.on_retry(event);
     }
 }
 
-/// Matchers, and a closure that hears of each retry: [`Retrier::on_retry`](crate::Retrier::on_retry).
-#[derive(Clone)]
-pub struct OnRetry<M, F> {
-    pub(super) matchers: M,
-    pub(super) listener: F,
+/// Any decider about errors of type `E`, as a type that a field can have:
+/// [`Retrier::boxed`](crate::Retrier::boxed).
+pub struct Boxed<E>(Arc<dyn Decider<E, ()> + Send + Sync>);
+
+impl<E> Boxed<E> {
+    pub(super) fn new<Kind: 'static>(
+        matchers: impl Decider<E, Kind> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(OfKind(matchers, PhantomData)))
+    }
 }
 
-impl<M: fmt::Debug, F> fmt::Debug for OnRetry<M, F> {
+impl<E> Clone for Boxed<E> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<E> fmt::Debug for Boxed<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OnRetry").field(&self.matchers).finish()
+        f.write_str("Boxed")
     }
 }
 
-impl<E, Kind, M, F> Decider<E, Kind> for OnRetry<M, F>
-where
-    M: Decider<E, Kind>,
-    F: Fn(&RetryEvent<'_, E>),
-{
-    fn decide(&self, error: &E) -> MatchOutcome {
-        self.matchers.decide(error)
-    }
-
-    fn decide_interrupted(&self, interrupted: &Interrupted) -> MatchOutcome {
-        self.matchers.decide_interrupted(interrupted)
-    }
-
-    fn decide_value(&self, classifier: Classifier<'_>, view: ErrorView<'_>) -> MatchOutcome {
-        self.matchers.decide_value(classifier, view)
+impl<E> Decider<E, ()> for Boxed<E> {
+    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
+        self.0.decide(failed)
     }
 
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
-        self.matchers.on_retry(event);
-        (self.listener)(event);
+        self.0.on_retry(event);
+    }
+}
+
+/// A decider of a kind that is known here, and nowhere outside.
+struct OfKind<M, Kind>(M, PhantomData<fn() -> Kind>);
+
+impl<E, Kind, M: Decider<E, Kind>> Decider<E, ()> for OfKind<M, Kind> {
+    fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
+        self.0.decide(failed)
+    }
+
+    fn on_retry(&self, event: &RetryEvent<'_, E>) {
+        self.0.on_retry(event);
     }
 }

@@ -30,16 +30,14 @@ use core::fmt::Display;
 use core::time::Duration;
 
 use crate::call::plan::Plan;
-use crate::call::session::{Next, Session, Verdict};
+use crate::call::session::{Next, Session};
 use crate::classify::Class;
-use crate::classify::probe::ErrorDisplay;
+use crate::classify::probe::{ErrorDisplay, Fault};
 use crate::outcome::error::{Interrupted, Reason};
 use crate::retrier::Retrier;
-use crate::retrier::decider::MatchOutcome;
+use crate::retrier::decider::{Decider, FailedAttempt};
 
 pub use crate::call::call_state::CallState;
-pub use crate::classify::probe::Fault;
-pub use crate::retrier::decider::{Classified, Decider, Everything, Listed, When};
 
 /// What comes after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +73,7 @@ impl<'a, E> Failed<'a, E> {
     }
 }
 
-impl<M> Retrier<M> {
+impl<M, V> Retrier<M, V> {
     /// Returns what comes after a failure of a call that is kept elsewhere, and
     /// brings its `state` up to date. Reports the same events as [`run`](Self::run).
     pub fn decide<E, Kind>(&self, state: &mut CallState, failed: &Failed<'_, E>) -> Decision
@@ -83,13 +81,13 @@ impl<M> Retrier<M> {
         M: Decider<E, Kind>,
         E: Display,
     {
-        let (decision, shown): (_, &dyn Display) = match &failed.error {
-            Ok(error) => (self.matchers().decide(error), error),
-            Err(interrupted) => (self.matchers().decide_interrupted(interrupted), interrupted),
+        self.settings.warn();
+        let (attempt, shown): (_, &dyn Display) = match &failed.error {
+            Ok(error) => (FailedAttempt::Error(*error), error),
+            Err(interrupted) => (FailedAttempt::Interrupted(interrupted), interrupted),
         };
-        let MatchOutcome { retry, hint, timeout } = decision;
-        let verdict = Verdict { retry, hint, timeout, error: ErrorDisplay::Display(shown) };
-        let plan = Plan { since_first: failed.since_first, ..self.plan() };
+        let verdict = self.matchers.decide(&attempt).verdict(ErrorDisplay::Display(shown));
+        let plan = Plan { since_first: failed.since_first, ..self.settings.plan() };
 
         let mut session = Session::<()>::resumed(*state);
         match session.failed(&plan, None, verdict) {
@@ -106,7 +104,7 @@ impl<M> Retrier<M> {
 
     /// A call that is kept elsewhere has succeeded.
     pub fn succeeded_after(&self, state: CallState) {
-        Session::<()>::resumed(state).succeeded(self.origin());
+        Session::<()>::resumed(state).succeeded(self.settings.origin());
     }
 }
 

@@ -7,12 +7,10 @@ use std::sync::Arc;
 use tower_layer::Layer;
 
 use super::RetryService;
-use super::matching::Matching;
 use super::requests::{ByClone, CloneWith};
-use super::responses::{AllSucceed, ClassifyResponse, RetryResponse};
+use super::responses::ClassifyResponse;
 use crate::classify::Classify;
-use crate::retrier::Retrier;
-use crate::retrier::decider::Everything;
+use crate::retrier::{AllSucceed, Matchers, Retrier, RetryOnValue};
 
 /// Makes a [`RetryService`] of a service: by one [`Retrier`], whose breaker and
 /// quota all services of this layer share.
@@ -38,20 +36,17 @@ use crate::retrier::decider::Everything;
 /// # }
 /// ```
 #[must_use = "a layer does nothing until it is put on a service"]
-pub struct RetryLayer<M = Everything, Kind = (), R = AllSucceed, C = ByClone> {
-    pub(super) retrier: Retrier<Matching<M, R>>,
-    pub(super) requests: Arc<C>,
+pub struct RetryLayer<M = Matchers, Kind = (), R = AllSucceed, C = ByClone> {
+    pub(super) retrier: Retrier<M, R>,
+    pub(super) requests: C,
     kind: PhantomData<fn() -> Kind>,
 }
 
-impl<M, Kind> RetryLayer<M, Kind> {
-    /// Retries errors as `retrier` does.
-    pub fn new(retrier: Retrier<M>) -> Self {
-        let retrier = retrier.with(|matchers| Matching {
-            matchers: Arc::new(matchers),
-            responses: Arc::new(AllSucceed),
-        });
-        Self { retrier, requests: Arc::new(ByClone), kind: PhantomData }
+impl<M, Kind, R> RetryLayer<M, Kind, R> {
+    /// Retries errors as `retrier` does, and the responses that it
+    /// [picks](Retrier::retry_on_value).
+    pub fn new(retrier: Retrier<M, R>) -> Self {
+        Self { retrier, requests: ByClone, kind: PhantomData }
     }
 }
 
@@ -95,7 +90,9 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
         F: Fn(&T) -> Option<X>,
         X: Classify,
     {
-        self.responses(ClassifyResponse(classify))
+        let Self { retrier, requests, kind } = self;
+        let retrier = retrier.with_values(ClassifyResponse(Arc::new(classify)));
+        RetryLayer { retrier, requests, kind }
     }
 
     /// Tries again what `failed` picks among the responses, whatever the
@@ -117,20 +114,12 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     /// assert_eq!(service.oneshot(7).await.unwrap(), false);
     /// # }
     /// ```
-    pub fn retry_response<T, F>(self, failed: F) -> RetryLayer<M, Kind, RetryResponse<F>, C>
+    pub fn retry_response<T, F>(self, failed: F) -> RetryLayer<M, Kind, RetryOnValue<F>, C>
     where
         F: Fn(&T) -> bool,
     {
-        self.responses(RetryResponse(failed))
-    }
-
-    fn responses<R>(self, responses: R) -> RetryLayer<M, Kind, R, C> {
-        let Self { retrier, requests, .. } = self;
-        let retrier = retrier.with(|Matching { matchers, .. }| Matching {
-            matchers,
-            responses: Arc::new(responses),
-        });
-        RetryLayer { retrier, requests, kind: PhantomData }
+        let Self { retrier, requests, kind } = self;
+        RetryLayer { retrier: retrier.retry_on_value(failed), requests, kind }
     }
 }
 
@@ -166,15 +155,12 @@ impl<M, Kind, R> RetryLayer<M, Kind, R> {
     where
         F: Fn(&Q) -> Option<Q>,
     {
-        RetryLayer {
-            retrier: self.retrier,
-            requests: Arc::new(CloneWith(clone)),
-            kind: PhantomData,
-        }
+        let Self { retrier, kind, .. } = self;
+        RetryLayer { retrier, requests: CloneWith(Arc::new(clone)), kind }
     }
 }
 
-impl<S, M, Kind, R, C> Layer<S> for RetryLayer<M, Kind, R, C> {
+impl<S, M: Clone, Kind, R: Clone, C: Clone> Layer<S> for RetryLayer<M, Kind, R, C> {
     type Service = RetryService<S, M, Kind, R, C>;
 
     fn layer(&self, inner: S) -> Self::Service {
@@ -182,14 +168,14 @@ impl<S, M, Kind, R, C> Layer<S> for RetryLayer<M, Kind, R, C> {
     }
 }
 
-impl<M, Kind, R, C> Clone for RetryLayer<M, Kind, R, C> {
+impl<M: Clone, Kind, R: Clone, C: Clone> Clone for RetryLayer<M, Kind, R, C> {
     fn clone(&self) -> Self {
-        let Self { retrier, requests, .. } = self;
-        Self { retrier: retrier.clone(), requests: Arc::clone(requests), kind: PhantomData }
+        let Self { retrier, requests, kind } = self;
+        Self { retrier: retrier.clone(), requests: requests.clone(), kind: *kind }
     }
 }
 
-impl<M: fmt::Debug, Kind, R, C> fmt::Debug for RetryLayer<M, Kind, R, C> {
+impl<M: fmt::Debug, Kind, R: fmt::Debug, C> fmt::Debug for RetryLayer<M, Kind, R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryLayer").field("retrier", &self.retrier).finish_non_exhaustive()
     }

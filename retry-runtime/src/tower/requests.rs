@@ -1,6 +1,7 @@
 //! How a request is sent more than once.
 
 use core::fmt;
+use std::sync::Arc;
 
 /// How requests are sent again: by their `Clone`, or by a closure.
 #[diagnostic::on_unimplemented(
@@ -24,7 +25,13 @@ impl<Q: Clone> Requests<Q> for ByClone {
 }
 
 /// By a closure: [`RetryLayer::clone_request`](super::RetryLayer::clone_request).
-pub struct CloneWith<F>(pub(super) F);
+pub struct CloneWith<F>(pub(super) Arc<F>);
+
+impl<F> Clone for CloneWith<F> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
 
 impl<F> fmt::Debug for CloneWith<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

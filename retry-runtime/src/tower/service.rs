@@ -4,19 +4,20 @@ use core::fmt;
 use core::future::{Future, poll_fn};
 use core::mem;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll};
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tower_service::Service;
 
 use super::RetryLayer;
-use super::matching::{CallMatching, Failed};
 use super::requests::{ByClone, Requests, Supply};
-use super::responses::{AllSucceed, Responses};
 use crate::outcome::error::{AttemptError, Ended};
 use crate::outcome::error::{Reason, RetryError};
-use crate::retrier::decider::{Decider, Everything};
+use crate::retrier::{
+    AllSucceed, Decider, FailedAttempt, Hook, MatchOutcome, Matchers, Retrier, Values,
+};
 
 /// A service whose calls are retried: what [`RetryLayer`] makes.
 ///
@@ -41,14 +42,14 @@ use crate::retrier::decider::{Decider, Everything};
 /// let service: RetryService<&str> = layer.layer("any service");
 /// assert_eq!(*service.get_ref(), "any service");
 /// ```
-pub struct RetryService<S, M = Everything, Kind = (), R = AllSucceed, C = ByClone> {
+pub struct RetryService<S, M = Matchers, Kind = (), R = AllSucceed, C = ByClone> {
     inner: S,
-    layer: RetryLayer<M, Kind, R, C>,
+    layer: Arc<RetryLayer<M, Kind, R, C>>,
 }
 
 impl<S, M, Kind, R, C> RetryService<S, M, Kind, R, C> {
     pub(super) fn new(inner: S, layer: RetryLayer<M, Kind, R, C>) -> Self {
-        Self { inner, layer }
+        Self { inner, layer: Arc::new(layer) }
     }
 
     /// The service inside.
@@ -69,11 +70,16 @@ impl<S, M, Kind, R, C> RetryService<S, M, Kind, R, C> {
 
 impl<S: Clone, M, Kind, R, C> Clone for RetryService<S, M, Kind, R, C> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), layer: self.layer.clone() }
+        Self { inner: self.inner.clone(), layer: Arc::clone(&self.layer) }
     }
 }
 
-impl<S: fmt::Debug, M: fmt::Debug, Kind, R, C> fmt::Debug for RetryService<S, M, Kind, R, C> {
+impl<S, M, Kind, R, C> fmt::Debug for RetryService<S, M, Kind, R, C>
+where
+    S: fmt::Debug,
+    M: fmt::Debug,
+    R: fmt::Debug,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { inner, layer } = self;
         f.debug_struct("RetryService").field("inner", inner).field("layer", layer).finish()
@@ -87,10 +93,9 @@ where
     S::Response: Send + 'static,
     S::Error: fmt::Display + Send + 'static,
     Q: Send + 'static,
-    M: Decider<S::Error, Kind> + Send + Sync + 'static,
+    M: Decider<S::Error, Kind> + Clone + Send + Sync + 'static,
     Kind: 'static,
-    R: Responses<S::Response> + Send + Sync + 'static,
-    R::Failure: Send + 'static,
+    R: Values<S::Response> + Clone + Send + Sync + 'static,
     C: Requests<Q> + Send + Sync + 'static,
 {
     type Response = S::Response;
@@ -105,7 +110,7 @@ where
         // The one that is ready is this one, and not its clone.
         let clone = self.inner.clone();
         let service = mem::replace(&mut self.inner, clone);
-        let layer = self.layer.clone();
+        let layer = Arc::clone(&self.layer);
         RetryFuture(Box::pin(call(layer, service, request)))
     }
 }
@@ -144,57 +149,67 @@ fn never_called<E>(error: E) -> RetryError<E> {
     RetryError::new(Some(AttemptError::Error(error)), ended)
 }
 
+/// Set by the attempt that runs, and read after it, in the same task: no other can follow.
+#[derive(Default)]
+struct Spent(AtomicBool);
+
+impl Spent {
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<E> Hook<E> for &Spent {
+    fn refine(&self, _: &FailedAttempt<'_, E>, outcome: &mut MatchOutcome) {
+        if self.0.load(Ordering::Relaxed) {
+            outcome.abort();
+        }
+    }
+}
+
 /// One call. The session, and with it every verdict, is the retrier's.
 async fn call<S, Q, M, Kind, R, C>(
-    layer: RetryLayer<M, Kind, R, C>,
+    layer: Arc<RetryLayer<M, Kind, R, C>>,
     service: S,
     request: Q,
 ) -> Result<S::Response, RetryError<S::Error>>
 where
     S: Service<Q>,
     S::Error: fmt::Display,
-    M: Decider<S::Error, Kind>,
-    R: Responses<S::Response>,
+    M: Decider<S::Error, Kind> + Clone,
+    R: Values<S::Response> + Clone,
     C: Requests<Q>,
 {
-    let RetryLayer { retrier, requests, .. } = layer;
-    let mut retrier = retrier.with(CallMatching::new);
-    let mut supply = Supply::new(request, &*requests);
+    let RetryLayer { retrier, requests, .. } = &*layer;
+    let mut supply = Supply::new(request, requests);
     let mut first = supply.take(retrier.policy().allows_after(1));
-    if supply.is_spent() {
-        retrier = retrier.once();
-    }
+    let once = supply.is_spent().then(|| retrier.clone().once());
+    let retrier: &Retrier<M, R> = once.as_ref().unwrap_or(retrier);
     let mut attempt = 0_u32;
     // An attempt borrows the service mutably, which a closure cannot lend to a future. The
     // attempts follow one another, so that nobody ever waits for the lock.
     let service = &Mutex::new(service);
-    let classifier = retrier.matchers();
-    let outcome = retrier
-        .run(|| {
-            attempt = attempt.saturating_add(1);
-            let more = retrier.policy().allows_after(attempt);
-            let request = first.take().or_else(|| supply.take(more));
-            if more && supply.is_spent() {
-                classifier.spend();
+    let spent = &Spent::default();
+    let operation = || {
+        attempt = attempt.saturating_add(1);
+        let more = retrier.policy().allows_after(attempt);
+        let request = first.take().or_else(|| supply.take(more));
+        if more && supply.is_spent() {
+            spent.set();
+        }
+        async move {
+            let Some(request) = request else {
+                unreachable!("what cannot be sent again is not retried")
+            };
+            if attempt > 1 {
+                // A service that is not ready is not to be used any more.
+                poll_fn(|cx| lock(service).poll_ready(cx)).await.inspect_err(|_| spent.set())?;
             }
-            async move {
-                let Some(request) = request else {
-                    unreachable!("what cannot be sent again is not retried")
-                };
-                if attempt > 1 {
-                    poll_fn(|cx| lock(service).poll_ready(cx)).await.map_err(Failed::NotReady)?;
-                }
-                let response = lock(service).call(request);
-                let response = response.await.map_err(Failed::Call)?;
-                match classifier.responses().failure(&response) {
-                    Some(failure) => Err(Failed::Response { response, failure }),
-                    None => Ok(response),
-                }
-            }
-        })
-        .await;
-    // What failed may be a response, and that is what the caller gets.
-    outcome.or_else(|error| error.try_map(Failed::into_error).map_or_else(Ok, Err))
+            let response = lock(service).call(request);
+            response.await
+        }
+    };
+    retrier.run(operation).with(spent).await
 }
 
 fn lock<S>(service: &Mutex<S>) -> MutexGuard<'_, S> {

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_runtime::durable::Listed;
 use retry_runtime::{Policy, Reason, Retrier, RetryConfig};
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +26,7 @@ pub(crate) struct Step {
     /// What a history calls it: its name, or its number.
     pub(crate) label: String,
     pub(crate) run: Run,
-    retrier: Retrier<Listed>,
+    retrier: Retrier,
     /// Whether it has a policy; else it is tried once.
     is_retried: bool,
     /// Of one run of the command; with that of the policy, the smaller one.
@@ -306,7 +305,7 @@ impl Step {
 }
 
 /// A retrier by the name of its step.
-fn retrier(label: &str, config: &RetryConfig) -> Retrier<Listed> {
+fn retrier(label: &str, config: &RetryConfig) -> Retrier {
     Retrier::from_config(config).name(label.to_owned())
 }
 

@@ -4,7 +4,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use retry_runtime::durable::{CallState, Decider, Decision, Failed};
+use retry_runtime::durable::{CallState, Decision, Failed};
+use retry_runtime::retrier::Decider;
 use retry_runtime::{Interrupted, Policy, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 
@@ -19,14 +20,13 @@ use crate::item::failure::Failure;
 /// use std::io::{Error, ErrorKind};
 ///
 /// use retry_workflow::matchers::network;
-/// use retry_workflow::durable::Listed;
 /// use retry_workflow::{
 ///     AttemptReport, AttemptTimer, Failure, JobRunner, NewItem, Policy, Retrier, RetryState, Work,
 ///     WorkItem,
 /// };
 ///
 /// struct Ping {
-///     retrier: Retrier<Listed>,
+///     retrier: Retrier,
 /// }
 ///
 /// impl Work for Ping {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use retry_runtime::durable::{Everything, Listed};
 use retry_runtime::file::TaskStyle;
 use retry_runtime::matchers::Matcher;
+use retry_runtime::retrier::Matchers;
 use retry_runtime::{Policy, Retrier};
 
 use crate::item::context::ItemContext;
@@ -20,7 +20,7 @@ use crate::item::context::ItemContext;
 /// | [`retry_delay`](Self::retry_delay): the first wait; each further one is twice as long | 1 s |
 /// | [`max_retry_delay`](Self::max_retry_delay) | 300 s |
 #[must_use = "a task does nothing until its graph is run"]
-pub struct Task<H, M = Everything> {
+pub struct Task<H, M = Matchers> {
     pub(super) name: String,
     pub(super) handler: H,
     pub(super) needs: Vec<String>,
@@ -50,11 +50,8 @@ impl<H> Task<H> {
     }
 
     /// Retries only failures that one of these matchers matches.
-    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Task<H, Listed> {
-        let Self { name, handler, needs, max_retries, retry_delay, max_retry_delay, retrier } =
-            self;
-        let retrier = retrier.retry_on(matchers);
-        Task { name, handler, needs, max_retries, retry_delay, max_retry_delay, retrier }
+    pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        Self { retrier: self.retrier.retry_on(matchers), ..self }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use retry_runtime::Class;
-use retry_runtime::durable::{Description, Fault};
+use retry_runtime::durable::Description;
+use retry_runtime::retrier::Fault;
 use serde::{Deserialize, Serialize};
 
 use crate::item::signature::Signature;

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use retry_runtime::durable::{Decider, Fault};
+use retry_runtime::retrier::{Decider, Fault};
 use retry_runtime::{Interrupted, Reason, Retrier};
 use serde::de::DeserializeOwned;
 

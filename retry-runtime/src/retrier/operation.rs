@@ -1,0 +1,104 @@
+//! What a call repeats: a closure, or one that is handed a state from attempt to attempt.
+
+use core::fmt;
+use core::future::Future;
+use std::sync::Arc;
+
+use crate::call::attempt::Attempt;
+use crate::outcome::error::RetryError;
+
+/// What a [`Run`](super::Run) repeats: each attempt is an `Fut`.
+pub trait Operation<Fut: Future, T, E> {
+    /// What the call returns.
+    type Output;
+
+    /// Begins an attempt, of which `context` tells which one it is.
+    fn begin(&mut self, context: impl FnOnce() -> Attempt) -> Fut;
+
+    /// Returns the result of an attempt.
+    ///
+    /// # Errors
+    /// The error of the attempt.
+    fn end(&mut self, output: Fut::Output) -> Result<T, E>;
+
+    /// Returns `true` if another attempt can be made.
+    fn can_repeat(&self) -> bool;
+
+    /// Returns what the call returns.
+    fn finish(&mut self, result: Result<T, RetryError<E>>) -> Self::Output;
+}
+
+impl<Op, Fut, T, E> Operation<Fut, T, E> for Op
+where
+    Op: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+{
+    type Output = Result<T, RetryError<E>>;
+
+    #[inline(always)]
+    fn begin(&mut self, _: impl FnOnce() -> Attempt) -> Fut {
+        self()
+    }
+
+    #[inline(always)]
+    fn end(&mut self, output: Result<T, E>) -> Result<T, E> {
+        output
+    }
+
+    fn can_repeat(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, result: Self::Output) -> Self::Output {
+        result
+    }
+}
+
+/// A closure that is handed a state, and hands it back:
+/// [`Retrier::run_with`](crate::Retrier::run_with).
+pub struct WithState<S, Op> {
+    // `None` while an attempt has it, and after one that was cut off.
+    state: Option<S>,
+    operation: Op,
+}
+
+impl<S, Op> WithState<S, Op> {
+    pub(super) fn new(state: S, operation: Op) -> Self {
+        Self { state: Some(state), operation }
+    }
+}
+
+impl<S, Op> fmt::Debug for WithState<S, Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WithState").finish_non_exhaustive()
+    }
+}
+
+impl<S, Op, Fut, T, E> Operation<Fut, T, E> for WithState<S, Op>
+where
+    Op: FnMut(S, Arc<Attempt>) -> Fut,
+    Fut: Future<Output = (S, Result<T, E>)>,
+{
+    type Output = (Option<S>, Result<T, RetryError<E>>);
+
+    fn begin(&mut self, context: impl FnOnce() -> Attempt) -> Fut {
+        let Some(state) = self.state.take() else {
+            unreachable!("without its state nothing is repeated")
+        };
+        (self.operation)(state, Arc::new(context()))
+    }
+
+    fn end(&mut self, (state, result): Fut::Output) -> Result<T, E> {
+        self.state = Some(state);
+        result
+    }
+
+    fn can_repeat(&self) -> bool {
+        self.state.is_some()
+    }
+
+    fn finish(&mut self, result: Result<T, RetryError<E>>) -> Self::Output {
+        (self.state.take(), result)
+    }
+}

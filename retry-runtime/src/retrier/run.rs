@@ -1,0 +1,316 @@
+//! [`Run`]: one call of a [`Retrier`](crate::Retrier), as a future or on the thread.
+
+use core::cell::RefCell;
+use core::fmt::{self, Display};
+use core::future::Future;
+use core::marker::PhantomData;
+use core::mem::take;
+use core::ops::ControlFlow;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use crate::call::attempt_timer::{CallTiming as _, CutOff, Timed};
+use crate::call::plan::Timing;
+use crate::call::tracked::{Tracked, tracked};
+use crate::event::retry_event::RetryEvent;
+use crate::outcome::error::{AttemptError, RetryError};
+use crate::protect::breaker::Permit;
+use crate::protect::lend;
+use crate::protect::quota::RetryQuota;
+use crate::retrier::decider::{Decider, With};
+use crate::retrier::hooks::{CallOnRetry, CallWhen};
+use crate::retrier::operation::Operation;
+use crate::retrier::settings::{Call, End, Failed, Settings};
+use crate::retrier::values::{FailedValue, Values};
+
+pin_project_lite::pin_project! {
+    /// A call: what [`Retrier::run`](crate::Retrier::run) and
+    /// [`Retrier::blocking`](crate::Retrier::blocking) return.
+    ///
+    /// Its methods add closures for this one call. They know the error's type, and may
+    /// change what they capture.
+    ///
+    /// The future is `Send` if what the operation returns is, its value and its error:
+    /// the last failure may be kept over a wait.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new());
+    /// let mut failures = Vec::new();
+    /// let error = retrier
+    ///     .run(|| async { "seven".parse::<u32>() })
+    ///     .when(|error| !error.to_string().is_empty())
+    ///     .on_retry(|event| failures.push(event.attempt()))
+    ///     .await
+    ///     .unwrap_err();
+    /// assert_eq!((error.attempts(), failures), (3, vec![1, 2]));
+    /// # }
+    /// ```
+    #[must_use = "a call does nothing until it is awaited, or called where it is blocking"]
+    pub struct Run<'r, Op, Fut, T, E, D, V, Kind> {
+        parts: Parts<'r, Op, D, V, Kind>,
+        call: Call<T, E>,
+        // On the heap, and only where there is a bound: a timer is larger than all the rest.
+        timer: Option<Box<Timed>>,
+        credit: Credit<'r>,
+        #[pin]
+        stage: Stage<'r, Fut>,
+    }
+}
+
+/// What a call is made of before it begins.
+struct Parts<'r, Op, D, V, Kind> {
+    settings: &'r Settings,
+    decider: D,
+    values: &'r V,
+    operation: Op,
+    kind: PhantomData<fn() -> Kind>,
+}
+
+/// In the place of the future of an attempt, where an attempt is none: the call is blocking.
+#[derive(Clone, Copy, Debug)]
+pub enum Blocking {}
+
+pin_project_lite::pin_project! {
+    #[project = StageProjection]
+    enum Stage<'r, Fut> {
+        Start,
+        Next,
+        Attempt { #[pin] attempt: Fut, permit: Option<Permit<'r>> },
+        // Boxed, for it holds a timer.
+        Bounded { attempt: Pin<Box<CutOff<Fut>>>, permit: Option<Permit<'r>> },
+        Wait,
+        Done,
+    }
+}
+
+/// What a quota has lent to the retry that is waited for: given back if the call is
+/// cancelled meanwhile.
+struct Credit<'r>(Option<(&'r RetryQuota, u32)>);
+
+impl Drop for Credit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((quota, cost)) = self.0 {
+            quota.release(cost);
+        }
+    }
+}
+
+impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
+    pub(super) fn new(settings: &'r Settings, decider: D, values: &'r V, operation: Op) -> Self {
+        let parts = Parts { settings, decider, values, operation, kind: PhantomData };
+        Self { parts, call: Call::new(), timer: None, credit: Credit(None), stage: Stage::Start }
+    }
+
+    pub(crate) fn with<X>(self, hook: X) -> Run<'r, Op, Fut, T, E, With<D, X>, V, Kind> {
+        let Parts { settings, decider: matchers, values, operation, .. } = self.parts;
+        Run::new(settings, With { matchers, hook }, values, operation)
+    }
+
+    /// Retries, in this call, failures for which `predicate` holds: together with those
+    /// that the retrier's own list names, or, where it has none, only these.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new()).opaque();
+    /// let error = retrier.blocking(|| Err::<(), u16>(404)).when(|code| *code >= 500).call();
+    /// assert_eq!(error.unwrap_err().attempts(), 1);
+    /// ```
+    pub fn when<F>(self, predicate: F) -> Run<'r, Op, Fut, T, E, With<D, CallWhen<F>>, V, Kind>
+    where
+        F: FnMut(&E) -> bool,
+    {
+        self.with(CallWhen(RefCell::new(predicate)))
+    }
+
+    /// Calls `listener`, in this call, with each failure that will be retried, before the wait.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # use std::time::Duration;
+    /// let retrier = Retrier::new(Policy::new().attempts(2).max_delay(Duration::from_millis(1)));
+    /// let mut last = None;
+    /// let _ = retrier
+    ///     .blocking(|| Err::<(), _>("down"))
+    ///     .on_retry(|event| last = event.error().copied())
+    ///     .call();
+    /// assert_eq!(last, Some("down"));
+    /// ```
+    pub fn on_retry<F>(
+        self,
+        listener: F,
+    ) -> Run<'r, Op, Fut, T, E, With<D, CallOnRetry<F>>, V, Kind>
+    where
+        F: FnMut(&RetryEvent<'_, E>),
+    {
+        self.with(CallOnRetry(RefCell::new(listener)))
+    }
+}
+
+impl<Op, D, V, Kind> Parts<'_, Op, D, V, Kind> {
+    /// What comes after an attempt, async or not: the end, or a wait.
+    #[inline]
+    fn settle<T, E: Display>(
+        &self,
+        call: &mut Call<T, E>,
+        timing: Timing,
+        permit: Option<Permit<'_>>,
+        outcome: Tracked<T, E>,
+        can_repeat: bool,
+    ) -> ControlFlow<End<T, E>>
+    where
+        D: Decider<E, Kind>,
+        V: Values<T>,
+    {
+        let value = match outcome {
+            Ok(value) => match self.values.failure(&value) {
+                None => {
+                    self.settings.succeeded(take(call), permit);
+                    return ControlFlow::Break(Ok(value));
+                }
+                failure => (Ok(value), failure),
+            },
+            Err(error) => (Err(error), None),
+        };
+        let (outcome, value) = value;
+        let value = value.as_ref().map(|value| value as &dyn FailedValue);
+        let failed = Failed { outcome, value, can_repeat };
+        self.settings.failed(&self.decider, call, timing, permit, failed)
+    }
+}
+
+impl<Op, Fut, T, E, D, V, Kind> Future for Run<'_, Op, Fut, T, E, D, V, Kind>
+where
+    Op: Operation<Fut, T, E>,
+    Fut: Future,
+    E: Display,
+    D: Decider<E, Kind>,
+    V: Values<T>,
+{
+    type Output = Op::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
+        loop {
+            let mut this = self.as_mut().project();
+            let parts = &mut *this.parts;
+            let settings = parts.settings;
+            let timing = this.timer.as_ref().map_or(Timing::NONE, |timer| timer.timing());
+            let (outcome, permit) = match this.stage.as_mut().project() {
+                StageProjection::Start => {
+                    if settings.policy.is_timed() {
+                        *this.timer = Some(Box::new(Timed::start(&settings.plan())));
+                    }
+                    this.stage.set(Stage::Next);
+                    continue;
+                }
+                StageProjection::Next => {
+                    let permit = match settings.admit(this.call, timing) {
+                        Ok(permit) => permit,
+                        Err(end) => {
+                            this.stage.set(Stage::Done);
+                            return Poll::Ready(parts.operation.finish(end));
+                        }
+                    };
+                    let context = || this.call.context(&settings.plan());
+                    let attempt = parts.operation.begin(context);
+                    this.stage.set(match this.timer {
+                        None => Stage::Attempt { attempt, permit },
+                        Some(timer) => {
+                            Stage::Bounded { attempt: Box::pin(timer.cut_off(attempt)), permit }
+                        }
+                    });
+                    continue;
+                }
+                // A permit is here while its attempt is polled: where that panics, it drops in
+                // the panic, which counts as a failure.
+                StageProjection::Attempt { attempt, permit } => {
+                    let held = permit.take();
+                    match attempt.poll(cx) {
+                        Poll::Pending => {
+                            *permit = held;
+                            return Poll::Pending;
+                        }
+                        Poll::Ready(output) => (tracked(parts.operation.end(output)), held),
+                    }
+                }
+                StageProjection::Bounded { attempt, permit } => {
+                    let held = permit.take();
+                    match attempt.as_mut().poll(cx) {
+                        Poll::Pending => {
+                            *permit = held;
+                            return Poll::Pending;
+                        }
+                        Poll::Ready(Ok(output)) => (tracked(parts.operation.end(output)), held),
+                        Poll::Ready(Err((by, interrupted))) => {
+                            if let Some(timer) = this.timer {
+                                timer.has_cut(by);
+                            }
+                            (Err(AttemptError::Interrupted(interrupted)), held)
+                        }
+                    }
+                }
+                StageProjection::Wait => {
+                    ready!(this.call.poll_wait(cx));
+                    // The retry is made, and keeps what it was lent.
+                    this.credit.0 = None;
+                    this.stage.set(Stage::Next);
+                    continue;
+                }
+                StageProjection::Done => panic!("a call is polled after it has ended"),
+            };
+            // Nothing of the attempt lives on through the wait.
+            this.stage.set(Stage::Wait);
+            let timing = this.timer.as_ref().map_or(Timing::NONE, |timer| timer.timing());
+            let can_repeat = parts.operation.can_repeat();
+            if let ControlFlow::Break(end) =
+                parts.settle(this.call, timing, permit, outcome, can_repeat)
+            {
+                this.stage.set(Stage::Done);
+                return Poll::Ready(parts.operation.finish(end));
+            }
+            if let Some(quota) = &settings.quota {
+                this.credit.0 = Some((lend::quota(quota), this.call.credit()));
+            }
+        }
+    }
+}
+
+impl<Op, T, E, D, V, Kind> Run<'_, Op, Blocking, T, E, D, V, Kind>
+where
+    Op: FnMut() -> Result<T, E>,
+    E: Display,
+    D: Decider<E, Kind>,
+    V: Values<T>,
+{
+    /// Calls the operation until it succeeds or the policy ends the call. The thread
+    /// sleeps; the policy's `timeout` cannot cut an attempt off and is not obeyed.
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn call(self) -> Result<T, RetryError<E>> {
+        let Self { mut parts, mut call, .. } = self;
+        let settings = parts.settings;
+        let timing = Timing::start(&settings.plan());
+        loop {
+            let permit = match settings.admit(&mut call, timing) {
+                Ok(permit) => permit,
+                Err(end) => return end,
+            };
+            let outcome = tracked((parts.operation)());
+            if let ControlFlow::Break(end) = parts.settle(&mut call, timing, permit, outcome, true)
+            {
+                return end;
+            }
+            call.wait_here(settings.origin());
+        }
+    }
+}
+
+impl<Op, Fut, T, E, D, V, Kind> fmt::Debug for Run<'_, Op, Fut, T, E, D, V, Kind> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("name", &self.parts.settings.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,159 @@
+//! [`Settings`]: what a retrier is bound to, whatever it decides by; and what a call does
+//! between its attempts, async or not.
+
+use core::fmt::Display;
+use core::mem::take;
+use core::ops::ControlFlow;
+
+use retry_rules::{Invalid, Policy};
+
+use crate::base::name::Name;
+use crate::call::last_failure::LastFailure;
+use crate::call::plan::{Plan, Timing};
+use crate::call::session::{Next, Session};
+use crate::call::tracked::{Tracked, ended, tracked_failure};
+use crate::classify::probe::ErrorDisplay;
+use crate::observe;
+use crate::outcome::Interruptible as _;
+use crate::outcome::error::{AttemptError, Interrupted, RetryError};
+use crate::protect::breaker::{CircuitBreaker, Permit};
+use crate::protect::lend;
+use crate::protect::quota::RetryQuota;
+use crate::protect::shared::Shared;
+use crate::retrier::decider::{Decider, FailedAttempt};
+use crate::retrier::values::{FailedValue, PickedValue};
+use crate::site::Origin;
+
+/// What a retrier is bound to.
+#[derive(Clone)]
+pub(super) struct Settings {
+    /// What is obeyed.
+    pub(super) policy: Policy,
+    /// Why that is not the policy that was given.
+    pub(super) invalid: Option<Invalid>,
+    pub(super) name: Name,
+    pub(super) breaker: Option<Shared<CircuitBreaker>>,
+    pub(super) quota: Option<Shared<RetryQuota>>,
+}
+
+/// The session of a call: it keeps the last failure, for a breaker or a deadline
+/// may end the call before another attempt fails.
+pub(super) type Call<T, E> = Session<LastFailure<Tracked<T, E>>>;
+
+/// How a call ends.
+pub(super) type End<T, E> = Result<T, RetryError<E>>;
+
+/// An attempt that failed.
+pub(super) struct Failed<'a, T, E> {
+    pub(super) outcome: Tracked<T, E>,
+    /// What is wrong with its value, where it returned one.
+    pub(super) value: Option<&'a dyn FailedValue>,
+    /// Whether another attempt can be made at all.
+    pub(super) can_repeat: bool,
+}
+
+// What the expansion of the attribute writes in place.
+impl Settings {
+    pub(super) const fn new(policy: Policy) -> Self {
+        let (policy, invalid) = policy.nearest_valid();
+        let name = Name::from_static("retrier");
+        Self { policy, invalid, name, breaker: None, quota: None }
+    }
+
+    pub(super) const fn origin(&self) -> Origin<'_> {
+        Origin::retrier(&self.name)
+    }
+
+    pub(super) fn plan(&self) -> Plan<'_> {
+        Plan {
+            breaker: self.breaker.as_ref().map(lend::breaker),
+            quota: self.quota.as_ref().map(lend::quota),
+            ..Plan::by(self.origin(), &self.policy)
+        }
+    }
+
+    /// Tells that the policy is another one than was given, once.
+    pub(super) fn warn(&self) {
+        if let Some(invalid) = self.invalid {
+            observe::invalid_policy(&self.name, invalid);
+        }
+    }
+
+    /// The breaker's permit for an attempt, or the end of the call.
+    #[inline]
+    pub(super) fn admit<T, E>(
+        &self,
+        call: &mut Call<T, E>,
+        timing: Timing,
+    ) -> Result<Option<Permit<'_>>, End<T, E>> {
+        let Some(breaker) = &self.breaker else { return Ok(None) };
+        match lend::breaker(breaker).try_acquire() {
+            Ok(permit) => Ok(Some(permit)),
+            Err(rejected) => Err(self.rejected(call, timing, rejected.into())),
+        }
+    }
+
+    #[cold]
+    fn rejected<T, E>(
+        &self,
+        call: &mut Call<T, E>,
+        timing: Timing,
+        rejected: Interrupted,
+    ) -> End<T, E> {
+        let how = call.rejected(&self.plan().timing(timing), &rejected);
+        ended(take(call).close().last_or_else(|| Result::interrupted(rejected)), how)
+    }
+
+    #[inline]
+    pub(super) fn succeeded<T, E>(&self, call: Call<T, E>, permit: Option<Permit<'_>>) {
+        if let Some(permit) = permit {
+            permit.success();
+        }
+        match &self.quota {
+            Some(quota) => call.succeeded_on_credit(self.origin(), lend::quota(quota)),
+            None => call.succeeded(self.origin()),
+        }
+    }
+
+    /// The end of the call; it goes on after a failure that is to be waited upon.
+    #[cold]
+    pub(super) fn failed<T, E: Display, Kind>(
+        &self,
+        matchers: &impl Decider<E, Kind>,
+        call: &mut Call<T, E>,
+        timing: Timing,
+        permit: Option<Permit<'_>>,
+        failed: Failed<'_, T, E>,
+    ) -> ControlFlow<End<T, E>> {
+        self.warn();
+        let Failed { outcome, value, can_repeat } = failed;
+        let value = value.unwrap_or(&PickedValue);
+        let (attempt, shown): (_, &dyn Display) = match &outcome {
+            Err(AttemptError::Error(error)) => (FailedAttempt::Error(error), error),
+            Err(AttemptError::Interrupted(cut)) => (FailedAttempt::Interrupted(cut), cut),
+            Ok(_) => (FailedAttempt::Value(value), &value),
+        };
+        let mut matched = matchers.decide(&attempt);
+        if !can_repeat {
+            matched.abort();
+        }
+        let verdict = matched.verdict(ErrorDisplay::Display(shown));
+        let plan = self.plan().timing(timing);
+        match call.failed(&plan, permit, verdict) {
+            Next::Wait => {
+                matchers.on_retry(&call.event(&plan, tracked_failure(&outcome)));
+                // Only these can end a call before it fails again. What no end needs is let go
+                // of before the wait: a response may hold a connection.
+                if plan.breaker.is_some() || timing.deadline().is_some() {
+                    call.keep(outcome);
+                }
+                ControlFlow::Continue(())
+            }
+            Next::GiveUp(how) => {
+                let kept = take(call).close();
+                let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
+                ControlFlow::Break(ended(last, how))
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Which values are failures, though no error came with them.
+
+use core::convert::Infallible;
+use core::fmt::{self, Debug, Display};
+use std::sync::Arc;
+
+use crate::classify::Classify;
+
+/// Which values of type `T` are failures.
+pub trait Values<T> {
+    /// What is wrong with one.
+    type Failure: FailedValue;
+
+    /// Returns what is wrong with this one; `None` where it is a success.
+    fn failure(&self, value: &T) -> Option<Self::Failure>;
+}
+
+/// What is wrong with a value: a text for events, and something for matchers.
+pub trait FailedValue: Display {
+    /// Returns what the matchers are asked about; `None` where the value is tried again
+    /// whatever they say.
+    fn classified(&self) -> Option<&dyn Classify>;
+}
+
+impl Debug for dyn FailedValue + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+/// No value is a failure: the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllSucceed;
+
+impl<T> Values<T> for AllSucceed {
+    type Failure = Infallible;
+
+    #[inline(always)]
+    fn failure(&self, _: &T) -> Option<Infallible> {
+        None
+    }
+}
+
+impl FailedValue for Infallible {
+    fn classified(&self) -> Option<&dyn Classify> {
+        match *self {}
+    }
+}
+
+/// A predicate picks values to be tried again:
+/// [`Retrier::retry_on_value`](crate::Retrier::retry_on_value).
+pub struct RetryOnValue<F>(pub(super) Arc<F>);
+
+impl<F> Clone for RetryOnValue<F> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<F> Debug for RetryOnValue<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RetryOnValue")
+    }
+}
+
+impl<T, F: Fn(&T) -> bool> Values<T> for RetryOnValue<F> {
+    type Failure = PickedValue;
+
+    fn failure(&self, value: &T) -> Option<PickedValue> {
+        (self.0)(value).then_some(PickedValue)
+    }
+}
+
+/// A value that [`RetryOnValue`] picked.
+#[derive(Clone, Copy, Debug)]
+pub struct PickedValue;
+
+impl Display for PickedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the value is one that is retried")
+    }
+}
+
+impl FailedValue for PickedValue {
+    fn classified(&self) -> Option<&dyn Classify> {
+        None
+    }
+}

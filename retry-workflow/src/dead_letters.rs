@@ -35,7 +35,7 @@ use crate::store::{Store, StoreResult};
 ///     println!("{} × {}: {}", group.count, group.class, group.signature);
 /// }
 ///
-/// let timeouts = Filter { class: Some("timeout".to_owned()), ..Filter::job("orders") };
+/// let timeouts = Filter::job("orders").class("timeout");
 /// let redrive = Redrive::new().max(100).rate("10/s".parse()?);
 /// assert_eq!(letters.retry(&timeouts, redrive).await?, 1);
 /// # Ok(())
@@ -54,6 +54,7 @@ pub struct DeadLetters<S> {
 /// let gently = Redrive::new().max(1_000).rate("10/s".parse().unwrap());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "options do nothing until dead letters are taken back with them"]
 pub struct Redrive {
     max: Option<u64>,
     rate: Option<Rate>,

@@ -78,20 +78,10 @@ async fn store_alone(store: SqliteStore, items: u64, at_a_time: usize) -> Durati
         if leases.is_empty() {
             break;
         }
-        let settlements = leases.into_iter().map(|lease| Settlement {
-            lease: lease.key,
-            end: Settled::Succeeded(None),
-            history: vec![AttemptRecord {
-                run: lease.run,
-                attempt: lease.attempt,
-                started: now,
-                duration: Duration::ZERO,
-                wait: Duration::ZERO,
-                worker: WORKER.into(),
-                step: None,
-                outcome: AttemptOutcome::Succeeded,
-                failure: None,
-            }],
+        let settlements = leases.into_iter().map(|lease| {
+            let mut row = AttemptRecord::new(WORKER, now, AttemptOutcome::Succeeded);
+            (row.run, row.attempt) = (lease.run, lease.attempt);
+            Settlement::new(lease.key, Settled::Succeeded(None), vec![row])
         });
         store.settle(settlements.collect(), now).await.expect("a store that works");
     }

@@ -287,7 +287,8 @@ mod tests {
     use super::*;
 
     fn at(succeeded: u64, dead: u64, pending: u64, total_known: bool) -> Progress {
-        let counts = Counts { pending, succeeded, dead, ..Counts::default() };
+        let mut counts = Counts::default();
+        (counts.pending, counts.succeeded, counts.dead) = (pending, succeeded, dead);
         Progress { counts, total_known, ..Progress::default() }
     }
 

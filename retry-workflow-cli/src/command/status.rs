@@ -204,8 +204,11 @@ mod tests {
 
     #[test]
     fn the_bar_shows_even_a_single_failure() {
-        let counts =
-            |succeeded, dead, pending| Counts { pending, succeeded, dead, ..Counts::default() };
+        let counts = |succeeded, dead, pending| {
+            let mut counts = Counts::default();
+            (counts.succeeded, counts.dead, counts.pending) = (succeeded, dead, pending);
+            counts
+        };
         let bar = |counts: &Counts| bar(counts, (counts.ended(), counts.total()));
         assert_eq!(bar(&counts(0, 0, 4)), format!("{} 0 %", "░".repeat(40)));
         assert_eq!(bar(&counts(1_000, 1, 0)), format!("{}▓ 100 %", "█".repeat(39)));

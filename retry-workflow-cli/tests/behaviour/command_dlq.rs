@@ -38,21 +38,11 @@ async fn fill(store: &impl Store, job: &str, letters: &[(&str, &str, &str)]) {
         .map(|lease| {
             let (_, class, message) = letters.iter().find(|(id, ..)| *id == lease.id).unwrap();
             let failure = Failure::new(*class, *message);
-            Settlement {
-                lease: lease.key,
-                end: Settled::Dead(failure.clone()),
-                history: vec![AttemptRecord {
-                    run: 0,
-                    attempt: 1,
-                    started: start,
-                    duration: Duration::from_millis(1_234),
-                    wait: Duration::ZERO,
-                    worker: "host-1".into(),
-                    step: Some("send".to_owned()),
-                    outcome: AttemptOutcome::Failed,
-                    failure: Some(failure),
-                }],
-            }
+            let mut row = AttemptRecord::new("host-1", start, AttemptOutcome::Failed);
+            row.duration = Duration::from_millis(1_234);
+            row.step = Some("send".to_owned());
+            row.failure = Some(failure.clone());
+            Settlement::new(lease.key, Settled::Dead(failure), vec![row])
         })
         .collect();
     store.settle(settlements, start + Duration::from_secs(2)).await.unwrap();

@@ -16,6 +16,7 @@ const BATCH: usize = 200;
 
 /// What has become of imported items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Imported {
     /// So many were added.
     pub new: u64,

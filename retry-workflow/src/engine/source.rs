@@ -40,7 +40,20 @@ const BATCH_BYTES: usize = 4 << 20;
 ///     }
 /// }
 /// # struct Page { orders: Vec<String>, next: Option<u32> }
-/// # async fn read_page(_: u32) -> std::io::Result<Page> { todo!() }
+/// # async fn read_page(number: u32) -> std::io::Result<Page> {
+/// #     let orders = vec![format!("A-{number}"), format!("B-{number}")];
+/// #     Ok(Page { orders, next: (number < 2).then_some(number + 1) })
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), WorkflowError> {
+///
+/// let mut orders = Orders { next_page: Some(1) };
+/// let first = orders.next_batch().await?.unwrap();
+/// assert_eq!((first.len(), first[0].id.as_str()), (2, "A-1"));
+/// # assert!(orders.next_batch().await?.is_some());
+/// # assert!(orders.next_batch().await?.is_none());
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// [`JobRunner`]: crate::JobRunner

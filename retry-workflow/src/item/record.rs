@@ -11,6 +11,8 @@ use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 
 /// What has become of an item.
+///
+/// Every store writes and reads each of them, so there will be no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemState {
@@ -31,7 +33,7 @@ impl ItemState {
     pub const ALL: [Self; 5] =
         [Self::Pending, Self::Leased, Self::Succeeded, Self::Dead, Self::Skipped];
 
-    /// The state in one word.
+    /// Returns the state in one word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -42,7 +44,7 @@ impl ItemState {
         }
     }
 
-    /// Whether nothing more happens to an item in this state by itself.
+    /// Returns whether nothing more happens to an item in this state by itself.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Dead | Self::Skipped)
     }
@@ -98,7 +100,18 @@ pub struct LeaseKey {
 }
 
 /// An item that a worker holds, until the lease ends.
+///
+/// A store of your own creates one with [`new`](Self::new), and sets the fields that differ:
+///
+/// ```
+/// use retry_workflow::{Lease, LeaseKey};
+///
+/// let mut lease = Lease::new(LeaseKey { item: 7, token: 2 }, "A-17", r#"{"quantity": 3}"#);
+/// lease.attempt = 2;
+/// lease.lost = 1;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Lease {
     /// What settles it.
     pub key: LeaseKey,
@@ -118,7 +131,25 @@ pub struct Lease {
     pub checkpoint: Option<String>,
 }
 
+impl Lease {
+    /// Creates the lease of a first attempt: run 0, attempt 1, nothing lost, no checkpoint.
+    pub fn new(key: LeaseKey, id: impl Into<String>, payload: impl Into<String>) -> Self {
+        Self {
+            key,
+            id: id.into(),
+            payload: payload.into(),
+            correlation: None,
+            run: 0,
+            attempt: 1,
+            lost: 0,
+            checkpoint: None,
+        }
+    }
+}
+
 /// What becomes of a leased item.
+///
+/// Every store obeys each of them, so there will be no others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Done, with an output that may be read later (JSON or text).
@@ -140,6 +171,7 @@ pub enum Settled {
 
 /// The end of a lease, and what is to be written of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settlement {
     /// The lease.
     pub lease: LeaseKey,
@@ -149,7 +181,16 @@ pub struct Settlement {
     pub history: Vec<AttemptRecord>,
 }
 
+impl Settlement {
+    /// Creates the settlement of a lease.
+    pub fn new(lease: LeaseKey, end: Settled, history: Vec<AttemptRecord>) -> Self {
+        Self { lease, end, history }
+    }
+}
+
 /// How an attempt ended.
+///
+/// Every store writes and reads each of them, so there will be no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptOutcome {
@@ -162,7 +203,7 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    /// The outcome in one word.
+    /// Returns the outcome in one word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -173,7 +214,10 @@ impl AttemptOutcome {
 }
 
 /// One row of an item's history.
+///
+/// A store of your own creates one with [`new`](Self::new), and sets the fields that differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct AttemptRecord {
     /// The run it belongs to.
     pub run: u32,
@@ -198,8 +242,36 @@ pub struct AttemptRecord {
     pub failure: Option<Failure>,
 }
 
+impl AttemptRecord {
+    /// Creates the row of a first attempt: run 0, attempt 1, no time, no step, no failure.
+    pub fn new(worker: impl Into<Arc<str>>, started: Timestamp, outcome: AttemptOutcome) -> Self {
+        Self {
+            run: 0,
+            attempt: 1,
+            started,
+            duration: Duration::ZERO,
+            wait: Duration::ZERO,
+            worker: worker.into(),
+            step: None,
+            outcome,
+            failure: None,
+        }
+    }
+}
+
 /// All that a store knows of an item.
+///
+/// A store of your own creates one with [`new`](Self::new), and sets the fields that differ:
+///
+/// ```
+/// use retry_workflow::{ItemRecord, ItemState};
+///
+/// let mut item = ItemRecord::new("orders-1", "A-17", r#"{"quantity": 3}"#);
+/// assert_eq!((item.state, item.correlation.as_str()), (ItemState::Pending, "orders-1/A-17"));
+/// item.state = ItemState::Succeeded;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ItemRecord {
     /// The job it belongs to.
     pub job: String,
@@ -232,8 +304,33 @@ pub struct ItemRecord {
     pub history: Vec<AttemptRecord>,
 }
 
+impl ItemRecord {
+    /// Creates the record of a new item: pending, never tried, not due, followed through logs
+    /// by `job/id`.
+    pub fn new(job: impl Into<String>, id: impl Into<String>, payload: impl Into<String>) -> Self {
+        let (job, id) = (job.into(), id.into());
+        Self {
+            correlation: format!("{job}/{id}"),
+            job,
+            id,
+            payload: payload.into(),
+            state: ItemState::Pending,
+            run: 0,
+            attempt: 0,
+            due: None,
+            ended: None,
+            output: None,
+            failure: None,
+            history: Vec::new(),
+        }
+    }
+}
+
 /// How many items of a job are in which state, and what they have taken so far.
+///
+/// A store of your own sets the fields of [`Counts::default`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Counts {
     /// Waiting for their time, or for a worker.
     pub pending: u64,
@@ -278,7 +375,16 @@ impl Counts {
 }
 
 /// Which items are meant. Every condition that is set has to hold.
+///
+/// ```
+/// use retry_workflow::Filter;
+///
+/// let timeouts = Filter::job("orders-1").class("timeout");
+/// assert_eq!(timeouts.class.as_deref(), Some("timeout"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a filter does nothing by itself"]
+#[non_exhaustive]
 pub struct Filter {
     /// Of this job.
     pub job: Option<String>,
@@ -297,29 +403,53 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// All dead letters of a job.
+    /// Creates a filter that selects all dead letters of a job.
     pub fn job(job: impl Into<String>) -> Self {
         Self { job: Some(job.into()), ..Self::default() }
     }
 
-    /// Only these items.
+    /// Selects only these items.
     pub fn ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
         self.ids = Some(ids.into_iter().map(Into::into).collect());
         self
     }
 
-    /// In one of these states, instead of dead letters.
+    /// Selects items in one of these states, instead of dead letters.
     pub fn states(mut self, states: impl IntoIterator<Item = ItemState>) -> Self {
         self.states = Some(states.into_iter().collect());
         self
     }
 
-    /// Whether items in this state are meant.
+    /// Selects failures with this signature, to the letter.
+    pub fn signature(mut self, signature: impl Into<String>) -> Self {
+        self.signature = Some(signature.into());
+        self
+    }
+
+    /// Selects failures of this class, alone or among others.
+    pub fn class(mut self, class: impl Into<String>) -> Self {
+        self.class = Some(class.into());
+        self
+    }
+
+    /// Selects items that ended then or later.
+    pub fn since(mut self, since: Timestamp) -> Self {
+        self.since = Some(since);
+        self
+    }
+
+    /// Selects items that ended before.
+    pub fn until(mut self, until: Timestamp) -> Self {
+        self.until = Some(until);
+        self
+    }
+
+    /// Returns whether items in this state are meant.
     pub fn wants_state(&self, state: ItemState) -> bool {
         self.states.as_ref().map_or(state == ItemState::Dead, |states| states.contains(&state))
     }
 
-    /// Whether this item is meant.
+    /// Returns whether this item is meant.
     pub fn wants(&self, item: &ItemRecord) -> bool {
         let failure = item.failure.as_ref();
         self.wants_state(item.state)
@@ -343,11 +473,19 @@ pub(crate) fn has_class(class: &str, wanted: &str) -> bool {
 
 /// Part of a list, and where the next part begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Page<T> {
     /// This part.
     pub items: Vec<T>,
     /// Where the next part begins; `None`: this was the last one.
     pub next: Option<Cursor>,
+}
+
+impl<T> Page<T> {
+    /// Creates a part of a list.
+    pub fn new(items: Vec<T>, next: Option<Cursor>) -> Self {
+        Self { items, next }
+    }
 }
 
 /// A place in a list, good as long as the store is.
@@ -363,6 +501,7 @@ impl fmt::Display for Cursor {
 
 /// Failures that are alike: same class, same signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Group {
     /// Their class.
     pub class: String,
@@ -378,4 +517,35 @@ pub struct Group {
     pub example: String,
     /// What that one said.
     pub message: String,
+}
+
+impl Group {
+    /// Creates the group of one failed item, which is its example.
+    ///
+    /// ```
+    /// use retry_workflow::{Failure, Group, Timestamp};
+    ///
+    /// let failure = Failure::new("other", "order 4711 has no customer");
+    /// let mut group = Group::new(&failure, "A-17", Timestamp::from_micros(1));
+    /// group.add(Timestamp::from_micros(3));
+    /// assert_eq!((group.count, group.last), (2, Timestamp::from_micros(3)));
+    /// ```
+    pub fn new(failure: &Failure, item: impl Into<String>, ended: Timestamp) -> Self {
+        Self {
+            class: failure.class.clone(),
+            signature: failure.signature.clone(),
+            count: 1,
+            first: ended,
+            last: ended,
+            example: item.into(),
+            message: failure.message.clone(),
+        }
+    }
+
+    /// Counts another item, which ended then.
+    pub fn add(&mut self, ended: Timestamp) {
+        self.count = self.count.saturating_add(1);
+        self.first = self.first.min(ended);
+        self.last = self.last.max(ended);
+    }
 }

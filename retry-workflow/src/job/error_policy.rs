@@ -53,6 +53,7 @@ pub use self::read::ErrorPolicyKeys;
 /// assert!(unknown.to_string().contains("unknown field `max_failure`"));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[must_use = "a policy does nothing until a job runs with it"]
 pub struct ErrorPolicy {
     pub(crate) on_item_failure: OnItemFailure,
     pub(crate) continue_on_failure: bool,

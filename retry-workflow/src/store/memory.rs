@@ -394,19 +394,10 @@ impl Store for MemoryStore {
             tables.items.values().map(|item| &item.record).filter(|item| filter.wants(item))
         {
             let (Some(failure), Some(ended)) = (&record.failure, record.ended) else { continue };
-            let group =
-                groups.entry((&failure.class, &failure.signature)).or_insert_with(|| Group {
-                    class: failure.class.clone(),
-                    signature: failure.signature.clone(),
-                    count: 0,
-                    first: ended,
-                    last: ended,
-                    example: record.id.clone(),
-                    message: failure.message.clone(),
-                });
-            group.count += 1;
-            group.first = group.first.min(ended);
-            group.last = group.last.max(ended);
+            groups
+                .entry((&failure.class, &failure.signature))
+                .and_modify(|group| group.add(ended))
+                .or_insert_with(|| Group::new(failure, &record.id, ended));
         }
         let mut groups: Vec<_> = groups.into_values().collect();
         // Stable: groups of one size stay in the order of their names.

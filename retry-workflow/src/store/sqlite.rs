@@ -107,6 +107,7 @@ impl fmt::Debug for SqliteStore {
 
 /// When a commit is safe on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Synchronous {
     /// A commit survives a process that is killed at any time. The last ones before a
     /// power failure may be gone; the store is whole all the same, and their items are

@@ -100,14 +100,16 @@ fn filter() -> impl Strategy<Value = Filter> {
         prop::option::weighted(0.2, 0..200_i64),
         prop::option::weighted(0.2, 0..200_i64),
     )
-        .prop_map(|(job, ids, states, signature, class, since, until)| Filter {
-            job: job.map(ToOwned::to_owned),
-            ids: ids.map(|ids| ids.into_iter().map(id).collect()),
-            states,
-            signature: signature.map(ToOwned::to_owned),
-            class: class.map(ToOwned::to_owned),
-            since: since.map(at),
-            until: until.map(at),
+        .prop_map(|(job, ids, states, signature, class, since, until)| {
+            let mut filter = Filter::default();
+            filter.job = job.map(ToOwned::to_owned);
+            filter.ids = ids.map(|ids| ids.into_iter().map(id).collect());
+            filter.states = states;
+            filter.signature = signature.map(ToOwned::to_owned);
+            filter.class = class.map(ToOwned::to_owned);
+            filter.since = since.map(at);
+            filter.until = until.map(at);
+            filter
         })
 }
 
@@ -211,17 +213,11 @@ impl Model {
             let entry = &mut self.entries[at];
             if entry.seen.state == ItemState::Leased {
                 entry.lost += 1;
-                entry.seen.history.push(AttemptRecord {
-                    run: entry.seen.run,
-                    attempt: entry.seen.attempt,
-                    started: entry.since,
-                    duration: due.since(entry.since),
-                    wait: Duration::ZERO,
-                    worker: entry.holder.clone(),
-                    step: None,
-                    outcome: AttemptOutcome::Lost,
-                    failure: None,
-                });
+                let holder = Arc::clone(&entry.holder);
+                let mut row = AttemptRecord::new(holder, entry.since, AttemptOutcome::Lost);
+                (row.run, row.attempt) = (entry.seen.run, entry.seen.attempt);
+                row.duration = due.since(entry.since);
+                entry.seen.history.push(row);
             }
             entry.token += 1;
             entry.seen.state = ItemState::Leased;
@@ -229,16 +225,12 @@ impl Model {
             entry.seen.due = Some(until);
             entry.holder = Arc::from(worker);
             entry.since = now;
-            let lease = Lease {
-                key: LeaseKey { item: 0, token: entry.token },
-                id: entry.seen.id.clone(),
-                payload: entry.seen.payload.clone(),
-                correlation: entry.own_correlation.clone(),
-                run: entry.seen.run,
-                attempt: entry.seen.attempt,
-                lost: entry.lost,
-                checkpoint: entry.checkpoint.clone(),
-            };
+            let key = LeaseKey { item: 0, token: entry.token };
+            let mut lease = Lease::new(key, &entry.seen.id, &entry.seen.payload);
+            lease.correlation.clone_from(&entry.own_correlation);
+            (lease.run, lease.attempt) = (entry.seen.run, entry.seen.attempt);
+            lease.lost = entry.lost;
+            lease.checkpoint.clone_from(&entry.checkpoint);
             leases.push((at, lease));
         }
         leases
@@ -333,21 +325,18 @@ impl Model {
             .chain(self.forgotten.get(job).into_iter().flatten())
             .collect();
         let lost = rows.iter().filter(|row| row.outcome == AttemptOutcome::Lost).count();
-        Counts {
-            pending: count(ItemState::Pending),
-            leased: count(ItemState::Leased),
-            succeeded: count(ItemState::Succeeded),
-            dead: count(ItemState::Dead),
-            skipped: count(ItemState::Skipped),
-            attempts: (rows.len() - lost) as u64,
-            lost: lost as u64,
-            worked: rows
-                .iter()
-                .filter(|row| row.outcome != AttemptOutcome::Lost)
-                .map(|row| row.duration)
-                .sum(),
-            waited: rows.iter().map(|row| row.wait).sum(),
-        }
+        let mut counts = Counts::default();
+        counts.pending = count(ItemState::Pending);
+        counts.leased = count(ItemState::Leased);
+        counts.succeeded = count(ItemState::Succeeded);
+        counts.dead = count(ItemState::Dead);
+        counts.skipped = count(ItemState::Skipped);
+        counts.attempts = (rows.len() - lost) as u64;
+        counts.lost = lost as u64;
+        let tried = rows.iter().filter(|row| row.outcome != AttemptOutcome::Lost);
+        counts.worked = tried.map(|row| row.duration).sum();
+        counts.waited = rows.iter().map(|row| row.wait).sum();
+        counts
     }
 
     fn next_due(&self, job: &str) -> Option<Timestamp> {
@@ -357,7 +346,12 @@ impl Model {
 
     fn list(&self, filter: &Filter) -> Vec<ItemRecord> {
         let wanted = self.entries.iter().map(|entry| &entry.seen).filter(|seen| filter.wants(seen));
-        wanted.map(|seen| ItemRecord { history: Vec::new(), ..seen.clone() }).collect()
+        let without_history = |seen: &ItemRecord| {
+            let mut seen = seen.clone();
+            seen.history.clear();
+            seen
+        };
+        wanted.map(without_history).collect()
     }
 }
 
@@ -436,20 +430,9 @@ impl Stage {
         let mut added = 0;
         for item in &items {
             let own = item.correlation.clone();
-            let seen = ItemRecord {
-                job: job.to_owned(),
-                id: item.id.clone(),
-                payload: item.payload.clone(),
-                correlation: own.clone().unwrap_or(format!("{job}/{}", item.id)),
-                state: ItemState::Pending,
-                run: 0,
-                attempt: 0,
-                due: Some(due),
-                ended: None,
-                output: None,
-                failure: None,
-                history: Vec::new(),
-            };
+            let mut seen = ItemRecord::new(job, &item.id, &item.payload);
+            seen.correlation = own.clone().unwrap_or(format!("{job}/{}", item.id));
+            seen.due = Some(due);
             added += model.add(seen, own);
         }
         assert_eq!(memory.enqueue(job, items.clone(), due).await, Ok(added));
@@ -465,8 +448,11 @@ impl Stage {
         let first = memory.claim(job, worker, now, max, lease).await.unwrap();
         let second = sqlite.claim(job, worker, now, max, lease).await.unwrap();
         // How a store numbers its items, and its tokens, is its own affair.
-        let without_key =
-            |lease: &Lease| Lease { key: LeaseKey { item: 0, token: 0 }, ..lease.clone() };
+        let without_key = |lease: &Lease| {
+            let mut lease = lease.clone();
+            lease.key = LeaseKey { item: 0, token: 0 };
+            lease
+        };
         let expected_leases: Vec<_> =
             expected.iter().map(|(_, lease)| without_key(lease)).collect();
         assert_eq!(first.iter().map(without_key).collect::<Vec<_>>(), expected_leases);
@@ -496,21 +482,18 @@ impl Stage {
                 End::Released => Settled::Released,
             };
             let history: Vec<_> = (0..rows)
-                .map(|part| AttemptRecord {
-                    run: 0,
-                    attempt,
-                    started: now,
-                    duration: Duration::from_millis(u64::from(part) + 1),
-                    wait: Duration::from_millis(u64::from(part)),
-                    worker: Arc::from("ada"),
-                    step: (part == 1).then(|| "step".to_owned()),
-                    outcome: AttemptOutcome::Failed,
-                    failure: (part == 1).then(|| failure(1)),
+                .map(|part| {
+                    let mut row = AttemptRecord::new("ada", now, AttemptOutcome::Failed);
+                    row.attempt = attempt;
+                    row.duration = Duration::from_millis(u64::from(part) + 1);
+                    row.wait = Duration::from_millis(u64::from(part));
+                    row.step = (part == 1).then(|| "step".to_owned());
+                    row.failure = (part == 1).then(|| failure(1));
+                    row
                 })
                 .collect();
             expected.push(model.settle(held, &end, &history, now));
-            let settlement =
-                |lease| Settlement { lease, end: end.clone(), history: history.clone() };
+            let settlement = |lease| Settlement::new(lease, end.clone(), history.clone());
             first.push(settlement(in_memory));
             second.push(settlement(in_sqlite));
         }
@@ -547,7 +530,11 @@ impl Stage {
             .iter()
             .map(|entry| &entry.seen)
             .filter(|seen| seen.job == from)
-            .map(|seen| ItemRecord { job: to.to_owned(), ..seen.clone() })
+            .cloned()
+            .map(|mut seen| {
+                to.clone_into(&mut seen.job);
+                seen
+            })
             .collect();
         let mut added = 0;
         for mut item in items.clone() {

@@ -23,7 +23,7 @@ fn items(count: usize) -> Vec<NewItem> {
 }
 
 fn done(lease: &Lease) -> Settlement {
-    Settlement { lease: lease.key, end: Settled::Succeeded(None), history: Vec::new() }
+    Settlement::new(lease.key, Settled::Succeeded(None), Vec::new())
 }
 
 /// Claims and settles until nothing is left, and says what it got.
@@ -105,7 +105,8 @@ fn processes_never_get_one_item_twice() {
         all.extend(output.lines().filter_map(|line| line.strip_prefix("got ")).map(str::to_owned));
     }
     assert_eq!((all.len(), all.iter().collect::<HashSet<_>>().len()), (2000, 2000));
-    let expected = Counts { succeeded: 2000, ..Counts::default() };
+    let mut expected = Counts::default();
+    expected.succeeded = 2000;
     assert_eq!(run(store.counts("job")), Ok(expected));
 }
 

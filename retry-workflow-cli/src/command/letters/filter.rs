@@ -17,14 +17,12 @@ impl FilterArguments {
                 "nothing ends since {since} and before {until}: --since is earlier than --until"
             )));
         }
-        let mut filter = Filter {
-            job: self.job.clone().or_else(|| self.job_option.clone()),
-            class: self.class.clone(),
-            since: self.since,
-            until: self.until,
-            ids: (!self.items.is_empty()).then(|| self.items.clone()),
-            ..Filter::default()
-        };
+        let mut filter = Filter::default();
+        filter.job = self.job.clone().or_else(|| self.job_option.clone());
+        filter.class.clone_from(&self.class);
+        filter.since = self.since;
+        filter.until = self.until;
+        filter.ids = (!self.items.is_empty()).then(|| self.items.clone());
         if let Some(job) = &filter.job {
             known(letters.store(), job).await?;
         }

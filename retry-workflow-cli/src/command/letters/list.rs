@@ -82,7 +82,8 @@ fn none(filter: &Filter, after: Option<Cursor>) -> String {
     if after.is_some() {
         return "no more dead letters".to_owned();
     }
-    let bare = Filter { job: filter.job.clone(), ..Filter::default() };
+    let mut bare = Filter::default();
+    bare.job.clone_from(&filter.job);
     match &filter.job {
         _ if *filter != bare => "no dead letters are like that".to_owned(),
         Some(job) => format!("no dead letters in job {}", one_line(job)),

@@ -141,7 +141,11 @@ impl Jobs {
         if self.unable.is_empty() {
             return vec![filter.clone()];
         }
-        let for_job = |job: &String| Filter { job: Some(job.clone()), ..filter.clone() };
+        let for_job = |job: &String| {
+            let mut filter = filter.clone();
+            filter.job = Some(job.clone());
+            filter
+        };
         self.able.iter().map(for_job).collect()
     }
 

@@ -29,9 +29,7 @@ pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Gro
             return Ok(ControlFlow::Continue(()));
         };
         if let Some((_, group)) = groups.get_mut(class).and_then(|alike| alike.get_mut(signature)) {
-            group.count += 1;
-            group.first = group.first.min(ended);
-            group.last = group.last.max(ended);
+            group.add(ended);
             return Ok(ControlFlow::Continue(()));
         }
         let group = Group {

@@ -63,6 +63,15 @@ pub enum Event<'a> {
     },
     /// A circuit breaker went from one state to another.
     Breaker(&'a Transition),
+    /// A family of breakers holds as many as it may, and none of them can leave: calls by
+    /// other keys go through breakers of their own. Reported once, and again only after
+    /// one could leave.
+    #[non_exhaustive]
+    BreakersFull {
+        /// The name of the breaker that found no place: [`family`](Name::family) and
+        /// [`key`](Name::key).
+        breaker: &'a Name,
+    },
     /// A retry quota cannot pay for a retry. Reported once, and again only
     /// after it has been half full.
     #[non_exhaustive]
@@ -127,6 +136,7 @@ impl<'a> Event<'a> {
             Self::Retry { name, .. }
             | Self::Recovered { name, .. }
             | Self::GaveUp { name, .. }
+            | Self::BreakersFull { breaker: name }
             | Self::QuotaEmpty { quota: name }
             | Self::Nested { name, .. }
             | Self::Policy { name, .. }
@@ -165,6 +175,13 @@ impl fmt::Display for Event<'_> {
                 write!(f, "{name}: {ended}: {error}")
             }
             Self::Breaker(transition) => transition.fmt(f),
+            Self::BreakersFull { breaker } => write!(
+                f,
+                "circuit breakers `{}`: none can leave, for all are held or not closed, and calls by \
+                 `{}` and other new keys share none",
+                breaker.family(),
+                breaker.key().unwrap_or_default()
+            ),
             Self::QuotaEmpty { quota } => {
                 write!(f, "retry quota `{quota}`: empty, calls are made once")
             }

@@ -102,6 +102,7 @@ pub use classify::{Class, Classify};
 
 pub use base::name::Name;
 pub use protect::breaker::{CircuitBreaker, Outcomes, OwnedPermit, Permit, Rejected, Snapshot};
+pub use protect::breakers::Breakers;
 pub use protect::quota::RetryQuota;
 pub use protect::shared::Shared;
 

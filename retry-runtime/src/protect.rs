@@ -1,6 +1,7 @@
 //! What calls share: circuit breakers and quotas, and how a call borrows one.
 
 pub(crate) mod breaker;
+pub(crate) mod breakers;
 pub(crate) mod lend;
 pub(crate) mod quota;
 pub(crate) mod shared;

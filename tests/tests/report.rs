@@ -1,9 +1,12 @@
 //! `report()`, as a person reads it. A program of its own: every annotated
 //! function of a program stands in the table.
 
-use retry_runtime::{BreakerConfig, CircuitBreaker, RetryError, report, retry};
+use retry_runtime::{BreakerConfig, Breakers, CircuitBreaker, RetryError, report, retry};
 
 static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(3));
+
+static HOSTS: Breakers<String> =
+    Breakers::new("hosts", BreakerConfig::new().failure_threshold(1), 100);
 
 #[retry(attempts = 5, jitter, budget = "5m")]
 async fn untouched() -> Result<(), String> {
@@ -36,13 +39,16 @@ async fn it_is_a_table_for_people() {
     poll(&mut 0).await.unwrap();
     by_parameter::<2>().unwrap_err();
     untouched().await.unwrap();
+    HOSTS.of("a.example").try_acquire().unwrap().success();
+    HOSTS.of("b.example").try_acquire().unwrap().failure_with(&"connection refused");
+    assert!(HOSTS.of("b.example").try_acquire().is_err());
 
     let expected = "\
 function              attempts  retries  recovered  gave up  waited  longest total  policy                                                                    at
-billing.fetch                5        3          1        2      4s             3s  3 attempts, exponential (base 2) from 1s to 30s                           tests/tests/report.rs:13
-poll                        12       11          1        0     11s            60s  unlimited attempts, fixed 1s, deadline 1m                                 tests/tests/report.rs:19
-report::by_parameter         2        1          0        1     1ms              -  by its type parameters                                                    tests/tests/report.rs:25
-report::untouched            0        0          0        0      0s          19.5s  5 attempts, exponential (base 2) from 1s to 30s, jitter ±30 %, budget 5m  tests/tests/report.rs:8
+billing.fetch                5        3          1        2      4s             3s  3 attempts, exponential (base 2) from 1s to 30s                           tests/tests/report.rs:16
+poll                        12       11          1        0     11s            60s  unlimited attempts, fixed 1s, deadline 1m                                 tests/tests/report.rs:22
+report::by_parameter         2        1          0        1     1ms              -  by its type parameters                                                    tests/tests/report.rs:28
+report::untouched            0        0          0        0      0s          19.5s  5 attempts, exponential (base 2) from 1s to 30s, jitter ±30 %, budget 5m  tests/tests/report.rs:11
 
 billing.fetch gave up:
        1 x all attempts were used
@@ -50,6 +56,10 @@ billing.fetch gave up:
 
 report::by_parameter gave up:
        1 x all attempts were used
+
+circuit breakers hosts: 2, of which 1 never failed
+key        state  failures  rejected  opened by
+b.example  open          1         1  connection refused
 ";
     let text = report().to_string();
     assert_eq!(text, expected, "\n{text}");

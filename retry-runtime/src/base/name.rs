@@ -29,6 +29,8 @@ pub struct Name(pub(crate) Text);
 pub(crate) enum Text {
     Static(&'static str),
     Shared(Arc<str>),
+    /// `hosts[example.org]`, and how many bytes of it are the name of the family.
+    Member(Arc<str>, u32),
 }
 
 impl Name {
@@ -41,7 +43,41 @@ impl Name {
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(name) => name,
-            Text::Shared(name) => name,
+            Text::Shared(name) | Text::Member(name, _) => name,
+        }
+    }
+
+    /// Creates the name of a member of a family: `hosts[example.org]`.
+    pub(crate) fn of_member(family: &Self, key: &impl fmt::Display) -> Self {
+        let text = format!("{family}[{key}]").into();
+        match u32::try_from(family.len()) {
+            Ok(length) => Self(Text::Member(text, length)),
+            Err(_) => Self(Text::Shared(text)),
+        }
+    }
+
+    /// Returns the name of the family, for a breaker of one; for any other the name itself.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, Breakers};
+    ///
+    /// let hosts = Breakers::<String>::new("hosts", BreakerConfig::new(), 1_000);
+    /// let name = hosts.of("example.org").snapshot().name;
+    /// assert_eq!(name, "hosts[example.org]");
+    /// assert_eq!((name.family(), name.key()), ("hosts", Some("example.org")));
+    /// ```
+    pub fn family(&self) -> &str {
+        match &self.0 {
+            Text::Member(name, length) => name.get(..*length as usize).unwrap_or(name),
+            _ => self,
+        }
+    }
+
+    /// Returns the key by which a family knows its breaker; `None` for any other.
+    pub fn key(&self) -> Option<&str> {
+        match &self.0 {
+            Text::Member(name, length) => name.get(*length as usize + 1..name.len() - 1),
+            _ => None,
         }
     }
 }

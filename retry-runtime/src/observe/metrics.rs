@@ -7,8 +7,8 @@
 //! | `retry_recoveries_total` | counter | `name` | calls that succeeded after having failed |
 //! | `retry_give_ups_total` | counter | `name`, `reason` | calls that were given up |
 //! | `retry_wait_seconds` | histogram | `name` | the waits |
-//! | `retry_breaker_state` | gauge | `breaker` | 0 closed, 1 half-open, 2 open; from the first change on |
-//! | `retry_breaker_calls_total` | counter | `breaker`, `kind` | calls by what became of them: `failure`, `slow`, `forgiven`, `rejected`, or, of a breaker that only observes, `would_reject` |
+//! | `retry_breaker_state` | gauge | `breaker`, and `key` of one of a family | 0 closed, 1 half-open, 2 open; from the first change on |
+//! | `retry_breaker_calls_total` | counter | `breaker`, `kind`, and `key` | calls by what became of them: `failure`, `slow`, `forgiven`, `rejected`, or, of a breaker that only observes, `would_reject` |
 //! | `retry_quota_tokens` | gauge | `quota` | tokens in the bucket; from the first retry on |
 //!
 //! A call that succeeds at its first attempt touches none of them. A counter is
@@ -21,8 +21,8 @@
 use core::time::Duration;
 
 use metrics::{
-    Counter, Key, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram,
-    gauge, with_recorder,
+    Counter, Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge,
+    describe_histogram, gauge, with_recorder,
 };
 
 use crate::base::name::Name;
@@ -124,11 +124,26 @@ pub(crate) fn breaker_transition(transition: &Transition) {
         State::HalfOpen => 1.0,
         State::Open => 2.0,
     };
-    gauge!(BREAKER, "breaker" => text(&transition.breaker)).set(state);
+    let key = breaker_key(BREAKER, &transition.breaker, None);
+    with_recorder(|recorder| recorder.register_gauge(&key, &METADATA)).set(state);
+}
+
+/// A breaker of a family is told by two labels, so that families can be added up.
+fn breaker_key(metric: &'static str, breaker: &Name, kind: Option<&'static str>) -> Key {
+    let mut labels = match breaker.key() {
+        Some(key) => vec![
+            Label::new("breaker", breaker.family().to_owned()),
+            Label::new("key", key.to_owned()),
+        ],
+        None => vec![Label::new("breaker", text(breaker))],
+    };
+    labels.extend(kind.map(|kind| Label::from_static_parts("kind", kind)));
+    Key::from_parts(metric, labels)
 }
 
 pub(crate) fn breaker_call(breaker: &Name, kind: &'static str) {
-    metrics::counter!(BREAKER_CALLS, "breaker" => text(breaker), "kind" => kind).increment(1);
+    let key = breaker_key(BREAKER_CALLS, breaker, Some(kind));
+    with_recorder(|recorder| recorder.register_counter(&key, &METADATA)).increment(1);
 }
 
 pub(crate) fn quota_level(quota: &Name, tokens: u32) {

@@ -59,6 +59,9 @@ pub(crate) fn emit(event: &Event<'_>) {
                 tracing::warn!(target: "retry", breaker = breaker.as_str(), from, to, cause, error = error.as_deref(), observe_only, "circuit breaker moved");
             }
         }
+        Event::BreakersFull { breaker } => {
+            tracing::warn!(target: "retry", breaker = breaker.as_str(), "no breaker can leave its family, new keys share none");
+        }
         Event::QuotaEmpty { quota } => {
             tracing::warn!(target: "retry", quota = quota.as_str(), "quota empty, calls are made once");
         }

@@ -214,7 +214,7 @@ impl CircuitBreaker {
     }
 
     const_fn! {
-    const fn valid(name: Name, config: BreakerConfig) -> Self {
+    pub(super) const fn valid(name: Name, config: BreakerConfig) -> Self {
         Self {
             word: AtomicU64::new(Word::first(closed_kind(&config)).0),
             open_until: AtomicU64::new(FOR_EVER),
@@ -508,6 +508,15 @@ impl CircuitBreaker {
     /// ```
     pub const fn config(&self) -> &BreakerConfig {
         &self.config
+    }
+
+    pub(super) const fn own_name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Whether it is closed, and not by force.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.word().kind(), Kind::Closed | Kind::Measured | Kind::Timed)
     }
 
     /// Lets the open time be up: models are to be independent of time.

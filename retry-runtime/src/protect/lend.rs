@@ -117,7 +117,12 @@ pub(crate) fn current_test_instance_of_breaker<B: LendsBreaker + ?Sized>(
     shared: &B,
 ) -> Option<&'static CircuitBreaker> {
     let hooks = test_hooks::current().filter(|_| !shared.is_held())?;
-    Some(test_instance_of_breaker(&hooks, shared.lend()))
+    let shared = shared.lend();
+    // A family has lent one of the test's own already.
+    if shared.name.key().is_some() {
+        return None;
+    }
+    Some(test_instance_of_breaker(&hooks, shared))
 }
 
 #[cfg(feature = "testing")]

@@ -22,6 +22,6 @@ pub(crate) fn labels(name: &Name) -> Labels {
 pub(crate) fn text(name: &Name) -> SharedString {
     match &name.0 {
         Text::Static(name) => SharedString::const_str(name),
-        Text::Shared(name) => SharedString::from_shared(Arc::clone(name)),
+        Text::Shared(name) | Text::Member(name, _) => SharedString::from_shared(Arc::clone(name)),
     }
 }

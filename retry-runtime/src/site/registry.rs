@@ -2,11 +2,15 @@
 //! program is linked, and is found here.
 
 use core::fmt::{self, Write as _};
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
+use crate::event::transition::State;
 use crate::outcome::error::Reason;
 use crate::outcome::error::Rounded;
 use crate::site::Site;
+#[cfg(not(retry_loom))]
+use crate::site::families::{Member, families};
 
 /// The annotated functions, one behind the other, where the linker puts them.
 /// The name is the section's: two releases in one program keep theirs apart.
@@ -44,7 +48,8 @@ pub fn sites() -> Vec<&'static Site> {
 }
 
 /// All [`sites`] as a table for people: where they are, their policies, and what
-/// has become of their calls.
+/// has become of their calls. Below it stand the breakers of families
+/// ([`Breakers`](crate::Breakers)) that are not closed, or have failed.
 ///
 /// ```
 /// println!("{}", retry_runtime::report());
@@ -70,31 +75,14 @@ const HEADINGS: [&str; 9] = [
 ];
 
 /// The columns with numbers, whose ends stand below each other.
-const NUMBERS: core::ops::RangeInclusive<usize> = 1..=6;
+const NUMBERS: RangeInclusive<usize> = 1..=6;
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
-            return f.write_str("no function with #[retry] is linked into this program\n");
-        }
-        let mut rows = vec![HEADINGS.map(str::to_owned)];
-        rows.extend(self.0.iter().map(|site| row(site)));
-        let widths: [usize; 9] = core::array::from_fn(|column| {
-            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-        });
-        for row in &rows {
-            let mut line = String::new();
-            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-                if column > 0 {
-                    line.push_str("  ");
-                }
-                if NUMBERS.contains(&column) {
-                    write!(line, "{cell:>width$}")?;
-                } else {
-                    write!(line, "{cell:<width$}")?;
-                }
-            }
-            writeln!(f, "{}", line.trim_end())?;
+            f.write_str("no function with #[retry] is linked into this program\n")?;
+        } else {
+            table(f, HEADINGS, self.0.iter().map(|site| row(site)), NUMBERS)?;
         }
         for site in &self.0 {
             let stats = site.stats();
@@ -108,8 +96,67 @@ impl fmt::Display for Report {
                 }
             }
         }
+        #[cfg(not(retry_loom))]
+        for family in families() {
+            let members = family.members();
+            let (all, name) = (members.len(), family.name());
+            let noteworthy = |member: &Member| member.state != State::Closed || member.failures > 0;
+            let shown: Vec<_> = members.iter().filter(|member| noteworthy(member)).collect();
+            let quiet = all - shown.len();
+            writeln!(f, "\ncircuit breakers {name}: {all}, of which {quiet} never failed")?;
+            if !shown.is_empty() {
+                table(f, MEMBER_HEADINGS, shown.into_iter().map(member_row), MEMBER_NUMBERS)?;
+            }
+        }
         Ok(())
     }
+}
+
+/// Writes rows under their headings; the ends of `numbers` stand below each other.
+fn table<const N: usize>(
+    f: &mut fmt::Formatter<'_>,
+    headings: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+    numbers: RangeInclusive<usize>,
+) -> fmt::Result {
+    let mut all = vec![headings.map(str::to_owned)];
+    all.extend(rows);
+    let widths: [usize; N] = core::array::from_fn(|column| {
+        all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
+    for row in &all {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+            if column > 0 {
+                line.push_str("  ");
+            }
+            if numbers.contains(&column) {
+                write!(line, "{cell:>width$}")?;
+            } else {
+                write!(line, "{cell:<width$}")?;
+            }
+        }
+        writeln!(f, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+#[cfg(not(retry_loom))]
+const MEMBER_HEADINGS: [&str; 5] = ["key", "state", "failures", "rejected", "opened by"];
+
+#[cfg(not(retry_loom))]
+const MEMBER_NUMBERS: RangeInclusive<usize> = 2..=3;
+
+#[cfg(not(retry_loom))]
+fn member_row(member: &Member) -> [String; 5] {
+    let Member { name, state, failures, rejected, opened_by } = member;
+    [
+        name.key().unwrap_or(name).to_owned(),
+        state.to_string(),
+        failures.to_string(),
+        rejected.to_string(),
+        opened_by.as_deref().unwrap_or_default().to_owned(),
+    ]
 }
 
 fn time(time: Duration) -> String {

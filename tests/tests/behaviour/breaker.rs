@@ -4,7 +4,8 @@
 use std::panic::AssertUnwindSafe;
 
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Interrupted, Policy, Reason, Retrier, RetryError, State, retry,
+    BreakerConfig, Breakers, CircuitBreaker, Interrupted, Policy, Reason, Retrier, RetryError,
+    State, retry,
 };
 use tokio::time::{Instant, advance, sleep};
 
@@ -89,6 +90,38 @@ async fn while_others_probe_a_failed_call_gives_up_without_sleeping_first() {
     assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 1));
     let told = DB.snapshot();
     assert_eq!(told.outcomes.rejected, 0, "it did not even ask");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_host_has_one_of_its_own_in_a_family() {
+    static HOSTS: Breakers<String> = Breakers::new("hosts", FRAGILE, 100);
+    #[retry(attempts = 2, breaker = HOSTS.of(host))]
+    async fn get(host: &str) -> Result<(), RetryError<Failure>> {
+        if host == "up" { Ok(()) } else { Err(Failure::Busy(1)) }
+    }
+    struct Client {
+        hosts: Breakers<String>,
+    }
+    impl Client {
+        #[retry(attempts = 2, breaker = self.hosts.of(&host))]
+        async fn get(&self, host: String) -> Result<(), RetryError<Failure>> {
+            get(&host).await.map_err(|_| Failure::Busy(1))
+        }
+    }
+    assert!(get("down").await.is_err());
+    assert_eq!(get("down").await.unwrap_err().attempts(), 0, "not asked any more");
+    get("up").await.unwrap();
+    assert_eq!(HOSTS.of("down").state(), State::Open);
+    assert_eq!(HOSTS.of("up").state(), State::Closed);
+
+    let client = Client { hosts: Breakers::try_new("mine", FRAGILE, 100).unwrap() };
+    assert!(client.get("down".to_owned()).await.is_err());
+    assert!(client.hosts.of("down").is_open());
+    client.get("up".to_owned()).await.unwrap();
+
+    let retrier = Retrier::new(Policy::new().attempts(2)).breaker(HOSTS.of("shard"));
+    assert!(retrier.run(async || Err::<(), _>("down")).await.is_err());
+    assert!(HOSTS.of("shard").is_open());
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use metrics_util::MetricKind;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryQuota, retry,
+    BreakerConfig, Breakers, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryQuota,
+    retry,
 };
 use tokio::time::advance;
 
@@ -145,6 +146,24 @@ async fn a_breaker_counts_what_became_of_calls_that_did_not_simply_succeed() {
             calls("kinds", "rejected"),
             calls("kinds", "slow"),
             calls("observing", "would_reject"),
+        ]
+    );
+}
+
+#[test]
+fn a_breaker_of_a_family_has_its_key_as_a_label() {
+    let hosts = Breakers::<String>::try_new("metrics.hosts", BreakerConfig::new(), 9).unwrap();
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let breaker = hosts.of("a.example");
+    breaker.try_acquire().unwrap().failure();
+    breaker.force_open();
+    assert_eq!(
+        measured(&seen),
+        [
+            "counter retry_breaker_calls_total{breaker=metrics.hosts,key=a.example,kind=failure} 1",
+            "gauge retry_breaker_state{breaker=metrics.hosts,key=a.example} 2",
         ]
     );
 }

@@ -2,6 +2,7 @@
 //!
 //! On virtual time, but for the races, which are among real threads.
 
+mod families;
 mod observe_only;
 mod open_time;
 mod outcomes;

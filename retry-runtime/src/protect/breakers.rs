@@ -1,0 +1,337 @@
+//! A family of circuit breakers by key: one for each host, tenant or shard.
+
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::Hash;
+use std::collections::{HashMap, VecDeque};
+
+use retry_rules::{BreakerConfig, Invalid};
+
+use crate::base::const_panic::const_panic;
+use crate::base::name::Name;
+use crate::base::sync::{Arc, Mutex, MutexGuard, OnceLock, const_fn, lock};
+use crate::event::Event;
+use crate::observe;
+use crate::protect::breaker::{CircuitBreaker, Snapshot};
+#[cfg(not(retry_loom))]
+use crate::site::families::{self, Family, Member};
+
+/// One circuit breaker for each host, tenant or shard, made when it is first asked for.
+///
+/// It holds at most so many. A new one takes the place of the one that was asked for
+/// the longest time ago, is closed, and that nobody holds; what that one counted is
+/// forgotten. An open or half-open one, one that was forced, and one that somebody
+/// holds never leaves. Where none can leave, the caller gets a breaker of its own,
+/// closed, which nobody else is lent, and an [`Event`] tells once that it is so.
+///
+/// A test with the feature `testing` has a family of its own in the place of one that
+/// was made by [`new`](Self::new), as a `static` is.
+///
+/// ```
+/// use std::io;
+/// use retry_runtime::{BreakerConfig, Breakers, State, retry};
+///
+/// static HOSTS: Breakers<String> = Breakers::new("hosts", BreakerConfig::new(), 1_000);
+///
+/// #[retry(breaker = HOSTS.of(host))]
+/// async fn get(host: &str, path: &str) -> io::Result<usize> {
+///     Ok(host.len() + path.len())
+/// }
+///
+/// HOSTS.of("down.example.org").force_open();
+/// assert_eq!(HOSTS.of("down.example.org").state(), State::Open);
+/// assert_eq!(HOSTS.of("up.example.org").state(), State::Closed);
+/// ```
+pub struct Breakers<K> {
+    name: Name,
+    config: BreakerConfig,
+    most: usize,
+    /// Whether it belongs to the whole program, and a test has its own in its place.
+    #[cfg(feature = "testing")]
+    is_shared: bool,
+    members: OnceLock<Arc<Mutex<Members<K>>>>,
+}
+
+struct Members<K> {
+    name: Name,
+    by_key: HashMap<K, usize>,
+    slots: Vec<Slot<K>>,
+    /// Which slot was asked for at which moment, the earliest first. What was asked
+    /// for again since then is stale.
+    asked: VecDeque<(usize, u64)>,
+    moment: u64,
+    /// Whether it was told that none can leave, and none could since.
+    told_full: bool,
+}
+
+struct Slot<K> {
+    key: K,
+    breaker: Arc<CircuitBreaker>,
+    asked: u64,
+}
+
+impl<K> Breakers<K> {
+    const_fn! {
+    /// Creates a family of at most `most` breakers, at least 1, all with these
+    /// settings. The name stands in events, with the key behind it: `hosts[example.org]`.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, Breakers};
+    ///
+    /// static TENANTS: Breakers<u64> = Breakers::new("tenants", BreakerConfig::new(), 500);
+    /// assert_eq!(TENANTS.of(&7).name(), "tenants[7]");
+    /// ```
+    ///
+    /// # Panics
+    /// If the settings break a rule; while compiling, for a `static`.
+    #[track_caller]
+    pub const fn new(name: &'static str, config: BreakerConfig, most: usize) -> Self {
+        if let Err(invalid) = config.validate() {
+            const_panic(invalid)
+        }
+        Self {
+            name: Name::from_static(name),
+            config,
+            most,
+            #[cfg(feature = "testing")]
+            is_shared: true,
+            members: OnceLock::new(),
+        }
+    }
+    }
+
+    /// Creates a family with a name and settings that the program made.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, Breakers};
+    ///
+    /// let shards = Breakers::<u32>::try_new(format!("shards {}", 1), BreakerConfig::new(), 64);
+    /// assert_eq!(shards.unwrap().name(), "shards 1");
+    /// ```
+    ///
+    /// # Errors
+    /// The rules that the settings break.
+    pub fn try_new(
+        name: impl Into<Name>,
+        config: BreakerConfig,
+        most: usize,
+    ) -> Result<Self, Invalid> {
+        config.validate()?;
+        Ok(Self {
+            name: name.into(),
+            config,
+            most,
+            #[cfg(feature = "testing")]
+            is_shared: false,
+            members: OnceLock::new(),
+        })
+    }
+
+    /// The name of the family.
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, Breakers};
+    /// assert_eq!(Breakers::<u8>::new("hosts", BreakerConfig::new(), 9).name(), "hosts");
+    /// ```
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The settings of each breaker.
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, Breakers};
+    /// let hosts = Breakers::<u8>::new("hosts", BreakerConfig::new(), 9);
+    /// assert_eq!(hosts.config().get_failure_threshold(), 5);
+    /// ```
+    pub const fn config(&self) -> &BreakerConfig {
+        &self.config
+    }
+}
+
+impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
+    /// The breaker of this key, which is made if there is none.
+    ///
+    /// It is shared by all who ask for the key, for as long as the family knows it; a
+    /// breaker that is held never leaves.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use retry_runtime::{BreakerConfig, Breakers};
+    ///
+    /// let hosts = Breakers::<String>::new("hosts", BreakerConfig::new(), 1_000);
+    /// let breaker = hosts.of("example.org");
+    /// breaker.try_acquire().unwrap().success();
+    /// assert!(Arc::ptr_eq(&breaker, &hosts.of("example.org")));
+    /// ```
+    pub fn of<Q>(&self, key: &Q) -> Arc<CircuitBreaker>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let family = self.current();
+        let mut members = family.lock();
+        if let Some(breaker) = members.find(key) {
+            return breaker;
+        }
+        let key = key.to_owned();
+        let name = Name::of_member(&family.name, &key);
+        let breaker = Arc::new(CircuitBreaker::valid(name, family.config));
+        let was_full = members.told_full;
+        members.insert(key, &breaker, family.most.max(1));
+        let is_full = members.told_full;
+        drop(members);
+        if is_full && !was_full {
+            observe::emit(&Event::BreakersFull { breaker: breaker.own_name() });
+        }
+        breaker
+    }
+
+    /// What is known of each breaker of the family now, in the order of their keys.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, Breakers, State};
+    ///
+    /// let hosts = Breakers::<String>::new("hosts", BreakerConfig::new(), 1_000);
+    /// hosts.of("a.example").force_open();
+    /// let snapshots = hosts.snapshots();
+    /// assert_eq!(snapshots[0].name.key(), Some("a.example"));
+    /// assert_eq!(snapshots[0].state, State::Open);
+    /// ```
+    pub fn snapshots(&self) -> Vec<Snapshot> {
+        self.current().lock().snapshots()
+    }
+
+    /// The family that calls use: in a test its own one.
+    fn current(&self) -> &Self {
+        #[cfg(feature = "testing")]
+        if let Some(hooks) = crate::test_hooks::current().filter(|_| self.is_shared) {
+            let like = |own: &Self| own.name == self.name && own.config == self.config;
+            return hooks.test_instance(self, like, || Self {
+                name: self.name.clone(),
+                config: self.config,
+                most: self.most,
+                is_shared: false,
+                members: OnceLock::new(),
+            });
+        }
+        self
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Members<K>> {
+        lock(self.members.get_or_init(|| {
+            let members = Arc::new(Mutex::new(Members::new(self.name.clone())));
+            #[cfg(not(retry_loom))]
+            families::register(&members);
+            members
+        }))
+    }
+}
+
+impl<K: Hash + Eq + Clone> Members<K> {
+    fn new(name: Name) -> Self {
+        Self {
+            name,
+            by_key: HashMap::new(),
+            slots: Vec::new(),
+            asked: VecDeque::new(),
+            moment: 0,
+            told_full: false,
+        }
+    }
+
+    fn find<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<Arc<CircuitBreaker>>
+    where
+        K: Borrow<Q>,
+    {
+        let at = *self.by_key.get(key)?;
+        self.ask(at);
+        Some(Arc::clone(&self.slots[at].breaker))
+    }
+
+    /// A slot was asked for: it is the last to leave.
+    fn ask(&mut self, at: usize) {
+        let slot = &mut self.slots[at];
+        if self.asked.back() == Some(&(at, slot.asked)) {
+            return;
+        }
+        self.moment += 1;
+        slot.asked = self.moment;
+        self.asked.push_back((at, self.moment));
+        // As many as were added since the last time are stale: it costs each its share.
+        if self.asked.len() > 2 * self.slots.len() + 16 {
+            let slots = &self.slots;
+            self.asked.retain(|(at, moment)| slots[*at].asked == *moment);
+        }
+    }
+
+    /// Adds a breaker, in the place of another if there are so many; or not, if none can leave.
+    fn insert(&mut self, key: K, breaker: &Arc<CircuitBreaker>, most: usize) {
+        let slot = Slot { key: key.clone(), breaker: Arc::clone(breaker), asked: 0 };
+        let at = if self.slots.len() < most {
+            self.slots.push(slot);
+            self.slots.len() - 1
+        } else {
+            let Some(at) = self.first_to_leave() else {
+                self.told_full = true;
+                return;
+            };
+            self.by_key.remove(&self.slots[at].key);
+            self.slots[at] = slot;
+            at
+        };
+        self.told_full = false;
+        self.by_key.insert(key, at);
+        self.ask(at);
+    }
+
+    /// The slot that was asked for the longest time ago, of those that can leave.
+    fn first_to_leave(&mut self) -> Option<usize> {
+        let slots = &mut self.slots;
+        while self.asked.front().is_some_and(|(at, moment)| slots[*at].asked != *moment) {
+            self.asked.pop_front();
+        }
+        let found = self.asked.iter().position(|(at, moment)| {
+            let slot = &mut slots[*at];
+            // Whoever held it has seen to its state before letting go: `get_mut` waits for that.
+            slot.asked == *moment
+                && Arc::get_mut(&mut slot.breaker).is_some_and(|breaker| breaker.is_idle())
+        })?;
+        self.asked.remove(found).map(|(at, _)| at)
+    }
+
+    fn snapshots(&self) -> Vec<Snapshot> {
+        let mut all: Vec<_> = self.slots.iter().map(|slot| slot.breaker.snapshot()).collect();
+        all.sort_by(|one, other| one.name.key().cmp(&other.name.key()));
+        all
+    }
+}
+
+/// In the report stand those that are not closed, and those that have failed.
+#[cfg(not(retry_loom))]
+impl<K: Hash + Eq + Clone + Send> Family for Mutex<Members<K>> {
+    fn name(&self) -> Name {
+        lock(self).name.clone()
+    }
+
+    fn members(&self) -> Vec<Member> {
+        let snapshots = lock(self).snapshots();
+        snapshots.into_iter().map(member).collect()
+    }
+}
+
+#[cfg(not(retry_loom))]
+fn member(snapshot: Snapshot) -> Member {
+    let Snapshot { name, state, opened_by, outcomes, .. } = snapshot;
+    Member { name, state, failures: outcomes.failures, rejected: outcomes.rejected, opened_by }
+}
+
+impl<K> fmt::Debug for Breakers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breakers")
+            .field("name", &self.name)
+            .field("most", &self.most)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}

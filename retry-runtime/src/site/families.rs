@@ -1,0 +1,45 @@
+//! Families of breakers, as the report shows them. They are made in rooms above; each
+//! registers itself when it is first used.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::base::name::Name;
+use crate::event::transition::State;
+
+/// Something that has members of its own to report.
+pub(crate) trait Family: Send + Sync {
+    /// Its name.
+    fn name(&self) -> Name;
+
+    /// Its members, in the order in which they are shown.
+    fn members(&self) -> Vec<Member>;
+}
+
+/// A breaker of a family.
+pub(crate) struct Member {
+    pub(crate) name: Name,
+    pub(crate) state: State,
+    pub(crate) failures: u64,
+    pub(crate) rejected: u64,
+    pub(crate) opened_by: Option<Arc<str>>,
+}
+
+static FAMILIES: Mutex<Vec<Weak<dyn Family>>> = Mutex::new(Vec::new());
+
+/// Adds a family, for as long as somebody else holds it.
+pub(crate) fn register<F: Family + 'static>(family: &Arc<F>) {
+    let family: Weak<F> = Arc::downgrade(family);
+    let mut all = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|other| other.strong_count() > 0);
+    all.push(family);
+}
+
+/// All that are there now, by name.
+#[cfg(feature = "macros")]
+pub(crate) fn families() -> Vec<Arc<dyn Family>> {
+    let all = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut families: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+    drop(all);
+    families.sort_by_key(|family| family.name());
+    families
+}

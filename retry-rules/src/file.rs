@@ -1,14 +1,16 @@
 //! The three forms in which a policy stands in a file (feature `serde`).
 //!
 //! - **command style**, the form of [`Policy`](crate::Policy) itself: `attempts`, `backoff`,
-//!   `initial_delay`, `max_delay`, `jitter`, `jitter_factor`, `retry_budget`,
-//!   and also `deadline` and `timeout`;
+//!   `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`,
+//!   and also `deadline`, `max_elapsed` and `timeout`;
 //! - **workflow style**, [`WorkflowStyle`]: `max_attempts`, and a `backoff`
-//!   that holds its delays itself (`delay`, `initial`, `increment`, `multiplier`);
+//!   that holds its delays itself (`delay`, `initial`, `increment`, `multiplier`),
+//!   with `first_delay`, `max_delay`, the jitter, `retry_budget` and `max_elapsed` beside it;
 //! - **task style**, [`TaskStyle`]: `max_retries` (retries, not attempts),
 //!   `retry_delay` and `max_retry_delay` in seconds.
 //!
-//! Durations are humantime strings (`"30s"`) or `{ secs, nanos }`. Unknown keys
+//! Durations are humantime strings (`"30s"`) or `{ secs, nanos }`, and a bound may also be
+//! `unlimited`. Unknown keys
 //! are errors, and every policy passes the rules of [`Rule`](crate::Rule).
 //!
 //! A policy is `Copy` and may stand in a `const`, so custom delays that come
@@ -18,6 +20,7 @@ mod attempts;
 mod backoff;
 mod jitter;
 mod span;
+mod bound;
 
 mod invalid_keys;
 mod draft;

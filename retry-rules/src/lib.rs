@@ -40,6 +40,7 @@ pub mod file;
 
 // Reading order: what a policy is made of, the other settings, the rules.
 pub use policy::backoff::Backoff;
+pub use policy::bound::Bound;
 pub use policy::jitter::Jitter;
 pub use policy::{Attempts, Policy};
 

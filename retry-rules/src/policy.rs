@@ -2,14 +2,16 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod backoff;
+pub(crate) mod bound;
 pub(crate) mod jitter;
 pub(crate) mod shown;
 
 use core::fmt;
 use core::time::Duration;
 
-use self::arithmetic::{less, min, times};
+use self::arithmetic::{less, max, min, times};
 use self::backoff::Backoff;
+use self::bound::Bound;
 use self::jitter::Jitter;
 use self::shown::Shown;
 
@@ -18,7 +20,7 @@ use self::shown::Shown;
 pub enum Attempts {
     /// This many; at least 1.
     Limited(u32),
-    /// As many as the budget or the deadline lets be made.
+    /// As many as the budget, the deadline or `max_elapsed` lets be made.
     Unlimited,
 }
 
@@ -40,9 +42,10 @@ impl fmt::Display for Attempts {
 /// | [`attempts`](Self::attempts) | 3 |
 /// | [`backoff`](Self::backoff) | exponential, base 2 |
 /// | [`initial_delay`](Self::initial_delay) | 1 s |
-/// | [`max_delay`](Self::max_delay) | 30 s |
+/// | [`max_delay`](Self::max_delay) | 30 s, or a longer fixed or custom wait |
+/// | [`first_delay`](Self::first_delay) | by the curve |
 /// | [`jitter`](Self::jitter) | none |
-/// | [`budget`](Self::budget), [`deadline`](Self::deadline), [`timeout`](Self::timeout) | none |
+/// | [`budget`](Self::budget), [`deadline`](Self::deadline), [`max_elapsed`](Self::max_elapsed), [`timeout`](Self::timeout) | none |
 ///
 /// ```
 /// use core::time::Duration;
@@ -60,25 +63,33 @@ pub struct Policy {
     pub(crate) attempts: Attempts,
     pub(crate) backoff: Backoff,
     pub(crate) initial_delay: Duration,
-    pub(crate) max_delay: Duration,
+    /// `None`: nobody has said it.
+    pub(crate) max_delay: Option<Duration>,
+    pub(crate) first_delay: Option<Duration>,
     pub(crate) jitter: Jitter,
-    pub(crate) budget: Option<Duration>,
-    pub(crate) deadline: Option<Duration>,
-    pub(crate) timeout: Option<Duration>,
+    pub(crate) budget: Bound,
+    pub(crate) deadline: Bound,
+    pub(crate) max_elapsed: Bound,
+    pub(crate) timeout: Bound,
 }
 
 impl Policy {
+    /// No wait is longer, where nobody says otherwise.
+    pub(crate) const MAX_DELAY: Duration = Duration::from_secs(30);
+
     /// The default policy: 3 attempts, 1 s and 2 s apart.
     pub const fn new() -> Self {
         Self {
             attempts: Attempts::Limited(3),
             backoff: Backoff::DEFAULT,
             initial_delay: Duration::from_secs(1),
-            max_delay: Duration::from_secs(30),
+            max_delay: None,
+            first_delay: None,
             jitter: Jitter::None,
-            budget: None,
-            deadline: None,
-            timeout: None,
+            budget: Bound::None,
+            deadline: Bound::None,
+            max_elapsed: Bound::None,
+            timeout: Bound::None,
         }
     }
 
@@ -88,7 +99,8 @@ impl Policy {
         self
     }
 
-    /// No limit to the calls; a budget or a deadline must end them.
+    /// No limit to the calls; a budget, a deadline or `max_elapsed` must end them, or
+    /// be [`Bound::Unlimited`].
     pub const fn unlimited(mut self) -> Self {
         self.attempts = Attempts::Unlimited;
         self
@@ -106,9 +118,24 @@ impl Policy {
         self
     }
 
-    /// No wait is longer, jitter included. Default 30 s.
+    /// No wait is longer, jitter included. Default 30 s; or the `initial_delay` of a fixed
+    /// backoff, or the longest delay of a custom one, if that is longer.
     pub const fn max_delay(mut self, delay: Duration) -> Self {
-        self.max_delay = delay;
+        self.max_delay = Some(delay);
+        self
+    }
+
+    /// The first wait, where it is to differ: the curve begins at the second. Default: the
+    /// curve begins at the first.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let at_once = Policy::new().first_delay(Duration::ZERO);
+    /// assert_eq!([1, 2, 3].map(|n| at_once.wait(n).as_secs()), [0, 1, 2]);
+    /// ```
+    pub const fn first_delay(mut self, delay: Duration) -> Self {
+        self.first_delay = Some(delay);
         self
     }
 
@@ -119,20 +146,47 @@ impl Policy {
     }
 
     /// Bounds the sum of the waits, not the time inside the calls. Default: no bound.
-    pub const fn budget(mut self, budget: Duration) -> Self {
-        self.budget = Some(budget);
+    pub const fn budget(self, budget: Duration) -> Self {
+        self.with_budget(Bound::Limited(budget))
+    }
+
+    /// Sets the [`budget`](Self::budget) as a bound, which may be none.
+    pub const fn with_budget(mut self, budget: Bound) -> Self {
+        self.budget = budget;
         self
     }
 
     /// Bounds the whole call, the running attempt included. Default: no bound.
-    pub const fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
+    pub const fn deadline(self, deadline: Duration) -> Self {
+        self.with_deadline(Bound::Limited(deadline))
+    }
+
+    /// Sets the [`deadline`](Self::deadline) as a bound, which may be none.
+    pub const fn with_deadline(mut self, deadline: Bound) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// No attempt begins later than this after the call began; the running one is never
+    /// cut off. Default: no bound.
+    pub const fn max_elapsed(self, max_elapsed: Duration) -> Self {
+        self.with_max_elapsed(Bound::Limited(max_elapsed))
+    }
+
+    /// Sets the [`max_elapsed`](Self::max_elapsed) as a bound, which may be none.
+    pub const fn with_max_elapsed(mut self, max_elapsed: Bound) -> Self {
+        self.max_elapsed = max_elapsed;
         self
     }
 
     /// Bounds one attempt. Default: no bound.
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+    pub const fn timeout(self, timeout: Duration) -> Self {
+        self.with_timeout(Bound::Limited(timeout))
+    }
+
+    /// Sets the [`timeout`](Self::timeout) as a bound, which may be none.
+    pub const fn with_timeout(mut self, timeout: Bound) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -151,9 +205,35 @@ impl Policy {
         self.initial_delay
     }
 
-    /// The [`max_delay`](Self::max_delay) of this policy.
+    /// The [`max_delay`](Self::max_delay) of this policy, or what it is by default.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Backoff, Policy};
+    /// let minute = Policy::new().backoff(Backoff::Fixed).initial_delay(Duration::from_secs(60));
+    /// assert_eq!(minute.get_max_delay(), Duration::from_secs(60));
+    /// ```
     pub const fn get_max_delay(&self) -> Duration {
-        self.max_delay
+        match (self.max_delay, self.jitter, self.backoff) {
+            (Some(max), ..) => max,
+            (None, Jitter::Decorrelated, _) => Self::MAX_DELAY,
+            (None, _, Backoff::Fixed) => max(Self::MAX_DELAY, self.initial_delay),
+            (None, _, Backoff::Custom(delays)) => {
+                let mut longest = Self::MAX_DELAY;
+                let mut i = 0;
+                while i < delays.len() {
+                    longest = max(longest, delays[i]);
+                    i += 1;
+                }
+                longest
+            }
+            (None, ..) => Self::MAX_DELAY,
+        }
+    }
+
+    /// The [`first_delay`](Self::first_delay) of this policy, if it has one.
+    pub const fn get_first_delay(&self) -> Option<Duration> {
+        self.first_delay
     }
 
     /// The [`jitter`](Self::jitter) of this policy.
@@ -163,27 +243,37 @@ impl Policy {
 
     /// The [`budget`](Self::budget) of this policy, if it has one.
     pub const fn get_budget(&self) -> Option<Duration> {
-        self.budget
+        self.budget.limit()
     }
 
     /// The [`deadline`](Self::deadline) of this policy, if it has one.
     pub const fn get_deadline(&self) -> Option<Duration> {
-        self.deadline
+        self.deadline.limit()
+    }
+
+    /// The [`max_elapsed`](Self::max_elapsed) of this policy, if it has one.
+    pub const fn get_max_elapsed(&self) -> Option<Duration> {
+        self.max_elapsed.limit()
     }
 
     /// The [`timeout`](Self::timeout) of this policy, if it has one.
     pub const fn get_timeout(&self) -> Option<Duration> {
-        self.timeout
+        self.timeout.limit()
     }
 
     /// Whether an attempt can be cut off: there is a deadline or a timeout.
     pub const fn is_timed(&self) -> bool {
-        self.deadline.is_some() || self.timeout.is_some()
+        self.has_deadline() || self.timeout.limit().is_some()
     }
 
     /// Whether the whole call is bounded.
     pub const fn has_deadline(&self) -> bool {
-        self.deadline.is_some()
+        self.deadline.limit().is_some()
+    }
+
+    /// Whether there is a time after which no attempt begins.
+    pub const fn has_max_elapsed(&self) -> bool {
+        self.max_elapsed.limit().is_some()
     }
 
     /// Whether another call may follow `made` calls.
@@ -202,7 +292,12 @@ impl Policy {
 
     /// The `n`-th wait (from 1) by the curve, before jitter.
     pub const fn wait(&self, n: u32) -> Duration {
-        self.backoff.wait(n, self.initial_delay, self.max_delay)
+        let max = self.get_max_delay();
+        match self.first_delay {
+            Some(first) if n <= 1 => min(first, max),
+            Some(_) => self.backoff.wait(n - 1, self.initial_delay, max),
+            None => self.backoff.wait(n, self.initial_delay, max),
+        }
     }
 
     /// The shortest and the longest that the `n`-th wait (from 1) may be, with
@@ -215,7 +310,14 @@ impl Policy {
     /// assert_eq!(full.wait_interval(2, None), (Duration::ZERO, Duration::from_secs(2)));
     /// ```
     pub const fn wait_interval(&self, n: u32, previous: Option<Duration>) -> (Duration, Duration) {
-        self.jitter.interval(self.wait(n), self.initial_delay, self.max_delay, previous)
+        let wait = self.wait(n);
+        let previous = match (self.first_delay, self.jitter) {
+            // The curve, which this jitter replaces, has not begun.
+            (Some(_), Jitter::Decorrelated) if n <= 1 => return (wait, wait),
+            (Some(_), _) if n == 2 => None,
+            _ => previous,
+        };
+        self.jitter.interval(wait, self.initial_delay, self.get_max_delay(), previous)
     }
 
     /// The same where a server asked for the wait `hint`: at least that, not cut
@@ -257,12 +359,18 @@ impl Policy {
     pub const fn longest_total_wait(&self) -> Option<Duration> {
         const WALKED: u32 = 1_000;
 
-        // A wait that the deadline falls inside is not begun.
-        let bound = match (self.budget, self.deadline) {
-            (Some(budget), Some(deadline)) => Some(min(budget, deadline)),
-            (Some(bound), None) | (None, Some(bound)) => Some(bound),
-            (None, None) => None,
-        };
+        // A wait that one of these falls inside is not begun.
+        let bounds = [self.budget.limit(), self.deadline.limit(), self.max_elapsed.limit()];
+        let mut bound = None;
+        let mut i = 0;
+        while i < bounds.len() {
+            bound = match (bound, bounds[i]) {
+                (Some(a), Some(b)) => Some(min(a, b)),
+                (Some(one), None) | (None, Some(one)) => Some(one),
+                (None, None) => None,
+            };
+            i += 1;
+        }
         let waits = match self.attempts {
             Attempts::Limited(attempts) => attempts.saturating_sub(1),
             Attempts::Unlimited => return bound,
@@ -278,7 +386,7 @@ impl Policy {
         }
         if waits > WALKED {
             let rest = waits - WALKED;
-            total = total.saturating_add(times(self.max_delay, rest as u64));
+            total = total.saturating_add(times(self.get_max_delay(), rest as u64));
         }
         Some(match bound {
             Some(bound) => min(total, bound),
@@ -289,10 +397,10 @@ impl Policy {
     /// The index of the first custom delay above `max_delay`.
     #[doc(hidden)]
     pub const fn custom_delay_above_max(&self) -> Option<usize> {
-        if let Backoff::Custom(delays) = self.backoff {
+        if let (Backoff::Custom(delays), Some(max)) = (self.backoff, self.max_delay) {
             let mut i = 0;
             while i < delays.len() {
-                if less(self.max_delay, delays[i]) {
+                if less(max, delays[i]) {
                     return Some(i);
                 }
                 i += 1;
@@ -312,25 +420,29 @@ impl Default for Policy {
 /// to 30s, jitter ±30 %, budget 5m`.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (initial, max) = (Shown(self.initial_delay), Shown(self.max_delay));
+        let (initial, max) = (Shown(self.initial_delay), Shown(self.get_max_delay()));
         match self.attempts {
             Attempts::Limited(1) => f.write_str("1 attempt")?,
             attempts => write!(f, "{attempts} attempts")?,
         }
+        f.write_str(", ")?;
+        if let Some(first) = self.first_delay {
+            write!(f, "first wait {}, then ", Shown(first))?;
+        }
         match self.backoff {
             _ if self.jitter == Jitter::Decorrelated => {
-                write!(f, ", decorrelated from {initial} to {max}")?;
+                write!(f, "decorrelated from {initial} to {max}")?;
             }
-            Backoff::Fixed => write!(f, ", fixed {initial}")?,
+            Backoff::Fixed => write!(f, "fixed {initial}")?,
             Backoff::Linear { increment } => {
-                write!(f, ", linear from {initial} by {} to {max}", Shown(increment))?;
+                write!(f, "linear from {initial} by {} to {max}", Shown(increment))?;
             }
             Backoff::Exponential { base } => {
-                write!(f, ", exponential (base {base}) from {initial} to {max}")?;
+                write!(f, "exponential (base {base}) from {initial} to {max}")?;
             }
-            Backoff::Fibonacci => write!(f, ", fibonacci from {initial} to {max}")?,
+            Backoff::Fibonacci => write!(f, "fibonacci from {initial} to {max}")?,
             Backoff::Custom(delays) => {
-                f.write_str(", custom")?;
+                f.write_str("custom")?;
                 for delay in delays {
                     write!(f, " {},", Shown(*delay))?;
                 }
@@ -342,11 +454,14 @@ impl fmt::Display for Policy {
             Jitter::Proportional(factor) => write!(f, ", jitter ±{} %", percent(factor))?,
             Jitter::Full | Jitter::Equal => write!(f, ", {} jitter", self.jitter.name())?,
         }
-        for (word, bound) in
-            [("budget", self.budget), ("deadline", self.deadline), ("timeout", self.timeout)]
-        {
-            if let Some(bound) = bound {
-                write!(f, ", {word} {}", Shown(bound))?;
+        for (word, bound) in [
+            ("budget", self.budget),
+            ("deadline", self.deadline),
+            ("max elapsed", self.max_elapsed),
+            ("timeout", self.timeout),
+        ] {
+            if !bound.is_none() {
+                write!(f, ", {word} {bound}")?;
             }
         }
         Ok(())

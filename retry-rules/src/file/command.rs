@@ -7,12 +7,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::attempts::AttemptsKey;
 use super::backoff::BackoffKey;
+use super::bound::BoundKey;
 use super::draft::Draft;
 use super::invalid_keys::InvalidKeys;
 use super::jitter::JitterKey;
 use super::map_only::from_map;
 use super::span::Span;
 use crate::policy::backoff::Backoff;
+use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 use crate::rules::field::{Field, Fields};
@@ -108,11 +110,13 @@ command_keys! {
     backoff: BackoffKey,
     initial_delay: Span => InitialDelay initial_delay,
     max_delay: Span => MaxDelay max_delay,
+    first_delay: Span => FirstDelay first_delay,
     jitter: JitterKey,
     jitter_factor: f64,
-    retry_budget or "budget": Span => Budget budget,
-    deadline: Span => Deadline deadline,
-    timeout: Span => Timeout timeout,
+    retry_budget or "budget": BoundKey => Budget budget,
+    deadline: BoundKey => Deadline deadline,
+    max_elapsed: BoundKey => MaxElapsed max_elapsed,
+    timeout: BoundKey => Timeout timeout,
 }
 
 /// A key that stands beside a policy's in some files, but not in this one.
@@ -150,6 +154,12 @@ impl IntoKey<Span> for Option<Duration> {
     }
 }
 
+impl IntoKey<BoundKey> for Bound {
+    fn into_key(self) -> Option<BoundKey> {
+        (self != Self::None).then_some(BoundKey(self))
+    }
+}
+
 impl<R, F> CommandKeys<R, F> {
     /// Returns the policy, checked by all rules.
     ///
@@ -182,23 +192,26 @@ impl CommandKeys {
     /// The bound in time that is set here, and that `base` does not have.
     #[doc(hidden)]
     pub fn bound_beyond(&self, base: &Policy) -> Option<&'static str> {
-        if self.deadline.is_some() && base.deadline.is_none() {
-            Some("deadline")
-        } else if self.timeout.is_some() && base.timeout.is_none() {
-            Some("timeout")
-        } else {
-            None
-        }
+        let bounds = [
+            ("deadline", self.deadline, base.deadline),
+            ("max_elapsed", self.max_elapsed, base.max_elapsed),
+            ("timeout", self.timeout, base.timeout),
+        ];
+        let beyond = bounds.into_iter().find(|(_, key, base)| {
+            key.is_some_and(|key| key.0.limit().is_some()) && base.limit().is_none()
+        });
+        beyond.map(|(name, ..)| name)
     }
 
-    /// The same keys without those that change something that `base` does not
-    /// have: a bound in time, the factor of a jitter.
+    /// The same keys without those that change something that is not there: a bound in
+    /// time that `compiled` does not have, the factor of a jitter that `base` does not have.
     #[doc(hidden)]
     #[must_use]
-    pub fn as_far_as_in(&self, base: &Policy) -> Self {
+    pub fn as_far_as_in(&self, compiled: &Policy, base: &Policy) -> Self {
         let mut keys = self.clone();
-        keys.deadline = keys.deadline.filter(|_| base.deadline.is_some());
-        keys.timeout = keys.timeout.filter(|_| base.timeout.is_some());
+        keys.deadline = keys.deadline.filter(|_| compiled.has_deadline());
+        keys.max_elapsed = keys.max_elapsed.filter(|_| compiled.has_max_elapsed());
+        keys.timeout = keys.timeout.filter(|_| compiled.get_timeout().is_some());
         let has_factor = keys.jitter.is_some() || matches!(base.jitter, Jitter::Proportional(_));
         keys.jitter_factor = keys.jitter_factor.filter(|_| has_factor);
         keys
@@ -212,7 +225,13 @@ impl<R, F> From<Policy> for CommandKeys<R, F> {
         let replaced = policy.jitter == Jitter::Decorrelated;
         // A single attempt never waits: what is about waits would be refused beside it.
         if policy.attempts == Attempts::Limited(1) {
-            let waits = [Field::InitialDelay, Field::MaxDelay, Field::Budget];
+            let waits = [
+                Field::InitialDelay,
+                Field::MaxDelay,
+                Field::FirstDelay,
+                Field::Budget,
+                Field::MaxElapsed,
+            ];
             return Self::of_fields(&policy, Fields::from_slice(&waits));
         }
         let custom = matches!(policy.backoff, Backoff::Custom(_)) && !replaced;

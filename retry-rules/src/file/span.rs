@@ -45,50 +45,49 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SpanVisitor;
+        deserializer.deserialize_any(SpanVisitor)
+    }
+}
 
-        impl<'de> Visitor<'de> for SpanVisitor {
-            type Value = Span;
+/// Reads a span from a text, or from its parts.
+pub(super) struct SpanVisitor;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a duration such as \"30s\", or a map of `secs` and `nanos`")
-            }
+impl<'de> Visitor<'de> for SpanVisitor {
+    type Value = Span;
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
-                duration::parse(text)
-                    .map(Span)
-                    .map_err(|error| E::custom(format!("\"{text}\": {error}")))
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as \"30s\", or a map of `secs` and `nanos`")
+    }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Span, E> {
-                self.visit_str(&number.to_string())
-            }
+    fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
+        duration::parse(text).map(Span).map_err(|error| E::custom(format!("\"{text}\": {error}")))
+    }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Span, E> {
-                self.visit_str(&number.to_string())
-            }
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Span, E> {
+        self.visit_str(&number.to_string())
+    }
 
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Span, E> {
-                self.visit_str(&number.to_string())
-            }
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Span, E> {
+        self.visit_str(&number.to_string())
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Span, A::Error> {
-                #[derive(Deserialize)]
-                #[serde(deny_unknown_fields)]
-                struct Parts {
-                    secs: u64,
-                    #[serde(default)]
-                    nanos: u32,
-                }
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Span, E> {
+        self.visit_str(&number.to_string())
+    }
 
-                let parts = Parts::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-                if parts.nanos >= 1_000_000_000 {
-                    return Err(A::Error::custom("`nanos` is below 1000000000, a whole second"));
-                }
-                Ok(Span(Duration::new(parts.secs, parts.nanos)))
-            }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Span, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Parts {
+            secs: u64,
+            #[serde(default)]
+            nanos: u32,
         }
 
-        deserializer.deserialize_any(SpanVisitor)
+        let parts = Parts::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+        if parts.nanos >= 1_000_000_000 {
+            return Err(A::Error::custom("`nanos` is below 1000000000, a whole second"));
+        }
+        Ok(Span(Duration::new(parts.secs, parts.nanos)))
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::attempts::AttemptsKey;
 use super::backoff::BackoffKey;
+use super::bound::BoundKey;
 use super::draft::Draft;
 use super::invalid_keys::InvalidKeys;
 use super::jitter::JitterKey;
@@ -59,10 +60,12 @@ pub struct WorkflowKeys {
     max_attempts: Option<AttemptsKey>,
     backoff: Option<BackoffKey>,
     max_delay: Option<Span>,
+    first_delay: Option<Span>,
     jitter: Option<JitterKey>,
     jitter_factor: Option<f64>,
     #[serde(alias = "budget")]
-    retry_budget: Option<Span>,
+    retry_budget: Option<BoundKey>,
+    max_elapsed: Option<BoundKey>,
 }
 
 impl WorkflowKeys {
@@ -79,11 +82,17 @@ impl WorkflowKeys {
             draft.backoff(backoff, false)?;
         }
         if let Some(Span(delay)) = self.max_delay {
-            draft.write(Field::MaxDelay).max_delay = delay;
+            draft.write(Field::MaxDelay).max_delay = Some(delay);
+        }
+        if let Some(Span(delay)) = self.first_delay {
+            draft.write(Field::FirstDelay).first_delay = Some(delay);
         }
         draft.jitter(self.jitter, self.jitter_factor)?;
-        if let Some(Span(budget)) = self.retry_budget {
-            draft.write(Field::Budget).budget = Some(budget);
+        if let Some(BoundKey(budget)) = self.retry_budget {
+            draft.write(Field::Budget).budget = budget;
+        }
+        if let Some(BoundKey(max_elapsed)) = self.max_elapsed {
+            draft.write(Field::MaxElapsed).max_elapsed = max_elapsed;
         }
         draft.finish(Style::Workflow)
     }

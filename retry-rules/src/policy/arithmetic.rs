@@ -25,6 +25,10 @@ pub(crate) const fn min(a: Duration, b: Duration) -> Duration {
     if less(b, a) { b } else { a }
 }
 
+pub(crate) const fn max(a: Duration, b: Duration) -> Duration {
+    if less(a, b) { b } else { a }
+}
+
 /// `d · factor`, saturating.
 pub(crate) const fn times(d: Duration, factor: u64) -> Duration {
     from_nanos(d.as_nanos().saturating_mul(factor as u128))

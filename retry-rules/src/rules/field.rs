@@ -54,10 +54,12 @@ fields! {
         delays => Delays,
         initial_delay => InitialDelay,
         max_delay => MaxDelay,
+        first_delay => FirstDelay,
         jitter => Jitter,
         jitter_factor => JitterFactor,
         budget => Budget,
         deadline => Deadline,
+        max_elapsed => MaxElapsed,
         timeout => Timeout,
     }
     function {

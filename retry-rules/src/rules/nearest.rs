@@ -1,13 +1,12 @@
 //! What a policy means that breaks rules and is obeyed all the same: the nearest valid
 //! one. No policy of run time ends in a panic, and none is changed in silence.
 
-use core::time::Duration;
-
 use super::field::Fields;
 use super::invalid::Invalid;
 use super::table::{self, Rule, Rules};
 use crate::policy::arithmetic::less;
 use crate::policy::backoff::Backoff;
+use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 
@@ -28,12 +27,13 @@ impl Policy {
     /// | --- | --- |
     /// | 0 attempts | 1 |
     /// | a base of 1 or less, or none that is a number; growth from 0 s, or by 0 s | fixed waits |
-    /// | an `initial_delay`, or a custom delay, above `max_delay` | `max_delay` |
+    /// | a `first_delay`, an `initial_delay`, or a custom delay, above `max_delay` | `max_delay` |
+    /// | growth from 30 s or more, and no `max_delay` | 30 s |
     /// | a jitter below 0, or none that is a number | no jitter |
     /// | a jitter above 1 | 1 |
     /// | a timeout of 0 s, or above the deadline | no timeout |
     /// | unlimited attempts that nothing ends | 3 attempts |
-    /// | a budget or a deadline that the first wait exceeds | that: it never retries |
+    /// | a budget, a deadline or a `max_elapsed` that the first wait exceeds | that: it never retries |
     ///
     /// What is merely written in vain breaks no rule here.
     ///
@@ -69,9 +69,6 @@ impl Policy {
         if matches!(self.attempts, Attempts::Limited(0)) {
             self.attempts = Attempts::Limited(1);
         }
-        if table::initial_above_max(&self) {
-            self.initial_delay = self.max_delay;
-        }
         self.jitter = match self.jitter {
             Jitter::Proportional(factor) if factor > 1.0 => Jitter::Proportional(1.0),
             Jitter::Proportional(factor) if factor.is_nan() || factor < 0.0 => Jitter::None,
@@ -83,13 +80,24 @@ impl Policy {
             Backoff::Linear { increment } if increment.is_zero() => Backoff::Fixed,
             backoff => backoff,
         };
+        if table::growth_without_room(&self) {
+            self.max_delay = Some(Self::MAX_DELAY);
+        }
+        if table::initial_above_max(&self) {
+            self.initial_delay = self.get_max_delay();
+        }
+        if table::first_above_max(&self) {
+            self.first_delay = Some(self.get_max_delay());
+        }
         if table::grows_from_zero(&self) {
             self.backoff = Backoff::Fixed;
             self.jitter = Jitter::None;
         }
         self.timeout = match (self.timeout, self.deadline) {
-            (Some(Duration::ZERO), _) => None,
-            (Some(timeout), Some(deadline)) if less(deadline, timeout) => None,
+            (Bound::Limited(timeout), _) if timeout.is_zero() => Bound::None,
+            (Bound::Limited(timeout), Bound::Limited(deadline)) if less(deadline, timeout) => {
+                Bound::None
+            }
             (timeout, _) => timeout,
         };
         // Last, for it asks of the waits whether they end.

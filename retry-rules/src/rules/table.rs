@@ -22,14 +22,18 @@ rules! {
                   write " (calls 1) " for a single call, or leave it out for " (default attempts 3)]
             when matches!(policy.attempts, Attempts::Limited(0));
 
-        rule UnlimitedUnbounded of [attempts budget deadline]
-            says [(attempts = unlimited) " never ends by itself: add a " (budget) " (bounds the waits)"
-                  (where deadline: " or a " (deadline) " (bounds the whole call)")]
+        rule UnlimitedUnbounded of [attempts budget deadline max_elapsed]
+            says [(attempts = unlimited) " never ends by itself: add a " (budget) " (bounds the waits), "
+                  (where deadline: "a " (deadline) " (bounds the whole call) ")
+                  "or a " (max_elapsed) " (no attempt begins later); \
+                  who means it writes " (budget = unlimited)]
             when is_unlimited(policy) && is_unbounded(policy);
 
-        rule UnlimitedWithoutWaits of [initial_delay max_delay backoff jitter attempts budget deadline]
-            says ["waits of 0s never use a " (budget) " up, so " (attempts = unlimited) " never ends: "
-                  (where deadline: "add a " (deadline) " (bounds the whole call), or ") "wait longer than 0s"]
+        rule UnlimitedWithoutWaits of
+            [initial_delay max_delay backoff jitter attempts budget deadline max_elapsed]
+            says ["waits of 0s never use a " (budget) " up, so " (attempts = unlimited) " never ends: add a "
+                  (where deadline: (deadline) " (bounds the whole call) or a ")
+                  (max_elapsed) " (no attempt begins later), or wait longer than 0s"]
             when never_ends(policy) && !is_unbounded(policy);
 
         rule SingleAttempt of [attempts]
@@ -62,19 +66,31 @@ rules! {
             shows [initial_delay max_delay]
             when initial_above_max(policy);
 
+        rule GrowthWithoutRoom of [initial_delay max_delay backoff jitter]
+            says ["no wait is longer than 30s unless " (max_delay) " says so, and this curve begins there: \
+                  add a " (max_delay) ", or write " (backoff = fixed)]
+            shows [initial_delay]
+            when growth_without_room(policy);
+
+        rule FirstDelayAboveMax of [first_delay max_delay initial_delay backoff delays jitter]
+            says [(first_delay) " is longer than " (max_delay or "30s") ", which cuts every wait: \
+                  lower the one or raise the other"]
+            shows [first_delay max_delay]
+            when first_above_max(policy);
+
         rule CustomDelayAboveMax of [delays max_delay backoff]
-            says ["this delay is longer than " (max_delay or "30s") ", which cuts every wait: \
+            says ["this delay is longer than " (max_delay) ", which cuts every wait: \
                   lower it or raise " (max_delay)]
             when policy.custom_delay_above_max().is_some();
 
-        rule CustomDelaysUnused of [delays attempts backoff]
+        rule CustomDelaysUnused of [delays attempts backoff first_delay]
             says ["there are more custom delays than waits, and the extra ones are never used: \
                   n attempts wait n - 1 times; raise " (attempts or 3) " or remove them"]
             shows [delays attempts]
             when match (policy.backoff, policy.attempts) {
                 // With no attempts at all that is the mistake, and the only one.
                 (Backoff::Custom(delays), Attempts::Limited(attempts)) => {
-                    attempts > 0 && delays.len() > (attempts - 1) as usize
+                    attempts > 0 && delays.len() > waits_by_curve(policy, attempts)
                 }
                 _ => false,
             };
@@ -95,35 +111,47 @@ rules! {
             says ["a jitter factor is a share from 0.0 to 1.0: write " (jitter = 0.3) " for ±30 %"]
             when jitter_out_of_range(policy);
 
+        rule FirstDelayAboveBound of
+            [first_delay budget deadline max_elapsed initial_delay backoff delays jitter jitter_factor max_delay
+             retry_after]
+            says ["the first wait already exceeds what the call is bounded by, so it never retries: \
+                  lower " (first_delay) ", or raise the bound"]
+            shows [first_wait]
+            when policy.first_delay.is_some()
+                && (exceeds_budget(policy, written)
+                    || exceeds_deadline(policy, written)
+                    || exceeds_max_elapsed(policy, written));
+
         rule BudgetBelowFirstWait of
-            [budget initial_delay backoff delays jitter jitter_factor max_delay retry_after]
+            [budget first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             says ["the first wait already exceeds this budget, so it never retries: \
                   raise " (budget) " or lower " (initial_delay or "1s")]
             shows [first_wait budget]
-            when match (policy.budget, first_wait(policy, written)) {
-                (Some(budget), Some(wait)) => less(budget, wait),
-                _ => false,
-            };
+            when policy.first_delay.is_none() && exceeds_budget(policy, written);
 
         rule DeadlineBelowFirstWait of
-            [deadline initial_delay backoff delays jitter jitter_factor max_delay retry_after]
+            [deadline first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
             says ["the first wait already reaches this deadline, so it never retries: \
                   raise " (deadline) " or lower " (initial_delay or "1s")]
             shows [first_wait deadline]
-            when match (policy.deadline, first_wait(policy, written)) {
-                (Some(deadline), Some(wait)) => !less(wait, deadline),
-                _ => false,
-            };
+            when policy.first_delay.is_none() && exceeds_deadline(policy, written);
+
+        rule MaxElapsedBelowFirstWait of
+            [max_elapsed first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
+            says ["the first wait is already over after this time, so it never retries: \
+                  raise " (max_elapsed) " or lower " (initial_delay or "1s")]
+            shows [first_wait max_elapsed]
+            when policy.first_delay.is_none() && exceeds_max_elapsed(policy, written);
 
         rule TimeoutZero of [timeout]
             says ["a timeout of 0s cuts every attempt off at once: write a time above it, such as `\"2s\"`"]
-            when matches!(policy.timeout, Some(timeout) if timeout.is_zero());
+            when matches!(policy.get_timeout(), Some(timeout) if timeout.is_zero());
 
         rule TimeoutAboveDeadline of [timeout deadline]
             says [(timeout) " bounds one attempt, " (deadline) " the whole call, so a longer timeout is never \
                   reached: lower " (timeout) " or raise " (deadline)]
             shows [timeout deadline]
-            when match (policy.timeout, policy.deadline) {
+            when match (policy.get_timeout(), policy.get_deadline()) {
                 (Some(timeout), Some(deadline)) => less(deadline, timeout),
                 _ => false,
             };
@@ -244,8 +272,10 @@ const RETRY_ONLY: Fields = Fields::from_slice(&[
     Field::Backoff,
     Field::InitialDelay,
     Field::MaxDelay,
+    Field::FirstDelay,
     Field::Jitter,
     Field::Budget,
+    Field::MaxElapsed,
     Field::RetryOn,
     Field::RetryAfter,
     Field::OnRetry,
@@ -268,20 +298,22 @@ const fn is_decorrelated(policy: &Policy) -> bool {
     matches!(policy.jitter, Jitter::Decorrelated)
 }
 
-/// Whether all waits are 0s.
+/// Whether all waits are 0s, from the second on at the latest.
 const fn never_waits(policy: &Policy) -> bool {
     let fixed = matches!(policy.backoff, Backoff::Fixed) && !is_decorrelated(policy);
-    policy.max_delay.is_zero() || fixed && policy.initial_delay.is_zero()
+    policy.get_max_delay().is_zero() || fixed && policy.initial_delay.is_zero()
 }
 
+/// Whether nobody has said how long the call may take; `unlimited` is said.
 const fn is_unbounded(policy: &Policy) -> bool {
-    policy.budget.is_none() && policy.deadline.is_none()
+    policy.budget.is_none() && policy.deadline.is_none() && policy.max_elapsed.is_none()
 }
 
 /// Whether nothing ends the attempts: waits of 0s never use a budget up.
 pub(super) const fn never_ends(policy: &Policy) -> bool {
     is_unlimited(policy)
-        && (is_unbounded(policy) || policy.deadline.is_none() && never_waits(policy))
+        && (is_unbounded(policy)
+            || !policy.has_deadline() && !policy.has_max_elapsed() && never_waits(policy))
 }
 
 pub(super) const fn grows_from_zero(policy: &Policy) -> bool {
@@ -290,9 +322,30 @@ pub(super) const fn grows_from_zero(policy: &Policy) -> bool {
             || matches!(policy.backoff, Backoff::Exponential { .. } | Backoff::Fibonacci))
 }
 
+/// Whether nobody has said how long a wait may become that begins at the default, or
+/// above it. A wait that does not grow says so itself.
+pub(super) const fn growth_without_room(policy: &Policy) -> bool {
+    let grows =
+        is_decorrelated(policy) || !matches!(policy.backoff, Backoff::Fixed | Backoff::Custom(_));
+    policy.max_delay.is_none() && grows && !less(policy.initial_delay, Policy::MAX_DELAY)
+}
+
 pub(super) const fn initial_above_max(policy: &Policy) -> bool {
     let used = is_decorrelated(policy) || !matches!(policy.backoff, Backoff::Custom(_));
-    used && less(policy.max_delay, policy.initial_delay)
+    match policy.max_delay {
+        Some(max) => used && less(max, policy.initial_delay),
+        None => false,
+    }
+}
+
+pub(super) const fn first_above_max(policy: &Policy) -> bool {
+    matches!(policy.first_delay, Some(first) if less(policy.get_max_delay(), first))
+}
+
+/// How many waits of so many attempts are the curve's.
+const fn waits_by_curve(policy: &Policy, attempts: u32) -> usize {
+    let waits = attempts.saturating_sub(1) as usize;
+    if policy.first_delay.is_some() { waits.saturating_sub(1) } else { waits }
 }
 
 const fn jitter_out_of_range(policy: &Policy) -> bool {
@@ -306,11 +359,34 @@ const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
     if written.contains(Field::RetryAfter)
         || !policy.allows_after(1)
         || initial_above_max(policy)
+        || growth_without_room(policy)
+        || first_above_max(policy)
         || jitter_out_of_range(policy)
     {
         return None;
     }
     Some(policy.wait_interval(1, None).0)
+}
+
+const fn exceeds_budget(policy: &Policy, written: Fields) -> bool {
+    match (policy.get_budget(), first_wait(policy, written)) {
+        (Some(budget), Some(wait)) => less(budget, wait),
+        _ => false,
+    }
+}
+
+const fn exceeds_deadline(policy: &Policy, written: Fields) -> bool {
+    match (policy.get_deadline(), first_wait(policy, written)) {
+        (Some(deadline), Some(wait)) => !less(wait, deadline),
+        _ => false,
+    }
+}
+
+const fn exceeds_max_elapsed(policy: &Policy, written: Fields) -> bool {
+    match (policy.get_max_elapsed(), first_wait(policy, written)) {
+        (Some(max_elapsed), Some(wait)) => less(max_elapsed, wait),
+        _ => false,
+    }
 }
 
 /// Above 0 and up to 1; a share of nothing would always be reached.

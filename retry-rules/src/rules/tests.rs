@@ -10,6 +10,7 @@ use super::table::{Rule, Rules};
 use super::words::{Part, Style};
 use crate::breaker::BreakerConfig;
 use crate::policy::backoff::Backoff;
+use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 use crate::quota::QuotaConfig;
@@ -45,20 +46,27 @@ fn each_style_spells_settings_in_its_own_way() {
     let unlimited = [
         (
             Style::Attribute,
-            "`attempts = unlimited` never ends by itself: add a `budget` (bounds the waits) or a `deadline` (bounds the whole call)",
+            "`attempts = unlimited` never ends by itself: add a `budget` (bounds the waits), \
+             a `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins later); \
+             who means it writes `budget = unlimited`",
         ),
         (
             Style::Command,
-            "`attempts: unlimited` never ends by itself: add a `retry_budget` (bounds the waits) or a `deadline` (bounds the whole call)",
+            "`attempts: unlimited` never ends by itself: add a `retry_budget` (bounds the waits), \
+             a `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins later); \
+             who means it writes `retry_budget: unlimited`",
         ),
         (
             Style::Override,
-            "`attempts: unlimited` never ends by itself: add a `budget` (bounds the waits) or a `deadline` (bounds the whole call)",
+            "`attempts: unlimited` never ends by itself: add a `budget` (bounds the waits), \
+             a `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins later); \
+             who means it writes `budget: unlimited`",
         ),
         // It knows no deadline.
         (
             Style::Workflow,
-            "`max_attempts: unlimited` never ends by itself: add a `retry_budget` (bounds the waits)",
+            "`max_attempts: unlimited` never ends by itself: add a `retry_budget` (bounds the waits), \
+             or a `max_elapsed` (no attempt begins later); who means it writes `retry_budget: unlimited`",
         ),
     ];
     for (style, expected) in unlimited {
@@ -106,7 +114,7 @@ fn what_a_complaint_calls_a_default_is_one() {
         let default = match field {
             Field::Attempts => policy.attempts.to_string(),
             Field::InitialDelay => seconds(policy.initial_delay),
-            Field::MaxDelay => seconds(policy.max_delay),
+            Field::MaxDelay => seconds(policy.get_max_delay()),
             Field::MinimumCalls => breaker.minimum_calls.to_string(),
             Field::OpenTimeout => seconds(breaker.timeout),
             Field::MaxTimeout => seconds(breaker.get_max_timeout()),
@@ -139,6 +147,104 @@ fn a_budget_that_no_wait_uses_up_is_no_bound() {
 }
 
 #[test]
+fn unlimited_attempts_end_by_any_bound_or_by_none_that_is_meant() {
+    let minute = Bound::Limited(Duration::from_secs(60));
+    let unlimited = Policy::new().unlimited();
+    for bound in [minute, Bound::Unlimited] {
+        for policy in [
+            unlimited.with_budget(bound),
+            unlimited.with_deadline(bound),
+            unlimited.with_max_elapsed(bound),
+        ] {
+            assert_eq!(policy.validate(), Ok(()), "{policy}");
+        }
+        // It bounds an attempt.
+        assert!(unlimited.with_timeout(bound).validate().is_err());
+    }
+    assert!(unlimited.with_budget(Bound::None).validate().is_err());
+}
+
+#[test]
+fn attempts_without_waits_need_an_end_that_time_brings() {
+    let busy = Policy::new().unlimited().backoff(Backoff::Fixed).initial_delay(Duration::ZERO);
+    let minute = Duration::from_secs(60);
+    let rule = Rules::NONE.with(Rule::UnlimitedWithoutWaits);
+    for policy in [
+        busy.with_budget(Bound::Unlimited),
+        busy.with_deadline(Bound::Unlimited),
+        busy.with_max_elapsed(Bound::Unlimited),
+        busy.with_budget(Bound::Unlimited).first_delay(Duration::from_secs(1)),
+    ] {
+        assert_eq!(policy.validate().map_err(|invalid| invalid.broken()), Err(rule), "{policy}");
+        assert_eq!(policy.nearest_valid().0.get_attempts(), Attempts::Limited(3));
+    }
+    assert!(busy.max_elapsed(minute).validate().is_ok());
+    assert!(busy.deadline(minute).validate().is_ok());
+}
+
+#[test]
+fn a_wait_that_does_not_grow_needs_no_longest_one() {
+    let s = Duration::from_secs;
+    let fixed = Policy::new().backoff(Backoff::Fixed).initial_delay(s(60));
+    assert_eq!((fixed.validate(), fixed.wait(2)), (Ok(()), s(60)));
+    // It is the longest one, jitter included.
+    let spread = fixed.jitter(Jitter::Proportional(0.5));
+    assert_eq!(spread.wait_interval(1, None), (s(30), s(60)));
+
+    let custom = const { &[Duration::from_secs(1), Duration::from_secs(90)] };
+    let custom = Policy::new().attempts(4).backoff(Backoff::Custom(custom));
+    assert_eq!((custom.validate(), custom.wait(2), custom.wait(3)), (Ok(()), s(90), s(90)));
+    let short = const { &[Duration::from_secs(1)] };
+    assert_eq!(Policy::new().backoff(Backoff::Custom(short)).wait(2), s(30));
+
+    // One that grows does; so does the jitter that takes the place of every curve.
+    for policy in [
+        Policy::new(),
+        Policy::new().backoff(Backoff::Linear { increment: s(1) }),
+        Policy::new().backoff(Backoff::Fibonacci),
+        Policy::new().backoff(Backoff::Fixed).jitter(Jitter::Decorrelated),
+    ] {
+        let from = |delay| policy.initial_delay(delay).validate().map_err(|it| it.broken());
+        let rule = Rules::NONE.with(Rule::GrowthWithoutRoom);
+        assert_eq!((from(s(29)), from(s(30)), from(s(60))), (Ok(()), Err(rule), Err(rule)));
+        assert!(policy.initial_delay(s(60)).max_delay(s(120)).validate().is_ok());
+    }
+}
+
+#[test]
+fn the_curve_begins_after_a_first_delay() {
+    let s = Duration::from_secs;
+    let waits = |policy: Policy| [1, 2, 3, 4].map(|n| policy.wait(n).as_secs());
+    assert_eq!(waits(Policy::new().first_delay(Duration::ZERO)), [0, 1, 2, 4]);
+    assert_eq!(waits(Policy::new().first_delay(s(9)).backoff(Backoff::Fixed)), [9, 1, 1, 1]);
+    let custom = Backoff::Custom(const { &[Duration::from_secs(5)] });
+    assert_eq!(waits(Policy::new().first_delay(s(9)).backoff(custom)), [9, 5, 30, 30]);
+    // As many delays as there are waits after the first.
+    let custom = Policy::new().first_delay(s(9)).backoff(custom);
+    assert!(custom.attempts(3).validate().is_ok());
+    let unused = custom.attempts(2).validate().unwrap_err();
+    assert!(unused.broken().contains(Rule::CustomDelaysUnused));
+
+    // Jitter by the size of a wait spreads it too; decorrelated jitter begins after it.
+    let spread = Policy::new().first_delay(s(10)).jitter(Jitter::Equal);
+    assert_eq!(spread.wait_interval(1, None), (s(5), s(10)));
+    let decorrelated = Policy::new().first_delay(Duration::ZERO).jitter(Jitter::Decorrelated);
+    assert_eq!(decorrelated.wait_interval(1, None), (s(0), s(0)));
+    assert_eq!(decorrelated.wait_interval(2, Some(s(0))), (s(1), s(3)));
+    assert_eq!(decorrelated.wait_interval(3, Some(s(2))), (s(1), s(6)));
+
+    let short = Policy::new().max_delay(s(5));
+    assert_eq!(short.first_delay(s(9)).wait(1), s(5));
+    assert!(short.first_delay(s(9)).validate().is_err());
+    assert_eq!(Policy::new().first_delay(s(9)).longest_total_wait(), Some(s(10)));
+    assert_eq!(
+        Policy::new().first_delay(s(0)).max_elapsed(s(60)).to_string(),
+        "3 attempts, first wait 0s, then exponential (base 2) from 1s to 30s, max elapsed 1m"
+            .replace("1m", &format!("{}", crate::policy::shown::Shown(s(60)))),
+    );
+}
+
+#[test]
 fn a_single_attempt_beside_a_shared_policys_backoff_is_no_mistake() {
     // Turning the retries of a shared policy off: only what is written beside it is vain.
     let once = Policy::new().backoff(Backoff::Fixed).attempts(1);
@@ -167,6 +273,7 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
     let jitter = |factor| new().jitter(Jitter::Proportional(factor));
     let bounded = || new().unlimited().budget(s(60));
     let fixed = new().backoff(Backoff::Fixed);
+    let custom = Backoff::Custom(const { &[Duration::from_secs(31)] });
     let cases = [
         (new().attempts(0), new().attempts(1), Rule::AttemptsZero),
         (base(1.0), fixed, Rule::BaseNotGrowing),
@@ -180,7 +287,17 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
             fixed.initial_delay(Duration::ZERO),
             Rule::GrowthFromZero,
         ),
-        (new().initial_delay(s(60)), new().initial_delay(s(30)), Rule::InitialAboveMax),
+        (
+            new().initial_delay(s(60)).max_delay(s(40)),
+            new().initial_delay(s(40)).max_delay(s(40)),
+            Rule::InitialAboveMax,
+        ),
+        (
+            new().initial_delay(s(60)),
+            new().initial_delay(s(30)).max_delay(s(30)),
+            Rule::GrowthWithoutRoom,
+        ),
+        (new().first_delay(s(60)), new().first_delay(s(30)), Rule::FirstDelayAboveMax),
         (jitter(f64::NAN), new(), Rule::JitterFactorOutOfRange),
         (jitter(-0.1), new(), Rule::JitterFactorOutOfRange),
         (jitter(30.0), jitter(1.0), Rule::JitterFactorOutOfRange),
@@ -194,8 +311,8 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
         ),
         // These are obeyed as they are: each wait is cut, or there is none.
         (
-            new().attempts(2).backoff(Backoff::Custom(const { &[Duration::from_secs(31)] })),
-            new().attempts(2).backoff(Backoff::Custom(const { &[Duration::from_secs(31)] })),
+            new().attempts(2).backoff(custom).max_delay(s(30)),
+            new().attempts(2).backoff(custom).max_delay(s(30)),
             Rule::CustomDelayAboveMax,
         ),
         (
@@ -204,6 +321,16 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
             Rule::BudgetBelowFirstWait,
         ),
         (new().deadline(s(1)), new().deadline(s(1)), Rule::DeadlineBelowFirstWait),
+        (
+            new().max_elapsed(s(1) / 2),
+            new().max_elapsed(s(1) / 2),
+            Rule::MaxElapsedBelowFirstWait,
+        ),
+        (
+            new().first_delay(s(2)).max_elapsed(s(1)),
+            new().first_delay(s(2)).max_elapsed(s(1)),
+            Rule::FirstDelayAboveBound,
+        ),
     ];
     for (given, obeyed, rule) in cases {
         let (nearest, invalid) = given.nearest_valid();

@@ -159,12 +159,14 @@ impl Number {
                 _ => f.write_str("no delays"),
             },
             Self::Of(Field::InitialDelay) => time(Field::InitialDelay, policy.initial_delay),
-            Self::Of(Field::MaxDelay) => time(Field::MaxDelay, policy.max_delay),
+            Self::Of(Field::MaxDelay) => time(Field::MaxDelay, policy.get_max_delay()),
             Self::Of(field) => {
                 let bound = match field {
-                    Field::Budget => policy.budget,
-                    Field::Deadline => policy.deadline,
-                    Field::Timeout => policy.timeout,
+                    Field::FirstDelay => policy.first_delay,
+                    Field::Budget => policy.get_budget(),
+                    Field::Deadline => policy.get_deadline(),
+                    Field::MaxElapsed => policy.get_max_elapsed(),
+                    Field::Timeout => policy.get_timeout(),
                     _ => None,
                 };
                 time(field, bound.unwrap_or_default())

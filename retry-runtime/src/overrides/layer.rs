@@ -112,7 +112,7 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     for layer in layers {
         own = Fields::NONE;
         if let Some(keys) = layer.0.get(&Target::Every) {
-            let keys = keys.as_far_as_in(&draft.policy());
+            let keys = keys.as_far_as_in(compiled, &draft.policy());
             keys.write_to(&mut draft).map_err(|why| unsuitable(why.to_string()))?;
         }
         if let Some(keys) = layer.0.get(&Target::Function(name)) {

@@ -1,0 +1,75 @@
+//! [`Bound`]: how long something may take, if somebody says so.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::policy::shown::Shown;
+
+/// How long something may take: the waits of a call, the whole call, an attempt.
+///
+/// [`None`](Self::None) and [`Unlimited`](Self::Unlimited) bound nothing. The one is
+/// what nobody has said, and so no reason for calls that never end; the other one is
+/// meant.
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_rules::{Bound, Policy};
+///
+/// // As a configuration has it: `None` is no bound.
+/// let configured: Option<Duration> = Some(Duration::from_secs(30));
+/// let policy = Policy::new().with_deadline(Bound::from(configured));
+/// assert_eq!(policy.get_deadline(), configured);
+///
+/// // A loop that reconnects for ever.
+/// let supervised = Policy::new().unlimited().with_budget(Bound::Unlimited);
+/// assert!(supervised.validate().is_ok());
+/// assert!(Policy::new().unlimited().validate().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// No bound. The default.
+    #[default]
+    None,
+    /// No bound, and that is meant.
+    Unlimited,
+    /// So long.
+    Limited(Duration),
+}
+
+impl Bound {
+    /// Returns how long it may take, if there is a limit.
+    pub const fn limit(self) -> Option<Duration> {
+        match self {
+            Self::None | Self::Unlimited => None,
+            Self::Limited(limit) => Some(limit),
+        }
+    }
+
+    /// Whether nobody has said anything.
+    pub(crate) const fn is_none(self) -> bool {
+        matches!(self, Self::None)
+    }
+}
+
+impl From<Duration> for Bound {
+    fn from(limit: Duration) -> Self {
+        Self::Limited(limit)
+    }
+}
+
+impl From<Option<Duration>> for Bound {
+    fn from(limit: Option<Duration>) -> Self {
+        limit.map_or(Self::None, Self::Limited)
+    }
+}
+
+/// `5m`, `unlimited` or `none`.
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Unlimited => f.write_str("unlimited"),
+            Self::Limited(limit) => Shown(*limit).fmt(f),
+        }
+    }
+}

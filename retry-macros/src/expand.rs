@@ -155,7 +155,8 @@ impl Args {
 /// How a call of this function may be cut off.
 enum Timing {
     Never,
-    /// A function that is not async: its deadline is checked between attempts.
+    /// Not, but the time is looked at between attempts: for `max_elapsed`, and for the
+    /// deadline of a function that is not async.
     BetweenAttempts,
     Always,
     /// Only the shared policy knows.
@@ -217,13 +218,14 @@ impl<'a> Expansion<'a> {
         item::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
         let PolicyArgs { base, settings } = &args.policy;
-        let has = |field| settings.entry(field).is_some();
-        let (shared, deadline) = (base.is_some(), has(Field::Deadline));
-        let timed = has(Field::Timeout) || deadline;
+        let (shared, deadline) = (base.is_some(), settings.bounds(Field::Deadline));
+        let timed = settings.bounds(Field::Timeout) || deadline;
+        let clocked = settings.bounds(Field::MaxElapsed) || deadline && !is_async;
         let cut = match (is_async, timed, shared) {
             (true, true, _) => Timing::Always,
             (true, false, true) => Timing::ByPolicy,
-            (false, ..) if deadline || shared => Timing::BetweenAttempts,
+            (true, false, false) if clocked => Timing::BetweenAttempts,
+            (false, ..) if clocked || shared => Timing::BetweenAttempts,
             _ => Timing::Never,
         };
         let kept = match (args.breaker.is_some() || is_async && deadline, shared) {

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use retry_rules::{Attempts, Backoff, BreakerConfig, Field, Fields, Jitter, Policy};
+use retry_rules::{Attempts, Backoff, Bound, BreakerConfig, Field, Fields, Jitter, Policy};
 use syn::Ident;
 use syn::parse::ParseStream;
 
@@ -19,7 +19,7 @@ use crate::options::{Inside, Opt};
 use crate::value::{self, Tokens, Value};
 
 /// The settings of a policy, in the order in which they are listed.
-pub(crate) static POLICY: [Opt<Setting<Policy>>; 8] = [
+pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
     setting(Field::Attempts, Kind::Attempts(limit), "5").known_as(&[
         "max_attempts",
         "tries",
@@ -38,15 +38,16 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 8] = [
         "wait",
     ]),
     setting(Field::MaxDelay, Time(Policy::max_delay), "\"30s\"").known_as(&["max_interval"]),
+    setting(Field::FirstDelay, Time(Policy::first_delay), "\"0s\""),
     setting(Field::Jitter, Kind::Jitter(Policy::jitter), "0.25")
         .written("jitter = 0.3", &["jitter_factor"]),
-    setting(Field::Budget, Time(Policy::budget), "\"5m\"").known_as(&["retry_budget"]),
-    setting(Field::Deadline, Time(Policy::deadline), "\"30s\"").known_as(&[
-        "max_elapsed_time",
-        "total_timeout",
-        "max_duration",
-    ]),
-    setting(Field::Timeout, Time(Policy::timeout), "\"2s\"").known_as(&["attempt_timeout"]),
+    setting(Field::Budget, Kind::Bound(Policy::with_budget), "\"5m\"").known_as(&["retry_budget"]),
+    setting(Field::Deadline, Kind::Bound(Policy::with_deadline), "\"30s\"")
+        .known_as(&["total_timeout", "max_duration"]),
+    setting(Field::MaxElapsed, Kind::Bound(Policy::with_max_elapsed), "\"5m\"")
+        .known_as(&["max_elapsed_time", "stop_after_delay"]),
+    setting(Field::Timeout, Kind::Bound(Policy::with_timeout), "\"2s\"")
+        .known_as(&["attempt_timeout"]),
 ];
 
 /// The settings of a breaker in place, in the order in which they are listed.
@@ -91,6 +92,7 @@ enum Kind<C> {
     Count(fn(C, u32) -> C),
     Share(fn(C, f64) -> C),
     Time(fn(C, Duration) -> C),
+    Bound(fn(C, Bound) -> C),
     Backoff(fn(C, Backoff) -> C),
     Jitter(fn(C, Jitter) -> C),
 }
@@ -115,7 +117,7 @@ impl<C: 'static> Setting<C> {
     /// What an editor completes behind its name.
     pub(crate) fn inside(&self) -> Inside {
         match self.kind {
-            Kind::Attempts(_) => Inside::Perhaps("unlimited"),
+            Kind::Attempts(_) | Kind::Bound(_) => Inside::Perhaps("unlimited"),
             Kind::Backoff(_) | Kind::Jitter(_) => Inside::Word,
             _ => Inside::Nothing,
         }
@@ -143,6 +145,19 @@ impl<C: 'static> Setting<C> {
             Kind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
             Kind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
             Kind::Time(set) => literal(&value::duration(expr()?)?, set),
+            Kind::Bound(set) => {
+                let expr = expr()?;
+                if value::is_unlimited(&expr) {
+                    return Ok(Written::new(
+                        &expr,
+                        known(Some(Bound::Unlimited), set),
+                        Call::Unlimited,
+                    ));
+                }
+                let value = value::duration(expr)?;
+                let call = Call::Value(Tokens(&value).to_token_stream());
+                Written::new(&value, known(value.known.map(Bound::Limited), set), call)
+            }
             Kind::Backoff(set) => {
                 equals(name, input, example)?;
                 let backoff = backoff::read(input, errors)?;
@@ -184,6 +199,8 @@ enum Call {
     Value(TokenStream),
     /// The same, with a variant of a type in the runtime.
     Variant(TokenStream, TokenStream),
+    /// As a bound that is unlimited, and meant to be.
+    Unlimited,
     /// By this.
     Other(TokenStream),
 }
@@ -281,6 +298,11 @@ impl<C: Copy + Default> Settings<C> {
         self.entries.iter().find(|entry| entry.field() == field)
     }
 
+    /// Whether a bound is written for this field, and is none that is unlimited.
+    pub(crate) fn bounds(&self, field: Field) -> bool {
+        self.entry(field).is_some_and(|entry| !matches!(entry.value.call, Call::Unlimited))
+    }
+
     /// What was written for a field, or for one that it is a part of.
     pub(crate) fn entry_with(&self, field: Field) -> Option<&Entry<C>> {
         self.entries.iter().find(|entry| entry.field() == field || entry.innermost() == field)
@@ -340,6 +362,10 @@ impl<C: Copy + Default> Settings<C> {
                 match &entry.value.call {
                     Call::Value(value) => quote!(.#method(#value)),
                     Call::Variant(of, variant) => quote!(.#method(#private::#of::#variant)),
+                    Call::Unlimited => {
+                        let method = quote::format_ident!("with_{method}");
+                        quote!(.#method(#private::Bound::Unlimited))
+                    }
                     Call::Other(call) => call.clone(),
                 }
             })

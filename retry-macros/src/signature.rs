@@ -1,6 +1,7 @@
 //! What of the options does not fit the function.
 
 use quote::ToTokens as _;
+use retry_rules::Field;
 use syn::{FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Type};
 
 use crate::args::Args;
@@ -13,7 +14,9 @@ use crate::value::mentions;
 /// Checks the options against the function.
 pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut Errors) {
     let sig = &function.sig;
-    if let (Form::Sync, Some(timeout)) = (form, args.written("timeout")) {
+    if let (Form::Sync, true, Some(timeout)) =
+        (form, args.policy.settings.bounds(Field::Timeout), args.written("timeout"))
+    {
         errors.at(
             timeout,
             "`timeout` cuts an attempt off, and a function that is not `async` cannot be cut off: \

@@ -59,9 +59,14 @@ fn is_literal(expr: &Expr) -> bool {
     matches!(peel(expr), Expr::Lit(_)) || number(expr).is_some()
 }
 
+/// Whether this is the word `unlimited`.
+pub(crate) fn is_unlimited(expr: &Expr) -> bool {
+    word(expr).is_some_and(|word| word == "unlimited")
+}
+
 /// `5`, `unlimited`, or a const expression.
 pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
-    if word(&expr).is_some_and(|word| word == "unlimited") {
+    if is_unlimited(&expr) {
         return Ok(Value::known(expr, Attempts::Unlimited));
     }
     match number(&expr) {

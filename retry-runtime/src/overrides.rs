@@ -31,8 +31,8 @@ use layer::Checked;
 ///
 /// A change names some keys; what it does not name stays as it is compiled. The
 /// keys are those of [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`,
-/// `initial_delay`, `max_delay`, `jitter`, `jitter_factor`, `retry_budget` (or
-/// `budget`), `deadline` and `timeout`. The name `"*"` means all functions; what
+/// `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`
+/// (or `budget`), `deadline`, `max_elapsed` and `timeout`; a bound may be `unlimited`. The name `"*"` means all functions; what
 /// stands under a function's own name comes on top of it.
 ///
 /// ```
@@ -58,8 +58,8 @@ use layer::Checked;
 ///
 /// # What can be changed
 ///
-/// - `deadline` and `timeout` only where the function has one already: what cuts
-///   attempts off is compiled into it. `"*"` changes them where they are, and
+/// - `deadline`, `max_elapsed` and `timeout` only where the function has one already:
+///   what looks at the clock is compiled into it. `"*"` changes them where they are, and
 ///   `jitter_factor` alone where there is a jitter by a factor.
 /// - Not which failures are retried, nor what happens at the end: that is code.
 /// - Not the policy of a function where it depends on generic parameters; `"*"`

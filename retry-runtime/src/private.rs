@@ -6,9 +6,11 @@ pub mod ide;
 
 use core::time::Duration;
 
-pub use retry_rules::{Backoff, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
+pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
 
-pub use crate::call::attempt_timer::{AttemptTimer, CallTiming, Is, PickTimer, Timed, Untimed};
+pub use crate::call::attempt_timer::{
+    AttemptTimer, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
+};
 pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};

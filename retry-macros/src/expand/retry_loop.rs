@@ -99,7 +99,10 @@ impl Expansion<'_> {
             Timing::Always => quote!(let mut cut = #private::Timed::start(&#plan);),
             Timing::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
-                quote!(let mut cut = <#private::Is<{ #is_timed }> as #private::PickTimer>::Timer::start(&#plan);)
+                let has_max_elapsed = self.ask_policy(&quote!(has_max_elapsed));
+                let asked =
+                    quote!((#private::Is<{ #is_timed }>, #private::Is<{ #has_max_elapsed }>));
+                quote!(let mut cut = <#asked as #private::PickTimer>::Timer::start(&#plan);)
             }
         });
         before

@@ -321,11 +321,7 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
             Rule::BudgetBelowFirstWait,
         ),
         (new().deadline(s(1)), new().deadline(s(1)), Rule::DeadlineBelowFirstWait),
-        (
-            new().max_elapsed(s(1) / 2),
-            new().max_elapsed(s(1) / 2),
-            Rule::MaxElapsedBelowFirstWait,
-        ),
+        (new().max_elapsed(s(1) / 2), new().max_elapsed(s(1) / 2), Rule::MaxElapsedBelowFirstWait),
         (
             new().first_delay(s(2)).max_elapsed(s(1)),
             new().first_delay(s(2)).max_elapsed(s(1)),

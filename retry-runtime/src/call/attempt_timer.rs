@@ -1,7 +1,8 @@
 //! Cuts attempts off: `timeout` bounds one attempt, `deadline` the whole call.
 //!
 //! A policy without either pays nothing: the expansion does not come here, or,
-//! where only a shared policy knows, comes to [`Untimed`].
+//! where only a shared policy knows, comes to [`Untimed`], or to [`Clocked`] if it has a
+//! `max_elapsed`.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -60,6 +61,33 @@ impl CallTiming for Untimed {
     }
 }
 
+/// Attempts are never cut off, but the time since the call began is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Clocked(Timing);
+
+impl Clocked {
+    /// A call begins.
+    pub fn start(plan: &Plan<'_>) -> Self {
+        Self(Timing::start(plan))
+    }
+}
+
+impl<R> AttemptTimer<R> for Clocked {
+    type Attempt<'a, F: Future<Output = R>> = F;
+
+    #[inline(always)]
+    fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> F {
+        attempt
+    }
+}
+
+impl CallTiming for Clocked {
+    #[inline(always)]
+    fn timing(&self) -> Timing {
+        self.0
+    }
+}
+
 /// What an attempt is to be cut off by, and how long that allows.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
@@ -103,9 +131,10 @@ impl Timed {
         let timeout = self.timeout.and_then(|limit| {
             Some((clock::after(clock::now(), limit)?, Bound { by: LimitKind::Timeout, limit }))
         });
-        let deadline = self.timing.deadline().and_then(|deadline| {
-            Some((deadline.at()?, Bound { by: LimitKind::Deadline, limit: deadline.limit }))
-        });
+        let deadline = self
+            .timing
+            .deadline()
+            .and_then(|(at, limit)| Some((at?, Bound { by: LimitKind::Deadline, limit })));
         match (timeout, deadline) {
             (Some(timeout), Some(deadline)) if timeout.0 < deadline.0 => Some(timeout),
             (timeout, deadline) => deadline.or(timeout),
@@ -196,16 +225,20 @@ impl<F: Future> Future for Bounded<'_, F> {
 #[derive(Debug)]
 pub struct Is<const ANSWER: bool>;
 
-/// Whether attempts are cut off.
+/// Whether attempts are cut off, and whether there is a time after which none begins.
 pub trait PickTimer {
-    /// [`Timed`] or [`Untimed`].
+    /// [`Timed`], [`Clocked`] or [`Untimed`].
     type Timer;
 }
 
-impl PickTimer for Is<true> {
+impl<const HAS_MAX_ELAPSED: bool> PickTimer for (Is<true>, Is<HAS_MAX_ELAPSED>) {
     type Timer = Timed;
 }
 
-impl PickTimer for Is<false> {
+impl PickTimer for (Is<false>, Is<true>) {
+    type Timer = Clocked;
+}
+
+impl PickTimer for (Is<false>, Is<false>) {
     type Timer = Untimed;
 }

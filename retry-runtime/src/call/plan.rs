@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use retry_rules::Policy;
 
 use crate::base::clock::{self, Instant};
+use crate::outcome::error::Reason;
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::site::{Origin, Site};
@@ -81,15 +82,10 @@ impl<'a> Plan<'a> {
 /// What a call with bounds in time knows of it; nothing for one without.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
-    deadline: Option<Deadline>,
+    /// When the call began.
+    started: Option<Instant>,
+    deadline: Option<Duration>,
     pub(crate) cut: Option<LimitKind>,
-}
-
-/// The bound of a whole call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline {
-    started: Instant,
-    pub(crate) limit: Duration,
 }
 
 /// What has cut an attempt off.
@@ -102,22 +98,28 @@ pub(crate) enum LimitKind {
 }
 
 impl Timing {
-    /// Of a call without a deadline: nothing, and no clock is read.
-    pub const NONE: Self = Self { deadline: None, cut: None };
+    /// Of a call without a bound in time: nothing, and no clock is read.
+    pub const NONE: Self = Self { started: None, deadline: None, cut: None };
 
-    /// Of a call that begins now. Reads the clock only for a policy with a deadline.
+    /// Of a call that begins now. Reads the clock only for a policy with a deadline or a
+    /// `max_elapsed`.
     pub fn start(plan: &Plan<'_>) -> Self {
         Self::of(&plan.obeyed())
     }
 
     pub(crate) fn of(policy: &Policy) -> Self {
-        let deadline = policy.get_deadline();
-        let deadline = deadline.map(|limit| Deadline { started: clock::now(), limit });
-        Self { deadline, cut: None }
+        let is_bounded = policy.has_deadline() || policy.has_max_elapsed();
+        Self { started: is_bounded.then(clock::now), deadline: policy.get_deadline(), cut: None }
     }
 
-    pub(crate) const fn deadline(&self) -> Option<Deadline> {
-        self.deadline
+    /// When the deadline is, and after how long. Never, for no clock can say it: `None`.
+    pub(crate) fn deadline(&self) -> Option<(Option<Instant>, Duration)> {
+        let (started, limit) = (self.started?, self.deadline?);
+        Some((clock::after(started, limit), limit))
+    }
+
+    pub(crate) const fn has_deadline(&self) -> bool {
+        self.deadline.is_some()
     }
 
     /// Whether the deadline has cut the last attempt off.
@@ -131,20 +133,27 @@ impl Timing {
         self.cut.is_some()
     }
 
-    /// Whether the deadline falls inside a wait of `delay` that begins now.
-    pub(crate) fn falls_inside(&self, delay: Duration) -> bool {
-        self.deadline
-            .is_some_and(|deadline| deadline.elapsed().saturating_add(delay) >= deadline.limit)
-    }
-}
-
-impl Deadline {
-    fn elapsed(&self) -> Duration {
-        clock::now().saturating_duration_since(self.started)
-    }
-
-    /// When it is; `None`: never, for no clock can say it.
-    pub(crate) fn at(&self) -> Option<Instant> {
-        clock::after(self.started, self.limit)
+    /// Why no attempt may follow on a wait of `delay` that begins now: the deadline falls
+    /// inside it, or it ends later than `max_elapsed` after the call began. `behind` has
+    /// passed on other clocks than this one.
+    pub(crate) fn ends_by(
+        &self,
+        policy: &Policy,
+        behind: Duration,
+        delay: Duration,
+    ) -> Option<Reason> {
+        let max_elapsed = policy.get_max_elapsed();
+        if self.deadline.is_none() && max_elapsed.is_none() {
+            return None;
+        }
+        let elapsed = self.started.map(|started| clock::now().saturating_duration_since(started));
+        let elapsed = elapsed.unwrap_or_default().saturating_add(behind).saturating_add(delay);
+        if self.deadline.is_some_and(|deadline| elapsed >= deadline) {
+            Some(Reason::Deadline)
+        } else if max_elapsed.is_some_and(|max_elapsed| elapsed > max_elapsed) {
+            Some(Reason::MaxElapsed)
+        } else {
+            None
+        }
     }
 }

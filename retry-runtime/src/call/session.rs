@@ -364,8 +364,10 @@ impl SoFar {
         if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
             return Err(Reason::Budget);
         }
-        if plan.timing.falls_inside(self.unslept().saturating_add(delay)) {
-            return Err(Reason::Deadline);
+        // Where waits outlast the process, the clock is the one of whoever keeps the call.
+        let behind = self.unslept().saturating_add(plan.since_first);
+        if let Some(reason) = plan.timing.ends_by(policy, behind, delay) {
+            return Err(reason);
         }
         let cost = match plan.quota {
             Some(quota) => {

@@ -20,6 +20,8 @@ pub enum Reason {
     Budget,
     /// The deadline has passed, or falls inside the next wait.
     Deadline,
+    /// The next attempt would begin later than `max_elapsed` after the call began.
+    MaxElapsed,
     /// The shared retry quota has no tokens left.
     Quota,
     /// The circuit breaker admits no calls now.
@@ -36,6 +38,7 @@ impl Reason {
         Self::NotRetryable,
         Self::Budget,
         Self::Deadline,
+        Self::MaxElapsed,
         Self::Quota,
         Self::CircuitOpen,
         Self::Nested,
@@ -61,6 +64,7 @@ impl Reason {
             Self::NotRetryable => "not_retryable",
             Self::Budget => "budget",
             Self::Deadline => "deadline",
+            Self::MaxElapsed => "max_elapsed",
             Self::Quota => "quota",
             Self::CircuitOpen => "circuit_open",
             Self::Nested => "nested",
@@ -74,6 +78,7 @@ impl Reason {
             Self::NotRetryable => "the failure is not retryable",
             Self::Budget => "the next wait would exceed the budget",
             Self::Deadline => "the deadline leaves no time for another attempt",
+            Self::MaxElapsed => "the next attempt would begin later than `max_elapsed` allows",
             Self::Quota => "the retry quota is used up",
             Self::CircuitOpen => "the circuit breaker is open",
             Self::Nested => "the function around it is being retried",

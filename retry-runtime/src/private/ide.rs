@@ -20,7 +20,7 @@ use retry_rules::Policy;
 use crate::event::retry_event::RetryEvent;
 use crate::protect::quota::RetryQuota;
 
-/// Calls in all, the first included; or `unlimited`, with a budget or a deadline.
+/// Calls in all, the first included; or `unlimited`, with a bound on the call below, or `budget = unlimited`.
 ///
 /// `attempts = 5`. Default: 3.
 pub mod attempts {
@@ -53,8 +53,13 @@ pub type initial_delay = Duration;
 
 /// No wait is longer, jitter included.
 ///
-/// `max_delay = "30s"`. Default: 30 s.
+/// `max_delay = "30s"`. Default: 30 s, or a longer fixed or custom wait.
 pub type max_delay = Duration;
+
+/// The first wait, where it is to differ: the curve begins at the second.
+///
+/// `first_delay = "0s"`. Default: by the curve.
+pub type first_delay = Duration;
 
 /// Spreads each wait: ±30 %; `jitter = 0.25`, `full`, `equal`, `decorrelated`, `none`.
 ///
@@ -68,17 +73,30 @@ pub mod jitter {
 /// Bounds the sum of the waits, not the time inside the calls.
 ///
 /// `budget = "5m"`. Default: none.
-pub type budget = Duration;
+pub mod budget {
+    pub use retry_rules::Bound::Unlimited as unlimited;
+}
 
 /// Bounds the whole call, the running attempt included; between attempts only where the function is not async.
 ///
 /// `deadline = "30s"`. Default: none.
-pub type deadline = Duration;
+pub mod deadline {
+    pub use retry_rules::Bound::Unlimited as unlimited;
+}
+
+/// No attempt begins later than this after the call began; the running one is never cut off.
+///
+/// `max_elapsed = "5m"`. Default: none.
+pub mod max_elapsed {
+    pub use retry_rules::Bound::Unlimited as unlimited;
+}
 
 /// Bounds one attempt (async only).
 ///
 /// `timeout = "2s"`. Default: none.
-pub type timeout = Duration;
+pub mod timeout {
+    pub use retry_rules::Bound::Unlimited as unlimited;
+}
 
 /// Only what one of these matchers matches is retried.
 ///

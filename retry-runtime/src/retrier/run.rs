@@ -200,7 +200,8 @@ where
             let timing = this.timer.as_ref().map_or(Timing::NONE, |timer| timer.timing());
             let (outcome, permit) = match this.stage.as_mut().project() {
                 StageProjection::Start => {
-                    if settings.policy.is_timed() {
+                    // A `max_elapsed` cuts nothing off, but counts from here.
+                    if settings.policy.is_timed() || settings.policy.has_max_elapsed() {
                         *this.timer = Some(Box::new(Timed::start(&settings.plan())));
                     }
                     this.stage.set(Stage::Next);
@@ -217,10 +218,10 @@ where
                     let context = || this.call.context(&settings.plan());
                     let attempt = parts.operation.begin(context);
                     this.stage.set(match this.timer {
-                        None => Stage::Attempt { attempt, permit },
-                        Some(timer) => {
+                        Some(timer) if settings.policy.is_timed() => {
                             Stage::Bounded { attempt: Box::pin(timer.cut_off(attempt)), permit }
                         }
+                        _ => Stage::Attempt { attempt, permit },
                     });
                     continue;
                 }

@@ -144,7 +144,7 @@ impl Settings {
                 matchers.on_retry(&call.event(&plan, tracked_failure(&outcome)));
                 // Only these can end a call before it fails again. What no end needs is let go
                 // of before the wait: a response may hold a connection.
-                if plan.breaker.is_some() || timing.deadline().is_some() {
+                if plan.breaker.is_some() || timing.has_deadline() {
                     call.keep(outcome);
                 }
                 ControlFlow::Continue(())

@@ -20,11 +20,13 @@ Examples:
 pub(crate) struct ExplainArguments {
     /// All policies of this workflow file, instead of the settings below
     #[arg(conflicts_with_all = ["curves", "svg", "attempts", "backoff", "increment", "base", "delays",
-        "initial_delay", "max_delay", "jitter", "jitter_factor", "budget", "deadline", "timeout"])]
+        "initial_delay", "max_delay", "first_delay", "jitter", "jitter_factor", "budget", "deadline",
+        "max_elapsed", "timeout"])]
     pub(crate) file: Option<PathBuf>,
     /// The five curves side by side
     #[arg(long, conflicts_with_all = ["attempts", "backoff", "increment", "base", "delays",
-        "initial_delay", "max_delay", "jitter", "jitter_factor", "budget", "deadline", "timeout"])]
+        "initial_delay", "max_delay", "first_delay", "jitter", "jitter_factor", "budget", "deadline",
+        "max_elapsed", "timeout"])]
     pub(crate) curves: bool,
     /// Write the chart as a picture to this file; - for standard output
     #[arg(long, value_name = "PATH")]
@@ -47,9 +49,12 @@ pub(crate) struct ExplainArguments {
     /// The first wait [default: 1s]
     #[arg(long, value_name = "DURATION")]
     pub(crate) initial_delay: Option<String>,
-    /// No wait is longer [default: 30s]
+    /// No wait is longer [default: 30s, or a longer fixed or custom wait]
     #[arg(long, value_name = "DURATION")]
     pub(crate) max_delay: Option<String>,
+    /// The first wait, where it is to differ: the curve begins at the second
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) first_delay: Option<String>,
     /// How waits are spread: alone for ±30 %, or 0.25, full, equal, decorrelated, none
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "true")]
     pub(crate) jitter: Option<String>,
@@ -62,6 +67,9 @@ pub(crate) struct ExplainArguments {
     /// Bounds the whole call
     #[arg(long, value_name = "DURATION")]
     pub(crate) deadline: Option<String>,
+    /// No attempt begins later than this after the call began
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) max_elapsed: Option<String>,
     /// Bounds one attempt
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<String>,
@@ -98,8 +106,10 @@ impl ExplainArguments {
         for (key, duration) in [
             ("initial_delay", &self.initial_delay),
             ("max_delay", &self.max_delay),
+            ("first_delay", &self.first_delay),
             ("budget", &self.budget),
             ("deadline", &self.deadline),
+            ("max_elapsed", &self.max_elapsed),
             ("timeout", &self.timeout),
         ] {
             if let Some(duration) = duration {

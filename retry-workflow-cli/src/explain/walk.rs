@@ -111,9 +111,10 @@ impl Walk {
     }
 }
 
-/// The nearer one of budget and deadline: attempts take no time here.
+/// The nearest one of budget, deadline and `max_elapsed`: attempts take no time here.
 fn bound(policy: &Policy) -> Option<Bound> {
     let budget = policy.get_budget().map(|limit| Bound { word: "budget", limit });
     let deadline = policy.get_deadline().map(|limit| Bound { word: "deadline", limit });
-    [budget, deadline].into_iter().flatten().min_by_key(|bound| bound.limit)
+    let elapsed = policy.get_max_elapsed().map(|limit| Bound { word: "max_elapsed", limit });
+    [budget, deadline, elapsed].into_iter().flatten().min_by_key(|bound| bound.limit)
 }

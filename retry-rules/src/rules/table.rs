@@ -67,7 +67,7 @@ rules! {
             when initial_above_max(policy);
 
         rule GrowthWithoutRoom of [initial_delay max_delay backoff jitter]
-            says ["no wait is longer than 30s unless " (max_delay) " says so, and this curve begins there: \
+            says ["no wait is longer than 30s unless " (max_delay) " says so, and this curve does not begin below that: \
                   add a " (max_delay) ", or write " (backoff = fixed)]
             shows [initial_delay]
             when growth_without_room(policy);
@@ -138,7 +138,7 @@ rules! {
 
         rule MaxElapsedBelowFirstWait of
             [max_elapsed first_delay initial_delay backoff delays jitter jitter_factor max_delay retry_after]
-            says ["the first wait is already over after this time, so it never retries: \
+            says ["the first wait already exceeds this time, so it never retries: \
                   raise " (max_elapsed) " or lower " (initial_delay or "1s")]
             shows [first_wait max_elapsed]
             when policy.first_delay.is_none() && exceeds_max_elapsed(policy, written);

@@ -22,6 +22,8 @@ pub const RETRY_IF: &str = "retry-if";
 pub const BREAKER: &str = "`CircuitBreaker`";
 /// Ours, opened by the share of failures.
 pub const BREAKER_BY_RATE: &str = "`CircuitBreaker` by rate";
+/// Ours, one of a family, looked up by its key for each call.
+pub const BREAKER_BY_KEY: &str = "`Breakers` by key";
 /// Layers of tower.
 pub const TOWER_RESILIENCE: &str = "tower-resilience";
 /// A circuit breaker behind a mutex.

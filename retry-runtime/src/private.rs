@@ -51,7 +51,7 @@ pub use retry_macros::policy;
 pub const VALUE: Verdict<'static> = Verdict {
     retry: true,
     hint: None,
-    timeout: false,
+    class: Class::empty(),
     error: crate::classify::probe::ErrorDisplay::Display(&"the value is one that is retried"),
 };
 

@@ -1,5 +1,6 @@
 //! What calls share: circuit breakers and quotas, and how a call borrows one.
 
+mod stamp;
 pub(crate) mod breaker;
 pub(crate) mod breakers;
 pub(crate) mod lend;

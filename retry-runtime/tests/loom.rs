@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use loom::thread;
-use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota, State};
+use retry_runtime::{
+    BreakerConfig, Breakers, CircuitBreaker, Class, QuotaConfig, RetryQuota, State,
+};
 
 fn model(f: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -179,6 +181,61 @@ fn a_window_of_calls_keeps_count() {
 }
 
 #[test]
+fn a_streak_beside_a_rate_opens_once() {
+    model(|| {
+        let config = BreakerConfig::new().failure_threshold(2).failure_rate(1.0).minimum_calls(9);
+        let breaker = breaker(config);
+        let opened = count(&breaker, State::Open);
+        let _: [(); 3] = in_threads(&breaker, |breaker| {
+            if let Ok(permit) = breaker.try_acquire() {
+                permit.failure();
+            }
+        });
+        assert_eq!(breaker.state(), State::Open);
+        assert_eq!(opened.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_failed_probe_makes_the_open_time_grow_once() {
+    model(|| {
+        let config = BreakerConfig::new().failure_threshold(1).timeout_growth(2.0);
+        let breaker = breaker(config.half_open_requests(2));
+        breaker.try_acquire().unwrap().failure();
+        breaker.end_open_time();
+        let _: [(); 2] = in_threads(&breaker, |breaker| {
+            if let Ok(permit) = breaker.try_acquire() {
+                permit.failure();
+            }
+        });
+        let snapshot = breaker.snapshot();
+        assert_eq!((snapshot.state, snapshot.reopenings), (State::Open, 1));
+        let told = snapshot.outcomes;
+        assert_eq!(told.failures + told.rejected, 3, "each call is one of these");
+    });
+}
+
+#[test]
+fn a_family_lends_one_breaker_for_a_key_and_keeps_what_is_held() {
+    model(|| {
+        let config = BreakerConfig::new().failure_threshold(1);
+        let family = Arc::new(Breakers::<u8>::try_new("loom", config, 1).unwrap());
+        let other = Arc::clone(&family);
+        let thread = thread::spawn(move || {
+            let breaker = other.of(&1);
+            breaker.try_acquire_owned().map(|permit| permit.failure()).is_ok()
+        });
+        family.of(&2);
+        assert!(thread.join().unwrap(), "it was closed");
+        // Open, it stays; or it was none of the family's, and 2 is there.
+        let names: Vec<_> = family.snapshots().iter().map(|each| each.name.to_string()).collect();
+        assert_eq!(names.len(), 1);
+        let open = family.of(&1).state() == State::Open;
+        assert!(open == (names[0] == "loom[1]"), "{names:?}");
+    });
+}
+
+#[test]
 fn a_quota_keeps_its_tokens() {
     model(|| {
         let quota = Arc::new(RetryQuota::new(
@@ -189,10 +246,30 @@ fn a_quota_keeps_its_tokens() {
             let quota = Arc::clone(&quota);
             thread::spawn(move || quota.try_acquire(after_timeout).unwrap_or(0))
         });
-        let third = quota.try_acquire(false).unwrap_or(0);
+        let third = quota.try_acquire(Class::empty()).unwrap_or(0);
         assert!(quota.available() <= 7);
         let taken = threads.map(|thread| thread.join().unwrap());
         assert_eq!(quota.available() + taken[0] + taken[1] + third, 7);
+    });
+}
+
+#[test]
+fn no_token_of_time_is_given_twice_or_lost() {
+    model(|| {
+        let config = QuotaConfig::new().capacity(20).retry_cost(5).timeout_cost(10);
+        let quota = Arc::new(RetryQuota::new("loom", config.refill_per_sec(1e-6)));
+        while quota.try_acquire(Class::empty()).is_some() {}
+        // Three tokens, and nearly a fourth one.
+        quota.age(3_900_000_000_000_000);
+        let _: [(); 2] = [(); 2]
+            .map(|()| {
+                let quota = Arc::clone(&quota);
+                thread::spawn(move || assert!(quota.available() <= 3))
+            })
+            .map(|thread| thread.join().unwrap());
+        assert_eq!(quota.available(), 3);
+        quota.age(200_000_000_000_000);
+        assert_eq!(quota.available(), 4, "the part of a token was kept");
     });
 }
 
@@ -203,7 +280,7 @@ fn a_quota_never_overflows() {
             "loom",
             QuotaConfig::new().capacity(5).retry_cost(4).timeout_cost(5),
         ));
-        let cost = quota.try_acquire(false).unwrap();
+        let cost = quota.try_acquire(Class::empty()).unwrap();
         let rewarded = Arc::clone(&quota);
         let reward = thread::spawn(move || {
             rewarded.refund();

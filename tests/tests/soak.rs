@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 
 use cap::Cap;
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Event, Policy, QuotaConfig, Reason, Retrier, RetryError,
-    RetryEvent, RetryQuota, Site, State, Stats, on_event, retry, sites,
+    BreakerConfig, Breakers, CircuitBreaker, Event, Policy, QuotaConfig, Reason, Retrier,
+    RetryError, RetryEvent, RetryQuota, Site, State, Stats, on_event, retry, sites,
 };
 use tokio::runtime;
 use tokio::time::sleep;
@@ -100,10 +100,19 @@ const OPEN_FOR: Duration = Duration::from_millis(20);
 /// At a time; it takes twice as many to close the breaker.
 const PROBES: u32 = 3;
 
+/// Breakers in the family of hosts, of which there are three times as many.
+const HOSTS: u64 = 8;
+/// Tokens in the bucket that time fills.
+const REFILLED: u32 = 40;
+
 /// What the calls of one soak share.
 struct World {
     breaker: CircuitBreaker,
     quota: RetryQuota,
+    /// Of more hosts than it may hold, with an open time that grows.
+    hosts: Breakers<u64>,
+    /// Filled by time as well, so that nobody can tell what it holds; but all of it in the end.
+    refilled: RetryQuota,
     /// What the quota must hold, by what the calls themselves saw.
     ledger: Ledger,
     /// What has become of the calls of each function, by what they themselves saw.
@@ -128,6 +137,20 @@ impl World {
         let quota = QuotaConfig::new().capacity(capacity).success_refund(refund);
         Self {
             breaker: CircuitBreaker::new("soak.db", breaker),
+            hosts: Breakers::new(
+                "soak.hosts",
+                breaker
+                    .failure_threshold(6)
+                    .failure_rate(0.6)
+                    .window_time(OPEN_FOR * 10)
+                    .timeout_growth(1.5)
+                    .max_timeout(OPEN_FOR * 3),
+                usize::try_from(HOSTS).unwrap(),
+            ),
+            refilled: RetryQuota::new(
+                "soak.refilled",
+                QuotaConfig::new().capacity(REFILLED).refill_per_sec(500.0),
+            ),
             quota: RetryQuota::new("soak.out", quota),
             ledger: Ledger { capacity: capacity.into(), tokens: AtomicI64::new(capacity.into()) },
             tallies: Default::default(),
@@ -174,8 +197,10 @@ impl World {
     #[retry(
         attempts = 3,
         initial_delay = "2ms",
+        max_elapsed = "8ms",
         nested = once,
         context = cx,
+        quota = self.refilled,
         on_retry = |event| call.will_retry(event),
         name = "soak.outer",
     )]
@@ -208,12 +233,12 @@ impl World {
         }
     }
 
-    /// The same protection, without the attribute.
+    /// The same protection, without the attribute, and by host.
     async fn retrier(&'static self, call: &Call<'_>) -> Result<(), RetryError<Fault>> {
         const POLICY: Policy = Policy::new().attempts(4).initial_delay(Duration::from_millis(1));
         Retrier::new(POLICY.timeout(Duration::from_millis(20)))
             .when(|error: &Fault| error.is_busy())
-            .breaker(&self.breaker)
+            .breaker(self.hosts.of(&(call.seed() % (3 * HOSTS))))
             .quota(&self.quota)
             .on_retry(|event: &RetryEvent<'_, Fault>| call.will_retry(event))
             .name("soak.retrier")
@@ -715,6 +740,13 @@ async fn rounds_of(plan: Plan, heard: &Heard) -> Seen {
             world.ledger.fill();
         }
         assert_eq!(world.breaker.snapshot().probes, 0, "places in round {round} of {plan:?}");
+        let hosts = world.hosts.snapshots();
+        assert!(hosts.len() as u64 <= HOSTS, "{hosts:?}");
+        for host in hosts {
+            assert_eq!(host.probes, 0, "{host:?} in round {round} of {plan:?}");
+            assert!(host.remaining <= OPEN_FOR * 3, "{host:?}");
+        }
+        assert!(world.refilled.available() <= REFILLED, "in round {round} of {plan:?}");
         // The other rounds begin with the breaker as it is.
         if random.below(2) == 0 {
             all_probes_find_a_place(&world.breaker).await;
@@ -722,6 +754,8 @@ async fn rounds_of(plan: Plan, heard: &Heard) -> Seen {
         heaps.push(HEAP.allocated());
     }
     assert_flat(&heaps);
+    sleep(Duration::from_millis(u64::from(REFILLED) * 2)).await;
+    assert_eq!(world.refilled.available(), REFILLED, "time has filled it, {plan:?}");
     Seen {
         counts: std::array::from_fn(|of| world.tallies[of].read()),
         cancelled: world.cancelled.load(SeqCst),

@@ -77,6 +77,7 @@ pub fn all() -> Vec<Breaker> {
     vec![
         ours::by_streak(),
         ours::by_rate(),
+        ours::by_key(),
         failsafe::by_streak(),
         recloser::by_rate(),
         tower_resilience::breaker(),

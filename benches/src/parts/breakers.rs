@@ -6,14 +6,15 @@ use std::hint::black_box;
 use crate::breakers::{Breaker, Outcome, all};
 use crate::contest::{Contest, Unit};
 use crate::machine::cores;
-use crate::names::{BREAKER, BREAKER_BY_RATE, FAILSAFE, RECLOSER, TOWER_RESILIENCE};
+use crate::names::{BREAKER, BREAKER_BY_KEY, BREAKER_BY_RATE, FAILSAFE, RECLOSER, TOWER_RESILIENCE};
 use crate::race::{Runner, race};
 use crate::report::{Measure, Report, Section};
 use crate::together::together;
 
-const CONTESTS: [Contest<'static>; 2] = [
+const CONTESTS: [Contest<'static>; 3] = [
     Contest { ours: BREAKER, floor: None, rivals: &[FAILSAFE, RECLOSER, TOWER_RESILIENCE] },
     Contest { ours: BREAKER_BY_RATE, floor: None, rivals: &[RECLOSER] },
+    Contest { ours: BREAKER_BY_KEY, floor: Some(BREAKER), rivals: &[] },
 ];
 
 /// Adds its section.

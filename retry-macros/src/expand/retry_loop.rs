@@ -212,7 +212,8 @@ impl Expansion<'_> {
 
     fn on_retry(&self) -> Option<TokenStream> {
         let private = &self.private;
-        let plan = self.bare_plan();
+        // With the quota, which gets its tokens back where the listener panics.
+        let plan = if self.args.quota.is_some() { self.plan() } else { self.bare_plan() };
         let error = if self.is_tracked() {
             quote!(#private::tracked_failure(&outcome))
         } else {

@@ -75,13 +75,13 @@ impl Expansion<'_> {
             }
             _ => quote!(probed.classifier.retry_after()),
         };
-        let timeout = match &self.args.quota {
-            Some(_) => quote!(probed.classifier.class().contains(#private::Class::TIMEOUT)),
-            None => quote!(false),
+        let class = match &self.args.quota {
+            Some(_) => quote!(probed.classifier.class()),
+            None => quote!(#private::Class::empty()),
         };
         quote!({
             #lets
-            #private::Verdict { retry: #retry, hint: #hint, timeout: #timeout, error: probed.display }
+            #private::Verdict { retry: #retry, hint: #hint, class: #class, error: probed.display }
         })
     }
 

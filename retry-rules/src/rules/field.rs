@@ -87,6 +87,8 @@ fields! {
         capacity => Capacity,
         retry_cost => RetryCost,
         timeout_cost => TimeoutCost,
+        throttling_cost => ThrottlingCost,
+        refill_per_sec => RefillPerSec,
         success_refund => SuccessRefund,
     }
 }

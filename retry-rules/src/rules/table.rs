@@ -247,23 +247,28 @@ rules! {
 
     /// Returns the rules that `quota` breaks.
     Quota quota: fn broken_by_quota(quota: &QuotaConfig) {
-        rule CapacityBelowCost of [capacity retry_cost timeout_cost]
+        rule CapacityBelowCost of [capacity retry_cost timeout_cost throttling_cost]
             says ["a bucket that holds less than a retry costs never allows one: \
                   raise " (capacity) ", or lower " (retry_cost or 5) " and " (timeout_cost or 10)]
-            when quota.capacity < quota.retry_cost || quota.capacity < quota.timeout_cost;
+            when quota.capacity < quota.retry_cost
+                || quota.capacity < quota.timeout_cost
+                || quota.capacity < quota.get_throttling_cost();
 
-        rule RetryCostZero of [retry_cost timeout_cost]
-            says ["a retry that costs nothing is never limited: " (retry_cost) " and " (timeout_cost)
-                  " are at least 1"]
-            when quota.retry_cost == 0 || quota.timeout_cost == 0;
+        rule RetryCostZero of [retry_cost timeout_cost throttling_cost]
+            says ["a retry that costs nothing is never limited: " (retry_cost) ", " (timeout_cost)
+                  " and " (throttling_cost) " are at least 1"]
+            when cheapest(quota) == 0;
 
-        rule RefundNotBelowCost of [success_refund retry_cost timeout_cost]
+        rule RefundNotBelowCost of [success_refund retry_cost timeout_cost throttling_cost]
             says ["a retry must cost several successes, or healthy traffic may retry every call: \
-                  lower " (success_refund) " below " (retry_cost) " and " (timeout_cost)]
-            when quota.retry_cost > 0
-                && quota.timeout_cost > 0
-                && (quota.success_refund >= quota.retry_cost
-                    || quota.success_refund >= quota.timeout_cost);
+                  lower " (success_refund) " below " (retry_cost) ", " (timeout_cost) " and "
+                  (throttling_cost)]
+            when cheapest(quota) > 0 && quota.success_refund >= cheapest(quota);
+
+        rule RefillOutOfRange of [refill_per_sec]
+            says ["time gives back a number of tokens, 0 or more: write one such as " (refill_per_sec = 0.5)
+                  ", or leave it out"]
+            when !(quota.refill_per_sec >= 0.0 && quota.refill_per_sec.is_finite());
     }
 }
 
@@ -387,6 +392,20 @@ const fn exceeds_max_elapsed(policy: &Policy, written: Fields) -> bool {
         (Some(max_elapsed), Some(wait)) => less(max_elapsed, wait),
         _ => false,
     }
+}
+
+/// What the cheapest retry costs.
+const fn cheapest(quota: &QuotaConfig) -> u32 {
+    let costs = [quota.timeout_cost, quota.get_throttling_cost()];
+    let mut cheapest = quota.retry_cost;
+    let mut i = 0;
+    while i < costs.len() {
+        if costs[i] < cheapest {
+            cheapest = costs[i];
+        }
+        i += 1;
+    }
+    cheapest
 }
 
 /// Above 0 and up to 1; a share of nothing would always be reached.

@@ -18,6 +18,7 @@
 use core::fmt;
 use core::future::Future;
 use core::mem::take;
+use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
@@ -30,13 +31,14 @@ use crate::call::call_state::CallState;
 use crate::call::last_failure::FailureSlot;
 use crate::call::nested::{self, Inner};
 use crate::call::plan::Plan;
+use crate::classify::Class;
 use crate::classify::probe::ErrorDisplay;
 use crate::event::Event;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::observe;
 use crate::outcome::error::{Ended, Reason};
 use crate::protect::breaker::Permit;
-use crate::protect::quota::RetryQuota;
+use crate::protect::quota::{Lent, OnPanic, RetryQuota};
 use crate::site::Origin;
 
 /// A failure, judged by the caller's matchers.
@@ -46,8 +48,8 @@ pub struct Verdict<'a> {
     pub retry: bool,
     /// The wait that the server asked for.
     pub hint: Option<Duration>,
-    /// Whether it was a timeout, which a quota charges more for.
-    pub timeout: bool,
+    /// What kind of failure it was, where a quota asks: it charges by that.
+    pub class: Class,
     /// What went wrong, for events.
     pub error: ErrorDisplay<'a>,
 }
@@ -189,17 +191,18 @@ impl<K> Session<K> {
     }
 
     /// What `on_retry` is called with, after a failure that will be retried.
-    pub fn event<'e, E>(&self, plan: &Plan<'e>, failure: Failure<'e, E>) -> RetryEvent<'e, E> {
-        let SoFar { made, waited, delay, .. } = self.so_far();
+    pub fn event<'e, E>(&self, plan: &Plan<'e>, failure: Failure<'e, E>) -> Announced<'e, E> {
+        let SoFar { made, waited, delay, cost, .. } = self.so_far();
         let wait = delay.unwrap_or_default();
-        RetryEvent {
+        let event = RetryEvent {
             name: plan.origin.name,
             attempt: made,
             attempts: plan.obeyed().get_attempts(),
             failure,
             wait,
             waited: waited.saturating_sub(wait),
-        }
+        };
+        Announced { event, _credit: OnPanic::release(plan.quota, cost) }
     }
 
     /// The breaker did not admit the next attempt.
@@ -316,10 +319,11 @@ impl SoFar {
         let plan = &Plan { policy, ..*plan };
         let attempt = self.made.saturating_add(1);
         match self.next_wait(plan, attempt, verdict) {
-            Ok((delay, cost)) => {
+            Ok((delay, lent)) => {
                 let (attempts, waited) = (policy.get_attempts(), self.waited);
                 observe::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
                 let waited = waited.saturating_add(delay);
+                let cost = lent.map_or(0, Lent::spend);
                 let inner = take(&mut self.inner);
                 *self = Self { made: attempt, waited, delay: Some(delay), cost, inner };
                 Next::Wait
@@ -335,12 +339,12 @@ impl SoFar {
 
     /// How long to wait after attempt `attempt`, and what that costs the quota;
     /// or why not to.
-    fn next_wait(
+    fn next_wait<'q>(
         &self,
-        plan: &Plan<'_>,
+        plan: &Plan<'q>,
         attempt: u32,
         verdict: &Verdict<'_>,
-    ) -> Result<(Duration, u32), Reason> {
+    ) -> Result<(Duration, Option<Lent<'q>>), Reason> {
         let policy = plan.policy;
         if plan.timing.is_cut() {
             return Err(Reason::Deadline);
@@ -369,20 +373,17 @@ impl SoFar {
         if let Some(reason) = plan.timing.ends_by(policy, behind, delay) {
             return Err(reason);
         }
-        let cost = match plan.quota {
+        let lent = match plan.quota {
             Some(quota) => {
-                let after_timeout = verdict.timeout || plan.timing.is_timeout();
-                quota.try_acquire(after_timeout).ok_or(Reason::Quota)?
+                let cut = if plan.timing.is_timeout() { Class::TIMEOUT } else { Class::empty() };
+                Some(quota.lend(verdict.class.union(cut)).ok_or(Reason::Quota)?)
             }
-            None => 0,
+            None => None,
         };
         if plan.breaker.is_some_and(|breaker| breaker.until_admits() != Some(Duration::ZERO)) {
-            if let Some(quota) = plan.quota {
-                quota.release(cost);
-            }
             return Err(Reason::CircuitOpen);
         }
-        Ok((delay, cost))
+        Ok((delay, lent))
     }
 
     fn rejected(&self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
@@ -418,6 +419,22 @@ impl SoFar {
             observe::emit(&Event::Nested { name, retries, inner, inner_attempts: *inner_attempts });
         }
         self.inner.call_ended(origin.name, attempts);
+    }
+}
+
+/// A [`RetryEvent`] for the function's own listener: where that panics, a quota gets back
+/// what it lent to the retry, which is then never made.
+#[derive(Debug)]
+pub struct Announced<'e, E> {
+    event: RetryEvent<'e, E>,
+    _credit: OnPanic<'e>,
+}
+
+impl<'e, E> Deref for Announced<'e, E> {
+    type Target = RetryEvent<'e, E>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.event
     }
 }
 

@@ -14,7 +14,6 @@ mod permit;
 mod probes;
 mod rejected;
 mod snapshot;
-mod stamp;
 mod streak;
 mod window;
 mod word;
@@ -39,6 +38,7 @@ use crate::base::random;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, const_fn, lock};
 use crate::event::transition::{Cause, State, Transition};
 use crate::observe;
+use crate::protect::stamp;
 
 pub use self::outcomes::Outcomes;
 pub use self::permit::{OwnedPermit, Permit};

@@ -2,36 +2,40 @@
 //! empty and successes fill.
 //!
 //! It bounds the load that retries add while everything fails. It does not
-//! limit first attempts, and it knows no time: a bucket only fills by successes.
+//! limit first attempts. If asked, time fills it too: it is looked at only where a
+//! retry is paid for, and never where a call succeeds.
 
 use core::fmt;
+use core::mem;
 use core::sync::atomic::AtomicBool;
+use std::thread;
 
 use retry_rules::{Invalid, QuotaConfig};
 
 use crate::base::const_panic::const_panic;
 use crate::base::name::Name;
-use crate::base::sync::{AtomicU32, Ordering, const_fn};
+use crate::base::sync::{AtomicU32, AtomicU64, Ordering, const_fn};
+use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
+use crate::protect::stamp;
 
 /// A bucket of tokens that bounds how many retries calls make together.
 ///
 /// A retry costs several tokens and a success at the first attempt gives one
 /// back, so an outage empties the bucket and then each call is tried once;
-/// after it the bucket fills again. The idea and the default numbers are those
-/// of the AWS SDKs' [standard retry
-/// mode](https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html).
+/// after it the bucket fills again, and with `refill_per_sec` also by time. The idea and
+/// the default numbers are those of the AWS SDKs: [`QuotaConfig`] tells which.
 ///
 /// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`,
 /// for a copy would be a second bucket.
 ///
 /// ```
-/// use retry_runtime::{QuotaConfig, RetryQuota};
+/// use retry_runtime::{Class, QuotaConfig, RetryQuota};
 ///
 /// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
 ///
-/// let cost = OUTBOUND.try_acquire(false).expect("a full bucket allows retries");
+/// let cost = OUTBOUND.try_acquire(Class::NETWORK).expect("a full bucket allows retries");
 /// assert_eq!(OUTBOUND.available(), 495);
 /// OUTBOUND.release(cost); // the retry succeeded
 /// assert_eq!(OUTBOUND.available(), 500);
@@ -41,6 +45,8 @@ pub struct RetryQuota {
     tokens: AtomicU32,
     /// Whether it was reported empty, and has not been half full since.
     reported: AtomicBool,
+    /// Until when time has filled it, as a [`stamp`].
+    filled_until: AtomicU64,
     config: QuotaConfig,
     pub(super) name: Name,
 }
@@ -111,6 +117,7 @@ impl RetryQuota {
         Self {
             tokens: AtomicU32::new(config.get_capacity()),
             reported: AtomicBool::new(false),
+            filled_until: AtomicU64::new(0),
             config,
             name,
         }
@@ -120,22 +127,26 @@ impl RetryQuota {
     /// Takes what a retry costs and says how much that was; or takes nothing, and
     /// says `None`, if the bucket holds less. Then the retry is not made.
     ///
-    /// A retry after a timeout costs `timeout_cost` tokens (10 unless set), any
-    /// other `retry_cost` (5 unless set).
+    /// By the class of the failure: after a rate limit it costs `throttling_cost` tokens
+    /// (5 unless set), after a timeout `timeout_cost` (10 unless set), after any other
+    /// `retry_cost` (5 unless set).
     ///
     /// ```
-    /// use retry_runtime::{QuotaConfig, RetryQuota};
+    /// use retry_runtime::{Class, QuotaConfig, RetryQuota};
     ///
     /// let quota = RetryQuota::new("api", QuotaConfig::new().capacity(12));
-    /// assert_eq!(quota.try_acquire(true), Some(10));
-    /// assert_eq!(quota.try_acquire(false), None, "2 tokens are left");
+    /// assert_eq!(quota.try_acquire(Class::TIMEOUT), Some(10));
+    /// assert_eq!(quota.try_acquire(Class::empty()), None, "2 tokens are left");
     /// ```
-    pub fn try_acquire(&self, after_timeout: bool) -> Option<u32> {
-        let cost = if after_timeout {
+    pub fn try_acquire(&self, class: Class) -> Option<u32> {
+        let cost = if class.contains(Class::RATE_LIMIT) {
+            self.config.get_throttling_cost()
+        } else if class.contains(Class::TIMEOUT) {
             self.config.get_timeout_cost()
         } else {
             self.config.get_retry_cost()
         };
+        self.refill();
         // Relaxed here and below: the number guards nothing but itself.
         let taken = self
             .tokens
@@ -160,9 +171,9 @@ impl RetryQuota {
     /// holds more than its capacity.
     ///
     /// ```
-    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// # use retry_runtime::{Class, QuotaConfig, RetryQuota};
     /// let quota = RetryQuota::new("api", QuotaConfig::new());
-    /// if let Some(cost) = quota.try_acquire(false) {
+    /// if let Some(cost) = quota.try_acquire(Class::empty()) {
     ///     quota.release(cost);
     /// }
     /// assert_eq!(quota.available(), 500);
@@ -177,9 +188,9 @@ impl RetryQuota {
     /// On a full bucket, the healthy case, this only reads.
     ///
     /// ```
-    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// # use retry_runtime::{Class, QuotaConfig, RetryQuota};
     /// let quota = RetryQuota::new("api", QuotaConfig::new());
-    /// let _lost = quota.try_acquire(false);
+    /// let _lost = quota.try_acquire(Class::empty());
     /// quota.refund();
     /// assert_eq!(quota.available(), 496);
     /// ```
@@ -197,15 +208,16 @@ impl RetryQuota {
     /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).available(), 500);
     /// ```
     pub fn available(&self) -> u32 {
+        self.refill();
         self.tokens.load(Ordering::Relaxed)
     }
 
     /// Fills the bucket.
     ///
     /// ```
-    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// # use retry_runtime::{Class, QuotaConfig, RetryQuota};
     /// let quota = RetryQuota::new("api", QuotaConfig::new());
-    /// let _lost = quota.try_acquire(true);
+    /// let _lost = quota.try_acquire(Class::TIMEOUT);
     /// quota.reset();
     /// assert_eq!(quota.available(), 500);
     /// ```
@@ -234,6 +246,57 @@ impl RetryQuota {
         &self.config
     }
 
+    /// As [`try_acquire`](Self::try_acquire), for a retry that may still not be made.
+    pub(crate) fn lend(&self, class: Class) -> Option<Lent<'_>> {
+        self.try_acquire(class).map(|cost| Lent { quota: self, cost })
+    }
+
+    /// Puts in what time has given since the last look.
+    fn refill(&self) {
+        let rate = self.config.get_refill_per_sec();
+        if rate > 0.0 {
+            self.refill_by_time(rate);
+        }
+    }
+
+    #[cold]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "casts of floats saturate, and a token needs no more than 53 bits of nanoseconds"
+    )]
+    fn refill_by_time(&self, rate: f64) {
+        const SEC: f64 = 1e9;
+
+        let now = stamp::nanos();
+        let since = self.filled_until.load(Ordering::Relaxed);
+        let elapsed = now.saturating_sub(since);
+        let due = (elapsed as f64 * rate / SEC) as u32;
+        if due == 0 {
+            return;
+        }
+        let until = if due >= self.config.get_capacity() {
+            now
+        } else {
+            // The part of a token that is left over counts the next time.
+            since + ((f64::from(due) * SEC / rate).ceil() as u64).min(elapsed)
+        };
+        let claim =
+            self.filled_until.compare_exchange(since, until, Ordering::Relaxed, Ordering::Relaxed);
+        // Otherwise another thread has put the same time in.
+        if claim.is_ok() {
+            self.put(due);
+        }
+    }
+
+    /// Lets time pass: models are to be independent of it.
+    #[cfg(retry_loom)]
+    #[doc(hidden)]
+    pub fn age(&self, nanos: u64) {
+        let _ = self.filled_until.fetch_sub(nanos, Ordering::Relaxed);
+    }
+
     // Out of line: only failures lead here.
     #[cold]
     fn put(&self, tokens: u32) {
@@ -246,6 +309,7 @@ impl RetryQuota {
             observe::quota_level(&self.name, now);
             // Not at once: around the level at which it cannot pay it would be reported again and again.
             let dearest = self.config.get_retry_cost().max(self.config.get_timeout_cost());
+            let dearest = dearest.max(self.config.get_throttling_cost());
             if now >= dearest.max(capacity / 2) {
                 self.reported.store(false, Ordering::Relaxed);
             }
@@ -260,5 +324,51 @@ impl fmt::Debug for RetryQuota {
             .field("tokens", &self.tokens)
             .field("config", &self.config)
             .finish_non_exhaustive()
+    }
+}
+
+/// Tokens for a retry that is not made yet. Dropped, as where somebody's code panics
+/// before it is, they go back.
+#[derive(Debug)]
+pub(crate) struct Lent<'a> {
+    quota: &'a RetryQuota,
+    cost: u32,
+}
+
+impl Lent<'_> {
+    /// The retry is decided: how much it costs.
+    pub(crate) fn spend(self) -> u32 {
+        let cost = self.cost;
+        mem::forget(self);
+        cost
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.quota.release(self.cost);
+    }
+}
+
+/// Gives tokens back where a panic passes by that began under its eyes.
+#[derive(Debug)]
+pub(crate) struct OnPanic<'a> {
+    lent: Option<(&'a RetryQuota, u32)>,
+    panicked_before: bool,
+}
+
+impl<'a> OnPanic<'a> {
+    pub(crate) fn release(quota: Option<&'a RetryQuota>, cost: u32) -> Self {
+        Self { lent: quota.map(|quota| (quota, cost)), panicked_before: thread::panicking() }
+    }
+}
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        if let (Some((quota, cost)), false) = (self.lent, self.panicked_before) {
+            if thread::panicking() {
+                quota.release(cost);
+            }
+        }
     }
 }

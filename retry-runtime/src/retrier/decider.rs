@@ -32,7 +32,7 @@ pub struct MatchOutcome {
     list: List,
     aborted: bool,
     pub(super) hint: Option<Duration>,
-    timeout: bool,
+    class: Class,
 }
 
 /// What the list of what is retried says.
@@ -46,11 +46,12 @@ enum List {
 
 impl MatchOutcome {
     /// Of a value that is tried again whatever matchers say.
-    const PICKED: Self = Self { list: List::Matches, aborted: false, hint: None, timeout: false };
+    const PICKED: Self =
+        Self { list: List::Matches, aborted: false, hint: None, class: Class::empty() };
 
     pub(super) fn verdict(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
-        let Self { list, aborted, hint, timeout } = self;
-        Verdict { retry: !aborted && list != List::Misses, hint, timeout, error }
+        let Self { list, aborted, hint, class } = self;
+        Verdict { retry: !aborted && list != List::Misses, hint, class, error }
     }
 
     /// Another matcher of the list is asked, if none has matched before it.
@@ -126,7 +127,7 @@ impl<R> Matchers<R> {
             },
             aborted: abort_on.as_deref().is_some_and(any),
             hint: classifier.retry_after(),
-            timeout: class.contains(Class::TIMEOUT),
+            class,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What a call reports through `tracing`, under the target `retry`.
 
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Retrier, RetryError, RetryQuota, retry,
+    BreakerConfig, CircuitBreaker, Class, Policy, QuotaConfig, Retrier, RetryError, RetryQuota,
+    retry,
 };
 use tracing::Level;
 
@@ -303,9 +304,9 @@ fn a_quota_with_room_for_one_retry_is_not_told_empty_at_each_success() {
     let tiny = QuotaConfig::new().capacity(5).retry_cost(5).timeout_cost(5);
     let tiny = RetryQuota::new("events.tiny", tiny);
     listen();
-    assert!(tiny.try_acquire(false).is_some());
+    assert!(tiny.try_acquire(Class::empty()).is_some());
     for _ in 0..4 {
-        assert!(tiny.try_acquire(false).is_none());
+        assert!(tiny.try_acquire(Class::empty()).is_none());
         tiny.refund();
     }
     let told = heard().into_iter().filter(|event| event.field("quota") == Some("events.tiny"));

@@ -1,8 +1,8 @@
 //! `quota`: pays for retries. What it does by itself is in the tests of the quota.
 
 use retry_runtime::{
-    BreakerConfig, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryError, RetryQuota,
-    retry,
+    BreakerConfig, CircuitBreaker, Class, Policy, QuotaConfig, Reason, Retrier, RetryError,
+    RetryQuota, retry,
 };
 use tokio::time::{Instant, sleep};
 
@@ -105,7 +105,7 @@ async fn it_is_asked_before_the_breaker() {
     async fn fetch() -> Result<(), RetryError<Failure>> {
         Err(Failure::Corrupt)
     }
-    while OUT.try_acquire(false).is_some() {}
+    while OUT.try_acquire(Class::empty()).is_some() {}
     assert_eq!(fetch().await.unwrap_err().reason(), Reason::Quota);
 }
 
@@ -166,4 +166,27 @@ async fn a_wait_that_is_cancelled_gives_back_what_its_retry_would_have_cost() {
     // One that is not cancelled pays: two retries, and both fail.
     fails().await.unwrap_err();
     assert_eq!(OUTBOUND.available(), 490);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_survive_a_panic_of_whoever_hears_of_the_retry() {
+    static OUT: RetryQuota = RetryQuota::new("out", QuotaConfig::new());
+    #[retry(quota = OUT, on_retry = |_| panic!("on purpose"))]
+    async fn listened() -> Result<(), Failure> {
+        Err(Failure::Busy(1))
+    }
+    #[retry(quota = OUT, on_retry = |_| panic!("on purpose"))]
+    fn listened_now() -> Result<(), Failure> {
+        Err(Failure::Busy(1))
+    }
+    #[retry(quota = OUT, on_retry = |_| ())]
+    async fn heard() -> Result<(), Failure> {
+        Err(Failure::Busy(1))
+    }
+    assert!(tokio::spawn(listened()).await.unwrap_err().is_panic());
+    assert_eq!(OUT.available(), 500, "the retry was never made");
+    assert!(std::panic::catch_unwind(listened_now).is_err());
+    assert_eq!(OUT.available(), 500);
+    assert!(heard().await.is_err());
+    assert_eq!(OUT.available(), 490, "and what was made is paid for");
 }

@@ -6,6 +6,7 @@ mod families;
 mod observe_only;
 mod open_time;
 mod outcomes;
+mod scenarios;
 mod windows;
 
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use retry_rules::BreakerConfig;
 
-use super::stamp;
 use crate::event::transition::Cause;
+use crate::protect::stamp;
 
 /// What became of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -91,7 +91,7 @@ impl Tag {
         Self(word.0)
     }
 
-    /// A tag that knows when its call began, as a [`stamp`](super::stamp).
+    /// A tag that knows when its call began, as a [`stamp`](crate::protect::stamp).
     pub(super) const fn timed(word: Word, now: u64) -> Self {
         Self(word.0 & TIMED | micros(now) << TIMED_BITS)
     }

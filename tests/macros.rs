@@ -20,6 +20,7 @@ mod source {
     pub(crate) mod matcher;
     pub(crate) mod options;
     pub(crate) mod policy;
+    pub(crate) mod run_time;
     pub(crate) mod settings;
     pub(crate) mod signature;
     pub(crate) mod value;

@@ -7,6 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::args::{Args, Syntax};
 use crate::errors::Errors;
+use crate::run_time::Scope;
 use crate::{expand, ide, policy};
 
 /// The function that the options stand on. A line of dashes in the text, and what
@@ -41,7 +42,7 @@ pub(crate) fn check(text: &str) {
     parses::<syn::Item>(hints, &options);
 
     let mut errors = Errors::new();
-    let args = Args::parse(options.clone(), Syntax::Attribute, &mut errors);
+    let args = Args::parse(options.clone(), Syntax::Attribute, &Scope::default(), &mut errors);
     let checked = args.check(&mut errors);
     if let (true, Some(policy)) = (errors.is_empty(), checked.known) {
         assert!(policy.validate().is_ok(), "`{options}` is taken: {policy:?}");

@@ -14,7 +14,8 @@ use crate::errors::Errors;
 use crate::grammar::{assigned, at_next, each, equals, nearest, set_twice};
 use crate::matcher::{self, Matcher};
 use crate::options::{self, Inside, Opt, Words};
-use crate::settings::{POLICY, Settings};
+use crate::run_time::Scope;
+use crate::settings::{Base, POLICY, Settings};
 
 /// All options, as they were written; those that were wrong are missing.
 #[derive(Default)]
@@ -42,14 +43,16 @@ pub(crate) struct Args {
 
 /// The options that make up a policy.
 pub(crate) struct PolicyArgs {
-    /// The shared policy that it starts from.
+    /// The policy that it starts from.
     pub(crate) base: Option<Expr>,
+    /// Whether only the running program knows that one.
+    pub(crate) base_is_run_time: bool,
     pub(crate) settings: Settings<Policy>,
 }
 
 impl Default for PolicyArgs {
     fn default() -> Self {
-        Self { base: None, settings: Settings::new(&POLICY) }
+        Self { base: None, base_is_run_time: false, settings: Settings::new(&POLICY) }
     }
 }
 
@@ -83,6 +86,7 @@ struct Reading<'a> {
     name: &'a Ident,
     example: &'static str,
     input: ParseStream<'a>,
+    scope: &'a Scope,
     errors: &'a mut Errors,
 }
 
@@ -144,7 +148,10 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 14] = [
     .written("on_retry = |event| …", &["notify", "before_sleep"])
     .about(Field::OnRetry),
     option("policy", "HTTP", |args, option| {
-        args.policy.base = Some(option.expr()?);
+        let expr = option.expr()?;
+        let inside = option.scope.run_time(&expr).cloned();
+        args.policy.base_is_run_time = inside.is_some();
+        args.policy.base = Some(inside.unwrap_or(expr));
         Ok(())
     })
     .known_as(&["config"])
@@ -241,10 +248,15 @@ impl Syntax {
 
 impl Args {
     /// Reads all options. What is wrong goes to `errors`.
-    pub(crate) fn parse(tokens: TokenStream, syntax: Syntax, errors: &mut Errors) -> Self {
+    pub(crate) fn parse(
+        tokens: TokenStream,
+        syntax: Syntax,
+        scope: &Scope,
+        errors: &mut Errors,
+    ) -> Self {
         let mut args = Self::default();
         let read = |input: ParseStream| {
-            each(input, errors, |input, errors| args.option(input, syntax, errors));
+            each(input, errors, |input, errors| args.option(input, syntax, scope, errors));
             Ok(())
         };
         // That something is left inside brackets is no mistake beside the one in them.
@@ -261,8 +273,13 @@ impl Args {
             // With a breaker, the matchers say also what trips it, and that matters to a single call.
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
-        let base = self.policy.base.as_ref().map(ToTokens::to_token_stream);
-        check_settings(&self.policy.settings, beside, base.is_some(), base.as_ref(), errors)
+        let whole = self.policy.base.as_ref().map(ToTokens::to_token_stream);
+        let base = match &whole {
+            Some(_) if self.policy.base_is_run_time => Base::RunTime,
+            Some(_) => Base::Shared,
+            None => Base::Default,
+        };
+        check_settings(&self.policy.settings, beside, base, whole.as_ref(), errors)
     }
 
     /// The name of an option that was written.
@@ -274,6 +291,7 @@ impl Args {
         &mut self,
         input: ParseStream,
         syntax: Syntax,
+        scope: &Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
         if !input.peek(Ident::peek_any) {
@@ -295,9 +313,10 @@ impl Args {
         }
         self.names.push(name.clone());
         match (setting, option) {
-            (Some(setting), _) => self.policy.settings.read(setting, &name, input, errors),
+            (Some(setting), _) => self.policy.settings.read(setting, &name, input, scope, errors),
             (None, Some(option)) => {
-                let mut reading = Reading { name: &name, example: option.example, input, errors };
+                let example = option.example;
+                let mut reading = Reading { name: &name, example, input, scope, errors };
                 (option.kind.read)(self, &mut reading)?;
                 if let Some(field) = option.kind.field {
                     self.fields = self.fields.with(field);

@@ -4,15 +4,17 @@ use core::time::Duration;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use retry_rules::{Backoff, Field};
+use retry_rules::{Backoff, Field, Fields};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
+use syn::parse::discouraged::Speculative as _;
 use syn::{Expr, Ident, Token, parenthesized, token};
 
 use crate::errors::Errors;
 use crate::grammar::{assigned, did_you_mean, skip_to_comma};
 use crate::hygiene::quote;
-use crate::value::{self, Tokens, Value};
+use crate::run_time::Scope;
+use crate::value::{self, Tokens, Value, evaluated};
 
 /// What `backoff =` says.
 pub(crate) struct BackoffArg {
@@ -26,6 +28,8 @@ pub(crate) enum BackoffKind {
     Exponential(Option<Value<f64>>),
     Fibonacci,
     Custom(Vec<Value<Duration>>),
+    /// All of it: a value of type `Backoff`.
+    RunTime(Expr),
 }
 
 impl BackoffKind {
@@ -42,6 +46,7 @@ impl BackoffKind {
                 // A policy is `Copy` and so holds a `'static` list; a macro's process is short-lived.
                 Backoff::Custom(known?.leak())
             }
+            Self::RunTime(_) => return None,
         })
     }
 
@@ -51,8 +56,20 @@ impl BackoffKind {
             Self::Linear(increment) => Some((Field::Increment, increment.to_token_stream())),
             Self::Exponential(Some(base)) => Some((Field::Base, base.to_token_stream())),
             Self::Custom(delays) => Some((Field::Delays, quote!(#(#delays),*))),
-            Self::Fixed | Self::Exponential(None) | Self::Fibonacci => None,
+            Self::Fixed | Self::Exponential(None) | Self::Fibonacci | Self::RunTime(_) => None,
         }
+    }
+
+    /// The fields that only the running program knows.
+    pub(crate) fn run_time(&self) -> Fields {
+        let (field, is_run_time) = match self {
+            Self::Linear(increment) => (Field::Increment, increment.is_run_time),
+            Self::Exponential(Some(base)) => (Field::Base, base.is_run_time),
+            Self::Custom(delays) => (Field::Delays, delays.iter().any(|delay| delay.is_run_time)),
+            Self::RunTime(_) => (Field::Backoff, true),
+            Self::Fixed | Self::Exponential(None) | Self::Fibonacci => return Fields::NONE,
+        };
+        if is_run_time { Fields::NONE.with(field) } else { Fields::NONE }
     }
 
     /// The delays of a custom backoff.
@@ -63,9 +80,11 @@ impl BackoffKind {
         }
     }
 
-    /// The variant of `Backoff`, as the expansion writes it.
-    pub(crate) fn variant(&self) -> TokenStream {
-        match self {
+    /// The backoff, as the expansion writes it. `private` is the module of the runtime
+    /// that expansions call into.
+    pub(crate) fn expression(&self, private: &TokenStream) -> TokenStream {
+        let variant = match self {
+            Self::RunTime(expr) => return evaluated("backoff", expr),
             Self::Fixed => quote!(Fixed),
             Self::Linear(increment) => {
                 let increment = Tokens(increment);
@@ -81,7 +100,8 @@ impl BackoffKind {
                 let delays = delays.iter().map(Tokens);
                 quote!(Custom(&[#(#delays),*]))
             }
-        }
+        };
+        quote!(#private::Backoff::#variant)
     }
 }
 
@@ -92,8 +112,23 @@ pub(crate) const NAMES: [&str; 5] = ["fixed", "linear", "exponential", "fibonacc
 pub(crate) const WITH_SETTINGS: [&str; 2] = ["linear", "exponential"];
 
 /// Reads what stands behind `backoff =`.
-pub(crate) fn read(input: ParseStream, errors: &mut Errors) -> syn::Result<BackoffArg> {
+pub(crate) fn read(
+    input: ParseStream,
+    scope: &Scope,
+    errors: &mut Errors,
+) -> syn::Result<BackoffArg> {
     let start = input.fork();
+    let ahead = input.fork();
+    if let Ok(expr) = ahead.parse::<Expr>() {
+        let is_curve = NAMES.iter().any(|name| {
+            input.peek(Ident) && input.cursor().ident().is_some_and(|(ident, _)| ident == *name)
+        });
+        if let (false, Some(inside)) = (is_curve, scope.run_time(&expr)) {
+            let (tokens, kind) = (expr.to_token_stream(), BackoffKind::RunTime(inside.clone()));
+            input.advance_to(&ahead);
+            return Ok(BackoffArg { tokens, kind });
+        }
+    }
     let unknown = |name: &dyn ToTokens, hint: String| {
         let listed = "`fixed`, `linear(increment = \"2s\")`, `exponential`, `exponential(base = 2.0)`, \
                       `fibonacci`, `custom(\"500ms\", \"1s\")`";
@@ -123,7 +158,7 @@ pub(crate) fn read(input: ParseStream, errors: &mut Errors) -> syn::Result<Backo
     };
     let kind = match (word.as_str(), arguments) {
         ("custom", Some(content)) if !content.is_empty() => {
-            BackoffKind::Custom(delays(&content, errors)?)
+            BackoffKind::Custom(delays(&content, &Scope::default(), errors)?)
         }
         ("custom", _) => {
             return Err(syn::Error::new(
@@ -132,13 +167,13 @@ pub(crate) fn read(input: ParseStream, errors: &mut Errors) -> syn::Result<Backo
             ));
         }
         ("linear", Some(content)) => match setting(&content, &name, "increment", "\"2s\"")? {
-            Some(expr) => BackoffKind::Linear(value::duration(expr)?),
+            Some(expr) => BackoffKind::Linear(scope.value(expr, value::duration)?),
             None => return Err(no_increment(&name)),
         },
         ("linear", None) => return Err(no_increment(&name)),
         ("exponential", Some(content)) => BackoffKind::Exponential(
             setting(&content, &name, "base", "2.0")?
-                .map(|expr| value::float(expr, "base", "2.0"))
+                .map(|expr| scope.value(expr, |expr| value::float(expr, "base", "2.0")))
                 .transpose()?,
         ),
         ("exponential", None) => BackoffKind::Exponential(None),
@@ -195,11 +230,15 @@ fn setting(
     if content.is_empty() { Ok(Some(expr)) } else { Err(wrong(content.cursor().token_stream())) }
 }
 
-fn delays(content: ParseStream, errors: &mut Errors) -> syn::Result<Vec<Value<Duration>>> {
+fn delays(
+    content: ParseStream,
+    scope: &Scope,
+    errors: &mut Errors,
+) -> syn::Result<Vec<Value<Duration>>> {
     let mut delays = Vec::new();
     let mut wrong = None;
     while !content.is_empty() {
-        match content.parse::<Expr>().and_then(value::duration) {
+        match content.parse().and_then(|expr| scope.value(expr, value::duration)) {
             Ok(delay) => delays.push(delay),
             // All but the last go straight to the list; that one poisons the option.
             Err(error) => {

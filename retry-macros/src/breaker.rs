@@ -12,7 +12,8 @@ use crate::errors::Errors;
 use crate::grammar::{at_next, each, set_twice};
 use crate::hygiene::quote;
 use crate::options::{self, Opt, Words};
-use crate::settings::{BREAKER, Settings};
+use crate::run_time::Scope;
+use crate::settings::{BREAKER, Base, Settings};
 
 /// The settings of a breaker in place, checked.
 pub(crate) struct BreakerArgs {
@@ -33,7 +34,7 @@ impl BreakerArgs {
             settings.poisoned = settings.poisoned.with(Field::SlowCall).with(Field::SlowRate);
         }
         let whole = option.to_token_stream();
-        let checked = check_settings(&settings, Fields::NONE, false, Some(&whole), errors);
+        let checked = check_settings(&settings, Fields::NONE, Base::Default, Some(&whole), errors);
         Self { settings, checked }
     }
 
@@ -78,5 +79,5 @@ fn read(
     if let Some(first) = settings.entry(option.kind.field) {
         return Err(set_twice(&first.name, &name));
     }
-    settings.read(option, &name, input, errors)
+    settings.read(option, &name, input, &Scope::default(), errors)
 }

@@ -9,11 +9,11 @@ use core::ops::Range;
 
 use proc_macro2::TokenStream;
 
-use retry_rules::{Attempts, BreakerConfig, Field, Fields, Policy, Rule, Rules, Style};
+use retry_rules::{Attempts, BreakerConfig, Fields, Policy, Rule, Rules, Style};
 
 use crate::errors::Errors;
 use crate::hygiene::quote;
-use crate::settings::{Draft, Settings};
+use crate::settings::{Base, Draft, Settings};
 
 /// What the check has found out.
 pub(crate) struct Checked<C = Policy> {
@@ -25,6 +25,8 @@ pub(crate) struct Checked<C = Policy> {
     pub(crate) written: Fields,
     /// The fields that were written and break a rule, or are wrong in themselves.
     pub(crate) wrong: Fields,
+    /// The fields that only the running program knows.
+    pub(crate) run_time: Fields,
 }
 
 /// What rules are about.
@@ -77,16 +79,16 @@ impl Configuration for BreakerConfig {
     }
 }
 
-/// Checks settings, beside which the fields `beside` were written. They may start from
-/// something `shared`, of which nothing is known here. Where no setting is to blame, `whole` is.
+/// Checks settings, beside which the fields `beside` were written, on top of a `base` of
+/// which nothing is known here. Where no setting is to blame, `whole` is.
 pub(crate) fn check_settings<C: Configuration>(
     settings: &Settings<C>,
     beside: Fields,
-    shared: bool,
+    base: Base,
     whole: Option<&TokenStream>,
     errors: &mut Errors,
 ) -> Checked<C> {
-    let Draft { config, unknown, constant } = settings.draft(shared);
+    let Draft { config, unknown, constant, run_time } = settings.draft(base);
     let written = settings.written().union(beside);
     let mut wrong = settings.poisoned;
     let blamed = |rule: Rule| {
@@ -112,7 +114,7 @@ pub(crate) fn check_settings<C: Configuration>(
 
     let left = Rule::ALL.iter().filter(|rule| rule.settings() == C::SETTINGS).filter(|rule| {
         let fields = Fields::from_slice(rule.fields());
-        fields.intersects(unknown) && !fields.intersects(wrong)
+        fields.intersects(unknown) && !fields.intersects(wrong) && !fields.intersects(run_time)
     });
     let unchecked = left
         .filter_map(|rule| {
@@ -127,14 +129,5 @@ pub(crate) fn check_settings<C: Configuration>(
         .collect();
 
     let known = (unknown.is_empty() && wrong.is_empty()).then_some(config);
-    Checked { known, unchecked, written, wrong }
-}
-
-impl Checked {
-    /// Leaves a field out of the expansion, and with it what it would be checked by.
-    pub(crate) fn leave_out(&mut self, field: Field) {
-        self.wrong = self.wrong.with(field);
-        self.known = None;
-        self.unchecked.retain(|(rule, _)| !rule.fields().contains(&field));
-    }
+    Checked { known, unchecked, written, wrong, run_time }
 }

@@ -146,12 +146,13 @@ mod tests {
     use crate::args::Syntax;
     use crate::errors::Errors;
     use crate::item;
+    use crate::run_time::Scope;
 
     /// The lines of the section, and whether they are for rustdoc only.
     fn section_of(options: &str, function: &str) -> (Vec<String>, bool) {
         let parse = |text: &str| text.parse::<TokenStream>().expect("tokens");
         let mut errors = Errors::new();
-        let args = Args::parse(parse(options), Syntax::Attribute, &mut errors);
+        let args = Args::parse(parse(options), Syntax::Attribute, &Scope::default(), &mut errors);
         let checked = args.check(&mut errors);
         assert!(errors.into_tokens().is_empty());
         let function = item::parse(&parse(function)).expect("a function");

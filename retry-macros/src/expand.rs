@@ -43,11 +43,9 @@ mod items;
 mod retry_loop;
 mod verdict;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 
-use quote::ToTokens;
-
-use retry_rules::Field;
+use retry_rules::{Field, Policy};
 use syn::{Ident, ReturnType, Type};
 
 use crate::args::{Args, PolicyArgs, Syntax};
@@ -58,14 +56,25 @@ use crate::hygiene::{SpanRange, quote};
 use crate::item::{self, Boxed, Form, Function};
 use crate::matcher::Matcher;
 use crate::policy;
+use crate::run_time::Scope;
+use crate::settings::Entry;
 use crate::signature;
 use crate::value::mentions;
 
 pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::new();
-    let args = Args::parse(args, Syntax::Attribute, &mut errors);
-    let mut checked = args.check(&mut errors);
-    let function = match item::parse(item) {
+    let parsed = item::parse(item);
+    let scope = match &parsed {
+        Ok(function) => Scope::new(&signature::arguments(function)),
+        Err(_) => Scope::default(),
+    };
+    let args = match &parsed {
+        Ok(function) => function.as_in_body(args),
+        Err(_) => args,
+    };
+    let args = Args::parse(args, Syntax::Attribute, &scope, &mut errors);
+    let checked = args.check(&mut errors);
+    let function = match parsed {
         Ok(function) => function,
         Err(error) => {
             errors.push(error);
@@ -73,7 +82,6 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
             return quote!(#errors #item);
         }
     };
-    signature::check_constants(&args, &function, &mut checked, &mut errors);
     match function.form() {
         Ok(form) => expand(&args, &checked, function, form, errors),
         Err(error) => {
@@ -152,6 +160,13 @@ impl Args {
     }
 }
 
+/// Whether the tokens are the name of a constant, and nothing else: `MAX_RETRIES`.
+fn is_constant(tokens: TokenStream) -> bool {
+    let mut tokens = tokens.into_iter();
+    let (Some(TokenTree::Ident(name)), None) = (tokens.next(), tokens.next()) else { return false };
+    name.to_string().chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
 /// How a call of this function may be cut off.
 enum Timing {
     Never,
@@ -161,6 +176,11 @@ enum Timing {
     Always,
     /// Only the shared policy knows.
     ByPolicy,
+    /// Only the running program knows. Whether the return type has to be able to say it,
+    /// because a bound is an option.
+    AtRunTime {
+        is_demanded: bool,
+    },
 }
 
 /// Whether the last failure is kept over a wait, for a call that may end before
@@ -217,17 +237,22 @@ impl<'a> Expansion<'a> {
         let error_place = item::error_of(&erased).map_or(return_place, SpanRange::of);
         item::erase_impl_trait(&mut erased);
         let is_async = !matches!(form, Form::Sync);
-        let PolicyArgs { base, settings } = &args.policy;
+        let PolicyArgs { base, base_is_run_time, settings } = &args.policy;
+        let is_run_time = |field| checked.run_time.contains(field) && settings.bounds(field);
         let (shared, deadline) = (base.is_some(), settings.bounds(Field::Deadline));
         let timed = settings.bounds(Field::Timeout) || deadline;
         let clocked = settings.bounds(Field::MaxElapsed) || deadline && !is_async;
+        let timed_at_run_time = is_run_time(Field::Timeout) || is_run_time(Field::Deadline);
         let cut = match (is_async, timed, shared) {
+            (true, true, _) if timed_at_run_time => Timing::AtRunTime { is_demanded: true },
             (true, true, _) => Timing::Always,
+            (true, false, true) if *base_is_run_time => Timing::AtRunTime { is_demanded: false },
             (true, false, true) => Timing::ByPolicy,
             (true, false, false) if clocked => Timing::BetweenAttempts,
             (false, ..) if clocked || shared => Timing::BetweenAttempts,
             _ => Timing::Never,
         };
+        let shared = shared && !base_is_run_time;
         let kept = match (args.breaker.is_some() || is_async && deadline, shared) {
             (true, _) => KeepsFailure::Always,
             (false, true) if is_async => KeepsFailure::ByPolicy,
@@ -236,8 +261,7 @@ impl<'a> Expansion<'a> {
         let mut generics: Vec<String> = vec!["Self".to_owned()];
         generics.extend(function.sig.generics.type_params().map(|param| param.ident.to_string()));
         generics.extend(function.sig.generics.const_params().map(|param| param.ident.to_string()));
-        let is_method = function.sig.receiver().is_some()
-            || mentions(function.sig.to_token_stream(), &|word| word == "Self");
+        let is_method = signature::is_method(function);
         let is_parameter = |word: &str| {
             // A parameter of the impl around a method cannot be seen from
             // here; they are named by one letter.
@@ -250,6 +274,16 @@ impl<'a> Expansion<'a> {
             || mentions(error, &|word| word == "_" || is_parameter(word));
         let private = quote!(__retry);
         let expression = policy::expression(&args.policy, checked.wrong, &private);
+        // So may a constant in the impl's own name be one of its parameters.
+        let may_be_parameter = |entry: &Entry<Policy>| {
+            let tokens = match &entry.value.part {
+                Some((_, tokens)) => tokens,
+                None => &entry.value.tokens,
+            };
+            is_method && is_constant(tokens.clone())
+        };
+        let generic =
+            mentions(expression, &is_parameter) || settings.entries.iter().any(may_be_parameter);
         Self {
             args,
             checked,
@@ -265,9 +299,14 @@ impl<'a> Expansion<'a> {
             kept,
             cut,
             error_is_known: !error_is_unknown,
-            generic: mentions(expression, &is_parameter),
+            generic,
             private,
         }
+    }
+
+    /// Whether something of the policy is only known to the running program.
+    fn is_run_time(&self) -> bool {
+        !self.checked.run_time.is_empty()
     }
 
     /// Whether the function returns how its call ended: `RetryError<E>`.
@@ -279,5 +318,11 @@ impl<'a> Expansion<'a> {
     fn on_return_type(&self, path: &TokenStream, arguments: &TokenStream) -> TokenStream {
         let private = &self.private;
         self.return_place.call(quote!(#private::#path), arguments)
+    }
+
+    /// The same for a function of the runtime that is not called yet.
+    fn on_return_type_path(&self, path: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        self.return_place.locate(quote!(#private::#path))
     }
 }

@@ -148,6 +148,18 @@ pub(crate) struct Boxed {
 }
 
 impl Function {
+    /// Options as they have to be written in the body: `#[async_trait]` has moved `self`
+    /// into its `__self`.
+    pub(crate) fn as_in_body(&self, options: TokenStream) -> TokenStream {
+        match self.form() {
+            Ok(Form::Boxed(boxed)) => match find(boxed.once, "__self") {
+                Some(this) => replace_self(options, &this),
+                None => options,
+            },
+            _ => options,
+        }
+    }
+
     /// How the function runs, or why it cannot be retried.
     pub(crate) fn form(&self) -> syn::Result<Form> {
         let sig = &self.sig;
@@ -184,6 +196,35 @@ impl Function {
             None => Ok(Form::Sync),
         }
     }
+}
+
+/// The identifier `name` as it stands in `tokens`, with the hygiene it has there.
+pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Ident> {
+    tokens.into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) if ident == name => Some(ident),
+        TokenTree::Group(group) => find(group.stream(), name),
+        _ => None,
+    })
+}
+
+/// The tokens with `this` for each `self`, at its place.
+fn replace_self(tokens: TokenStream, this: &Ident) -> TokenStream {
+    tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Ident(ident) if ident == "self" => {
+                let mut this = this.clone();
+                this.set_span(ident.span().resolved_at(this.span()));
+                this.into()
+            }
+            TokenTree::Group(group) => {
+                let mut inside = Group::new(group.delimiter(), replace_self(group.stream(), this));
+                inside.set_span(group.span());
+                inside.into()
+            }
+            token => token,
+        })
+        .collect()
 }
 
 type Bounds = syn::punctuated::Punctuated<TypeParamBound, Token![+]>;

@@ -8,6 +8,7 @@ use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
 use crate::grammar::{assigned, did_you_mean};
 use crate::hygiene::quote;
+use crate::run_time::Scope;
 use crate::value::{self, Tokens, Value};
 
 /// What `jitter` says.
@@ -38,9 +39,15 @@ impl JitterKind {
         }
     }
 
-    /// The variant of `Jitter`, as the expansion writes it.
-    pub(crate) fn variant(&self) -> TokenStream {
-        match self {
+    /// Whether only the running program knows the factor.
+    pub(crate) fn is_run_time(&self) -> bool {
+        matches!(self, Self::Factor(factor) if factor.is_run_time)
+    }
+
+    /// The jitter, as the expansion writes it. `private` is the module of the runtime that
+    /// expansions call into.
+    pub(crate) fn expression(&self, private: &TokenStream) -> TokenStream {
+        let variant = match self {
             Self::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
             Self::Named(Jitter::Full) => quote!(Full),
             Self::Named(Jitter::Equal) => quote!(Equal),
@@ -50,7 +57,8 @@ impl JitterKind {
                 let factor = Tokens(factor);
                 quote!(Proportional(#factor))
             }
-        }
+        };
+        quote!(#private::Jitter::#variant)
     }
 }
 
@@ -58,7 +66,7 @@ impl JitterKind {
 pub(crate) const NAMES: [&str; 4] = ["full", "equal", "decorrelated", "none"];
 
 /// Reads what stands behind `jitter`, if anything does.
-pub(crate) fn read(name: &Ident, input: ParseStream) -> syn::Result<JitterArg> {
+pub(crate) fn read(name: &Ident, scope: &Scope, input: ParseStream) -> syn::Result<JitterArg> {
     let listed = "`jitter` (±30 %), `jitter = 0.25`, `jitter = full`, `jitter = equal`, `jitter = decorrelated` or `jitter = none`";
 
     if !input.peek(Token![=]) {
@@ -79,7 +87,8 @@ pub(crate) fn read(name: &Ident, input: ParseStream) -> syn::Result<JitterArg> {
     if NAMES.contains(&capitalised.as_str()) && value::word(&expr).is_none() {
         return Err(syn::Error::new_spanned(&expr, format!("write `jitter = {capitalised}`")));
     }
-    let kind = match value::word(&expr).as_deref() {
+    let word = value::word(&expr).filter(|word| !scope.knows(word));
+    let kind = match word.as_deref() {
         Some("full") => JitterKind::Named(Jitter::Full),
         Some("equal") => JitterKind::Named(Jitter::Equal),
         Some("decorrelated") => JitterKind::Named(Jitter::Decorrelated),
@@ -103,7 +112,7 @@ pub(crate) fn read(name: &Ident, input: ParseStream) -> syn::Result<JitterArg> {
                     format!("{instead}; the forms are {listed}"),
                 ));
             }
-            JitterKind::Factor(value::float(expr, "jitter", "0.25")?)
+            JitterKind::Factor(scope.value(expr, |expr| value::float(expr, "jitter", "0.25"))?)
         }
     };
     Ok(JitterArg { tokens, kind })

@@ -6,6 +6,7 @@
 //!
 //! - **parse**: `options` (what an option is), `args` and `settings` (a row for each),
 //!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (what stands behind them),
+//!   `run_time` (which of that only the running program knows),
 //!   `item` (the function);
 //! - **check**: `check` (the one rule list of `retry-rules`, on literals),
 //!   `signature` (whether the options fit the function);
@@ -28,6 +29,7 @@ mod jitter;
 mod matcher;
 mod options;
 mod policy;
+mod run_time;
 mod settings;
 mod signature;
 mod value;

@@ -9,11 +9,13 @@ use syn::spanned::Spanned as _;
 use crate::args::{Args, PolicyArgs, Syntax};
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
+use crate::run_time::Scope;
+use crate::value::evaluated;
 
 /// `policy!(attempts = 5, …)`: an expression that may stand in a `const`.
 pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
     let mut errors = Errors::new();
-    let args = Args::parse(tokens, Syntax::Policy, &mut errors);
+    let args = Args::parse(tokens, Syntax::Policy, &Scope::default(), &mut errors);
     let checked = args.check(&mut errors);
     let private = private(&args);
     let policy = expression(&args.policy, checked.wrong, &private);
@@ -42,14 +44,35 @@ pub(crate) fn private(args: &Args) -> TokenStream {
 }
 
 /// The policy as a chain of builder calls. Fields that are `wrong` are left out.
+/// What only the running program knows is left out as well.
 pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream) -> TokenStream {
     let start = match &args.base {
         // Typed here, so that a mistake in it is told on its own tokens.
-        Some(base) => SpanRange::of(base).call(quote!(#private::shared), base),
-        None => quote!(#private::Policy::new()),
+        Some(base) if !args.base_is_run_time => {
+            SpanRange::of(base).call(quote!(#private::shared), base)
+        }
+        _ => quote!(#private::Policy::new()),
     };
     let calls = args.settings.calls(wrong, private);
     quote!(#start #calls)
+}
+
+/// The policy as the running program knows it: what is `constant` of it, and what is not.
+pub(crate) fn run_time_expression(
+    args: &PolicyArgs,
+    wrong: Fields,
+    constant: &TokenStream,
+    private: &TokenStream,
+) -> TokenStream {
+    let run_time = args.settings.run_time_calls(wrong, private);
+    match &args.base {
+        Some(base) if args.base_is_run_time => {
+            let base = evaluated("policy", base);
+            let calls = args.settings.calls(wrong, private);
+            quote!(#base #calls #run_time)
+        }
+        _ => quote!(#constant #run_time),
+    }
 }
 
 /// A set of fields, as the expansion writes it.

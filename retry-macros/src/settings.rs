@@ -16,7 +16,8 @@ use crate::grammar::{assigned, equals};
 use crate::hygiene::quote;
 use crate::jitter;
 use crate::options::{Inside, Opt};
-use crate::value::{self, Tokens, Value};
+use crate::run_time::Scope;
+use crate::value::{self, Tokens, Value, evaluated};
 
 /// The settings of a policy, in the order in which they are listed.
 pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
@@ -123,58 +124,76 @@ impl<C: 'static> Setting<C> {
         }
     }
 
+    fn if_run_time(&self, is_run_time: bool) -> Fields {
+        if is_run_time { Fields::NONE.with(self.field) } else { Fields::NONE }
+    }
+
     /// Reads what stands behind `name`.
     fn read(
         &self,
         name: &Ident,
         example: &str,
         input: ParseStream,
+        scope: &Scope,
         errors: &mut Errors,
     ) -> syn::Result<Written<C>> {
         let expr = || assigned(name, input, example);
         Ok(match self.kind {
             Kind::Attempts(set) => {
-                let value = value::attempts(expr()?)?;
+                let value = scope.value(expr()?, value::attempts)?;
                 let call = match value.known {
                     Some(Attempts::Unlimited) => Call::Other(quote!(.unlimited())),
                     Some(Attempts::Limited(attempts)) => Call::Value(quote!(#attempts)),
+                    None if value.is_run_time => Call::Value(evaluated("attempts", &value.expr)),
                     None => Call::Value(value.to_token_stream()),
                 };
-                Written::new(&value, known(value.known, set), call)
+                let run_time = self.if_run_time(value.is_run_time);
+                Written { run_time, ..Written::new(&value, known(value.known, set), call) }
             }
             Kind::Count(set) => literal(&value::count(expr()?, name, example)?, set),
             Kind::Share(set) => literal(&value::float(expr()?, name, example)?, set),
-            Kind::Time(set) => literal(&value::duration(expr()?)?, set),
+            Kind::Time(set) => {
+                let value = scope.value(expr()?, value::duration)?;
+                let run_time = self.if_run_time(value.is_run_time);
+                Written { run_time, ..literal(&value, set) }
+            }
             Kind::Bound(set) => {
                 let expr = expr()?;
                 if value::is_unlimited(&expr) {
-                    return Ok(Written::new(
-                        &expr,
-                        known(Some(Bound::Unlimited), set),
-                        Call::Unlimited,
-                    ));
+                    let set = known(Some(Bound::Unlimited), set);
+                    return Ok(Written::new(&expr, set, Call::Unlimited));
                 }
-                let value = value::duration(expr)?;
-                let call = Call::Value(Tokens(&value).to_token_stream());
-                Written::new(&value, known(value.known.map(Bound::Limited), set), call)
+                let value = scope.value(expr, value::duration)?;
+                let set = known(value.known.map(Bound::Limited), set);
+                if value.is_run_time {
+                    let bound = evaluated("bound", &value.expr);
+                    let method = quote::format_ident!("with_{name}");
+                    return Ok(Written {
+                        run_time: self.if_run_time(true),
+                        evaluated: Some(value.expr.to_token_stream()),
+                        ..Written::new(&value, set, Call::Other(quote!(.#method(#bound))))
+                    });
+                }
+                Written::new(&value, set, Call::Value(Tokens(&value).to_token_stream()))
             }
             Kind::Backoff(set) => {
                 equals(name, input, example)?;
-                let backoff = backoff::read(input, errors)?;
-                let call = Call::Variant(quote!(Backoff), backoff.kind.variant());
-                Written {
-                    part: backoff.kind.part(),
-                    list: backoff.kind.delays(),
-                    ..Written::new(&backoff.tokens, known(backoff.kind.known(), set), call)
-                }
+                let backoff = backoff::read(input, scope, errors)?;
+                let (set, part) = (known(backoff.kind.known(), set), backoff.kind.part());
+                let (list, run_time) = (backoff.kind.delays(), backoff.kind.run_time());
+                let call = Call::In(Box::new(move |private| backoff.kind.expression(private)));
+                Written { part, list, run_time, ..Written::new(&backoff.tokens, set, call) }
             }
             Kind::Jitter(set) => {
-                let jitter = jitter::read(name, input)?;
-                let call = Call::Variant(quote!(Jitter), jitter.kind.variant());
-                Written {
-                    part: jitter.kind.part(),
-                    ..Written::new(&jitter.tokens, known(jitter.kind.known(), set), call)
-                }
+                let jitter = jitter::read(name, scope, input)?;
+                let (set, part) = (known(jitter.kind.known(), set), jitter.kind.part());
+                let run_time = if jitter.kind.is_run_time() {
+                    Fields::NONE.with(Field::JitterFactor)
+                } else {
+                    Fields::NONE
+                };
+                let call = Call::In(Box::new(move |private| jitter.kind.expression(private)));
+                Written { part, run_time, ..Written::new(&jitter.tokens, set, call) }
             }
         })
     }
@@ -188,6 +207,10 @@ pub(crate) struct Written<C> {
     pub(crate) part: Option<(Field, TokenStream)>,
     /// The elements, where it is a list.
     pub(crate) list: Vec<TokenStream>,
+    /// The fields that only the running program knows.
+    pub(crate) run_time: Fields,
+    /// The expression that it evaluates.
+    evaluated: Option<TokenStream>,
     /// What sets it in a configuration, where it is known here.
     set: Option<Box<dyn Fn(C) -> C>>,
     call: Call,
@@ -197,17 +220,31 @@ pub(crate) struct Written<C> {
 enum Call {
     /// By the method of its name, with this value.
     Value(TokenStream),
-    /// The same, with a variant of a type in the runtime.
-    Variant(TokenStream, TokenStream),
     /// As a bound that is unlimited, and meant to be.
     Unlimited,
+    /// The same, with a value that names the module of the runtime which expansions call into.
+    In(Box<dyn Fn(&TokenStream) -> TokenStream>),
     /// By this.
     Other(TokenStream),
 }
 
 impl<C: 'static> Written<C> {
+    /// The expression of a bound that only the running program knows.
+    pub(crate) const fn run_time_expression(&self) -> Option<&TokenStream> {
+        self.evaluated.as_ref()
+    }
+
     fn new(tokens: &impl ToTokens, set: Option<Box<dyn Fn(C) -> C>>, call: Call) -> Self {
-        Self { tokens: tokens.to_token_stream(), part: None, list: Vec::new(), set, call }
+        let tokens = tokens.to_token_stream();
+        Self {
+            tokens,
+            part: None,
+            list: Vec::new(),
+            run_time: Fields::NONE,
+            evaluated: None,
+            set,
+            call,
+        }
     }
 }
 
@@ -261,6 +298,19 @@ pub(crate) struct Draft<C> {
     pub(crate) unknown: Fields,
     /// Those of them that are a `const` expression written here.
     pub(crate) constant: Fields,
+    /// Those of them that only the running program knows.
+    pub(crate) run_time: Fields,
+}
+
+/// What of a configuration is not written here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// Only the defaults.
+    Default,
+    /// A constant that others share.
+    Shared,
+    /// What only the running program knows.
+    RunTime,
 }
 
 impl<C: Copy + Default> Settings<C> {
@@ -279,9 +329,10 @@ impl<C: Copy + Default> Settings<C> {
         option: &'static Opt<Setting<C>>,
         name: &Ident,
         input: ParseStream,
+        scope: &Scope,
         errors: &mut Errors,
     ) -> syn::Result<()> {
-        match option.kind.read(name, option.example, input, errors) {
+        match option.kind.read(name, option.example, input, scope, errors) {
             Ok(value) => {
                 self.entries.push(Entry { option, name: name.clone(), value });
                 Ok(())
@@ -323,23 +374,37 @@ impl<C: Copy + Default> Settings<C> {
         Fields::from_slice(&self.entries.iter().flat_map(fields).collect::<Vec<_>>())
     }
 
-    /// The configuration as far as it is known: on top of the defaults, or of something
-    /// `shared` of which nothing is.
-    pub(crate) fn draft(&self, shared: bool) -> Draft<C> {
-        let mut draft =
-            Draft { config: C::default(), unknown: self.poisoned, constant: Fields::NONE };
+    /// The configuration as far as it is known: on top of the defaults, or of a `base` of
+    /// which nothing is.
+    pub(crate) fn draft(&self, base: Base) -> Draft<C> {
+        let mut draft = Draft {
+            config: C::default(),
+            unknown: self.poisoned,
+            constant: Fields::NONE,
+            run_time: Fields::NONE,
+        };
         for option in self.table {
             // What is written here replaces all of the shared one, its parts as well.
-            if shared && self.entry(option.kind.field).is_none() {
-                for field in option.kind.parts() {
-                    draft.unknown = draft.unknown.with(*field);
+            if base != Base::Default && self.entry(option.kind.field).is_none() {
+                let all = Fields::from_slice(option.kind.parts()).with(option.kind.field);
+                draft.unknown = draft.unknown.union(all);
+                if base == Base::RunTime {
+                    draft.run_time = draft.run_time.union(all);
                 }
-                draft.unknown = draft.unknown.with(option.kind.field);
             }
         }
         for entry in &self.entries {
             match &entry.value.set {
                 Some(set) => draft.config = set(draft.config),
+                None if !entry.value.run_time.is_empty() => {
+                    draft.unknown = draft.unknown.union(entry.value.run_time);
+                    draft.run_time = draft.run_time.union(entry.value.run_time);
+                    if entry.value.part.is_none() {
+                        let parts = Fields::from_slice(entry.option.kind.parts());
+                        draft.unknown = draft.unknown.union(parts);
+                        draft.run_time = draft.run_time.union(parts);
+                    }
+                }
                 None => {
                     draft.unknown = draft.unknown.with(entry.innermost());
                     draft.constant = draft.constant.with(entry.innermost());
@@ -349,22 +414,38 @@ impl<C: Copy + Default> Settings<C> {
         draft
     }
 
-    /// The calls of the builder that set what was written, but for the fields that are
-    /// `wrong`. `private` is the module of the runtime that expansions call into.
+    /// The calls of the builder that set what was written and is a constant, but for the
+    /// fields that are `wrong`. `private` is the module of the runtime that expansions call into.
     pub(crate) fn calls(&self, wrong: Fields, private: &TokenStream) -> TokenStream {
-        let right = self
-            .entries
-            .iter()
-            .filter(|entry| !wrong.contains(entry.field()) && !wrong.contains(entry.innermost()));
+        self.calls_of(wrong, private, |entry| entry.value.run_time.is_empty())
+    }
+
+    /// The same for what only the running program knows.
+    pub(crate) fn run_time_calls(&self, wrong: Fields, private: &TokenStream) -> TokenStream {
+        self.calls_of(wrong, private, |entry| !entry.value.run_time.is_empty())
+    }
+
+    fn calls_of(
+        &self,
+        wrong: Fields,
+        private: &TokenStream,
+        is_wanted: impl Fn(&Entry<C>) -> bool,
+    ) -> TokenStream {
+        let right = self.entries.iter().filter(|entry| {
+            is_wanted(entry) && !wrong.contains(entry.field()) && !wrong.contains(entry.innermost())
+        });
         right
             .map(|entry| {
                 let method = Ident::new(entry.option.name, proc_macro2::Span::mixed_site());
                 match &entry.value.call {
                     Call::Value(value) => quote!(.#method(#value)),
-                    Call::Variant(of, variant) => quote!(.#method(#private::#of::#variant)),
                     Call::Unlimited => {
                         let method = quote::format_ident!("with_{method}");
                         quote!(.#method(#private::Bound::Unlimited))
+                    }
+                    Call::In(value) => {
+                        let value = value(private);
+                        quote!(.#method(#value))
                     }
                     Call::Other(call) => call.clone(),
                 }

@@ -5,7 +5,6 @@ use retry_rules::Field;
 use syn::{FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Type};
 
 use crate::args::Args;
-use crate::check::Checked;
 use crate::errors::Errors;
 use crate::item::{self, Form, Function};
 use crate::matcher::Matcher;
@@ -80,29 +79,10 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
     }
 }
 
-/// Options that speak of `self` or an argument, where only constants can stand.
-/// They count as wrong from here on.
-pub(crate) fn check_constants(
-    args: &Args,
-    function: &Function,
-    checked: &mut Checked,
-    errors: &mut Errors,
-) {
-    let names = arguments(function);
-    for entry in &args.policy.settings.entries {
-        let (field, tokens) = (entry.field(), &entry.value.tokens);
-        let runtime = mentions(tokens.clone(), &|word| {
-            word == "self" || names.iter().any(|name| name == word)
-        });
-        if runtime && !checked.wrong.contains(field) {
-            errors.at(
-                tokens,
-                "a policy is checked while it is compiled, so its options are constants: \
-                 for one that is known when the program runs use `retry_runtime::Retrier`",
-            );
-            checked.leave_out(field);
-        }
-    }
+/// Whether the function may stand in an impl.
+pub(crate) fn is_method(function: &Function) -> bool {
+    function.sig.receiver().is_some()
+        || mentions(function.sig.to_token_stream(), &|word| word == "Self")
 }
 
 /// The names that the arguments bind by value.

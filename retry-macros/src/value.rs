@@ -9,22 +9,28 @@ use quote::ToTokens;
 use retry_rules::{Attempts, duration};
 use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
-use crate::hygiene::quote;
+use crate::hygiene::{SpanRange, quote};
 
 /// A value that was written, and its tokens.
 #[derive(Clone)]
 pub(crate) struct Value<T> {
     pub(crate) expr: Expr,
     pub(crate) known: Option<T>,
+    /// Whether only the running program knows it.
+    pub(crate) is_run_time: bool,
 }
 
 impl<T> Value<T> {
     fn known(expr: Expr, value: T) -> Self {
-        Self { expr, known: Some(value) }
+        Self { expr, known: Some(value), is_run_time: false }
     }
 
     fn constant(expr: Expr) -> Self {
-        Self { expr, known: None }
+        Self { expr, known: None, is_run_time: false }
+    }
+
+    pub(crate) fn run_time(expr: Expr) -> Self {
+        Self { expr, known: None, is_run_time: true }
     }
 }
 
@@ -124,7 +130,7 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
         }
         None => None,
     };
-    Ok(Value { expr, known: parsed })
+    Ok(Value { expr, known: parsed, is_run_time: false })
 }
 
 /// `"30s"`, or a const expression of type `Duration`.
@@ -173,6 +179,7 @@ impl ToTokens for Tokens<'_, Duration> {
                 let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
                 tokens.extend(quote!(::core::time::Duration::new(#secs, #nanos)));
             }
+            None if self.0.is_run_time => tokens.extend(evaluated("delay", &self.0.expr)),
             None => self.0.expr.to_tokens(tokens),
         }
     }
@@ -190,6 +197,7 @@ impl ToTokens for Tokens<'_, f64> {
                 let number = -number;
                 quote!(-#number).to_tokens(tokens);
             }
+            None if self.0.is_run_time => tokens.extend(evaluated("number", &self.0.expr)),
             None => self.0.expr.to_tokens(tokens),
         }
     }
@@ -206,6 +214,15 @@ impl ToTokens for Tokens<'_, u32> {
 
 /// A value as the expansion writes it: of the right type, whatever way it was written.
 pub(crate) struct Tokens<'a, T>(pub(crate) &'a Value<T>);
+
+/// What the expansion writes for an expression of run time: the runtime's `function` of
+/// it, which takes whatever configurations hold.
+pub(crate) fn evaluated(function: &str, expr: &impl ToTokens) -> TokenStream {
+    let function = quote::format_ident!("{function}", span = proc_macro2::Span::mixed_site());
+    let place = SpanRange::of(expr);
+    let borrowed = place.call(quote!(&), expr);
+    place.call(quote!(__retry::run_time::#function), borrowed)
+}
 
 /// Whether an identifier that `is_wanted` stands anywhere in `tokens`, or in a
 /// text as `{identifier}`, where a formatting macro would find it.
@@ -232,4 +249,5 @@ pub(crate) fn plain(tokens: &impl ToTokens) -> String {
         .replace(" :: ", "::")
         .replace(" . ", ".")
         .replace("& ", "&")
+        .replace("__self", "self")
 }

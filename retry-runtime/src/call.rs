@@ -11,3 +11,5 @@ pub(crate) mod plan;
 pub(crate) mod call_state;
 pub(crate) mod session;
 pub(crate) mod tracked;
+pub(crate) mod run_time;
+pub(crate) mod run_time_timer;

@@ -113,6 +113,18 @@ pub enum Event<'a> {
         /// What is wrong, and what to write instead.
         invalid: Invalid,
     },
+    /// The policy of a function is only known at run time and has a `timeout`, which is
+    /// not obeyed: the function's error cannot say that an attempt was cut off. Reported
+    /// once for each function.
+    ///
+    /// Implement `From<Interrupted>` for the error, or return [`RetryError`](crate::RetryError).
+    #[non_exhaustive]
+    TimeoutNotObeyed {
+        /// The name of the function.
+        name: &'a Name,
+        /// The timeout.
+        timeout: Duration,
+    },
     /// A function that is not async sleeps on a thread that drives async tasks, and
     /// stalls them. Reported once for each function.
     #[non_exhaustive]
@@ -141,6 +153,7 @@ impl<'a> Event<'a> {
             | Self::Nested { name, .. }
             | Self::Policy { name, .. }
             | Self::InvalidPolicy { name, .. }
+            | Self::TimeoutNotObeyed { name, .. }
             | Self::BlocksTasks { name, .. } => name,
             Self::Breaker(Transition { breaker, .. }) => breaker,
         }
@@ -194,6 +207,9 @@ impl fmt::Display for Event<'_> {
             Self::InvalidPolicy { name, invalid } => {
                 write!(f, "{name}: {INVALID_POLICY}: {invalid}")
             }
+            Self::TimeoutNotObeyed { name, timeout } => {
+                write!(f, "{name}: {TIMEOUT_NOT_OBEYED} (of {})", Rounded(*timeout))
+            }
             Self::BlocksTasks { name, wait } => {
                 write!(f, "{name}: {BLOCKS_TASKS} (for {})", Rounded(*wait))
             }
@@ -204,6 +220,10 @@ impl fmt::Display for Event<'_> {
 /// What [`Event::InvalidPolicy`] says of its function.
 pub(crate) const INVALID_POLICY: &str =
     "the policy breaks a rule, and is obeyed by its nearest meaning";
+
+/// What [`Event::TimeoutNotObeyed`] says of its function.
+pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut an attempt \
+    off: implement `From<retry_runtime::Interrupted>` for its error, or return `RetryError`";
 
 /// What [`Event::BlocksTasks`] says of its function.
 pub(crate) const BLOCKS_TASKS: &str = "sleeps on a thread that drives async tasks, which stalls \

@@ -166,6 +166,15 @@ pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
     }
 }
 
+/// A timeout of run time cannot cut an attempt off: said once.
+pub(crate) fn timeout_not_obeyed(name: &Name, timeout: Duration) {
+    static WARNED: First<Name> = First::new();
+
+    if WARNED.is_first(name.clone()) {
+        emit(&Event::TimeoutNotObeyed { name, timeout });
+    }
+}
+
 pub(crate) fn breaker_transition(transition: &Transition) {
     #[cfg(feature = "metrics")]
     crate::observe::metrics::breaker_transition(transition);

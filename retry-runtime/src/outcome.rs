@@ -5,6 +5,7 @@
 
 pub(crate) mod error;
 pub(crate) mod shape;
+pub(crate) mod interruption;
 
 use core::future::{Future, Ready, ready};
 use core::pin::Pin;

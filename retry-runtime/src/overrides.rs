@@ -233,11 +233,14 @@ impl Overrides {
         let mut changed = Vec::new();
         let writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
         for site in registry::sites() {
-            let Some(compiled) = site.compiled() else { continue };
-            let policy = self.0.draft(site).map(Draft::policy);
-            let policy = policy.filter(|policy| policy != compiled);
-            if site.policy_override().set(policy) {
-                changed.push((site, *compiled));
+            let Some(compiled) = layer::compiled(site) else { continue };
+            let draft = self.0.draft(site).copied();
+            // A field of run time is changed, whatever its default is.
+            let is_change = |draft: &Draft| {
+                draft.policy() != compiled || draft.written().intersects(site.run_time())
+            };
+            if site.policy_override().set(draft.filter(is_change)) {
+                changed.push((site, compiled));
             }
         }
         // A listener may apply changes itself.
@@ -328,8 +331,18 @@ pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) ->
 }
 
 /// What a call obeys now, if that is not `policy`, which it was compiled with.
-pub(crate) fn obeyed(origin: Origin<'_>, policy: &Policy) -> Option<Policy> {
+pub(crate) fn obeyed(origin: Origin<'_>, policy: &Policy, is_evaluated: bool) -> Option<Policy> {
     let site = origin.site?;
-    let in_force = site.policy_override().get();
+    let in_force = match site.policy_override().draft() {
+        // What was compiled is only a part of the policy: the fields go over all of it.
+        Some(draft) if is_evaluated => {
+            let (policy, invalid) = draft.written_over(*policy).policy().nearest_valid();
+            if let Some(invalid) = invalid {
+                observe::invalid_policy(origin.name, invalid);
+            }
+            Some(policy)
+        }
+        draft => draft.map(|draft| draft.policy()),
+    };
     scope::over(site, in_force.as_ref().unwrap_or(policy)).or(in_force)
 }

@@ -14,6 +14,7 @@ pub use crate::call::attempt_timer::{
 pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};
+pub use crate::call::run_time_timer::RunTimeTimer;
 pub use crate::call::session::{Next, Session, Verdict};
 pub use crate::call::tracked::{TrackedAttempt, ended, failure, gave_up, tracked, tracked_failure};
 pub use crate::classify::Class;
@@ -37,6 +38,14 @@ pub use crate::test_hooks::inject;
 
 pub mod probe {
     pub use crate::classify::probe::*;
+}
+
+pub mod run_time {
+    pub use crate::call::run_time::*;
+}
+
+pub mod interruption {
+    pub use crate::outcome::interruption::*;
 }
 
 pub mod shape {

@@ -12,8 +12,9 @@ pub(crate) mod stats;
 
 use core::fmt;
 use core::panic::Location;
+use std::sync::OnceLock;
 
-use retry_rules::Policy;
+use retry_rules::{Fields, Policy};
 
 use crate::base::name::Name;
 #[cfg(feature = "overrides")]
@@ -40,6 +41,9 @@ pub struct Site {
     name: Name,
     location: &'static Location<'static>,
     policy: Option<Policy>,
+    run_time: Fields,
+    // Of the first call that failed, where it depends on parameters.
+    learned: OnceLock<Policy>,
     counters: Counters,
     #[cfg(feature = "metrics")]
     labels: std::sync::OnceLock<crate::site::labels::Labels>,
@@ -57,12 +61,22 @@ impl Site {
             name: Name::from_static(name),
             location: Location::caller(),
             policy,
+            run_time: Fields::NONE,
+            learned: OnceLock::new(),
             counters: Counters::new(),
             #[cfg(feature = "metrics")]
             labels: std::sync::OnceLock::new(),
             #[cfg(feature = "overrides")]
             policy_override: PolicyOverride::new(),
         }
+    }
+
+    /// The same with fields that only the running program knows. For expansions.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_run_time(mut self, fields: Fields) -> Self {
+        self.run_time = fields;
+        self
     }
 
     /// Its name: module path and function name, unless set.
@@ -88,7 +102,13 @@ impl Site {
         if let Some(policy) = self.policy_override.get() {
             return Some(policy);
         }
-        self.policy
+        self.policy.or_else(|| self.learned.get().copied())
+    }
+
+    pub(crate) fn learn(&self, policy: &Policy) {
+        if self.policy.is_none() {
+            self.learned.get_or_init(|| *policy);
+        }
     }
 
     /// The policy that stands in the source.
@@ -100,6 +120,25 @@ impl Site {
     #[cfg(feature = "overrides")]
     pub fn is_overridden(&self) -> bool {
         self.policy_override.get().is_some()
+    }
+
+    /// Returns the fields of its policy that only the running program knows: each call
+    /// evaluates them at its first failure, and [`policy`](Self::policy) is without them.
+    ///
+    /// ```
+    /// use retry_runtime::{Field, retry, sites};
+    ///
+    /// #[retry(attempts = retries + 1, jitter, name = "stock.sync")]
+    /// async fn sync(retries: u32) -> Result<u32, String> {
+    ///     Ok(retries)
+    /// }
+    ///
+    /// let site = sites().into_iter().find(|site| site.name() == "stock.sync").unwrap();
+    /// assert!(site.run_time().contains(Field::Attempts));
+    /// assert!(!site.run_time().contains(Field::Jitter));
+    /// ```
+    pub const fn run_time(&self) -> Fields {
+        self.run_time
     }
 
     /// What has become of its calls.

@@ -99,10 +99,11 @@ impl Expansion<'_> {
         let in_place = self.is_in_place(&boxed.attempt);
         for input in &mut sig.inputs {
             if item::is_mut_self(input)
+                && !self.borrows_self()
                 && mentions(boxed.attempt.stream(), &|word| word == "__self")
             {
                 let this = Ident::new("__self", boxed.attempt.span());
-                let this = mentioned(boxed.attempt.stream(), &this.to_string()).unwrap_or(this);
+                let this = item::find(boxed.attempt.stream(), &this.to_string()).unwrap_or(this);
                 rebound.captures.0.push(quote!(*#this));
             }
             let FnArg::Typed(argument) = input else { continue };
@@ -110,7 +111,7 @@ impl Expansion<'_> {
                 continue;
             }
             if let Pat::Ident(pat) = &*argument.pat {
-                if let Some(name) = mentioned(boxed.attempt.stream(), &pat.ident.to_string()) {
+                if let Some(name) = item::find(boxed.attempt.stream(), &pat.ident.to_string()) {
                     if in_place && !self.args.clone.contains(&pat.ident) {
                         continue;
                     }
@@ -190,7 +191,7 @@ impl Expansion<'_> {
         };
         match self.cut {
             Timing::Never | Timing::BetweenAttempts => quote!(#attempt.await),
-            Timing::Always | Timing::ByPolicy => {
+            Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => {
                 let cut = self.return_place.locate(quote!(&mut cut));
                 let arguments = quote!(#cut, #attempt);
                 let cutting = self.on_return_type(&quote!(AttemptTimer::attempt), &arguments);
@@ -320,15 +321,6 @@ fn may_consume(body: TokenStream, names: &[String]) -> bool {
             false
         }
         TokenTree::Literal(_) => false,
-    })
-}
-
-/// The identifier `name` as it stands in `tokens`, with the hygiene it has there.
-fn mentioned(tokens: TokenStream, name: &str) -> Option<Ident> {
-    tokens.into_iter().find_map(|token| match token {
-        TokenTree::Ident(ident) if ident == name => Some(ident),
-        TokenTree::Group(group) => mentioned(group.stream(), name),
-        _ => None,
     })
 }
 

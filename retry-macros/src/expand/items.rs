@@ -42,16 +42,25 @@ impl Expansion<'_> {
                 quote!(let __retry_policy: &'static #private::Policy = const { &(#expression) };),
             );
             quote!(::core::option::Option::None)
+        } else if self.args.policy.base_is_run_time {
+            if self.reads_policy() {
+                items.extend(quote!(const __RETRY_POLICY: #private::Policy = #expression;));
+            }
+            quote!(::core::option::Option::None)
         } else if self.reads_policy() {
             items.extend(quote!(const __RETRY_POLICY: #private::Policy = #expression;));
             quote!(::core::option::Option::Some(__RETRY_POLICY))
         } else {
             quote!(::core::option::Option::Some(#expression))
         };
+        let run_time = self.is_run_time().then(|| {
+            let fields = policy::written(self.checked.run_time, private);
+            quote!(.with_run_time(#fields))
+        });
         items.extend(quote! {
             #private::sites! {
                 #![linkme_macro = #private::sites]
-                static __RETRY_SITE: #private::Site = #private::Site::new(#name, #known);
+                static __RETRY_SITE: #private::Site = #private::Site::new(#name, #known) #run_time;
             }
         });
         // A `let` cannot be seen from the inline const that checks it.
@@ -62,7 +71,8 @@ impl Expansion<'_> {
             self.generic,
             |rules| quote!(#private::complaint_about_policy(#checked, #written, #rules)),
         ));
-        if let (false, Some(base)) = (self.is_async, &self.args.policy.base) {
+        let shared = self.args.policy.base.as_ref().filter(|_| !self.args.policy.base_is_run_time);
+        if let (false, Some(base)) = (self.is_async, shared) {
             let complaint = quote!(#private::complaint_about_timeout(#checked));
             items.extend(policy::assertion(base, self.generic, private, &complaint));
         }
@@ -94,13 +104,44 @@ impl Expansion<'_> {
 
     /// Whether const evaluation reads the policy, which then is a constant of its own.
     fn reads_policy(&self) -> bool {
-        self.args.policy.base.is_some() || !self.checked.unchecked.is_empty()
+        let policy = &self.args.policy;
+        policy.base.is_some() && !policy.base_is_run_time
+            || !self.checked.unchecked.is_empty()
+            || self.is_run_time() && !policy.base_is_run_time
+    }
+
+    /// The policy as the running program knows it, evaluated where this stands.
+    pub(super) fn evaluate(&self) -> TokenStream {
+        let private = &self.private;
+        let constant =
+            if self.generic { quote!((*__retry_policy)) } else { quote!(__RETRY_POLICY) };
+        let policy =
+            policy::run_time_expression(&self.args.policy, self.checked.wrong, &constant, private);
+        quote!(#private::run_time::nearest_valid(&__RETRY_SITE, #policy))
+    }
+
+    /// Binds the policy of the call, where only the running program knows it: as it was
+    /// evaluated at the first failure, or now.
+    pub(super) fn bind_policy(&self) -> Option<TokenStream> {
+        if !self.is_run_time() {
+            return None;
+        }
+        let private = &self.private;
+        let evaluate = self.evaluate();
+        Some(quote! {
+            let policy = match #private::Session::policy(&session) {
+                ::core::option::Option::Some(policy) => policy,
+                ::core::option::Option::None => #evaluate,
+            };
+        })
     }
 
     /// What the call is bound to, as far as it is so before it begins.
     pub(super) fn bare_plan(&self) -> TokenStream {
         let private = &self.private;
-        if self.generic {
+        if self.is_run_time() {
+            quote!(#private::Plan::at_run_time(&__RETRY_SITE, &policy))
+        } else if self.generic {
             quote!(#private::Plan::by(&__RETRY_SITE, __retry_policy))
         } else {
             quote!(#private::Plan::of(&__RETRY_SITE))
@@ -122,7 +163,7 @@ impl Expansion<'_> {
         match self.cut {
             Timing::Never => {}
             Timing::BetweenAttempts => plan.extend(quote!(.timing(timing))),
-            Timing::Always | Timing::ByPolicy => {
+            Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => {
                 plan.extend(quote!(.timing(#private::CallTiming::timing(&cut))));
             }
         }
@@ -138,7 +179,7 @@ impl Expansion<'_> {
         breaker
             .into_iter()
             .chain(&self.args.quota)
-            .any(|lender| mentions(lender.to_token_stream(), &|word| word == "self"))
+            .any(|lender| mentions(lender.to_token_stream(), &is_self))
     }
 
     /// The breaker that admits the attempts.
@@ -170,9 +211,14 @@ impl Expansion<'_> {
     fn is_held(&self, lender: &Expr) -> bool {
         cfg!(feature = "testing")
             && mentions(lender.to_token_stream(), &|word| {
-                word == "self" || self.arguments.iter().any(|name| name == word)
+                is_self(word) || self.arguments.iter().any(|name| name == word)
             })
     }
+}
+
+/// `self`, as it is or as `#[async_trait]` writes it.
+fn is_self(word: &str) -> bool {
+    matches!(word, "self" | "__self")
 }
 
 /// How the expansion speaks of a breaker or a quota.

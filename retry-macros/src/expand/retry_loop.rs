@@ -3,9 +3,12 @@
 use proc_macro2::TokenStream;
 
 use super::items::option;
+use retry_rules::Field;
+
 use super::{Expansion, KeepsFailure, Timing};
 use crate::args::OnFailure;
 use crate::hygiene::quote;
+use crate::value::evaluated;
 
 /// What takes `&self` or `&mut self` is called by its path: a trait of the user's
 /// with a blanket implementation may have a method of the same name.
@@ -27,6 +30,7 @@ impl Expansion<'_> {
         let verdict = self.verdict_on_error();
         let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
         let on_retry = self.on_retry();
+        let policy = self.bind_policy();
         let keep = self.keeps().then(|| quote!(#private::Session::keep(&mut session, outcome);));
         let close = self.close();
         let finish = self.finish();
@@ -51,6 +55,7 @@ impl Expansion<'_> {
                         #on_value
                         ::core::result::Result::Err(error) => #verdict,
                     };
+                    #policy
                     match #private::Session::failed(&mut session, &#plan, #permit, verdict) {
                         #private::Next::Wait => {
                             #on_retry
@@ -95,7 +100,41 @@ impl Expansion<'_> {
         }
         before.extend(match self.cut {
             Timing::Never => quote!(),
+            Timing::BetweenAttempts if self.is_run_time() => {
+                let is_timed = self.is_timed_at_run_time();
+                let evaluate = self.evaluate();
+                quote! {
+                    let timing = if #is_timed {
+                        let policy = #evaluate;
+                        #private::Timing::start(&#plan)
+                    } else {
+                        #private::Timing::NONE
+                    };
+                }
+            }
             Timing::BetweenAttempts => quote!(let timing = #private::Timing::start(&#plan);),
+            Timing::AtRunTime { is_demanded } => {
+                let is_timed = self.is_timed_at_run_time();
+                let evaluate = self.evaluate();
+                let how = self.how_to_interrupt(is_demanded);
+                quote! {
+                    let mut cut = if #is_timed {
+                        let policy = #evaluate;
+                        #private::RunTimeTimer::start(&#plan, #how)
+                    } else {
+                        #private::RunTimeTimer::UNTIMED
+                    };
+                }
+            }
+            Timing::Always if self.is_run_time() => {
+                let evaluate = self.evaluate();
+                quote! {
+                    let mut cut = {
+                        let policy = #evaluate;
+                        #private::Timed::start(&#plan)
+                    };
+                }
+            }
             Timing::Always => quote!(let mut cut = #private::Timed::start(&#plan);),
             Timing::ByPolicy => {
                 let is_timed = self.ask_policy(&quote!(is_timed));
@@ -106,6 +145,39 @@ impl Expansion<'_> {
             }
         });
         before
+    }
+
+    /// Whether the call has a bound in time, which is asked before its first attempt.
+    fn is_timed_at_run_time(&self) -> TokenStream {
+        let policy = &self.args.policy;
+        let base = policy.base.as_ref().filter(|_| policy.base_is_run_time);
+        let base = base.map(|base| evaluated("is_timed", base));
+        let bounds = [Field::Timeout, Field::Deadline, Field::MaxElapsed];
+        let bounds = bounds.into_iter().filter_map(|field| {
+            let settings = &policy.settings;
+            let entry = settings.entry(field).filter(|_| settings.bounds(field))?;
+            Some(match entry.value.run_time_expression() {
+                Some(expr) => evaluated("is_bound", expr),
+                None => quote!(true),
+            })
+        });
+        let questions: Vec<TokenStream> = base.into_iter().chain(bounds).collect();
+        quote!(#(#questions)||*)
+    }
+
+    /// How an attempt that is cut off ends, if the return type can say it.
+    fn how_to_interrupt(&self, is_demanded: bool) -> TokenStream {
+        let private = &self.private;
+        if is_demanded || self.is_tracked() {
+            let interrupted = self.on_return_type_path(&quote!(Interruptible::interrupted));
+            return quote!(::core::option::Option::Some(#interrupted));
+        }
+        let declared = &self.declared;
+        quote!({
+            #[allow(unused_imports)]
+            use #private::interruption::*;
+            (&Returns::<#declared>::this()).__interruption()
+        })
     }
 
     /// A question to the shared policy, in the place of a const generic argument.
@@ -120,10 +192,15 @@ impl Expansion<'_> {
     fn context(&self) -> Option<TokenStream> {
         let private = &self.private;
         let plan = self.bare_plan();
-        self.args
-            .context
-            .as_ref()
-            .map(|context| quote!(let #context = #private::Session::context(&session, &#plan);))
+        let policy = self.bind_policy();
+        self.args.context.as_ref().map(|context| {
+            quote! {
+                let #context = {
+                    #policy
+                    #private::Session::context(&session, &#plan)
+                };
+            }
+        })
     }
 
     /// The breaker's permit for the attempt, or the end of the call.
@@ -134,12 +211,14 @@ impl Expansion<'_> {
         let interrupted =
             self.on_return_type(&quote!(Interruptible::interrupted), &quote!(rejected));
         let finish = self.finish();
+        let policy = self.bind_policy();
         let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
         Some(quote! {
             let permit = match #breaker.try_acquire() {
                 ::core::result::Result::Ok(permit) => permit,
                 ::core::result::Result::Err(rejected) => {
                     let rejected = <#private::Interrupted as ::core::convert::From<_>>::from(rejected);
+                    #policy
                     let ended = #private::Session::rejected(&session, &#plan, &rejected);
                     let kept = session.close();
                     let outcome = kept.last_or_else(|| #interrupted);
@@ -235,7 +314,7 @@ impl Expansion<'_> {
         }
         match self.cut {
             Timing::Never | Timing::BetweenAttempts => quote!(let _ = session.close();),
-            Timing::Always | Timing::ByPolicy => quote! {
+            Timing::Always | Timing::ByPolicy | Timing::AtRunTime { .. } => quote! {
                 let kept = session.close();
                 let outcome = if #private::CallTiming::timing(&cut).is_cut() {
                     kept.last_or_else(|| outcome)

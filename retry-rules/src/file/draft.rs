@@ -13,7 +13,7 @@ use crate::rules::table::Rules;
 use crate::rules::words::Style;
 
 /// A policy under construction, and which of its fields somebody wrote.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Draft {
     policy: Policy,
     written: Fields,

@@ -122,6 +122,10 @@ impl Timed {
         CutOff { attempt, sleep, bound }
     }
 
+    pub(crate) const fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
     pub(crate) fn has_cut(&mut self, by: LimitKind) {
         self.timing.cut = Some(by);
     }
@@ -161,7 +165,7 @@ pin_project_lite::pin_project! {
     /// An attempt with a bound.
     #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
-    pub(crate) struct CutOff<F> {
+    pub struct CutOff<F> {
         #[pin]
         attempt: F,
         #[pin]

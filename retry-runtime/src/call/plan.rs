@@ -23,6 +23,8 @@ pub struct Plan<'a> {
     pub(crate) timing: Timing,
     /// How long ago the call failed first, where its waits outlast the process.
     pub(crate) since_first: Duration,
+    /// Whether the policy was evaluated in this call, for the session to keep.
+    pub(crate) is_evaluated: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -44,7 +46,14 @@ impl<'a> Plan<'a> {
             quota: None,
             timing: Timing::NONE,
             since_first: Duration::ZERO,
+            is_evaluated: false,
         }
+    }
+
+    /// The same, where only the running program knows the policy.
+    #[inline(always)]
+    pub fn at_run_time(site: &'static Site, policy: &'a Policy) -> Self {
+        Self { is_evaluated: true, ..Self::by(site, policy) }
     }
 
     /// The breaker that admits the attempts.
@@ -72,7 +81,8 @@ impl<'a> Plan<'a> {
     /// program was compiled.
     pub(crate) fn obeyed(&self) -> Cow<'a, Policy> {
         #[cfg(feature = "overrides")]
-        if let Some(policy) = crate::overrides::obeyed(self.origin, self.policy) {
+        if let Some(policy) = crate::overrides::obeyed(self.origin, self.policy, self.is_evaluated)
+        {
             return Cow::Owned(policy);
         }
         Cow::Borrowed(self.policy)
@@ -90,7 +100,7 @@ pub struct Timing {
 
 /// What has cut an attempt off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LimitKind {
+pub enum LimitKind {
     /// The bound of the attempt.
     Timeout,
     /// The bound of the call.

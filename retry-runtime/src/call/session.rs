@@ -23,6 +23,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
+use retry_rules::Policy;
 use tokio::time::Sleep;
 
 use crate::base::random;
@@ -95,6 +96,8 @@ struct SoFar {
     delay: Option<Duration>,
     // What the retry under way took from the quota, for it to give back.
     cost: u32,
+    // Where only the running program knows the policy: as it was at the first failure.
+    policy: Option<Box<Policy>>,
 }
 
 impl<K> Default for Session<K> {
@@ -160,6 +163,11 @@ impl<K> Session<K> {
             none => *none = Some(Box::pin(WaitingCall { so_far, kept: K::none(), sleep: None })),
         }
         next
+    }
+
+    /// The policy of the call, where it was evaluated after an attempt that failed.
+    pub fn policy(&self) -> Option<Policy> {
+        self.waiting.as_ref()?.so_far.policy.as_deref().copied()
     }
 
     fn so_far(&self) -> SoFar {
@@ -315,6 +323,10 @@ impl SoFar {
             if verdict.retry { permit.failure_with(&verdict.error) } else { permit.forgive() }
         }
         self.inner.attempt_ended();
+        let kept = plan.is_evaluated.then(|| Box::new(*plan.policy));
+        if let (Some(site), false) = (plan.origin.site, plan.is_evaluated) {
+            site.learn(plan.policy);
+        }
         let policy = &*plan.obeyed();
         let plan = &Plan { policy, ..*plan };
         let attempt = self.made.saturating_add(1);
@@ -325,7 +337,8 @@ impl SoFar {
                 let waited = waited.saturating_add(delay);
                 let cost = lent.map_or(0, Lent::spend);
                 let inner = take(&mut self.inner);
-                *self = Self { made: attempt, waited, delay: Some(delay), cost, inner };
+                let policy = kept.or_else(|| self.policy.take());
+                *self = Self { made: attempt, waited, delay: Some(delay), cost, policy, inner };
                 Next::Wait
             }
             Err(reason) => {

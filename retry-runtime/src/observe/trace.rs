@@ -5,7 +5,7 @@ use core::time::Duration;
 use retry_rules::Attempts;
 
 use crate::event::transition::{State, Transition};
-use crate::event::{BLOCKS_TASKS, Event, INVALID_POLICY};
+use crate::event::{BLOCKS_TASKS, Event, INVALID_POLICY, TIMEOUT_NOT_OBEYED};
 use crate::outcome::error::Reason;
 
 fn millis(duration: Duration) -> u64 {
@@ -85,6 +85,9 @@ pub(crate) fn emit(event: &Event<'_>) {
         }
         Event::InvalidPolicy { name, invalid } => {
             tracing::warn!(target: "retry", name = name.as_str(), %invalid, "{INVALID_POLICY}");
+        }
+        Event::TimeoutNotObeyed { name, timeout } => {
+            tracing::warn!(target: "retry", name = name.as_str(), timeout_ms = millis(timeout), "{TIMEOUT_NOT_OBEYED}");
         }
         Event::BlocksTasks { name, wait } => {
             tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{BLOCKS_TASKS}");

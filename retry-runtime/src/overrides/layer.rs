@@ -100,9 +100,16 @@ fn drafts(layers: &[Layer]) -> Result<Vec<(&'static Site, Draft)>, Vec<Unsuitabl
     if unsuitable.is_empty() { Ok(drafts) } else { Err(unsuitable) }
 }
 
+/// The compiled policy of a function, or what is known of one that only the running
+/// program knows; `None` where it depends on the function's generic parameters.
+pub(super) fn compiled(site: &Site) -> Option<Policy> {
+    let at_run_time = (!site.run_time().is_empty()).then(Policy::new);
+    site.compiled().copied().or(at_run_time)
+}
+
 /// What these layers make of a function; `None`: nothing.
 fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuitable> {
-    let Some(compiled) = site.compiled() else { return Ok(None) };
+    let Some(compiled) = &compiled(site) else { return Ok(None) };
     let name = site.name();
     let unsuitable = |why: String| Unsuitable { name, why };
     let mut draft = Draft::from_policy(*compiled);

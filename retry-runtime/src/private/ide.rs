@@ -228,7 +228,7 @@ pub mod nested {
     pub mod once {}
 }
 
-/// Starts from a shared [`policy!`](crate::policy); the other options override it.
+/// Starts from a shared [`policy!`](crate::policy), or from a `Policy` of run time; the other options override it.
 ///
 /// `policy = HTTP`. Default: none.
 pub type policy = Policy;

@@ -4,30 +4,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
 use retry_rules::Policy;
+use retry_rules::file::Draft;
 
 /// Whether anything has ever been changed. A thread's first look into a slot
 /// allocates: a program that changes nothing does not look.
 static EVER: AtomicBool = AtomicBool::new(false);
 
 /// Swapped as a whole and read without a lock, on the failure path only.
-pub(crate) struct PolicyOverride(ArcSwapOption<Policy>);
+pub(crate) struct PolicyOverride(ArcSwapOption<Draft>);
 
 impl PolicyOverride {
     pub(crate) const fn new() -> Self {
         Self(ArcSwapOption::const_empty())
     }
 
-    pub(crate) fn get(&self) -> Option<Policy> {
+    /// The changes in force, over the compiled policy.
+    pub(crate) fn draft(&self) -> Option<Draft> {
         if EVER.load(Ordering::Acquire) { self.0.load().as_deref().copied() } else { None }
     }
 
+    /// The policy that is obeyed in the place of the compiled one.
+    pub(crate) fn get(&self) -> Option<Policy> {
+        self.draft().map(|draft| draft.policy())
+    }
+
     /// Whether that was a change. Called by one thread at a time.
-    pub(crate) fn set(&self, policy: Option<Policy>) -> bool {
-        let before = self.get();
-        if before == policy {
+    pub(crate) fn set(&self, draft: Option<Draft>) -> bool {
+        if self.draft() == draft {
             return false;
         }
-        self.0.store(policy.map(Into::into));
+        self.0.store(draft.map(Into::into));
         EVER.store(true, Ordering::Release);
         true
     }

@@ -25,6 +25,7 @@ mod on_retry;
 mod policy;
 mod quota;
 mod retrier;
+mod run_time;
 mod retry_after;
 mod retry_on;
 mod returns;

@@ -1,13 +1,13 @@
 use retry_runtime::retry;
 
 struct Client {
-    tries: u32,
+    tries: String,
 }
 
 impl Client {
     #[retry(attempts = self.tries)]
-    async fn fetch(&self) -> Result<u32, String> {
-        Ok(self.tries)
+    async fn fetch(&self) -> Result<String, String> {
+        Ok(self.tries.clone())
     }
 }
 

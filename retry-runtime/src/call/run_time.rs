@@ -1,0 +1,231 @@
+//! Options that only the running program knows, as an expansion evaluates them: whatever
+//! configurations hold becomes what a policy is made of.
+
+use core::borrow::Borrow;
+use core::time::Duration;
+
+use retry_rules::{Backoff, Bound, Policy};
+
+use crate::observe;
+use crate::site::{Origin, Site};
+
+/// The policy that is obeyed in the place of this one, which may break rules.
+#[cold]
+pub fn nearest_valid(site: &'static Site, policy: Policy) -> Policy {
+    let (nearest, invalid) = policy.nearest_valid();
+    if let Some(invalid) = invalid {
+        observe::invalid_policy(Origin::from(site).name, invalid);
+    }
+    nearest
+}
+
+/// What is or holds a policy.
+#[diagnostic::on_unimplemented(
+    message = "`policy` is a `Policy`, and not a `{Self}`",
+    label = "this is no `Policy`",
+    note = "write an expression of type `Policy`, or of one that is `Borrow<Policy>`: `&Policy`, `Arc<Policy>`"
+)]
+pub trait HoldsPolicy {
+    /// The policy.
+    fn held(&self) -> &Policy;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Borrow<Policy> + ?Sized> HoldsPolicy for P {
+    #[inline(always)]
+    fn held(&self) -> &Policy {
+        self.borrow()
+    }
+}
+
+/// The policy behind a value, a reference or a pointer.
+#[cold]
+pub fn policy<P: HoldsPolicy + ?Sized>(policy: &P) -> Policy {
+    *policy.held()
+}
+
+/// Whether it has a bound in time, for which the call has to know when it began.
+#[inline(always)]
+pub fn is_timed<P: HoldsPolicy + ?Sized>(policy: &P) -> bool {
+    let policy = policy.held();
+    policy.is_timed() || policy.has_max_elapsed()
+}
+
+/// A backoff of a configuration.
+#[cold]
+pub fn backoff<B: Borrow<Backoff> + ?Sized>(backoff: &B) -> Backoff {
+    *backoff.borrow()
+}
+
+/// A whole number, as far as `attempts` can count.
+#[cold]
+pub fn attempts<N: WholeNumber + ?Sized>(number: &N) -> u32 {
+    number.saturating()
+}
+
+/// A number of any size.
+#[cold]
+pub fn number<N: Number + ?Sized>(number: &N) -> f64 {
+    number.number()
+}
+
+/// A delay.
+#[cold]
+pub fn delay<D: Delay + ?Sized>(delay: &D) -> Duration {
+    delay.delay()
+}
+
+/// A bound, which may be none.
+#[cold]
+pub fn bound<B: MaybeBound + ?Sized>(bound: &B) -> Bound {
+    bound.bound().into()
+}
+
+/// Whether there is a bound.
+#[inline(always)]
+pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
+    bound.bound().is_some()
+}
+
+/// A number that `attempts` can be.
+#[diagnostic::on_unimplemented(
+    message = "`attempts` is a whole number, and not a `{Self}`",
+    label = "this is no whole number",
+    note = "write an expression of an integer type, such as `self.max_retries.saturating_add(1)`"
+)]
+pub trait WholeNumber {
+    /// The nearest number that `attempts` can be.
+    fn saturating(&self) -> u32;
+}
+
+macro_rules! whole_numbers {
+    ($($N:ty)*) => {$(
+        impl WholeNumber for $N {
+            fn saturating(&self) -> u32 {
+                u32::try_from(*self).unwrap_or(if *self < 1 { 0 } else { u32::MAX })
+            }
+        }
+    )*};
+}
+
+whole_numbers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
+
+impl WholeNumber for core::num::NonZeroU32 {
+    fn saturating(&self) -> u32 {
+        self.get()
+    }
+}
+
+impl WholeNumber for core::num::NonZeroUsize {
+    fn saturating(&self) -> u32 {
+        self.get().saturating()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<N: WholeNumber + ?Sized> WholeNumber for &N {
+    fn saturating(&self) -> u32 {
+        (**self).saturating()
+    }
+}
+
+/// A number that a base or a factor can be.
+#[diagnostic::on_unimplemented(
+    message = "a base or a factor is a number, and not a `{Self}`",
+    label = "this is neither `f64` nor `f32`",
+    note = "write an expression of type `f64` or `f32`"
+)]
+pub trait Number {
+    /// The number.
+    fn number(&self) -> f64;
+}
+
+impl Number for f64 {
+    fn number(&self) -> f64 {
+        *self
+    }
+}
+
+impl Number for f32 {
+    fn number(&self) -> f64 {
+        f64::from(*self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<N: Number + ?Sized> Number for &N {
+    fn number(&self) -> f64 {
+        (**self).number()
+    }
+}
+
+/// A time that a wait can take.
+#[diagnostic::on_unimplemented(
+    message = "a delay is a `Duration`, and not a `{Self}`",
+    label = "this is no `Duration`",
+    note = "write `Duration::from_millis(…)` of a number, and give an `Option` a default: `self.delay.unwrap_or(…)`"
+)]
+pub trait Delay {
+    /// The time.
+    fn delay(&self) -> Duration;
+}
+
+impl Delay for Duration {
+    fn delay(&self) -> Duration {
+        *self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Delay + ?Sized> Delay for &D {
+    fn delay(&self) -> Duration {
+        (**self).delay()
+    }
+}
+
+/// A time that bounds something, or none.
+#[diagnostic::on_unimplemented(
+    message = "a bound is a `Duration` or an `Option<Duration>`, and not a `{Self}`",
+    label = "this is neither of them",
+    note = "write `Duration::from_millis(…)` of a number"
+)]
+pub trait MaybeBound {
+    /// The time.
+    fn bound(&self) -> Option<Duration>;
+}
+
+impl MaybeBound for Duration {
+    #[inline(always)]
+    fn bound(&self) -> Option<Duration> {
+        Some(*self)
+    }
+}
+
+impl MaybeBound for Option<Duration> {
+    #[inline(always)]
+    fn bound(&self) -> Option<Duration> {
+        *self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<B: MaybeBound + ?Sized> MaybeBound for &B {
+    #[inline(always)]
+    fn bound(&self) -> Option<Duration> {
+        (**self).bound()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_of_any_integer_type_saturate() {
+        assert_eq!(attempts(&7_u8), 7);
+        assert_eq!(attempts(&-1_i64), 0);
+        assert_eq!(attempts(&u64::MAX), u32::MAX);
+        assert_eq!(attempts(&i128::MIN), 0);
+        assert_eq!(attempts(&&usize::MAX), u32::MAX);
+    }
+}

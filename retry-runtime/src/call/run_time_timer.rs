@@ -1,0 +1,121 @@
+//! [`RunTimeTimer`]: cuts attempts off where only the running program knows whether.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use crate::call::attempt_timer::{AttemptTimer, CallTiming, CutOff, Timed};
+use crate::call::plan::{Plan, Timing};
+use crate::observe;
+use crate::outcome::error::Interrupted;
+
+/// The bounds of a call; on the heap, and only where there are any, for a timer is
+/// larger than all the rest.
+pub struct RunTimeTimer<R>(Option<Box<Bounds<R>>>);
+
+struct Bounds<R> {
+    timed: Timed,
+    // `None`: the return type cannot say that an attempt was cut off, so that none is.
+    interrupted: Option<fn(Interrupted) -> R>,
+}
+
+impl<R> RunTimeTimer<R> {
+    /// Of a call without bounds.
+    pub const UNTIMED: Self = Self(None);
+
+    /// A call with bounds begins, whose attempts say by `interrupted` that they were cut
+    /// off. Where they cannot, a deadline acts between them, and a timeout not at all.
+    #[cold]
+    pub fn start(plan: &Plan<'_>, interrupted: Option<fn(Interrupted) -> R>) -> Self {
+        let timed = Timed::start(plan);
+        if let (None, Some(timeout)) = (interrupted, timed.timeout()) {
+            observe::timeout_not_obeyed(plan.origin.name, timeout);
+        }
+        Self(Some(Box::new(Bounds { timed, interrupted })))
+    }
+}
+
+impl<R> AttemptTimer<R> for RunTimeTimer<R> {
+    type Attempt<'a, F: Future<Output = R>>
+        = RunTimeAttempt<'a, R, F>
+    where
+        R: 'a;
+
+    #[inline(always)]
+    fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> RunTimeAttempt<'_, R, F> {
+        match &mut self.0 {
+            Some(bounds) => bounds.bound(attempt),
+            None => RunTimeAttempt::Unbounded { attempt },
+        }
+    }
+}
+
+impl<R> Bounds<R> {
+    #[cold]
+    fn bound<F: Future<Output = R>>(&mut self, attempt: F) -> RunTimeAttempt<'_, R, F> {
+        match self.interrupted {
+            Some(interrupted) => {
+                let attempt = Box::pin(self.timed.cut_off(attempt));
+                RunTimeAttempt::Bounded { attempt, timed: &mut self.timed, interrupted }
+            }
+            None => RunTimeAttempt::Unbounded { attempt },
+        }
+    }
+}
+
+impl<R> CallTiming for RunTimeTimer<R> {
+    #[inline(always)]
+    fn timing(&self) -> Timing {
+        self.0.as_ref().map_or(Timing::NONE, |bounds| bounds.timed.timing())
+    }
+}
+
+impl<R> fmt::Debug for RunTimeTimer<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RunTimeTimer").field(&self.timing()).finish()
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// An attempt that may have a bound.
+    #[project = RunTimeAttemptProjection]
+    #[must_use = "an attempt does nothing until it is awaited"]
+    pub enum RunTimeAttempt<'a, R, F> {
+        Unbounded {
+            #[pin]
+            attempt: F,
+        },
+        Bounded {
+            attempt: Pin<Box<CutOff<F>>>,
+            timed: &'a mut Timed,
+            interrupted: fn(Interrupted) -> R,
+        },
+    }
+}
+
+impl<R, F: Future<Output = R>> Future for RunTimeAttempt<'_, R, F> {
+    type Output = R;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        match self.project() {
+            RunTimeAttemptProjection::Unbounded { attempt } => attempt.poll(cx),
+            RunTimeAttemptProjection::Bounded { attempt, timed, interrupted } => {
+                Poll::Ready(match ready!(attempt.as_mut().poll(cx)) {
+                    Ok(outcome) => outcome,
+                    Err((by, cut)) => {
+                        timed.has_cut(by);
+                        interrupted(cut)
+                    }
+                })
+            }
+        }
+    }
+}
+
+impl<R, F> fmt::Debug for RunTimeAttempt<'_, R, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunTimeAttempt").finish_non_exhaustive()
+    }
+}

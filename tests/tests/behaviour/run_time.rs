@@ -1,0 +1,419 @@
+//! Options that only the running program knows.
+
+use std::borrow::Borrow;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use retry_runtime::{
+    Attempts, Backoff, BreakerConfig, CircuitBreaker, Field, Overrides, Policy, Reason, RetryError,
+    Site, retry, sites, with_overrides,
+};
+use tokio::time::Instant;
+
+const S: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Down(u32);
+
+impl std::fmt::Display for Down {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "down, {} calls", self.0)
+    }
+}
+
+impl std::error::Error for Down {}
+
+#[derive(Clone)]
+struct Config {
+    retry: Policy,
+    max_retries: u8,
+    delay: Duration,
+    factor: f32,
+    base: f64,
+    deadline: Option<Duration>,
+    timeout: Option<Duration>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            retry: Policy::new().attempts(4).initial_delay(2 * S).backoff(Backoff::Fixed),
+            max_retries: 2,
+            delay: 5 * S,
+            factor: 0.0,
+            base: 3.0,
+            deadline: None,
+            timeout: None,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Client {
+    config: Config,
+    shared: Arc<Policy>,
+    calls: AtomicU32,
+}
+
+impl Client {
+    fn fail(&self) -> Down {
+        Down(self.calls.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    #[retry(policy = self.config.retry)]
+    async fn by_policy(&self) -> Result<(), Down> {
+        Err(self.fail())
+    }
+
+    #[retry(policy = self.config.retry, attempts = 2)]
+    async fn by_policy_with_a_constant(&self) -> Result<(), Down> {
+        Err(self.fail())
+    }
+
+    #[retry(policy = self.shared)]
+    async fn by_shared_policy(&self) -> Result<(), Down> {
+        Err(self.fail())
+    }
+
+    #[retry(attempts = self.config.max_retries.saturating_add(1), initial_delay = self.config.delay, backoff = exponential(base = self.config.base))]
+    async fn by_values(&self) -> Result<(), Down> {
+        Err(self.fail())
+    }
+
+    #[retry(attempts = self.config.max_retries, initial_delay = self.config.delay, jitter = self.config.factor)]
+    fn blocking(&self) -> Result<(), Down> {
+        Err(self.fail())
+    }
+
+    #[retry(attempts = self.config.max_retries)]
+    async fn mutable(&mut self) -> Result<(), Down> {
+        self.calls.get_mut();
+        Err(self.fail())
+    }
+
+    #[retry(attempts = 9, deadline = self.config.deadline, timeout = self.config.timeout)]
+    async fn bounded(&self) -> Result<(), RetryError<Down>> {
+        self.fail();
+        tokio::time::sleep(20 * S).await;
+        Err(Down(0))
+    }
+
+    #[retry(policy = self.config.retry)]
+    async fn bounded_by_policy(&self) -> Result<(), RetryError<Down>> {
+        self.fail();
+        tokio::time::sleep(20 * S).await;
+        Err(Down(0))
+    }
+
+    #[retry(policy = self.config.retry, context = cx)]
+    async fn looking(&self) -> Result<bool, Down> {
+        if cx.number() == 2 { Ok(cx.is_last()) } else { Err(self.fail()) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_of_a_field_is_obeyed() {
+    let (client, began) = (Client::default(), Instant::now());
+    assert_eq!(client.by_policy().await, Err(Down(4)));
+    assert_eq!(began.elapsed(), 6 * S);
+}
+
+#[tokio::test(start_paused = true)]
+async fn constants_stand_on_top_of_a_policy_of_run_time() {
+    let (client, began) = (Client::default(), Instant::now());
+    assert_eq!(client.by_policy_with_a_constant().await, Err(Down(2)));
+    assert_eq!(began.elapsed(), 2 * S);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_may_be_behind_a_pointer() {
+    assert_eq!(Client::default().by_shared_policy().await, Err(Down(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_option_takes_what_configurations_hold() {
+    let (client, began) = (Client::default(), Instant::now());
+    assert_eq!(client.by_values().await, Err(Down(3)));
+    assert_eq!(began.elapsed(), 20 * S);
+}
+
+#[test]
+fn a_function_that_is_not_async_takes_them_too() {
+    let mut client = Client::default();
+    client.config.delay = Duration::from_millis(1);
+    assert_eq!(client.blocking(), Err(Down(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_method_that_changes_its_client_takes_them_too() {
+    assert_eq!(Client::default().mutable().await, Err(Down(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bounds_may_be_none() {
+    let (mut client, began) = (Client::default(), Instant::now());
+    client.config.max_retries = 1;
+    let error = client.bounded().await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 9));
+    client.config.deadline = Some(50 * S);
+    let began_again = Instant::now();
+    let error = client.bounded().await.unwrap_err();
+    assert_eq!((error.reason(), began_again.elapsed()), (Reason::Deadline, 50 * S));
+    client.config.timeout = Some(3 * S);
+    let error = client.bounded().await.unwrap_err();
+    assert_eq!(error.reason(), Reason::Deadline);
+    assert!(began.elapsed() > 50 * S);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bounds_of_a_policy_of_run_time_cut_attempts_off() {
+    let (mut client, began) = (Client::default(), Instant::now());
+    client.config.retry = Policy::new().attempts(2).timeout(3 * S);
+    let error = client.bounded_by_policy().await.unwrap_err();
+    assert_eq!((error.reason(), began.elapsed()), (Reason::Attempts, 7 * S));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_context_knows_the_last_attempt() {
+    let mut client = Client::default();
+    assert_eq!(client.looking().await, Ok(false));
+    client.config.retry = Policy::new().attempts(2);
+    assert_eq!(client.looking().await, Ok(true));
+}
+
+#[retry(attempts = 9, max_elapsed = limit)]
+async fn patient(calls: &Cell<u32>, limit: Option<Duration>) -> Result<(), Down> {
+    tokio::time::sleep(4 * S).await;
+    answers(calls).await
+}
+
+#[retry(policy = policy)]
+async fn patient_by_policy(calls: &Cell<u32>, policy: Policy) -> Result<(), Down> {
+    tokio::time::sleep(4 * S).await;
+    answers(calls).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_attempt_begins_after_a_time_that_only_the_program_knows() {
+    let calls = Cell::new(0);
+    // Attempts begin at 0, 5 and 11 s.
+    assert_eq!(patient(&calls, Some(11 * S)).await, Err(Down(3)));
+    assert_eq!(patient(&calls, None).await, Err(Down(12)));
+    let policy = Policy::new().attempts(9).max_elapsed(5 * S);
+    assert_eq!(patient_by_policy(&calls, policy).await, Err(Down(14)));
+}
+
+async fn answers(calls: &Cell<u32>) -> Result<(), Down> {
+    calls.set(calls.get() + 1);
+    Err(Down(calls.get()))
+}
+
+#[retry(attempts = retries + 1, initial_delay = delay)]
+async fn by_arguments(calls: &Cell<u32>, retries: usize, delay: Duration) -> Result<(), Down> {
+    answers(calls).await
+}
+
+#[retry(policy = policy)]
+async fn by_reference(calls: &Cell<u32>, policy: &Policy) -> Result<(), Down> {
+    answers(calls).await?;
+    Ok(())
+}
+
+#[retry(policy = policy)]
+async fn by_generic<P: Borrow<Policy>>(calls: &Cell<u32>, policy: P) -> Result<(), Down> {
+    answers(calls).await?;
+    Ok(())
+}
+
+fn settings() -> Policy {
+    Policy::new().attempts(5)
+}
+
+#[retry(policy = runtime(settings()), jitter = none)]
+async fn by_a_call(calls: &Cell<u32>) -> Result<(), Down> {
+    answers(calls).await
+}
+
+#[retry(backoff = curve, attempts = 3)]
+async fn by_curve(calls: &Cell<u32>, curve: Backoff) -> Result<(), Down> {
+    answers(calls).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn free_functions_take_their_arguments() {
+    let calls = Cell::new(0);
+    let began = Instant::now();
+    assert_eq!(by_arguments(&calls, 1, 3 * S).await, Err(Down(2)));
+    assert_eq!(began.elapsed(), 3 * S);
+    assert_eq!(by_reference(&calls, &Policy::new().attempts(1)).await, Err(Down(3)));
+    assert_eq!(by_generic(&calls, Arc::new(Policy::new().attempts(2))).await, Err(Down(5)));
+    assert_eq!(by_a_call(&calls).await, Err(Down(10)));
+    let began = Instant::now();
+    let curve = Backoff::Linear { increment: 4 * S };
+    assert_eq!(by_curve(&calls, curve).await, Err(Down(13)));
+    assert_eq!(began.elapsed(), 6 * S);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_breaks_a_rule_is_obeyed_by_its_nearest_meaning() {
+    let calls = Cell::new(0);
+    assert_eq!(by_reference(&calls, &Policy::new().attempts(0)).await, Err(Down(1)));
+    let unlimited = Policy::new().unlimited();
+    assert_eq!(by_reference(&calls, &unlimited).await, Err(Down(4)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_are_evaluated_once_a_call_and_only_after_a_failure() {
+    static EVALUATED: AtomicU32 = AtomicU32::new(0);
+
+    fn attempts() -> u32 {
+        EVALUATED.fetch_add(1, Ordering::Relaxed);
+        4
+    }
+
+    #[retry(attempts = runtime(attempts()), on_retry = |_| {})]
+    async fn counted(fails: bool) -> Result<(), Down> {
+        if fails { Err(Down(0)) } else { Ok(()) }
+    }
+
+    counted(false).await.unwrap();
+    assert_eq!(EVALUATED.load(Ordering::Relaxed), 0);
+    counted(true).await.unwrap_err();
+    assert_eq!(EVALUATED.load(Ordering::Relaxed), 1);
+}
+
+fn site(name: &str) -> &'static Site {
+    let ends = |site: &&&'static Site| site.name().ends_with(name);
+    *sites().iter().find(ends).expect("a function of this name")
+}
+
+#[test]
+fn sites_tell_which_fields_are_of_run_time() {
+    let fields = site("run_time::by_arguments").run_time();
+    assert!(fields.contains(Field::Attempts) && fields.contains(Field::InitialDelay));
+    assert!(!fields.contains(Field::Jitter));
+    let fields = site("run_time::by_a_call").run_time();
+    assert!(fields.contains(Field::Attempts) && !fields.contains(Field::Jitter));
+}
+
+#[tokio::test(start_paused = true)]
+async fn overrides_are_laid_over_the_evaluated_policy() {
+    let calls = Cell::new(0);
+    let name = site("run_time::by_arguments").name();
+    let hurried = Overrides::from_pairs([(name, "initial_delay", "1s")]).unwrap();
+    let began = Instant::now();
+    let outcome = with_overrides(&hurried, by_arguments(&calls, 3, 9 * S)).await;
+    assert_eq!((outcome, began.elapsed()), (Err(Down(4)), 7 * S));
+}
+
+struct Pages<const MAX_RETRIES: u32>(AtomicU32);
+
+impl<const MAX_RETRIES: u32> Pages<MAX_RETRIES> {
+    #[retry(attempts = MAX_RETRIES, name = "run_time.pages")]
+    async fn get(&self) -> Result<(), Down> {
+        Err(Down(self.0.fetch_add(1, Ordering::Relaxed) + 1))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parameter_of_the_impl_goes_by_its_whole_name() {
+    assert_eq!(site("run_time.pages").policy(), None);
+    assert_eq!(Pages::<5>(AtomicU32::new(0)).get().await, Err(Down(5)));
+    let learned = site("run_time.pages").policy().unwrap();
+    assert_eq!(learned.get_attempts(), Attempts::Limited(5));
+}
+
+#[async_trait]
+trait Store {
+    async fn put(&mut self, key: String) -> Result<(), anyhow::Error>;
+    async fn get(&self) -> Result<(), anyhow::Error>;
+}
+
+struct Remote {
+    attempts: u32,
+    breaker: Arc<CircuitBreaker>,
+    calls: u32,
+}
+
+#[async_trait]
+impl Store for Remote {
+    #[retry(attempts = self.attempts, breaker = self.breaker)]
+    async fn put(&mut self, key: String) -> Result<(), anyhow::Error> {
+        self.calls += 1;
+        anyhow::bail!("no {key} at call {}", self.calls)
+    }
+
+    #[retry(attempts = self.attempts)]
+    async fn get(&self) -> Result<(), anyhow::Error> {
+        anyhow::bail!("nothing")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn methods_of_async_traits_name_self_in_options() {
+    let breaker = Arc::new(CircuitBreaker::named("remote".to_owned(), BreakerConfig::new()));
+    let mut remote = Remote { attempts: 3, breaker, calls: 0 };
+    assert_eq!(remote.put("a".to_owned()).await.unwrap_err().to_string(), "no a at call 3");
+    remote.get().await.unwrap_err();
+}
+
+#[test]
+fn futures_are_send() {
+    fn is_send<T: Send>(_: T) {}
+    let client = Client::default();
+    is_send(client.by_policy());
+    is_send(client.by_values());
+    is_send(client.bounded());
+    is_send(client.bounded_by_policy());
+    is_send(client.looking());
+}
+
+#[tokio::test(start_paused = true)]
+async fn bounds_that_an_error_cannot_tell_of_act_between_attempts_or_are_warned_of() {
+    #[retry(policy = policy, name = "run_time.slow")]
+    async fn slow(calls: &Cell<u32>, policy: Policy) -> Result<(), Down> {
+        tokio::time::sleep(20 * S).await;
+        answers(calls).await
+    }
+
+    let calls = Cell::new(0);
+    let policy = Policy::new().backoff(Backoff::Fixed).deadline(30 * S).attempts(9);
+    assert_eq!(slow(&calls, policy).await, Err(Down(2)));
+    let (_listening, events) = listen("run_time.slow");
+    let policy = Policy::new().attempts(2).timeout(3 * S);
+    assert_eq!(slow(&calls, policy).await, Err(Down(4)));
+    assert_eq!(slow(&calls, policy).await, Err(Down(6)));
+    let told = events.lock().unwrap().iter().filter(|event| event.contains("timeout")).count();
+    assert_eq!(told, 1);
+}
+
+/// The events of the function of this name, as long as the listener lives.
+fn listen(name: &'static str) -> (impl Sized, Arc<Mutex<Vec<String>>>) {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&events);
+    let listening = retry_runtime::on_event(move |event| {
+        if event.name() == name {
+            heard.lock().unwrap().push(event.to_string());
+        }
+    });
+    (listening, events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mistake_is_warned_of_once_in_the_words_of_the_rule() {
+    #[retry(policy = policy, name = "run_time.mistaken")]
+    async fn mistaken(policy: Policy) -> Result<(), Down> {
+        Err(Down(0))
+    }
+
+    let (_listening, events) = listen("run_time.mistaken");
+    for _ in 0..2 {
+        mistaken(Policy::new().attempts(0)).await.unwrap_err();
+    }
+    let events = events.lock().unwrap();
+    let warnings: Vec<_> = events.iter().filter(|event| event.contains("rule")).collect();
+    assert!(matches!(&warnings[..], [one] if one.contains("at least 1")), "{events:?}");
+}

@@ -1,0 +1,8 @@
+use retry_runtime::retry;
+
+#[retry(policy = retries)]
+async fn fetch(retries: u32) -> Result<u32, String> {
+    Ok(retries)
+}
+
+fn main() {}

@@ -58,7 +58,7 @@ impl fmt::Display for Attempts {
 ///
 /// assert!(POLL.validate().is_ok());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Policy {
     pub(crate) attempts: Attempts,
     pub(crate) backoff: Backoff,
@@ -407,6 +407,35 @@ impl Policy {
             }
         }
         None
+    }
+}
+
+/// Policies are equal that let calls do the same: `max_delay` may be written, or the
+/// default.
+impl PartialEq for Policy {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            attempts,
+            backoff,
+            initial_delay,
+            max_delay: _,
+            first_delay,
+            jitter,
+            budget,
+            deadline,
+            max_elapsed,
+            timeout,
+        } = *self;
+        attempts == other.attempts
+            && backoff == other.backoff
+            && initial_delay == other.initial_delay
+            && self.get_max_delay() == other.get_max_delay()
+            && first_delay == other.first_delay
+            && jitter == other.jitter
+            && budget == other.budget
+            && deadline == other.deadline
+            && max_elapsed == other.max_elapsed
+            && timeout == other.timeout
     }
 }
 

@@ -94,3 +94,23 @@ async fn a_duration_may_be_a_constant() {
 async fn zero_waits_are_no_waits() {
     assert_eq!(gaps!(attempts = 4, backoff = fixed, initial_delay = "0s"), seconds([0, 0, 0]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_curve_begins_after_a_first_delay() {
+    assert_eq!(gaps!(attempts = 4, first_delay = "0s"), seconds([0, 1, 2]));
+    assert_eq!(gaps!(attempts = 4, backoff = fixed, first_delay = "5s"), seconds([5, 1, 1]));
+    assert_eq!(
+        gaps!(attempts = 4, backoff = custom("2s", "3s"), first_delay = "9s"),
+        seconds([9, 2, 3])
+    );
+    assert_eq!(
+        gaps!(attempts = 4, first_delay = "0s", jitter = decorrelated, max_delay = "1s"),
+        seconds([0, 1, 1]),
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_does_not_grow_may_be_longer_than_the_default_of_max_delay() {
+    assert_eq!(gaps!(attempts = 3, backoff = fixed, initial_delay = "1m"), seconds([60, 60]));
+    assert_eq!(gaps!(attempts = 4, backoff = custom("1s", "45s")), seconds([1, 45, 45]));
+}

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use retry_runtime::file::{TaskStyle, WorkflowStyle};
-use retry_runtime::{Attempts, Backoff, Jitter, OnFailure, Policy, Reason, Retrier, RetryConfig};
+use retry_runtime::{
+    Attempts, Backoff, Bound, Jitter, OnFailure, Policy, Reason, Retrier, RetryConfig,
+};
 use serde::Deserialize;
 
 use crate::support::{millis, secs};
@@ -84,6 +86,35 @@ fn every_form_of_the_workflow_level_is_read() {
     assert_eq!(process.policy, Policy::new().jitter(Jitter::DEFAULT));
     assert_eq!(process.retry_on.map(|matchers| matchers.len()), Some(2));
     assert!(validate.retry_config.is_none());
+}
+
+#[test]
+fn bounds_may_be_unlimited_and_the_first_wait_its_own() {
+    for (text, policy) in [
+        ("first_delay: 0s", Policy::new().first_delay(secs(0))),
+        ("max_elapsed: 5m", Policy::new().max_elapsed(secs(300))),
+        ("backoff: fixed\ninitial_delay: 1m", fixed_minute()),
+        (
+            "attempts: unlimited\nbudget: unlimited",
+            Policy::new().unlimited().with_budget(Bound::Unlimited),
+        ),
+        ("timeout: unlimited", Policy::new().with_timeout(Bound::Unlimited)),
+    ] {
+        assert_eq!(yaml(text).policy, policy, "{text}");
+        let written = serde_json::to_string(&policy).unwrap();
+        assert_eq!(serde_json::from_str::<Policy>(&written).unwrap(), policy, "{written}");
+    }
+    let text = "max_attempts: unlimited\nfirst_delay: 0s\nretry_budget: unlimited\nmax_elapsed: 1h";
+    let workflow: WorkflowStyle = serde_saphyr::from_str(text).unwrap();
+    let policy = Policy::new().unlimited().first_delay(secs(0)).max_elapsed(secs(3_600));
+    assert_eq!(Policy::from(workflow), policy.with_budget(Bound::Unlimited));
+}
+
+/// A fixed wait needs no `max_delay` to be long.
+fn fixed_minute() -> Policy {
+    let minute = Policy::new().backoff(Backoff::Fixed).initial_delay(secs(60));
+    assert_eq!(minute.wait(2), secs(60));
+    minute
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,7 +214,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("backoff: { exponential: { base: .nan } }", &["finite"]),
         ("backoff: { exponential: { base: .inf } }", &["finite"]),
         ("backoff: { custom: {} }", &["delays"]),
-        ("backoff: { custom: { delays: [1s, 40s] } }", &["max_delay"]),
+        ("backoff: { custom: { delays: [1s, 40s] } }\nmax_delay: 30s", &["max_delay"]),
         (
             "backoff: { custom: { delays: [1s, 2s, 3s] } }",
             &["never used", "3 delays", "3 attempts"],
@@ -192,6 +223,15 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("backoff: { fixed: null, linear: { increment: 2s } }", &["one curve", "fixed"]),
         ("backoff: { fixed: { initial: 2s } }\ninitial_delay: 2s", &["twice"]),
         ("initial_delay: 45s", &["45s", "30s"]),
+        ("first_delay: 45s", &["first_delay 45s", "30s"]),
+        ("first_delay: 5s\nmax_elapsed: 4s", &["first wait 5s", "lower `first_delay`"]),
+        ("max_elapsed: 500ms", &["first wait 1s", "max_elapsed"]),
+        ("budget: unlimted", &["unlimted", "duration"]),
+        ("budget: true", &["`unlimited`"]),
+        (
+            "attempts: unlimited\nbackoff: fixed\ninitial_delay: 0s\nbudget: unlimited",
+            &["never ends", "max_elapsed"],
+        ),
         ("jitter: 1.5", &["0.0 to 1.0"]),
         ("jitter: lots", &["lots", "decorrelated"]),
         ("jitter_factor: 0.3", &["jitter_factor", "`jitter: true`", "`jitter: 0.3`"]),
@@ -258,7 +298,8 @@ fn each_style_complains_of_its_own_keys() {
         ("max_attempts: 0", "max_attempts"),
         ("attempts: 3", "max_attempts"),
         ("backoff: { exponential: { initial: 1s, multiplier: 0.5 } }", "multiplier"),
-        ("backoff: { fixed: { delay: 60s } }", "delay"),
+        ("backoff: { fixed: { delay: 60s } }\nmax_delay: 30s", "delay"),
+        ("first_delay: 60s", "first_delay"),
     ] {
         let complaint = complaint::<WorkflowStyle>(text);
         println!("--- workflow: {text}\n{complaint}\n");

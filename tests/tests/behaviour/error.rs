@@ -190,6 +190,7 @@ fn reasons_are_words_for_machines_and_clauses_for_people() {
         (Reason::NotRetryable, "not_retryable"),
         (Reason::Budget, "budget"),
         (Reason::Deadline, "deadline"),
+        (Reason::MaxElapsed, "max_elapsed"),
         (Reason::Quota, "quota"),
         (Reason::CircuitOpen, "circuit_open"),
     ];

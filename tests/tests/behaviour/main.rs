@@ -17,6 +17,7 @@ mod events;
 mod fairness;
 mod jitter;
 mod listeners;
+mod max_elapsed;
 mod metrics;
 mod name;
 mod nested;

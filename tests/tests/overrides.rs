@@ -63,6 +63,11 @@ fn look_up_too() -> Result<u32, RetryError<String>> {
     Err("no".to_owned())
 }
 
+#[retry(attempts = 10, backoff = fixed, max_elapsed = "1m", name = "shop.patient")]
+async fn patient() -> Result<u32, RetryError<String>> {
+    Err("no".to_owned())
+}
+
 #[retry(attempts = N, initial_delay = "1ms", name = "shop.generic")]
 async fn generic<const N: u32>() -> Result<u32, RetryError<String>> {
     Err("no".to_owned())
@@ -158,6 +163,7 @@ fn every_key_can_be_changed() {
   backoff: { linear: { increment: 2s } }
   initial_delay: 10ms
   max_delay: 20s
+  first_delay: 5ms
   jitter: true
   jitter_factor: 0.1
   retry_budget: 1h
@@ -170,7 +176,7 @@ billing.fetch: { budget: 7s, jitter_factor: 0.9 }
         format!("{overrides:?}"),
         "Overrides {\
          \"billing.fetch\": \"5 attempts, exponential (base 2) from 1s to 30s, jitter ±90 %, budget 7s\", \
-         \"billing.pay\": \"unlimited attempts, linear from 10ms by 2s to 20s, jitter ±10 %, budget 1h, \
+         \"billing.pay\": \"unlimited attempts, first wait 5ms, then linear from 10ms by 2s to 20s, jitter ±10 %, budget 1h, \
          deadline 2h, timeout 3s\"}"
     );
 }
@@ -215,6 +221,53 @@ fn the_star_changes_bounds_in_time_and_jitter_factors_where_they_are() {
         assert_eq!((fetch.get_timeout(), fetch.get_deadline()), (None, None));
         assert_eq!(fetch.get_jitter(), Jitter::Proportional(0.7));
         assert!(!site("shop.look").is_overridden());
+    });
+}
+
+#[test]
+fn a_bound_can_be_taken_away() {
+    alone(async {
+        yaml("\"*\": { deadline: unlimited, max_elapsed: unlimited, timeout: unlimited }").apply();
+        assert_eq!(
+            in_force("billing.pay"),
+            "3 attempts, exponential (base 2) from 1s to 30s, deadline unlimited, timeout unlimited"
+        );
+        assert!(!site("billing.fetch").is_overridden(), "there is none");
+        let began = tokio::time::Instant::now();
+        assert_eq!(pay(Duration::from_secs(90)).await.unwrap_err().last().unwrap(), "no");
+        assert_eq!(began.elapsed().as_secs(), 273);
+
+        // And be another one by what comes on top.
+        let both = of("*", "timeout", "unlimited").merge(&of("*", "timeout", "1s")).unwrap();
+        both.apply();
+        assert_eq!(
+            site("billing.pay").policy().unwrap().get_timeout(),
+            Some(Duration::from_secs(1))
+        );
+
+        of("billing.fetch", "budget", "unlimited").apply();
+        yaml("billing.fetch: { attempts: unlimited, budget: unlimited }");
+        assert!(
+            wrong([("billing.fetch", "attempts", "unlimited")]).contains("`budget: unlimited`")
+        );
+    });
+}
+
+#[test]
+fn the_time_that_may_elapse_can_be_changed_where_a_function_looks_at_it() {
+    alone(async {
+        let began = tokio::time::Instant::now();
+        assert_eq!(patient().await.unwrap_err().attempts(), 10);
+        assert_eq!(began.elapsed().as_secs(), 9);
+        of("shop.patient", "max_elapsed", "4s").apply();
+        let error = patient().await.unwrap_err();
+        assert_eq!((error.attempts(), error.reason()), (5, Reason::MaxElapsed));
+        of("shop.patient", "max_elapsed", "unlimited").apply();
+        assert_eq!(patient().await.unwrap_err().attempts(), 10);
+        assert!(
+            wrong([("billing.fetch", "max_elapsed", "4s")])
+                .starts_with("`billing.fetch`: there is no `max_elapsed` in its #[retry]")
+        );
     });
 }
 
@@ -398,11 +451,11 @@ fn nothing_stands_against_fewer_attempts_for_all() {
 
 #[test]
 fn a_name_or_a_key_that_nobody_knows_is_told_with_its_place() {
-    const KEYS: &str = "`attempts`, `backoff`, `initial_delay`, `max_delay`, `jitter`, `jitter_factor`, \
-                        `retry_budget`, `budget`, `deadline`, `timeout`";
+    const KEYS: &str = "`attempts`, `backoff`, `initial_delay`, `max_delay`, `first_delay`, `jitter`, \
+                        `jitter_factor`, `retry_budget`, `budget`, `deadline`, `max_elapsed`, `timeout`";
 
     let known = "the functions with #[retry] are `billing.fetch`, `billing.pay`, `shop.asks`, `shop.custom`, \
-                 `shop.generic`, `shop.look`, `shop.look-up`, `shop.look.up`, `shop.order`, `twin`";
+                 `shop.generic`, `shop.look`, `shop.look-up`, `shop.look.up`, `shop.order`, `shop.patient`, `twin`";
     for (text, complaint) in [
         (
             "billing.pay:\n  attempts: 2\nbilling.fetc:\n  attempts: 2\n",
@@ -466,7 +519,8 @@ fn a_value_that_does_not_suit_is_told_with_its_place() {
         (
             "billing.fetch:\n  attempts: unlimited\n",
             "error: line 2 column 3: `billing.fetch`: `attempts: unlimited` never ends by itself: \
-             add a `budget` (bounds the waits) or a `deadline` (bounds the whole call)",
+             add a `budget` (bounds the waits), a `deadline` (bounds the whole call) or a `max_elapsed` \
+             (no attempt begins later); who means it writes `budget: unlimited`",
         ),
         (
             "billing.pay:\n  jitter_factor: 0.5\n",
@@ -581,16 +635,16 @@ fn a_mistake_in_the_environment_is_told_with_its_variable() {
             "RETRY_QUICKLY",
             "1",
             "unknown variable `RETRY_QUICKLY`: after `RETRY_` come a function's name in capitals, or ALL, and one \
-             of `ATTEMPTS`, `BACKOFF`, `INITIAL_DELAY`, `MAX_DELAY`, `JITTER`, `JITTER_FACTOR`, `RETRY_BUDGET`, \
-             `BUDGET`, `DEADLINE`, `TIMEOUT`",
+             of `ATTEMPTS`, `BACKOFF`, `INITIAL_DELAY`, `MAX_DELAY`, `FIRST_DELAY`, `JITTER`, \
+             `JITTER_FACTOR`, `RETRY_BUDGET`, `BUDGET`, `DEADLINE`, `MAX_ELAPSED`, `TIMEOUT`",
         ),
         (
             "RETRY_BILLING_FETCH_RETRY_ON",
             "network",
             "`RETRY_BILLING_FETCH_RETRY_ON`: of `billing.fetch`: `retry_on` cannot be changed while the program \
              runs: it is compiled into the function; what can be changed is `attempts`, `backoff`, \
-             `initial_delay`, `max_delay`, `jitter`, `jitter_factor`, `retry_budget`, `budget`, `deadline`, \
-             `timeout`",
+             `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, `budget`, \
+             `deadline`, `max_elapsed`, `timeout`",
         ),
         (
             "RETRY_SHOP_GENERIC_ATTEMPTS",

@@ -62,7 +62,8 @@ impl<'a, E> Failed<'a, E> {
     }
 
     /// One that came `since_first` after the first one of its call: the budget
-    /// ends by the clock, too, for a call that nobody went on with.
+    /// ends by the clock, too, for a call that nobody went on with. `max_elapsed` counts
+    /// from there.
     pub fn after(since_first: Duration, error: &'a E) -> Self {
         Self { error: Ok(error), since_first }
     }

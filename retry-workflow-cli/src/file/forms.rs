@@ -396,7 +396,7 @@ impl Forms<'_> {
             self.wrong(
                 deadline.span,
                 "a `deadline` bounds a call in one process, and a step may wait in its store for days: \
-                 write a `retry_budget`, which goes on by the clock, or a `timeout` for each attempt",
+                 write a `retry_budget` or a `max_elapsed`, which go on by the clock, or a `timeout` for each attempt",
             );
         }
         let inner = Offers { error: true, ..offers };

@@ -205,11 +205,11 @@ impl Attempt<'_> {
     async fn step(&mut self, step: &Step, scope: &Scope, kept: Option<RetryState>) -> StepEnd {
         let retrier = &step.retrier;
         if let Some(kept) = &kept
-            && kept.is_expired(retrier.policy(), self.cx.worker())
+            && let Some(reason) = kept.expired_by(retrier.policy(), self.cx.worker())
         {
             let failure = kept.failure().clone();
             self.record(&step.label, AttemptTimer::start(), failure.clone());
-            return StepEnd::Failed(failure, Reason::Budget);
+            return StepEnd::Failed(failure, reason);
         }
         let timer = AttemptTimer::start();
         let so_far = kept.as_ref().map_or(0, RetryState::attempts);

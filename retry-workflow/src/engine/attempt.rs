@@ -154,9 +154,9 @@ impl<W: Work> Process<W> {
             return self.failed(item, &payload, rounds, failure, Vec::new()).await;
         }
         if let Some(rounds) = rounds.as_ref().filter(|_| work.is_none())
-            && rounds.is_expired(self.rounds.policy(), &self.worker)
+            && rounds.expired_by(self.rounds.policy(), &self.worker).is_some()
         {
-            // Its budget has ended while no process worked on it.
+            // Its time has ended while no process worked on it.
             let settled = Settled::Dead(rounds.failure.clone());
             return self.finished(item, settled, Vec::new(), None);
         }

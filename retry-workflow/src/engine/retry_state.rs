@@ -123,14 +123,21 @@ impl RetryState {
         }
     }
 
-    /// Returns whether the budget has ended while no process continued the call: for what another
-    /// process has left, it ends by the clock. A worker that has decided on the wait itself
-    /// makes the attempt, though a queue may have made it late.
-    pub fn is_expired(&self, policy: &Policy, worker: &str) -> bool {
-        *self.worker != *worker
-            && policy
-                .get_budget()
-                .is_some_and(|budget| Timestamp::now() > self.first_failed + budget)
+    /// Returns what has ended while no process continued the call, the budget or
+    /// `max_elapsed`: for what another process has left, both end by the clock. A worker
+    /// that has decided on the wait itself makes the attempt, though a queue may have made
+    /// it late.
+    pub fn expired_by(&self, policy: &Policy, worker: &str) -> Option<Reason> {
+        if *self.worker == *worker {
+            return None;
+        }
+        let elapsed = Timestamp::now().since(self.first_failed);
+        let is_over = |limit: Option<Duration>| limit.is_some_and(|limit| elapsed > limit);
+        if is_over(policy.get_budget()) {
+            Some(Reason::Budget)
+        } else {
+            is_over(policy.get_max_elapsed()).then_some(Reason::MaxElapsed)
+        }
     }
 
     /// Reports to the retrier that the call has succeeded after all.

@@ -83,7 +83,7 @@ impl fmt::Display for WorkflowError {
             Self::ErrorPolicy(invalid) => invalid.fmt(f),
             Self::Deadline => f.write_str(
                 "a `deadline` bounds a call in one process, and an item may wait in its store for days: \
-                 write a `budget`, which goes on by the clock",
+                 write a `budget` or a `max_elapsed`, which go on by the clock",
             ),
             Self::UnknownHandler { name, known } if known.is_empty() => write!(
                 f,

@@ -46,11 +46,11 @@ where
             checkpoint.as_deref().and_then(|state| serde_json::from_str(state).ok());
         context.retries = state.as_ref().map_or(0, RetryState::attempts);
         if let Some(state) = &state
-            && state.is_expired(self.retrier.policy(), &worker)
+            && let Some(reason) = state.expired_by(self.retrier.policy(), &worker)
         {
             // Nothing was tried, and nothing is recorded.
             let failure = state.failure.clone();
-            return AttemptReport::new(WorkOutcome::Failed { failure, reason: Reason::Budget });
+            return AttemptReport::new(WorkOutcome::Failed { failure, reason });
         }
         let item: I = match serde_json::from_str(payload) {
             Ok(item) => item,

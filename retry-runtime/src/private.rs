@@ -59,6 +59,7 @@ pub use retry_macros::policy;
 /// The verdict on a value that `ok(…)` calls a failure.
 pub const VALUE: Verdict<'static> = Verdict {
     retry: true,
+    failure: false,
     hint: None,
     class: Class::empty(),
     error: crate::classify::probe::ErrorDisplay::Display(&"the value is one that is retried"),

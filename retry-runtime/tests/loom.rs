@@ -242,9 +242,9 @@ fn a_quota_keeps_its_tokens() {
             "loom",
             QuotaConfig::new().capacity(7).retry_cost(3).timeout_cost(5),
         ));
-        let threads = [false, true].map(|after_timeout| {
+        let threads = [Class::empty(), Class::TIMEOUT].map(|class| {
             let quota = Arc::clone(&quota);
-            thread::spawn(move || quota.try_acquire(after_timeout).unwrap_or(0))
+            thread::spawn(move || quota.try_acquire(class).unwrap_or(0))
         });
         let third = quota.try_acquire(Class::empty()).unwrap_or(0);
         assert!(quota.available() <= 7);

@@ -81,7 +81,8 @@ impl Expansion<'_> {
         };
         quote!({
             #lets
-            #private::Verdict { retry: #retry, hint: #hint, class: #class, error: probed.display }
+            let retry = #retry;
+            #private::Verdict { retry, failure: retry, hint: #hint, class: #class, error: probed.display }
         })
     }
 

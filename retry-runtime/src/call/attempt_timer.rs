@@ -140,7 +140,7 @@ impl Timed {
             .deadline()
             .and_then(|(at, limit)| Some((at?, Bound { by: LimitKind::Deadline, limit })));
         match (timeout, deadline) {
-            (Some(timeout), Some(deadline)) if timeout.0 < deadline.0 => Some(timeout),
+            (Some(timeout), Some(deadline)) if timeout.0 <= deadline.0 => Some(timeout),
             (timeout, deadline) => deadline.or(timeout),
         }
     }

@@ -47,6 +47,8 @@ use crate::site::Origin;
 pub struct Verdict<'a> {
     /// Whether `retry_on` and `abort_on` let it be retried.
     pub retry: bool,
+    /// Whether a breaker takes it for a failure; any other answer is a success to it.
+    pub failure: bool,
     /// The wait that the server asked for.
     pub hint: Option<Duration>,
     /// What kind of failure it was, where a quota asks: it charges by that.
@@ -319,8 +321,15 @@ impl SoFar {
         verdict: &Verdict<'_>,
     ) -> Next {
         if let Some(permit) = permit {
-            // What no retry would mend says nothing about the health of the other side: a 404.
-            if verdict.retry { permit.failure_with(&verdict.error) } else { permit.forgive() }
+            if plan.timing.is_cut() {
+                // The deadline of the call says nothing about the one that was called.
+                permit.forgive();
+            } else if verdict.failure || plan.timing.is_timeout() {
+                permit.failure_with(&verdict.error);
+            } else {
+                // It has answered, if only by a 404.
+                permit.success();
+            }
         }
         self.inner.attempt_ended();
         let kept = plan.is_evaluated.then(|| Box::new(*plan.policy));

@@ -31,6 +31,10 @@ pub enum FailedAttempt<'a, E> {
 pub struct MatchOutcome {
     list: List,
     aborted: bool,
+    /// Whether it cannot be tried again, whatever it is.
+    barred: bool,
+    /// Whether it is a value that somebody has picked, and the other side works.
+    picked: bool,
     pub(super) hint: Option<Duration>,
     class: Class,
 }
@@ -46,12 +50,19 @@ enum List {
 
 impl MatchOutcome {
     /// Of a value that is tried again whatever matchers say.
-    const PICKED: Self =
-        Self { list: List::Matches, aborted: false, hint: None, class: Class::empty() };
+    const PICKED: Self = Self {
+        list: List::Matches,
+        aborted: false,
+        barred: false,
+        picked: true,
+        hint: None,
+        class: Class::empty(),
+    };
 
     pub(super) fn verdict(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
-        let Self { list, aborted, hint, class } = self;
-        Verdict { retry: !aborted && list != List::Misses, hint, class, error }
+        let Self { list, aborted, barred, picked, hint, class } = self;
+        let retried = !aborted && list != List::Misses;
+        Verdict { retry: retried && !barred, failure: retried && !picked, hint, class, error }
     }
 
     /// Another matcher of the list is asked, if none has matched before it.
@@ -61,9 +72,9 @@ impl MatchOutcome {
         }
     }
 
-    /// It is not retried, whatever the list says.
+    /// It is not retried, whatever the list says: it cannot be.
     pub(crate) fn abort(&mut self) {
-        self.aborted = true;
+        self.barred = true;
     }
 }
 
@@ -126,6 +137,8 @@ impl<R> Matchers<R> {
                 Some(_) => List::Misses,
             },
             aborted: abort_on.as_deref().is_some_and(any),
+            barred: false,
+            picked: false,
             hint: classifier.retry_after(),
             class,
         }

@@ -96,8 +96,8 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     }
 
     /// Tries again what `failed` picks among the responses, whatever the
-    /// matchers say: `ok(…)` of the attribute. The breaker hears of it as a
-    /// failure.
+    /// matchers say: `ok(…)` of the attribute. To the breaker it is a
+    /// success, as any value; [`classify_response`](Self::classify_response) says otherwise.
     ///
     /// ```
     /// use retry_runtime::tower::RetryLayer;

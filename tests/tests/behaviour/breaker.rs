@@ -222,14 +222,72 @@ async fn a_timeout_trips_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn values_that_are_retried_trip_it() {
+async fn a_value_that_is_tried_again_is_a_success() {
     static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE);
-    #[retry(attempts = 2, breaker = DB, retry_on = [ok(|ready: &bool| !ready)])]
+    #[retry(attempts = 4, breaker = DB, retry_on = [ok(|ready: &bool| !ready)])]
     async fn is_ready() -> Result<bool, Failure> {
         Ok(false)
     }
+    DB.try_acquire().unwrap().failure();
     assert_eq!(is_ready().await, Ok(false));
-    assert_eq!(DB.state(), State::Open);
+    assert_eq!(DB.snapshot().consecutive_failures, 0);
+    DB.try_acquire().unwrap().failure();
+    let retrier =
+        Retrier::new(Policy::new().attempts(4)).retry_on_value(|ready: &bool| !ready).breaker(&DB);
+    assert!(!retrier.run(async || Ok::<_, Failure>(false)).await.unwrap());
+    assert_eq!(DB.snapshot().consecutive_failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_not_retried_closes_it_and_ends_a_streak() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", FRAGILE.success_threshold(1));
+    #[retry(breaker = DB, retry_on = [when(Failure::is_busy)])]
+    async fn find() -> Result<(), Failure> {
+        Err(Failure::Corrupt)
+    }
+    let retrier = Retrier::new(Policy::new()).when(|error: &Failure| error.is_busy()).breaker(&DB);
+    for by_hand in [false, true] {
+        let find = async || {
+            if by_hand {
+                retrier.run(async || Err::<(), _>(Failure::Corrupt)).await.unwrap_err();
+            } else {
+                find().await.unwrap_err();
+            }
+        };
+        DB.try_acquire().unwrap().failure();
+        find().await;
+        assert_eq!(DB.snapshot().consecutive_failures, 0);
+        for _ in 0..2 {
+            DB.try_acquire().unwrap().failure();
+        }
+        advance(secs(30)).await;
+        find().await;
+        assert_eq!(DB.state(), State::Closed, "a server that says 404 works");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_policys_timeout_always_counts_and_its_deadline_never() {
+    static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+    #[retry(breaker = DB, timeout = "1s", retry_on = [rate_limit])]
+    async fn hangs() -> Result<(), RetryError<Failure>> {
+        std::future::pending().await
+    }
+    #[retry(breaker = DB, deadline = "3s")]
+    async fn is_late() -> Result<(), RetryError<Failure>> {
+        std::future::pending().await
+    }
+    #[retry(breaker = DB, timeout = "3s", deadline = "3s")]
+    async fn is_both() -> Result<(), RetryError<Failure>> {
+        std::future::pending().await
+    }
+    assert_eq!(hangs().await.unwrap_err().reason(), Reason::NotRetryable);
+    assert_eq!(DB.snapshot().consecutive_failures, 1, "a server that hangs");
+    assert_eq!(is_late().await.unwrap_err().reason(), Reason::Deadline);
+    let snapshot = DB.snapshot();
+    assert_eq!((snapshot.consecutive_failures, snapshot.outcomes.forgiven), (1, 1));
+    assert_eq!(is_both().await.unwrap_err().reason(), Reason::Deadline);
+    assert_eq!(DB.snapshot().consecutive_failures, 2, "where both end at once it is the timeout");
 }
 
 #[tokio::test(start_paused = true)]

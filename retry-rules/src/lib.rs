@@ -23,7 +23,7 @@
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(any(feature = "humantime", feature = "suggest"))]
+#[cfg(feature = "std")]
 extern crate std;
 
 mod policy;

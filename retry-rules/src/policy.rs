@@ -99,6 +99,16 @@ impl Policy {
         self
     }
 
+    /// Retries after the first call: one less than [`attempts`](Self::attempts).
+    ///
+    /// ```
+    /// # use retry_rules::Policy;
+    /// assert_eq!(Policy::new().retries(4), Policy::new().attempts(5));
+    /// ```
+    pub const fn retries(self, retries: u32) -> Self {
+        self.attempts(retries.saturating_add(1))
+    }
+
     /// No limit to the calls; a budget, a deadline or `max_elapsed` must end them, or
     /// be [`Bound::Unlimited`].
     pub const fn unlimited(mut self) -> Self {
@@ -298,6 +308,37 @@ impl Policy {
             Some(_) => self.backoff.wait(n - 1, self.initial_delay, max),
             None => self.backoff.wait(n, self.initial_delay, max),
         }
+    }
+
+    /// Returns the waits of a call whose attempts all fail at once, by the curve and before
+    /// jitter; endless where nothing ends them. Decorrelated jitter has no curve: each of
+    /// its waits is the shortest that it can be.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let s = Duration::from_secs;
+    /// assert!(Policy::new().attempts(5).waits().eq([s(1), s(2), s(4), s(8)]));
+    /// assert!(Policy::new().attempts(5).budget(s(10)).waits().eq([s(1), s(2), s(4)]));
+    /// ```
+    pub fn waits(self) -> impl Iterator<Item = Duration> + Clone {
+        let counted = (1..=u32::MAX).chain(core::iter::repeat(u32::MAX));
+        let mut total = Duration::ZERO;
+        counted.map_while(move |made| {
+            if !self.allows_after(made) {
+                return None;
+            }
+            let wait = match self.jitter {
+                Jitter::Decorrelated => self.wait_interval(made, None).0,
+                _ => self.wait(made),
+            };
+            total = total.saturating_add(wait);
+            let above = |bound: Option<Duration>| bound.is_some_and(|bound| total > bound);
+            let ends = above(self.get_budget())
+                || above(self.get_max_elapsed())
+                || self.get_deadline().is_some_and(|deadline| total >= deadline);
+            (!ends).then_some(wait)
+        })
     }
 
     /// The shortest and the longest that the `n`-th wait (from 1) may be, with

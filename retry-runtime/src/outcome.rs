@@ -155,8 +155,8 @@ impl<T, E> GaveUp for Result<T, E> {
 
     fn gave_up(self, ended: Ended) -> RetryError<E> {
         match self {
-            Ok(_) => RetryError::new(None, ended),
-            Err(error) => RetryError::new(Some(AttemptError::Error(error)), ended),
+            Ok(_) => RetryError::new(AttemptError::VALUE, ended),
+            Err(error) => RetryError::new(AttemptError::Error(error), ended),
         }
     }
 }
@@ -166,8 +166,8 @@ impl<T> GaveUp for Option<T> {
 
     fn gave_up(self, ended: Ended) -> RetryError<Missing> {
         match self {
-            Some(_) => RetryError::new(None, ended),
-            None => RetryError::new(Some(AttemptError::Error(Missing)), ended),
+            Some(_) => RetryError::new(AttemptError::VALUE, ended),
+            None => RetryError::new(AttemptError::Error(Missing), ended),
         }
     }
 }
@@ -176,7 +176,7 @@ impl<T> GaveUp for Plain<T> {
     type Last = Missing;
 
     fn gave_up(self, ended: Ended) -> RetryError<Missing> {
-        RetryError::new(None, ended)
+        RetryError::new(AttemptError::VALUE, ended)
     }
 }
 

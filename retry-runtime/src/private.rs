@@ -62,7 +62,7 @@ pub const VALUE: Verdict<'static> = Verdict {
     failure: false,
     hint: None,
     class: Class::empty(),
-    error: crate::classify::probe::ErrorDisplay::Display(&"the value is one that is retried"),
+    error: crate::classify::probe::ErrorDisplay::Display(&Interrupted::Value),
 };
 
 /// Never called: it gives a block the type of its `return`.

@@ -6,9 +6,7 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::boxed::Box;
 use std::format;
-use std::sync::Mutex;
 use std::vec::Vec;
 
 use serde::de::{Error, MapAccess, Visitor};
@@ -84,7 +82,7 @@ impl Inside {
             "fibonacci" => Backoff::Fibonacci,
             "custom" => {
                 let delays = self.delays.ok_or_else(|| E::custom(Missing::Delays))?;
-                Backoff::Custom(keep(delays.into_iter().map(Duration::from).collect()))
+                Backoff::custom(delays.into_iter().map(Duration::from).collect::<Vec<_>>())
             }
             other => return Err(E::unknown_variant(other, NAMES)),
         };
@@ -183,18 +181,4 @@ impl Serialize for BackoffKey {
         };
         form.serialize(serializer)
     }
-}
-
-/// Keeps a list of delays for the life of the program, each distinct list once,
-/// so that a policy stays `Copy` and reloading a file does not grow memory.
-fn keep(delays: Vec<Duration>) -> &'static [Duration] {
-    static KEPT: Mutex<Vec<&'static [Duration]>> = Mutex::new(Vec::new());
-
-    let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(same) = kept.iter().find(|list| **list == delays) {
-        return same;
-    }
-    let list: &'static [Duration] = Box::leak(delays.into_boxed_slice());
-    kept.push(list);
-    list
 }

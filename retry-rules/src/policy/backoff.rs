@@ -1,6 +1,8 @@
 //! The curve: how long the n-th wait is, before jitter.
 
 use core::time::Duration;
+#[cfg(feature = "std")]
+use std::{borrow::Cow, collections::BTreeSet, sync::Mutex, sync::PoisonError};
 
 use crate::policy::arithmetic::{fibonacci, min, power, scale, times};
 
@@ -40,6 +42,35 @@ pub enum Backoff {
 impl Backoff {
     /// The default: exponential with base 2.
     pub const DEFAULT: Self = Self::Exponential { base: 2.0 };
+
+    /// Creates a [`Custom`](Self::Custom) curve of delays that are only known at run time.
+    ///
+    /// It keeps each distinct list for as long as the program runs, once, so that a policy
+    /// is `Copy`. In a constant, write `Backoff::Custom(&[…])`.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Backoff, Policy};
+    /// let configured = vec![Duration::from_millis(500), Duration::from_secs(2)];
+    /// let policy = Policy::new().backoff(Backoff::custom(configured));
+    /// assert_eq!(policy.wait(2), Duration::from_secs(2));
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn custom(delays: impl Into<Cow<'static, [Duration]>>) -> Self {
+        static KEPT: Mutex<BTreeSet<&'static [Duration]>> = Mutex::new(BTreeSet::new());
+
+        let delays = match delays.into() {
+            Cow::Borrowed(delays) => return Self::Custom(delays),
+            Cow::Owned(delays) => delays,
+        };
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = kept.get(&*delays).copied();
+        Self::Custom(list.unwrap_or_else(|| {
+            let list: &'static [Duration] = delays.leak();
+            kept.insert(list);
+            list
+        }))
+    }
 
     /// The `n`-th wait (from 1) of a policy with these delays, before jitter.
     pub const fn wait(self, n: u32, initial: Duration, max: Duration) -> Duration {

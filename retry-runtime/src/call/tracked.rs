@@ -27,12 +27,12 @@ pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
 /// # Errors
 /// How the call ended, with the error of its last attempt.
 pub fn ended<T, E>(outcome: Tracked<T, E>, ended: Ended) -> Result<T, RetryError<E>> {
-    outcome.map_err(|error| RetryError::new(Some(error), ended))
+    outcome.map_err(|error| RetryError::new(error, ended))
 }
 
 /// What the call's fallback is called with.
 pub fn gave_up<T, E>(outcome: Tracked<T, E>, ended: Ended) -> RetryError<E> {
-    RetryError::new(outcome.err(), ended)
+    RetryError::new(outcome.err().unwrap_or(AttemptError::VALUE), ended)
 }
 
 /// How an attempt of such a call failed, for events.

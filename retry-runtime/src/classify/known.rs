@@ -147,7 +147,7 @@ impl Known for Interrupted {
     fn known(&self) -> Option<Class> {
         Some(match self {
             Self::Timeout { .. } | Self::Deadline { .. } => Class::TIMEOUT,
-            Self::CircuitOpen { .. } => Class::empty(),
+            Self::CircuitOpen { .. } | Self::Value => Class::empty(),
         })
     }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use crate::base::full_text::full_text;
 use crate::classify::{self, Class, Classify, Known};
-use crate::outcome::error::Interrupted;
+use crate::outcome::error::{Interrupted, RetryError};
 
 /// All that an error is asked at once.
 #[derive(Clone, Copy, Debug)]
@@ -436,7 +436,8 @@ judged_by_type!(known tonic::Status, tonic::TimeoutExpired, tonic::ConnectError)
     message = "`{Self}` does not say what kind of failure it is",
     label = "this error can neither be read nor looked into",
     note = "implement `std::error::Error` for `{Self}`, so that it can be read",
-    note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the call"
+    note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the retrier",
+    note = "or add `.opaque()` to the retrier, which then asks the error nothing"
 )]
 pub trait Fault<Kind> {
     /// What the error has to say.
@@ -454,6 +455,10 @@ pub enum DynError {}
 /// [`Fault`] of a box whose error cannot be shared between threads.
 #[derive(Debug)]
 pub enum LocalDynError {}
+
+/// [`Fault`] of the end of a call with a [`DynError`].
+#[derive(Debug)]
+pub enum RetriedDynError {}
 
 /// [`Fault`] of a text.
 #[derive(Debug)]
@@ -496,6 +501,20 @@ impl Fault<Text> for &str {
 }
 
 impl Fault<Text> for Cow<'_, str> {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Text(self)
+    }
+}
+
+/// The end of a call inside, which is no [`Error`] where its last one is none: it is read
+/// with its cause.
+impl<E: Fault<Text> + Display> Fault<Text> for RetryError<E> {
+    fn view(&self) -> ErrorView<'_> {
+        ErrorView::Text(self)
+    }
+}
+
+impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<RetriedDynError> for RetryError<E> {
     fn view(&self) -> ErrorView<'_> {
         ErrorView::Text(self)
     }

@@ -137,6 +137,9 @@ pub enum Interrupted {
         /// How long the breaker stays open; zero while it probes (half-open).
         remaining: Duration,
     },
+    /// The attempt returned a value that is one to be retried (`ok(…)`), and no error.
+    /// Attempts that end so are not cut off; a fallback sees it.
+    Value,
 }
 
 impl Interrupted {
@@ -156,6 +159,7 @@ impl Interrupted {
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Value => f.write_str("the value is one that is retried"),
             Self::Timeout { limit } => write!(f, "the attempt timed out after {limit:?}"),
             Self::Deadline { limit } => write!(f, "the deadline of {limit:?} has passed"),
             Self::CircuitOpen { breaker, remaining } if remaining.is_zero() => {
@@ -179,7 +183,7 @@ impl From<Interrupted> for std::io::Error {
             Interrupted::Timeout { .. } | Interrupted::Deadline { .. } => {
                 std::io::ErrorKind::TimedOut
             }
-            Interrupted::CircuitOpen { .. } => std::io::ErrorKind::Other,
+            Interrupted::CircuitOpen { .. } | Interrupted::Value => std::io::ErrorKind::Other,
         };
         Self::new(kind, interrupted)
     }
@@ -191,6 +195,11 @@ impl From<Interrupted> for std::io::Error {
 pub enum AttemptError<E> {
     Error(E),
     Interrupted(Interrupted),
+}
+
+impl<E> AttemptError<E> {
+    /// What is told of an attempt that returned a value, which stays with the caller.
+    pub(crate) const VALUE: Self = Self::Interrupted(Interrupted::Value);
 }
 
 impl<E> From<Interrupted> for AttemptError<E> {
@@ -246,8 +255,7 @@ impl fmt::Display for Ended {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryError<E> {
-    /// `None`: a value that `ok(…)` calls a failure, which stays with the caller.
-    last: Option<AttemptError<E>>,
+    last: AttemptError<E>,
     ended: Ended,
 }
 
@@ -267,20 +275,45 @@ impl<E> RetryError<E> {
         self.ended.waited
     }
 
-    /// The last error. `None` where there was none: the attempt was interrupted
-    /// (see [`interrupted`](Self::interrupted)), or what failed was a value.
+    /// The last error. `None` where there was none: see [`interrupted`](Self::interrupted).
     pub fn last(&self) -> Option<&E> {
         match &self.last {
-            Some(AttemptError::Error(error)) => Some(error),
-            Some(AttemptError::Interrupted(_)) | None => None,
+            AttemptError::Error(error) => Some(error),
+            AttemptError::Interrupted(_) => None,
         }
     }
 
     /// The last error, by value.
     pub fn into_last(self) -> Option<E> {
         match self.last {
-            Some(AttemptError::Error(error)) => Some(error),
-            Some(AttemptError::Interrupted(_)) | None => None,
+            AttemptError::Error(error) => Some(error),
+            AttemptError::Interrupted(_) => None,
+        }
+    }
+
+    /// Returns the last error, or what that type makes of an attempt without one: the way
+    /// back for a function that returns `Result<T, E>`.
+    ///
+    /// Where `E` is an [`Error`], `?` makes an `anyhow::Error` or a box of a `RetryError<E>`
+    /// as it is, and keeps how the call ended. A `RetryError<anyhow::Error>` is no `Error`,
+    /// as `anyhow::Error` is none: there it is `.map_err(RetryError::into_error)?`.
+    ///
+    /// ```
+    /// use retry_runtime::{Policy, RetryError, Retrier};
+    ///
+    /// fn read() -> std::io::Result<String> {
+    ///     let retrier = Retrier::new(Policy::new().attempts(1));
+    ///     retrier.run_sync(|| std::fs::read_to_string("/no/such/file")).map_err(RetryError::into_error)
+    /// }
+    /// assert_eq!(read().unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    /// ```
+    pub fn into_error(self) -> E
+    where
+        E: From<Interrupted>,
+    {
+        match self.last {
+            AttemptError::Error(error) => error,
+            AttemptError::Interrupted(interrupted) => interrupted.into(),
         }
     }
 
@@ -293,25 +326,11 @@ impl<E> RetryError<E> {
     /// assert_eq!((error.attempts(), error.last()), (1, Some(&4)));
     /// ```
     pub fn map<F>(self, f: impl FnOnce(E) -> F) -> RetryError<F> {
-        match self.try_map(|error| Ok::<_, core::convert::Infallible>(f(error))) {
-            Ok(error) => error,
-            Err(never) => match never {},
-        }
-    }
-
-    /// The same end with another error, or what was made of the last one instead.
-    pub(crate) fn try_map<F, T>(
-        self,
-        f: impl FnOnce(E) -> Result<F, T>,
-    ) -> Result<RetryError<F>, T> {
         let last = match self.last {
-            Some(AttemptError::Error(error)) => Some(AttemptError::Error(f(error)?)),
-            Some(AttemptError::Interrupted(interrupted)) => {
-                Some(AttemptError::Interrupted(interrupted))
-            }
-            None => None,
+            AttemptError::Error(error) => AttemptError::Error(f(error)),
+            AttemptError::Interrupted(interrupted) => AttemptError::Interrupted(interrupted),
         };
-        Ok(RetryError { last, ended: self.ended })
+        RetryError { last, ended: self.ended }
     }
 
     /// As a `Box<dyn Error + Send + Sync>`, also where the last error is one: a
@@ -340,16 +359,17 @@ impl<E> RetryError<E> {
         Box::new(self.map(|error| Arc::<dyn Error + Send + Sync>::from(error.into())))
     }
 
-    /// What cut the last attempt off, where it ended without an error of its own.
+    /// How the last attempt ended, where it was without an error of its own: what cut it
+    /// off, or that it returned a value.
     pub fn interrupted(&self) -> Option<&Interrupted> {
         match &self.last {
-            Some(AttemptError::Interrupted(interrupted)) => Some(interrupted),
-            Some(AttemptError::Error(_)) | None => None,
+            AttemptError::Interrupted(interrupted) => Some(interrupted),
+            AttemptError::Error(_) => None,
         }
     }
 
-    /// The end of a call; `last` is `None` where its last attempt returned a value.
-    pub(crate) const fn new(last: Option<AttemptError<E>>, ended: Ended) -> Self {
+    /// The end of a call.
+    pub(crate) const fn new(last: AttemptError<E>, ended: Ended) -> Self {
         Self { last, ended }
     }
 }
@@ -357,12 +377,12 @@ impl<E> RetryError<E> {
 impl<E> From<Interrupted> for RetryError<E> {
     fn from(interrupted: Interrupted) -> Self {
         let reason = match interrupted {
-            Interrupted::Timeout { .. } => Reason::Attempts,
+            Interrupted::Timeout { .. } | Interrupted::Value => Reason::Attempts,
             Interrupted::Deadline { .. } => Reason::Deadline,
             Interrupted::CircuitOpen { .. } => Reason::CircuitOpen,
         };
         let ended = Ended { reason, attempts: 0, waited: Duration::ZERO };
-        Self::new(Some(AttemptError::Interrupted(interrupted)), ended)
+        Self::new(AttemptError::Interrupted(interrupted), ended)
     }
 }
 
@@ -372,7 +392,7 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.last, self.ended.reason) {
             // Made of an `Interrupted` by hand: nobody has counted.
-            (Some(AttemptError::Interrupted(_)), reason)
+            (AttemptError::Interrupted(_), reason)
                 if self.ended.attempts == 0 && reason != Reason::CircuitOpen =>
             {
                 f.write_str("the call was interrupted")?;
@@ -380,8 +400,8 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
             _ => self.ended.fmt(f)?,
         }
         match &self.last {
-            Some(AttemptError::Error(error)) if f.alternate() => write!(f, ": {error:#}"),
-            Some(AttemptError::Interrupted(error)) if f.alternate() => write!(f, ": {error}"),
+            AttemptError::Error(error) if f.alternate() => write!(f, ": {error:#}"),
+            AttemptError::Interrupted(error) if f.alternate() => write!(f, ": {error}"),
             _ => Ok(()),
         }
     }
@@ -389,7 +409,7 @@ impl<E: fmt::Display> fmt::Display for RetryError<E> {
 
 impl<E: Error + 'static> Error for RetryError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self.last.as_ref()? {
+        match &self.last {
             AttemptError::Error(error) => Some(error),
             AttemptError::Interrupted(interrupted) => Some(interrupted),
         }

@@ -335,7 +335,12 @@ pub(crate) struct Lent<'a> {
     cost: u32,
 }
 
-impl Lent<'_> {
+impl<'a> Lent<'a> {
+    /// What `quota` has lent already.
+    pub(crate) fn of(quota: &'a RetryQuota, cost: u32) -> Self {
+        Self { quota, cost }
+    }
+
     /// The retry is decided: how much it costs.
     pub(crate) fn spend(self) -> u32 {
         let cost = self.cost;

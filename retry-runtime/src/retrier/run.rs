@@ -15,8 +15,7 @@ use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::protect::breaker::Permit;
-use crate::protect::lend;
-use crate::protect::quota::RetryQuota;
+use crate::protect::quota::Lent;
 use crate::retrier::decider::{Decider, With};
 use crate::retrier::hooks::{CallOnRetry, CallWhen};
 use crate::retrier::operation::Operation;
@@ -54,7 +53,8 @@ pin_project_lite::pin_project! {
         call: Call<T, E>,
         // On the heap, and only where there is a bound: a timer is larger than all the rest.
         timer: Option<Box<Timed>>,
-        credit: Credit<'r>,
+        // Goes back where the call is dropped while it waits.
+        credit: Option<Lent<'r>>,
         #[pin]
         stage: Stage<'r, Fut>,
     }
@@ -86,23 +86,10 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// What a quota has lent to the retry that is waited for: given back if the call is
-/// cancelled meanwhile.
-struct Credit<'r>(Option<(&'r RetryQuota, u32)>);
-
-impl Drop for Credit<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some((quota, cost)) = self.0 {
-            quota.release(cost);
-        }
-    }
-}
-
 impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
     pub(super) fn new(settings: &'r Settings, decider: D, values: &'r V, operation: Op) -> Self {
         let parts = Parts { settings, decider, values, operation, kind: PhantomData };
-        Self { parts, call: Call::new(), timer: None, credit: Credit(None), stage: Stage::Start }
+        Self { parts, call: Call::new(), timer: None, credit: None, stage: Stage::Start }
     }
 
     pub(crate) fn with<X>(self, hook: X) -> Run<'r, Op, Fut, T, E, With<D, X>, V, Kind> {
@@ -150,7 +137,7 @@ impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
     }
 }
 
-impl<Op, D, V, Kind> Parts<'_, Op, D, V, Kind> {
+impl<'r, Op, D, V, Kind> Parts<'r, Op, D, V, Kind> {
     /// What comes after an attempt, async or not: the end, or a wait.
     #[inline]
     fn settle<T, E: Display>(
@@ -160,7 +147,7 @@ impl<Op, D, V, Kind> Parts<'_, Op, D, V, Kind> {
         permit: Option<Permit<'_>>,
         outcome: Tracked<T, E>,
         can_repeat: bool,
-    ) -> ControlFlow<End<T, E>>
+    ) -> ControlFlow<End<T, E>, Option<Lent<'r>>>
     where
         D: Decider<E, Kind>,
         V: Values<T>,
@@ -255,8 +242,7 @@ where
                 }
                 StageProjection::Wait => {
                     ready!(this.call.poll_wait(cx));
-                    // The retry is made, and keeps what it was lent.
-                    this.credit.0 = None;
+                    this.credit.take().map(Lent::spend);
                     this.stage.set(Stage::Next);
                     continue;
                 }
@@ -266,14 +252,12 @@ where
             this.stage.set(Stage::Wait);
             let timing = this.timer.as_ref().map_or(Timing::NONE, |timer| timer.timing());
             let can_repeat = parts.operation.can_repeat();
-            if let ControlFlow::Break(end) =
-                parts.settle(this.call, timing, permit, outcome, can_repeat)
-            {
-                this.stage.set(Stage::Done);
-                return Poll::Ready(parts.operation.finish(end));
-            }
-            if let Some(quota) = &settings.quota {
-                this.credit.0 = Some((lend::quota(quota), this.call.credit()));
+            match parts.settle(this.call, timing, permit, outcome, can_repeat) {
+                ControlFlow::Continue(credit) => *this.credit = credit,
+                ControlFlow::Break(end) => {
+                    this.stage.set(Stage::Done);
+                    return Poll::Ready(parts.operation.finish(end));
+                }
             }
         }
     }
@@ -301,11 +285,12 @@ where
                 Err(end) => return end,
             };
             let outcome = tracked((parts.operation)());
-            if let ControlFlow::Break(end) = parts.settle(&mut call, timing, permit, outcome, true)
-            {
-                return end;
-            }
+            let credit = match parts.settle(&mut call, timing, permit, outcome, true) {
+                ControlFlow::Continue(credit) => credit,
+                ControlFlow::Break(end) => return end,
+            };
             call.wait_here(settings.origin());
+            credit.map(Lent::spend);
         }
     }
 }

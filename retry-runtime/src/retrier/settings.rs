@@ -18,7 +18,7 @@ use crate::outcome::Interruptible as _;
 use crate::outcome::error::{AttemptError, Interrupted, RetryError};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::lend;
-use crate::protect::quota::RetryQuota;
+use crate::protect::quota::{Lent, RetryQuota};
 use crate::protect::shared::Shared;
 use crate::retrier::decider::{Decider, FailedAttempt};
 use crate::retrier::values::{FailedValue, PickedValue};
@@ -117,14 +117,14 @@ impl Settings {
 
     /// The end of the call; it goes on after a failure that is to be waited upon.
     #[cold]
-    pub(super) fn failed<T, E: Display, Kind>(
-        &self,
+    pub(super) fn failed<'r, T, E: Display, Kind>(
+        &'r self,
         matchers: &impl Decider<E, Kind>,
         call: &mut Call<T, E>,
         timing: Timing,
         permit: Option<Permit<'_>>,
         failed: Failed<'_, T, E>,
-    ) -> ControlFlow<End<T, E>> {
+    ) -> ControlFlow<End<T, E>, Option<Lent<'r>>> {
         self.warn();
         let Failed { outcome, value, can_repeat } = failed;
         let value = value.unwrap_or(&PickedValue);
@@ -142,12 +142,13 @@ impl Settings {
         match call.failed(&plan, permit, verdict) {
             Next::Wait => {
                 matchers.on_retry(&call.event(&plan, tracked_failure(&outcome)));
+                let credit = plan.quota.map(|quota| Lent::of(quota, call.credit()));
                 // Only these can end a call before it fails again. What no end needs is let go
                 // of before the wait: a response may hold a connection.
                 if plan.breaker.is_some() || timing.has_deadline() {
                     call.keep(outcome);
                 }
-                ControlFlow::Continue(())
+                ControlFlow::Continue(credit)
             }
             Next::GiveUp(how) => {
                 let kept = take(call).close();

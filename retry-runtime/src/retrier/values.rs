@@ -5,6 +5,7 @@ use core::fmt::{self, Debug, Display};
 use std::sync::Arc;
 
 use crate::classify::Classify;
+use crate::outcome::error::Interrupted;
 
 /// Which values of type `T` are failures.
 pub trait Values<T> {
@@ -77,7 +78,7 @@ pub struct PickedValue;
 
 impl Display for PickedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the value is one that is retried")
+        Display::fmt(&Interrupted::Value, f)
     }
 }
 

@@ -146,7 +146,7 @@ impl<T, E> fmt::Debug for RetryFuture<T, E> {
 /// The error of a service that is not to be called.
 fn never_called<E>(error: E) -> RetryError<E> {
     let ended = Ended { reason: Reason::NotRetryable, attempts: 0, waited: Duration::ZERO };
-    RetryError::new(Some(AttemptError::Error(error)), ended)
+    RetryError::new(AttemptError::Error(error), ended)
 }
 
 /// Set by the attempt that runs, and read after it, in the same task: no other can follow.

@@ -114,3 +114,27 @@ async fn a_wait_that_does_not_grow_may_be_longer_than_the_default_of_max_delay()
     assert_eq!(gaps!(attempts = 3, backoff = fixed, initial_delay = "1m"), seconds([60, 60]));
     assert_eq!(gaps!(attempts = 4, backoff = custom("1s", "45s")), seconds([1, 45, 45]));
 }
+
+#[test]
+fn the_waits_of_a_policy_end_where_a_call_would() {
+    let policy = Policy::new().retries(4);
+    assert!(policy.waits().eq(seconds([1, 2, 4, 8])));
+    assert!(policy.budget(secs(7)).waits().eq(seconds([1, 2, 4])), "met exactly is within");
+    assert!(policy.deadline(secs(7)).waits().eq(seconds([1, 2])));
+    assert!(policy.retries(0).waits().next().is_none());
+    assert_eq!(policy.retries(u32::MAX), policy.attempts(u32::MAX));
+    let endless = policy.unlimited().max_delay(secs(5)).waits();
+    assert!(endless.take(5).eq(seconds([1, 2, 4, 5, 5])));
+}
+
+#[test]
+fn a_curve_of_run_time_is_kept_once() {
+    let configured = || Backoff::custom(seconds([7, 11]));
+    let (Backoff::Custom(one), Backoff::Custom(other)) = (configured(), configured()) else {
+        panic!("it is a custom curve");
+    };
+    assert!(std::ptr::eq(one, other));
+    assert!(Policy::new().backoff(configured()).retries(3).waits().eq(seconds([7, 11, 30])));
+    const WRITTEN: &[Duration] = &[Duration::from_secs(7)];
+    assert_eq!(Backoff::custom(WRITTEN), Backoff::Custom(WRITTEN));
+}

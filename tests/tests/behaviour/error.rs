@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use retry_runtime::matchers::network;
 use retry_runtime::{
     BreakerConfig, CircuitBreaker, Interrupted, Missing, Policy, Reason, Retrier, RetryError, retry,
 };
@@ -198,4 +199,44 @@ fn reasons_are_words_for_machines_and_clauses_for_people() {
         assert_eq!(reason.as_str(), word);
         assert!(reason.to_string().contains(' '), "{reason}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retrier_sees_through_the_retry_error_of_one_inside_it() {
+    let inner = Retrier::new(Policy::new().attempts(1));
+    let outer = Retrier::new(Policy::new().attempts(2)).retry_on([network]);
+    for (text, attempts) in [("connection refused", 2), ("no such table", 1)] {
+        let ended = outer.run(|| inner.run(move || async move { Err::<(), _>(text) })).await;
+        assert_eq!(ended.unwrap_err().attempts(), attempts, "{text}");
+        let fail = || inner.run(move || async move { Err::<(), _>(anyhow::anyhow!(text)) });
+        assert_eq!(outer.run(fail).await.unwrap_err().attempts(), attempts, "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_way_back_to_the_error_is_there_for_every_end() {
+    async fn read(hangs: bool) -> Result<(), Failure> {
+        let retrier = Retrier::new(Policy::new().attempts(1).timeout(secs(1)));
+        let ended = retrier.run(|| async {
+            if hangs {
+                sleep(secs(60)).await;
+            }
+            Err(Failure::Corrupt)
+        });
+        ended.await.map_err(RetryError::into_error)
+    }
+    assert_eq!(read(false).await, Err(Failure::Corrupt));
+    assert!(matches!(read(true).await, Err(Failure::Interrupted(Interrupted::Timeout { .. }))));
+
+    // Any error without a way back, whole and on its way out.
+    async fn anyhow(error: Result<(), Failure>) -> anyhow::Result<()> {
+        Retrier::new(Policy::new().attempts(1)).run(|| std::future::ready(error.clone())).await?;
+        let erased = Retrier::new(Policy::new().attempts(1));
+        let erased = erased.run(|| async { Err::<(), _>(anyhow::anyhow!("erased")) }).await;
+        erased.map_err(RetryError::into_error)?;
+        Ok(())
+    }
+    let ended = anyhow(Err(Failure::Corrupt)).await.unwrap_err();
+    assert!(ended.downcast_ref::<RetryError<Failure>>().is_some());
+    assert_eq!(anyhow(Ok(())).await.unwrap_err().to_string(), "erased");
 }

@@ -1,6 +1,6 @@
 //! `on_failure`: what happens at the end.
 
-use retry_runtime::{Missing, Reason, RetryError, retry};
+use retry_runtime::{Interrupted, Missing, Reason, RetryError, retry};
 use tokio::time::sleep;
 
 use crate::support::{Calls, Failure, heard, listen, millis, secs};
@@ -130,7 +130,8 @@ async fn a_fallback_after_a_value_that_is_retried_has_no_last_error() {
         attempts = 2,
         retry_on = [ok(|page: &u32| *page < 9)],
         on_failure = fallback(|error: RetryError<Failure>| {
-            assert!(error.last().is_none() && error.interrupted().is_none());
+            assert!(error.last().is_none());
+            assert_eq!(error.interrupted(), Some(&Interrupted::Value));
             assert_eq!(error.to_string(), "gave up after 2 attempts and 1s of waiting (all attempts were used)");
             0
         })

@@ -367,6 +367,21 @@ async fn tokens_come_back_from_a_call_that_is_dropped_while_it_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn tokens_survive_a_listener_that_panics() {
+    let quota = Arc::new(RetryQuota::new("panics", QuotaConfig::new().capacity(100)));
+    let retrier = Retrier::new(Policy::new())
+        .quota(quota.clone())
+        .on_retry(|_: &RetryEvent<'_, Failure>| panic!("of the listener"));
+    let blocking = retrier.clone();
+    let task =
+        tokio::spawn(async move { retrier.run(|| async { Err::<(), _>(Failure::Corrupt) }).await });
+    assert!(task.await.unwrap_err().is_panic());
+    let thread = std::thread::spawn(move || blocking.run_sync(|| Err::<(), _>(Failure::Corrupt)));
+    assert!(thread.join().is_err());
+    assert_eq!(quota.available(), 100);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_panic_is_a_failure_for_the_breaker_of_a_retrier() {
     let config = BreakerConfig::new().failure_threshold(1);
     let breaker = Arc::new(CircuitBreaker::new("panics", config));

@@ -5,6 +5,7 @@
 
 mod breaker;
 mod conformance;
+mod differential;
 mod durable;
 mod properties;
 mod quota;

@@ -1,0 +1,516 @@
+//! One session, many doors: the attribute, a `Retrier` (with a list, without, with `when`,
+//! boxed, with closures of one call), a `RetryLayer` and the step of a job decide alike on
+//! random scripts of outcomes, hints, hanging servers, breakers and quotas.
+//!
+//! Left out, for they mean another thing:
+//! - `Retrier::blocking` and annotated functions that are not async: nothing can cut their
+//!   attempts off, and their thread sleeps in real time.
+//! - `Retrier::run_with`: an attempt that is cut off takes the state with it, which ends the call.
+//! - The step of a job, where there is a deadline (a job refuses one), a breaker (a job's is
+//!   asked for items, and not for attempts), a quota (a success in another process repays none)
+//!   or a value that is retried (a job knows none). Its budget goes on by the clock as well,
+//!   which is held still here.
+//! - Errors that are `.opaque()`: the attribute has no such thing.
+//! - Jitter: it is drawn, and each door draws for itself.
+
+use std::fmt::{self, Display};
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use retry_runtime::durable::{CallState, Decision, Failed};
+use retry_runtime::http::StatusError;
+use retry_runtime::matchers::{network, pattern, rate_limit, timeout};
+use retry_runtime::retrier::{Decider, Values};
+use retry_runtime::tower::RetryLayer;
+use retry_runtime::{
+    Backoff, BreakerConfig, CircuitBreaker, Class, Classify, Interrupted, Policy, QuotaConfig,
+    Reason, Retrier, RetryError, RetryQuota, State, classify, retry,
+};
+use tokio::time::{Instant, sleep};
+use tower::{ServiceExt as _, service_fn};
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+const GROWING: Policy = Policy::new().attempts(4);
+const BUDGETED: Policy =
+    Policy::new().attempts(6).backoff(Backoff::Fixed).initial_delay(ms(500)).budget(ms(2_000));
+const TIMED: Policy = Policy::new().attempts(4).initial_delay(ms(200)).timeout(ms(2_000));
+const BOUNDED: Policy = Policy::new().attempts(5).backoff(Backoff::Fibonacci).deadline(ms(6_000));
+const ENDLESS: Policy = Policy::new()
+    .unlimited()
+    .backoff(Backoff::Custom(&[ms(100), ms(700)]))
+    .max_delay(ms(900))
+    .budget(ms(4_000))
+    .timeout(ms(1_000))
+    .deadline(ms(9_000));
+const TWICE: Policy = Policy::new().attempts(2).timeout(ms(1_200)).deadline(ms(2_200));
+const POLICIES: [Policy; 6] = [GROWING, BUDGETED, TIMED, BOUNDED, ENDLESS, TWICE];
+
+/// How failures are matched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Matching {
+    Everything,
+    Listed,
+    When,
+    ListedAndWhen,
+    Values,
+}
+
+/// What errors are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Io,
+    Erased,
+    Text,
+    Classified,
+}
+
+/// What an attempt comes to.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    /// A value; 0 is one that may be retried.
+    Value(u32),
+    Refused,
+    TimedOut,
+    Status(u16),
+    Throttled,
+    Corrupt,
+}
+
+#[derive(Clone, Debug)]
+struct Script {
+    policy: usize,
+    matching: Matching,
+    kind: Kind,
+    guarded: bool,
+    /// What the attempts come to, and after how long.
+    attempts: Vec<(Outcome, Duration)>,
+    /// How long after the call before it each call begins.
+    calls: Vec<Duration>,
+    threshold: u32,
+    open: Duration,
+    tokens: u32,
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    let outcome = prop_oneof![
+        2 => (0..3_u32).prop_map(Outcome::Value),
+        2 => Just(Outcome::Refused),
+        1 => Just(Outcome::TimedOut),
+        1 => prop::sample::select(vec![404, 500, 503, 504]).prop_map(Outcome::Status),
+        1 => Just(Outcome::Throttled),
+        1 => Just(Outcome::Corrupt),
+    ];
+    // The last two outlast a timeout, and the deadlines.
+    let takes = prop::sample::select(vec![0, 0, 10, 300, 990, 1_500, 2_500, 10_000]);
+    let matching = prop::sample::select(vec![
+        Matching::Everything,
+        Matching::Listed,
+        Matching::When,
+        Matching::ListedAndWhen,
+        Matching::Values,
+    ]);
+    let kind = prop_oneof![
+        4 => Just(Kind::Io),
+        1 => Just(Kind::Erased),
+        1 => Just(Kind::Text),
+        1 => Just(Kind::Classified),
+    ];
+    (
+        (0..POLICIES.len(), matching, kind, any::<bool>()),
+        prop::collection::vec((outcome, takes.prop_map(ms)), 1..12),
+        prop::collection::vec((0..3_000_u64).prop_map(ms), 1..5),
+        (1..6_u32, (1..4_000_u64).prop_map(ms), 10..40_u32),
+    )
+        .prop_map(|((policy, matching, kind, guarded), attempts, calls, config)| {
+            // What is no `io::Error` is only listed: a function for each of the others is enough.
+            let matching = if kind == Kind::Io { matching } else { Matching::Listed };
+            let (threshold, open, tokens) = config;
+            Script { policy, matching, kind, guarded, attempts, calls, threshold, open, tokens }
+        })
+}
+
+/// Errors that a script can make.
+trait Fails: Display + Send + Sync + 'static {
+    fn new(outcome: Outcome) -> Self;
+}
+
+impl Fails for io::Error {
+    fn new(outcome: Outcome) -> Self {
+        let status = |code: u16, wait| {
+            let code = http::StatusCode::from_u16(code).unwrap();
+            Self::other(StatusError::new(code, wait))
+        };
+        match outcome {
+            Outcome::Value(_) | Outcome::Corrupt => ErrorKind::InvalidData.into(),
+            Outcome::Refused => ErrorKind::ConnectionRefused.into(),
+            Outcome::TimedOut => ErrorKind::TimedOut.into(),
+            Outcome::Status(code) => status(code, None),
+            Outcome::Throttled => status(429, Some(ms(1_200))),
+        }
+    }
+}
+
+impl Fails for anyhow::Error {
+    fn new(outcome: Outcome) -> Self {
+        Self::new(<io::Error as Fails>::new(outcome)).context("fetching")
+    }
+}
+
+impl Fails for String {
+    fn new(outcome: Outcome) -> Self {
+        <io::Error as Fails>::new(outcome).to_string()
+    }
+}
+
+/// It has the last word on itself, and neither source nor type to look at.
+#[derive(Debug)]
+struct Own(Outcome);
+
+impl Display for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "timed out, or so it reads: {:?}", self.0)
+    }
+}
+
+impl Classify for Own {
+    fn class(&self) -> Class {
+        match self.0 {
+            Outcome::Refused => Class::NETWORK,
+            Outcome::TimedOut => Class::TIMEOUT,
+            Outcome::Status(code) => classify::status(code),
+            Outcome::Throttled => Class::RATE_LIMIT,
+            Outcome::Value(_) | Outcome::Corrupt => Class::empty(),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        matches!(self.0, Outcome::Throttled).then_some(ms(1_200))
+    }
+}
+
+impl Fails for Own {
+    fn new(outcome: Outcome) -> Self {
+        Self(outcome)
+    }
+}
+
+fn is_picked(error: &io::Error) -> bool {
+    error.to_string().contains('5') || error.kind() == ErrorKind::InvalidData
+}
+
+fn is_unfinished(value: &u32) -> bool {
+    *value == 0
+}
+
+/// What a door leads to: a world of its own, in which the script is played.
+struct World {
+    script: Script,
+    breaker: Arc<CircuitBreaker>,
+    quota: Arc<RetryQuota>,
+    begun: Instant,
+    attempts: Mutex<Vec<Duration>>,
+}
+
+impl World {
+    fn new(script: &Script) -> Arc<Self> {
+        let breaker = BreakerConfig::new()
+            .failure_threshold(script.threshold)
+            .timeout(script.open)
+            .success_threshold(1);
+        let quota = QuotaConfig::new().capacity(script.tokens);
+        Arc::new(Self {
+            script: script.clone(),
+            breaker: Arc::new(CircuitBreaker::new("world", breaker)),
+            quota: Arc::new(RetryQuota::new("world", quota)),
+            begun: Instant::now(),
+            attempts: Mutex::default(),
+        })
+    }
+
+    async fn attempt<E: Fails>(&self) -> Result<u32, E> {
+        let made = {
+            let mut attempts = self.attempts.lock().unwrap();
+            attempts.push(self.begun.elapsed());
+            attempts.len() - 1
+        };
+        let (outcome, takes) = self.script.attempts[made % self.script.attempts.len()];
+        sleep(takes).await;
+        match outcome {
+            Outcome::Value(value) => Ok(value),
+            failure => Err(E::new(failure)),
+        }
+    }
+}
+
+/// How a call ended, and what it left behind.
+#[derive(Debug, PartialEq)]
+struct Ended {
+    result: CallResult,
+    at: Duration,
+    attempts: Vec<Duration>,
+    tokens: u32,
+    breaker: (State, u64, u64, Duration),
+}
+
+type CallResult = Result<u32, (Reason, u32, Duration, String)>;
+type Playing<'a> = Pin<Box<dyn Future<Output = Vec<Ended>> + 'a>>;
+
+fn told<E: Fails>(result: Result<u32, RetryError<E>>) -> CallResult {
+    result.map_err(|error| {
+        let last = error.interrupted().map(ToString::to_string);
+        let last = last.or_else(|| error.last().map(ToString::to_string)).unwrap_or_default();
+        (error.reason(), error.attempts(), error.waited(), last)
+    })
+}
+
+/// Plays all calls of the script through one door.
+fn play<'a, Fut: Future<Output = CallResult> + 'a>(
+    script: &'a Script,
+    door: impl Fn(Arc<World>) -> Fut + 'a,
+) -> Playing<'a> {
+    Box::pin(async move {
+        let world = World::new(script);
+        let mut all = Vec::new();
+        for pause in &script.calls {
+            sleep(*pause).await;
+            let result = door(world.clone()).await;
+            let snapshot = world.breaker.snapshot();
+            all.push(Ended {
+                result,
+                at: world.begun.elapsed(),
+                attempts: world.attempts.lock().unwrap().clone(),
+                tokens: world.quota.available(),
+                breaker: (
+                    world.breaker.state(),
+                    snapshot.calls,
+                    snapshot.failures,
+                    world.breaker.remaining(),
+                ),
+            });
+        }
+        all
+    })
+}
+
+/// Annotated functions: one with each policy, guarded and not.
+macro_rules! annotated {
+    ($E:ty, $script:ident, [$($options:tt)*]) => {{
+        macro_rules! function {
+            ($policy:ident) => {{
+                #[retry(policy = $policy, docs = false, $($options)*)]
+                async fn plain(world: &World) -> Result<u32, RetryError<$E>> {
+                    world.attempt().await
+                }
+                #[retry(policy = $policy, docs = false, breaker = world.breaker, quota = world.quota, $($options)*)]
+                async fn guarded(world: &World) -> Result<u32, RetryError<$E>> {
+                    world.attempt().await
+                }
+                play($script, |world| async move {
+                    told(if world.script.guarded {
+                        guarded(&world).await
+                    } else {
+                        plain(&world).await
+                    })
+                })
+            }};
+        }
+        match $script.policy {
+            0 => function!(GROWING),
+            1 => function!(BUDGETED),
+            2 => function!(TIMED),
+            3 => function!(BOUNDED),
+            4 => function!(ENDLESS),
+            _ => function!(TWICE),
+        }
+    }};
+}
+
+fn attribute(script: &Script) -> Playing<'_> {
+    macro_rules! listed {
+        ($E:ty) => {
+            annotated!(
+                $E,
+                script,
+                [retry_on = [network, timeout, rate_limit], abort_on = [pattern("504|abort")],]
+            )
+        };
+    }
+    match (script.kind, script.matching) {
+        (Kind::Erased, _) => listed!(anyhow::Error),
+        (Kind::Text, _) => listed!(String),
+        (Kind::Classified, _) => listed!(Own),
+        (Kind::Io, Matching::Listed) => listed!(io::Error),
+        (Kind::Io, Matching::Everything) => annotated!(io::Error, script, []),
+        (Kind::Io, Matching::When) => {
+            annotated!(io::Error, script, [retry_on = [when(is_picked)]])
+        }
+        (Kind::Io, Matching::ListedAndWhen) => {
+            annotated!(io::Error, script, [retry_on = [network, when(is_picked)]])
+        }
+        (Kind::Io, Matching::Values) => {
+            annotated!(io::Error, script, [retry_on = [network, ok(is_unfinished)]])
+        }
+    }
+}
+
+/// A retrier of this world.
+fn of_world<M, V>(retrier: &Retrier<M, V>, world: &World) -> Retrier<M, V>
+where
+    Retrier<M, V>: Clone,
+{
+    let retrier = retrier.clone();
+    if world.script.guarded {
+        retrier.breaker(world.breaker.clone()).quota(world.quota.clone())
+    } else {
+        retrier
+    }
+}
+
+/// A retrier by itself, boxed, in a layer, and for the step of a job.
+fn doors<'a, E, K, M, V>(
+    script: &'a Script,
+    retrier: &Retrier<M, V>,
+) -> Vec<(&'static str, Playing<'a>)>
+where
+    E: Fails,
+    K: 'static,
+    M: Decider<E, K> + Clone + Send + Sync + 'static,
+    V: Values<u32> + Clone + Send + Sync + 'static,
+{
+    let run = retrier.clone();
+    let run = play(script, move |world| {
+        let retrier = of_world(&run, &world);
+        async move { told(retrier.run(|| world.attempt::<E>()).await) }
+    });
+    let boxed = retrier.clone().boxed::<E, K>();
+    let boxed = play(script, move |world| {
+        let retrier = of_world(&boxed, &world);
+        async move { told(retrier.run(|| world.attempt::<E>()).await) }
+    });
+    let layered = retrier.clone();
+    let layered = play(script, move |world| {
+        let layer = RetryLayer::<M, K, V>::new(of_world(&layered, &world));
+        async move {
+            let inner = service_fn(move |()| {
+                let world = world.clone();
+                async move { world.attempt::<E>().await }
+            });
+            told(tower::Layer::layer(&layer, inner).oneshot(()).await)
+        }
+    });
+    let mut doors = vec![("retrier", run), ("boxed", boxed), ("layer", layered)];
+    let policy = POLICIES[script.policy];
+    if !script.guarded && policy.get_deadline().is_none() && script.matching != Matching::Values {
+        let retrier = retrier.clone();
+        doors.push(("step", play(script, move |world| step(retrier.clone(), world))));
+    }
+    doors
+}
+
+/// As a job does it: what lies behind is kept outside, and the timeout is its own.
+async fn step<E: Fails, K, M, V>(retrier: Retrier<M, V>, world: Arc<World>) -> CallResult
+where
+    M: Decider<E, K>,
+{
+    let mut state = CallState::default();
+    loop {
+        let attempt = world.attempt::<E>();
+        let result = match retrier.policy().get_timeout() {
+            None => attempt.await.map_err(Ok),
+            Some(limit) => match tokio::time::timeout(limit, attempt).await {
+                Ok(result) => result.map_err(Ok),
+                Err(_) => Err(Err(Interrupted::timeout(limit))),
+            },
+        };
+        let error = match result {
+            Ok(value) => {
+                retrier.succeeded_after(state);
+                return Ok(value);
+            }
+            Err(error) => error,
+        };
+        let failed = match &error {
+            Ok(error) => Failed::now(error),
+            Err(cut) => Failed::cut(Duration::ZERO, cut),
+        };
+        match retrier.decide(&mut state, &failed) {
+            Decision::Wait(wait) => sleep(wait).await,
+            Decision::GiveUp(reason) => {
+                let last = error.map_or_else(|cut| cut.to_string(), |error| error.to_string());
+                return Err((reason, state.attempts, state.waited, last));
+            }
+        }
+    }
+}
+
+/// A retrier whose predicate is given at the call.
+fn at_the_call(script: &Script, retrier: Retrier) -> Playing<'_> {
+    play(script, move |world| {
+        let retrier = of_world(&retrier, &world);
+        async move {
+            let mut told_of = 0;
+            let call = retrier.run(|| world.attempt::<io::Error>()).when(is_picked);
+            told(call.on_retry(|_| told_of += 1).await)
+        }
+    })
+}
+
+fn all_doors(script: &Script) -> Vec<(&'static str, Playing<'_>)> {
+    let any = Retrier::new(POLICIES[script.policy]);
+    let listed = any.clone().retry_on([network, timeout, rate_limit]);
+    let listed = listed.abort_on([pattern("504|abort").unwrap()]);
+    match (script.kind, script.matching) {
+        (Kind::Erased, _) => doors::<anyhow::Error, _, _, _>(script, &listed),
+        (Kind::Text, _) => doors::<String, _, _, _>(script, &listed),
+        (Kind::Classified, _) => doors::<Own, _, _, _>(script, &listed.classified()),
+        (Kind::Io, Matching::Listed) => doors::<io::Error, _, _, _>(script, &listed),
+        (Kind::Io, Matching::Everything) => {
+            let mut all = doors::<io::Error, _, _, _>(script, &any);
+            // An empty list is none, and its closures change nothing.
+            all.extend(doors::<io::Error, _, _, _>(script, &any.abort_on([])));
+            all
+        }
+        (Kind::Io, Matching::When) => {
+            let mut all = doors::<io::Error, _, _, _>(script, &any.clone().when(is_picked));
+            all.push(("at the call", at_the_call(script, any)));
+            all
+        }
+        (Kind::Io, Matching::ListedAndWhen) => {
+            let listed = any.retry_on([network]);
+            let mut all = doors::<io::Error, _, _, _>(script, &listed.clone().when(is_picked));
+            all.push(("at the call", at_the_call(script, listed)));
+            all
+        }
+        (Kind::Io, Matching::Values) => {
+            let values = any.retry_on([network]).retry_on_value(is_unfinished);
+            doors::<io::Error, _, _, _>(script, &values)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(10_000) })]
+
+    #[test]
+    fn all_doors_decide_as_the_attribute_does(script in script()) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let expected = attribute(&script).await;
+            for (door, playing) in all_doors(&script) {
+                prop_assert_eq!(&playing.await, &expected, "{}", door);
+            }
+            Ok(())
+        })?;
+    }
+}

@@ -6,7 +6,7 @@
 //! - `Retrier::blocking` and annotated functions that are not async: nothing can cut their
 //!   attempts off, and their thread sleeps in real time.
 //! - `Retrier::run_with`: an attempt that is cut off takes the state with it, which ends the call.
-//! - The step of a job, where there is a deadline (a job refuses one), a breaker (a job's is
+//! - The step of a job, where there is a deadline or a `max_elapsed` (a job refuses both), a breaker (a job's is
 //!   asked for items, and not for attempts), a quota (a success in another process repays none)
 //!   or a value that is retried (a job knows none). Its budget goes on by the clock as well,
 //!   which is held still here.
@@ -37,9 +37,13 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-const GROWING: Policy = Policy::new().attempts(4);
-const BUDGETED: Policy =
-    Policy::new().attempts(6).backoff(Backoff::Fixed).initial_delay(ms(500)).budget(ms(2_000));
+const GROWING: Policy = Policy::new().attempts(4).first_delay(ms(100));
+const BUDGETED: Policy = Policy::new()
+    .attempts(6)
+    .backoff(Backoff::Fixed)
+    .initial_delay(ms(500))
+    .budget(ms(2_000))
+    .max_elapsed(ms(5_000));
 const TIMED: Policy = Policy::new().attempts(4).initial_delay(ms(200)).timeout(ms(2_000));
 const BOUNDED: Policy = Policy::new().attempts(5).backoff(Backoff::Fibonacci).deadline(ms(6_000));
 const ENDLESS: Policy = Policy::new()
@@ -407,7 +411,11 @@ where
     });
     let mut doors = vec![("retrier", run), ("boxed", boxed), ("layer", layered)];
     let policy = POLICIES[script.policy];
-    if !script.guarded && policy.get_deadline().is_none() && script.matching != Matching::Values {
+    if !script.guarded
+        && !policy.has_deadline()
+        && !policy.has_max_elapsed()
+        && script.matching != Matching::Values
+    {
         let retrier = retrier.clone();
         doors.push(("step", play(script, move |world| step(retrier.clone(), world))));
     }

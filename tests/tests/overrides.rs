@@ -545,7 +545,7 @@ fn a_value_that_does_not_suit_is_told_with_its_place() {
         (
             "\"*\":\n  max_delay: 9s\n  backoff: { custom: { delays: [10s] } }\nbilling.pay: { max_delay: 10s }\n",
             "`billing.fetch`: this delay is longer than `max_delay`, which cuts every wait: \
-             lower it or raise `max_delay`; and 7 more, of other functions",
+             lower it or raise `max_delay`; and 8 more, of other functions",
         ),
         ("[1]", "error: line 1 column 1: expected mapping start"),
     ] {

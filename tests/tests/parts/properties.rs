@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use retry_runtime::file::{TaskStyle, WorkflowStyle};
 use retry_runtime::{
-    Attempts, Backoff, Jitter, Policy, Reason, Retrier, RetryError, Rule, Rules, Style,
+    Attempts, Backoff, Bound, Jitter, Policy, Reason, Retrier, RetryError, Rule, Rules, Style,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -73,22 +73,36 @@ fn any_jitter() -> impl Strategy<Value = Jitter> {
     ]
 }
 
+fn any_bound() -> impl Strategy<Value = Bound> {
+    prop_oneof![
+        4 => Just(Bound::None),
+        1 => Just(Bound::Unlimited),
+        5 => any_duration().prop_map(Bound::Limited),
+    ]
+}
+
 prop_compose! {
     fn any_policy()(
         attempts in prop::option::weighted(0.9, any_attempts()),
         backoff in any_backoff(),
         initial in any_duration(),
-        max in any_duration(),
+        max in prop::option::weighted(0.8, any_duration()),
+        first in prop::option::of(any_duration()),
         jitter in any_jitter(),
-        budget in prop::option::of(any_duration()),
-        deadline in prop::option::of(any_duration()),
-        timeout in prop::option::of(any_duration()),
+        budget in any_bound(),
+        deadline in any_bound(),
+        max_elapsed in any_bound(),
+        timeout in any_bound(),
     ) -> Policy {
-        let policy = DEFAULT.backoff(backoff).initial_delay(initial).max_delay(max).jitter(jitter);
+        let policy = DEFAULT.backoff(backoff).initial_delay(initial).jitter(jitter);
+        let policy = max.map_or(policy, |max| policy.max_delay(max));
+        let policy = first.map_or(policy, |first| policy.first_delay(first));
         let policy = attempts.map_or(policy.unlimited(), |attempts| policy.attempts(attempts));
-        let policy = budget.map_or(policy, |budget| policy.budget(budget));
-        let policy = deadline.map_or(policy, |deadline| policy.deadline(deadline));
-        timeout.map_or(policy, |timeout| policy.timeout(timeout))
+        policy
+            .with_budget(budget)
+            .with_deadline(deadline)
+            .with_max_elapsed(max_elapsed)
+            .with_timeout(timeout)
     }
 }
 
@@ -103,6 +117,7 @@ fn valid_policy() -> impl Strategy<Value = Policy> {
         Just(Backoff::Fibonacci),
         (0..3_usize).prop_map(|from| Backoff::Custom(&DELAYS[from..4])),
     ];
+    let limit = || prop::option::of(any_duration()).prop_map(Bound::from);
     let jitter = prop_oneof![
         Just(Jitter::None),
         (0..=100_u32).prop_map(|percent| Jitter::Proportional(f64::from(percent) / 100.0)),
@@ -110,24 +125,26 @@ fn valid_policy() -> impl Strategy<Value = Policy> {
         Just(Jitter::Equal),
         Just(Jitter::Decorrelated),
     ];
-    let bound = || prop::option::of(any_duration());
     (
         prop::option::weighted(0.9, 1..30_u32),
         curve,
         delay(),
         delay(),
         jitter,
-        bound(),
-        bound(),
-        bound(),
+        prop::option::of(delay()),
+        (any_bound(), limit(), any_bound(), limit()),
     )
-        .prop_map(|(attempts, curve, initial, more, jitter, budget, deadline, timeout)| {
+        .prop_map(|(attempts, curve, initial, more, jitter, first, bounds)| {
+            let (budget, deadline, max_elapsed, timeout) = bounds;
             let policy = DEFAULT.backoff(curve).initial_delay(initial).max_delay(initial + more);
             let policy = policy.jitter(jitter);
+            let policy = first.map_or(policy, |first| policy.first_delay(first));
             let policy = attempts.map_or(policy.unlimited(), |attempts| policy.attempts(attempts));
-            let policy = budget.map_or(policy, |budget| policy.budget(budget));
-            let policy = deadline.map_or(policy, |deadline| policy.deadline(deadline));
-            timeout.map_or(policy, |timeout| policy.timeout(timeout))
+            policy
+                .with_budget(budget)
+                .with_deadline(deadline)
+                .with_max_elapsed(max_elapsed)
+                .with_timeout(timeout)
         })
         .prop_filter("it keeps the rules", |policy| policy.validate().is_ok())
 }
@@ -176,7 +193,8 @@ proptest! {
         prop_assert!(shortest == hint && longest >= hint, "{:?}", (shortest, longest));
         prop_assert!(!policy.to_string().is_empty());
         let total = policy.longest_total_wait();
-        for bound in [policy.get_budget(), policy.get_deadline()].into_iter().flatten() {
+        let bounds = [policy.get_budget(), policy.get_deadline(), policy.get_max_elapsed()];
+        for bound in bounds.into_iter().flatten() {
             prop_assert!(total.is_some_and(|total| total <= bound));
         }
         if let Err(invalid) = policy.validate() {
@@ -208,7 +226,9 @@ proptest! {
         let as_it_is = silent
             .with(Rule::CustomDelayAboveMax)
             .with(Rule::BudgetBelowFirstWait)
-            .with(Rule::DeadlineBelowFirstWait);
+            .with(Rule::DeadlineBelowFirstWait)
+            .with(Rule::MaxElapsedBelowFirstWait)
+            .with(Rule::FirstDelayAboveBound);
         if let Err(invalid) = nearest.validate() {
             prop_assert!(invalid.broken().difference(as_it_is).is_empty(), "{}", invalid);
         }
@@ -216,6 +236,8 @@ proptest! {
 
     #[test]
     fn waits_of_a_growing_curve_never_become_shorter(policy in valid_policy(), n in 1..200_u32) {
+        // A first delay is no part of the curve.
+        let n = if policy.get_first_delay().is_some() { n + 1 } else { n };
         if !matches!(policy.get_backoff(), Backoff::Custom(_)) {
             prop_assert!(policy.wait(n) <= policy.wait(n + 1));
         }
@@ -243,6 +265,7 @@ proptest! {
             Reason::Attempts => prop_assert!(!policy.allows_after(error.attempts())),
             Reason::Budget => prop_assert!(policy.get_budget().is_some()),
             Reason::Deadline => prop_assert!(policy.get_deadline().is_some()),
+            Reason::MaxElapsed => prop_assert!(policy.get_max_elapsed().is_some()),
             other => prop_assert!(false, "{}", other),
         }
         if let Some(budget) = policy.get_budget() {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use retry_runtime::retrier::Boxed;
 use retry_runtime::tower::{RetryLayer, RetryService};
-use retry_runtime::{RetryError, Retrier};
+use retry_runtime::{Retrier, RetryError};
 use tower::util::ServiceFn;
 use tower::{Layer as _, Service as _, ServiceExt as _};
 

@@ -32,7 +32,6 @@ mod retry_on;
 mod returns;
 mod sites;
 mod stats;
-mod stop_and_wait;
 mod support;
 mod sync;
 mod timeout;

@@ -1,0 +1,154 @@
+//! A commit to a catalog of tables, by a trait whose futures have to be `Send`: who comes
+//! second reads the table again, and builds on what is there now. How often, the table says.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use retry_runtime::retry;
+
+use crate::remote::Remote;
+
+/// Why a commit failed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CommitError {
+    /// Another one came first.
+    Conflict,
+    /// Whether it was done is not known.
+    Unknown,
+    /// The table is gone.
+    NoSuchTable,
+}
+
+/// What tables say of their commits.
+#[derive(Clone, Debug)]
+pub struct Properties {
+    /// How often a commit is repeated.
+    pub num_retries: u8,
+    /// The first wait.
+    pub min_wait: Duration,
+    /// The longest wait.
+    pub max_wait: Duration,
+    /// The longest time of a commit.
+    pub total_timeout: Option<Duration>,
+}
+
+/// Knows tables.
+pub trait Catalog {
+    /// Appends files to a table, and returns its new version.
+    fn append(
+        &self,
+        table: &str,
+        files: Vec<String>,
+    ) -> impl Future<Output = Result<u64, CommitError>> + Send;
+}
+
+/// A catalog behind HTTP.
+#[derive(Debug)]
+pub struct RestCatalog {
+    /// The service behind it.
+    pub remote: Remote<u64, CommitError>,
+    /// What its tables say.
+    pub properties: Properties,
+}
+
+impl Catalog for RestCatalog {
+    #[retry(
+        attempts = u32::from(self.properties.num_retries) + 1,
+        initial_delay = self.properties.min_wait,
+        max_delay = self.properties.max_wait,
+        max_elapsed = self.properties.total_timeout,
+        retry_on = [matches(CommitError::Conflict)],
+    )]
+    async fn append(&self, table: &str, files: Vec<String>) -> Result<u64, CommitError> {
+        let version = self.remote.call(format!("GET {table}")).await?;
+        let files = files.join(" ");
+        self.remote.call(format!("POST {table} if {version}: {files}")).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+    use crate::remote::Answer::{self, Fails, Gives};
+    use crate::remote::ms;
+
+    impl RestCatalog {
+        async fn append_by_hand(
+            &self,
+            table: &str,
+            files: Vec<String>,
+        ) -> Result<u64, CommitError> {
+            let began = Instant::now();
+            let mut backoff = self.properties.min_wait;
+            let mut retries = 0;
+            loop {
+                let result = async {
+                    let version = self.remote.call(format!("GET {table}")).await?;
+                    let files = files.join(" ");
+                    self.remote.call(format!("POST {table} if {version}: {files}")).await
+                };
+                let result = result.await;
+                if result != Err(CommitError::Conflict) || retries == self.properties.num_retries {
+                    return result;
+                }
+                let is_late = |limit| began.elapsed() + backoff > limit;
+                if self.properties.total_timeout.is_some_and(is_late) {
+                    return result;
+                }
+                sleep(backoff).await;
+                backoff = (backoff * 2).min(self.properties.max_wait);
+                retries += 1;
+            }
+        }
+    }
+
+    struct ByHand(RestCatalog);
+
+    impl Catalog for ByHand {
+        async fn append(&self, table: &str, files: Vec<String>) -> Result<u64, CommitError> {
+            self.0.append_by_hand(table, files).await
+        }
+    }
+
+    /// What a server does with the futures of a catalog.
+    async fn spawned<C: Catalog + Send + Sync + 'static>(
+        catalog: C,
+    ) -> (Result<u64, CommitError>, C) {
+        let task = tokio::spawn(async move {
+            let result = catalog.append("t", vec!["a".to_owned(), "b".to_owned()]).await;
+            (result, catalog)
+        });
+        task.await.expect("nothing panics")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_second_builds_on_what_is_there() {
+        let conflict = [Gives(1), Fails(CommitError::Conflict)];
+        let with_end = |end: [Answer<_, _>; 2]| [conflict.clone(), end].concat();
+        let scripts: [(Vec<Answer<_, _>>, Option<Duration>, u128); 5] = [
+            (with_end([Gives(2), Gives(3)]), None, 100),
+            (with_end([Gives(2), Fails(CommitError::Unknown)]), None, 100),
+            (vec![Fails(CommitError::NoSuchTable)], None, 0),
+            ([conflict.clone(), conflict.clone(), conflict.clone()].concat(), Some(ms(300)), 300),
+            ([const { [Gives(1), Fails(CommitError::Conflict)] }; 5].concat(), None, 800),
+        ];
+        for (script, total_timeout, end) in scripts {
+            let catalog = || RestCatalog {
+                remote: Remote::new(script.clone()),
+                properties: Properties {
+                    num_retries: 4,
+                    min_wait: ms(100),
+                    max_wait: ms(250),
+                    total_timeout,
+                },
+            };
+            let (annotated, catalog_of_it) = spawned(catalog()).await;
+            let (looped, ByHand(catalog_of_loop)) = spawned(ByHand(catalog())).await;
+            assert_eq!(annotated, looped);
+            assert_eq!(catalog_of_it.remote.log(), catalog_of_loop.remote.log());
+            assert_eq!(catalog_of_it.remote.log().last().map(|(at, _)| *at), Some(end));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Polling: a call starts something, and another one asks whether it is done.
+
+use std::time::Duration;
+
+use retry_runtime::retry;
+
+use crate::api_error::ApiError;
+use crate::remote::Remote;
+
+/// How far an export has come.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Export {
+    /// It is still written.
+    Running,
+    /// It lies here.
+    Done(String),
+}
+
+impl Export {
+    fn is_running(&self) -> bool {
+        matches!(self, Self::Running)
+    }
+}
+
+/// A client of a service that exports.
+#[derive(Debug)]
+pub struct Exports {
+    /// The service behind it.
+    pub remote: Remote<Export, ApiError>,
+    /// How long to wait before it is asked again.
+    pub interval: Duration,
+}
+
+impl Exports {
+    /// Returns what has become of an export: done, or still running when the patience ends.
+    ///
+    /// # Errors
+    /// The last failure.
+    #[retry(
+        attempts = unlimited,
+        backoff = fixed,
+        initial_delay = self.interval,
+        max_elapsed = patience,
+        retry_on = [ok(Export::is_running), network, timeout, server_error, rate_limit],
+    )]
+    pub async fn wait_for(&self, id: u32, patience: Duration) -> Result<Export, ApiError> {
+        self.remote.call(format!("GET /exports/{id}")).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+    use crate::remote::Answer::{self, Fails, Gives};
+    use crate::remote::ms;
+
+    impl Exports {
+        async fn wait_for_by_hand(&self, id: u32, patience: Duration) -> Result<Export, ApiError> {
+            let began = Instant::now();
+            loop {
+                let result = self.remote.call(format!("GET /exports/{id}")).await;
+                let again = match &result {
+                    Ok(export) => export.is_running(),
+                    Err(error) => error.is_transient(),
+                };
+                if !again || began.elapsed() + self.interval > patience {
+                    return result;
+                }
+                sleep(self.interval).await;
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_asks_until_it_is_done_or_the_patience_ends() {
+        use Export::{Done, Running};
+
+        let lost = || Fails(ApiError::Connection(ErrorKind::ConnectionReset));
+        let done = || Gives(Done("here".to_owned()));
+        let scripts: [(&[Answer<_, _>], &[u128]); 4] = [
+            (&[Gives(Running), lost(), Gives(Running), done()], &[0, 60_000, 120_000, 180_000]),
+            (&[const { Gives(Running) }; 5], &[0, 60_000, 120_000, 180_000, 240_000]),
+            (&[Gives(Running), Fails(ApiError::status(404))], &[0, 60_000]),
+            (&[done()], &[0]),
+        ];
+        for (script, times) in scripts {
+            let trace = async |by_hand: bool| {
+                let exports =
+                    Exports { remote: Remote::new(script.to_vec()), interval: ms(60_000) };
+                let result = if by_hand {
+                    exports.wait_for_by_hand(7, ms(240_000)).await
+                } else {
+                    exports.wait_for(7, ms(240_000)).await
+                };
+                (result, exports.remote.times(), exports.remote.now())
+            };
+            let annotated = trace(false).await;
+            assert_eq!(annotated.1, times);
+            assert_eq!(annotated, trace(true).await);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What the functions call, in the place of a client of the network: it answers by script.
+
+use std::collections::VecDeque;
+use std::future;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+/// A service whose answers are written beforehand, and which keeps what it was asked.
+#[derive(Debug)]
+pub struct Remote<T, E> {
+    began: Instant,
+    state: Mutex<State<T, E>>,
+}
+
+#[derive(Debug)]
+struct State<T, E> {
+    script: VecDeque<Answer<T, E>>,
+    log: Vec<(u128, String)>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug)]
+pub enum Answer<T, E> {
+    /// It succeeds.
+    Gives(T),
+    /// It fails.
+    Fails(E),
+    /// No answer ever comes.
+    Hangs,
+}
+
+impl<T, E> Remote<T, E> {
+    /// Creates a service with these answers, one a request.
+    pub fn new(script: impl IntoIterator<Item = Answer<T, E>>) -> Self {
+        let state = State { script: script.into_iter().collect(), log: Vec::new() };
+        Self { began: Instant::now(), state: Mutex::new(state) }
+    }
+
+    /// Makes a request.
+    ///
+    /// # Errors
+    /// What the script says.
+    ///
+    /// # Panics
+    /// After the last answer of the script.
+    pub async fn call(&self, request: impl Into<String>) -> Result<T, E> {
+        match self.next(request.into()) {
+            Answer::Gives(value) => Ok(value),
+            Answer::Fails(error) => Err(error),
+            Answer::Hangs => future::pending().await,
+        }
+    }
+
+    /// Makes a request of a function that is not async.
+    ///
+    /// # Errors
+    /// What the script says.
+    ///
+    /// # Panics
+    /// After the last answer of the script, and where no answer ever comes.
+    pub fn call_blocking(&self, request: impl Into<String>) -> Result<T, E> {
+        match self.next(request.into()) {
+            Answer::Gives(value) => Ok(value),
+            Answer::Fails(error) => Err(error),
+            Answer::Hangs => panic!("a thread that waits for ever helps no test"),
+        }
+    }
+
+    /// Returns what was asked, each with the milliseconds since the beginning.
+    pub fn log(&self) -> Vec<(u128, String)> {
+        self.state().log.clone()
+    }
+
+    /// Returns the milliseconds since the beginning.
+    pub fn now(&self) -> u128 {
+        self.began.elapsed().as_millis()
+    }
+
+    fn next(&self, request: String) -> Answer<T, E> {
+        let now = self.now();
+        let mut state = self.state();
+        state.log.push((now, request));
+        state.script.pop_front().expect("the script has an answer to each request")
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T, E>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+impl<T, E> Remote<T, E> {
+    /// When each request was made, in milliseconds since the beginning.
+    pub(crate) fn times(&self) -> Vec<u128> {
+        self.log().into_iter().map(|(at, _)| at).collect()
+    }
+
+    /// What was asked, one after another.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.log().into_iter().map(|(_, request)| request).collect()
+    }
+}
+
+/// A duration of so many milliseconds.
+#[cfg(test)]
+pub(crate) const fn ms(millis: u64) -> std::time::Duration {
+    std::time::Duration::from_millis(millis)
+}

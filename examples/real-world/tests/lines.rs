@@ -1,0 +1,87 @@
+//! The table of lines in README.md is true: each function with `#[retry]`, beside the
+//! function `…_by_hand` in the tests of its file. Lines of code, as rustfmt breaks them.
+
+use std::fs;
+use std::path::Path;
+
+/// How many lines of code a function has: alone, with the attribute, and as a loop by hand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Lines {
+    alone: usize,
+    annotated: usize,
+    by_hand: usize,
+}
+
+impl Lines {
+    fn row(self, name: &str) -> String {
+        let Self { alone, annotated, by_hand } = self;
+        format!("{name} | {alone} | {annotated} | {by_hand} | {}", by_hand - annotated)
+    }
+}
+
+#[test]
+fn the_table_is_true() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("README.md is there");
+    let modules = fs::read_to_string(root.join("src/lib.rs")).expect("lib.rs is there");
+    let modules =
+        modules.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+
+    let mut functions = Vec::new();
+    for module in modules {
+        let file = format!("src/{module}.rs");
+        let source = fs::read_to_string(root.join(&file)).expect("a module is a file");
+        functions.extend(
+            counted(&source).map(|(function, lines)| (format!("[{function}]({file})"), lines)),
+        );
+    }
+    assert!(functions.len() >= 12, "{} functions", functions.len());
+    let sum = |of: fn(&Lines) -> usize| functions.iter().map(|(_, lines)| of(lines)).sum();
+    let total = Lines {
+        alone: sum(|lines| lines.alone),
+        annotated: sum(|lines| lines.annotated),
+        by_hand: sum(|lines| lines.by_hand),
+    };
+    functions.push((String::new(), total));
+
+    let is = readme.lines().filter_map(row).collect::<Vec<_>>();
+    let to_be: Vec<_> = functions.iter().map(|(name, lines)| lines.row(name)).collect();
+    assert!(is == to_be, "README.md is to say:\n{}", to_be.join("\n"));
+}
+
+/// The function with `#[retry]` of a file, if it has one.
+fn counted(source: &str) -> Option<(&str, Lines)> {
+    let annotated = item(source, |line| line.starts_with("#[retry("))?;
+    let alone = annotated.find("fn ").map(|at| &annotated[at..])?;
+    let (name, _) = alone[3..].split_once(['(', '<'])?;
+    let by_hand = format!("fn {name}_by_hand");
+    let by_hand = item(source, |line| line.contains(&by_hand) && !line.contains('.'));
+    let by_hand = by_hand.unwrap_or_else(|| panic!("no `{name}_by_hand`"));
+    let lines = Lines {
+        alone: lines_of_code(alone),
+        annotated: lines_of_code(annotated),
+        by_hand: lines_of_code(by_hand),
+    };
+    Some((name, lines))
+}
+
+/// From the first such line to the next one that ends a block and is as far to the right.
+fn item(source: &str, is_first: impl Fn(&str) -> bool) -> Option<&str> {
+    let first = source.lines().find(|line| is_first(line.trim_start()))?;
+    let indent = first.len() - first.trim_start().len();
+    let item = &source[source.find(first)?..];
+    let last = format!("\n{}}}\n", " ".repeat(indent));
+    Some(&item[..item.find(&last)? + last.len()])
+}
+
+fn lines_of_code(text: &str) -> usize {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+}
+
+/// A row of the table, without what it says of the kind of code.
+fn row(line: &str) -> Option<String> {
+    let cells: Vec<_> = line.split('|').map(str::trim).collect();
+    let [_, _, name, numbers @ .., _] = &cells[..] else { return None };
+    numbers.first()?.parse::<usize>().ok()?;
+    Some(format!("{name} | {}", numbers.join(" | ")))
+}

@@ -290,6 +290,10 @@ impl BreakerConfig {
         self.failure_threshold.is_some() || !self.is_by_rate()
     }
 
+    pub(crate) const fn grows(&self) -> bool {
+        self.timeout_growth > 1.0
+    }
+
     /// The shortest and the longest that the breaker stays open, after it has opened
     /// again so many times since it was last closed.
     ///
@@ -307,7 +311,7 @@ impl BreakerConfig {
     /// ```
     pub const fn open_time(&self, reopenings: u32) -> (Duration, Duration) {
         let spread = 1.0 + self.timeout_jitter;
-        if self.timeout_growth == 1.0 {
+        if !self.grows() {
             return (self.timeout, scale(self.timeout, spread));
         }
         let grown = scale(self.timeout, power(self.timeout_growth, reopenings));

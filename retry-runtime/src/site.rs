@@ -1,6 +1,6 @@
 //! [`Site`]: a function with `#[retry]`, as a program knows it while it runs.
 
-#[cfg(not(retry_loom))]
+#[cfg(all(feature = "macros", not(retry_loom)))]
 pub(crate) mod families;
 #[cfg(feature = "metrics")]
 pub(crate) mod labels;

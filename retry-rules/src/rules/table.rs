@@ -227,12 +227,12 @@ rules! {
         rule MaxTimeoutNotAboveTimeout of [max_timeout timeout_growth timeout]
             says [(max_timeout or "300s") " is not above " (timeout or "30s") ", so the open time cannot grow: \
                   raise the one or lower the other"]
-            when breaker.timeout_growth > 1.0 && !less(breaker.timeout, breaker.get_max_timeout());
+            when breaker.grows() && !less(breaker.timeout, breaker.get_max_timeout());
 
         rule MaxTimeoutWithoutGrowth of [max_timeout timeout_growth]
             says [(max_timeout) " only matters to an open time that grows: \
                   add " (timeout_growth = 2.0) ", or remove it"]
-            when written.contains(Field::MaxTimeout) && breaker.timeout_growth == 1.0;
+            when written.contains(Field::MaxTimeout) && !breaker.grows();
 
         rule TimeoutJitterOutOfRange of [timeout_jitter]
             says [(timeout_jitter) " is a share from 0.0 to 1.0: \

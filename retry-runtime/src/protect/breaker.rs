@@ -636,10 +636,7 @@ impl CircuitBreaker {
             (_, Verdict::Neither) => self.count(Counted::Forgiven),
             (Kind::Closed, Verdict::Success) => self.succeed_closed(tag),
             (Kind::Closed, Verdict::Failure(error)) => self.fail_closed(tag, error),
-            (Kind::Measured | Kind::Timed, Verdict::Success) => self.measure(tag, None),
-            (Kind::Measured | Kind::Timed, Verdict::Failure(error)) => {
-                self.measure(tag, Some(error));
-            }
+            (Kind::Measured | Kind::Timed, _) => self.measure(tag, verdict),
         }
     }
 
@@ -652,12 +649,15 @@ impl CircuitBreaker {
         }
     }
 
-    fn measure(&self, tag: Tag, failure: Option<Option<&dyn fmt::Display>>) {
+    fn measure(&self, tag: Tag, verdict: Verdict<'_>) {
+        let (failed, error) = match verdict {
+            Verdict::Failure(error) => (true, error),
+            Verdict::Success | Verdict::Neither => (false, None),
+        };
         let is_timed = tag.kind() == Kind::Timed;
         // Read before the lock is taken, for others wait for that.
         let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
         let slow = is_timed && self.is_slow(tag.elapsed(now));
-        let failed = failure.is_some();
         if failed || slow {
             self.count(if failed { Counted::Failure } else { Counted::Slow });
         }
@@ -680,7 +680,7 @@ impl CircuitBreaker {
             if failed && self.reaches_threshold(*streak) { Some(Cause::Failures) } else { by_rate };
         drop(inner);
         if let Some(cause) = cause {
-            self.open(tag, cause, failure.flatten());
+            self.open(tag, cause, error);
         }
     }
 

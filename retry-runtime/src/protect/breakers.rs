@@ -13,7 +13,7 @@ use crate::base::sync::{Arc, Mutex, MutexGuard, OnceLock, const_fn, lock};
 use crate::event::Event;
 use crate::observe;
 use crate::protect::breaker::{CircuitBreaker, Snapshot};
-#[cfg(not(retry_loom))]
+#[cfg(all(feature = "macros", not(retry_loom)))]
 use crate::site::families::{self, Family, Member};
 
 /// One circuit breaker for each host, tenant or shard, made when it is first asked for.
@@ -175,7 +175,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
             return breaker;
         }
         let key = key.to_owned();
-        let name = Name::of_member(&family.name, &key);
+        let name = Name::of_member(&members.name, &key);
         let breaker = Arc::new(CircuitBreaker::valid(name, family.config));
         let was_full = members.told_full;
         members.insert(key, &breaker, family.most.max(1));
@@ -221,7 +221,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
     fn lock(&self) -> MutexGuard<'_, Members<K>> {
         lock(self.members.get_or_init(|| {
             let members = Arc::new(Mutex::new(Members::new(self.name.clone())));
-            #[cfg(not(retry_loom))]
+            #[cfg(all(feature = "macros", not(retry_loom)))]
             families::register(&members);
             members
         }))
@@ -308,7 +308,7 @@ impl<K: Hash + Eq + Clone> Members<K> {
 }
 
 /// In the report stand those that are not closed, and those that have failed.
-#[cfg(not(retry_loom))]
+#[cfg(all(feature = "macros", not(retry_loom)))]
 impl<K: Hash + Eq + Clone + Send> Family for Mutex<Members<K>> {
     fn name(&self) -> Name {
         lock(self).name.clone()
@@ -320,7 +320,7 @@ impl<K: Hash + Eq + Clone + Send> Family for Mutex<Members<K>> {
     }
 }
 
-#[cfg(not(retry_loom))]
+#[cfg(all(feature = "macros", not(retry_loom)))]
 fn member(snapshot: Snapshot) -> Member {
     let Snapshot { name, state, opened_by, outcomes, .. } = snapshot;
     Member { name, state, failures: outcomes.failures, rejected: outcomes.rejected, opened_by }

@@ -35,7 +35,6 @@ pub(crate) fn register<F: Family + 'static>(family: &Arc<F>) {
 }
 
 /// All that are there now, by name.
-#[cfg(feature = "macros")]
 pub(crate) fn families() -> Vec<Arc<dyn Family>> {
     let all = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut families: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();

@@ -5,6 +5,7 @@ use core::fmt::{self, Write as _};
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
+#[cfg(not(retry_loom))]
 use crate::event::transition::State;
 use crate::outcome::error::Reason;
 use crate::outcome::error::Rounded;

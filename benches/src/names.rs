@@ -4,6 +4,8 @@
 pub const ATTRIBUTE: &str = "`#[retry]`";
 /// The closure form of the same.
 pub const RETRIER: &str = "`Retrier`";
+/// The layer of tower of the same.
+pub const RETRY_LAYER: &str = "`RetryLayer`";
 /// The function without any retries: the floor.
 pub const BARE: &str = "no retries";
 /// A loop with delays and the events that the attribute reports.
@@ -24,6 +26,8 @@ pub const BREAKER: &str = "`CircuitBreaker`";
 pub const BREAKER_BY_RATE: &str = "`CircuitBreaker` by rate";
 /// Ours, one of a family, looked up by its key for each call.
 pub const BREAKER_BY_KEY: &str = "`Breakers` by key";
+/// tower's own layer.
+pub const TOWER_RETRY: &str = "tower::retry";
 /// Layers of tower.
 pub const TOWER_RESILIENCE: &str = "tower-resilience";
 /// A circuit breaker behind a mutex.

@@ -75,6 +75,12 @@ pub use self::run::{Blocking, Run};
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
 pub use crate::classify::probe::Fault;
 
+/// What a [`Fault`] is of, where it has to be named: in the type of a service of
+/// `RetryLayer`. A [boxed](Retrier::boxed) retrier has `()`.
+pub mod kind {
+    pub use crate::classify::probe::{DynError, LocalDynError, RetriedDynError, SourceChain, Text};
+}
+
 /// Retries a closure by a policy that is known when the program runs.
 ///
 /// Same sessions, same decisions, same events as the attribute. It always tells

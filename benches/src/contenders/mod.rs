@@ -11,8 +11,10 @@ mod by_hand;
 mod by_hand_mute;
 mod retrier;
 mod retry_if;
+mod retry_layer;
 mod tokio_retry2;
 mod tower_resilience;
+mod tower_retry;
 
 use super::{FIRST_WAIT, POLICY};
 use crate::names;
@@ -22,6 +24,7 @@ use crate::visit::Visit;
 pub fn each(visitor: &mut impl Visit) {
     visitor.visit(names::ATTRIBUTE, attribute::call);
     visitor.visit(names::RETRIER, retrier::call);
+    visitor.visit(names::RETRY_LAYER, retry_layer::call);
     visitor.visit(names::BARE, bare::call);
     visitor.visit(names::BY_HAND, by_hand::call);
     visitor.visit(names::BY_HAND_MUTE, by_hand_mute::call);
@@ -29,5 +32,6 @@ pub fn each(visitor: &mut impl Visit) {
     visitor.visit(names::BACKON_MACROS, backon_macros::call);
     visitor.visit(names::TOKIO_RETRY2, tokio_retry2::call);
     visitor.visit(names::RETRY_IF, retry_if::call);
+    visitor.visit(names::TOWER_RETRY, tower_retry::call);
     visitor.visit(names::TOWER_RESILIENCE, tower_resilience::call);
 }

@@ -6,7 +6,9 @@ use std::hint::black_box;
 use crate::breakers::{Breaker, Outcome, all};
 use crate::contest::{Contest, Unit};
 use crate::machine::cores;
-use crate::names::{BREAKER, BREAKER_BY_KEY, BREAKER_BY_RATE, FAILSAFE, RECLOSER, TOWER_RESILIENCE};
+use crate::names::{
+    BREAKER, BREAKER_BY_KEY, BREAKER_BY_RATE, FAILSAFE, RECLOSER, TOWER_RESILIENCE,
+};
 use crate::race::{Runner, race};
 use crate::report::{Measure, Report, Section};
 use crate::together::together;

@@ -4,8 +4,8 @@ use crate::calls::{Sizes, Successes};
 use crate::child::{self, Finding, Findings};
 use crate::contest::{Contest, Figures, Unit};
 use crate::names::{
-    ATTRIBUTE, BACKON, BACKON_MACROS, BARE, BY_HAND, BY_HAND_MUTE, RETRIER, RETRY_IF, TOKIO_RETRY2,
-    TOWER_RESILIENCE,
+    ATTRIBUTE, BACKON, BACKON_MACROS, BARE, BY_HAND, BY_HAND_MUTE, RETRIER, RETRY_IF, RETRY_LAYER,
+    TOKIO_RETRY2, TOWER_RESILIENCE, TOWER_RETRY,
 };
 use crate::policies::seconds;
 use crate::race::{Runner, race};
@@ -34,6 +34,9 @@ const CLOSURES: Contest<'static> = Contest {
     rivals: &[BY_HAND, BACKON, TOKIO_RETRY2, TOWER_RESILIENCE],
 };
 
+const LAYERS: Contest<'static> =
+    Contest { ours: RETRY_LAYER, floor: None, rivals: &[TOWER_RETRY, TOWER_RESILIENCE] };
+
 /// Adds its sections.
 pub fn run(report: &mut Report) {
     let counted = Findings::of_program("count", "count");
@@ -61,6 +64,7 @@ fn successes(counted: &Findings) -> Section {
     ];
     section.compare(&ATTRIBUTES, &measures);
     section.compare(&CLOSURES, &measures);
+    section.compare(&LAYERS, &measures);
     section
 }
 
@@ -76,6 +80,7 @@ fn failures(counted: &Findings) -> Section {
     let mut section = Section::new("What does a call cost that fails five times?");
     section.compare(&ALL_FAIL, &measures);
     section.compare(&CLOSURES, &measures);
+    section.compare(&LAYERS, &measures);
     section.note("On a paused clock, which jumps over the waits.");
     section.note("`1 : 0` is one allocation of ours and none of theirs.");
     section
@@ -87,6 +92,7 @@ fn waiting(counted: &Findings) -> Section {
     let mut section = Section::new("How much memory does a call take while it waits?");
     section.compare(&ALL_FAIL, &measures);
     section.compare(&CLOSURES, &measures);
+    section.compare(&LAYERS, &measures);
     section.note("The heap for a call that waits holds its future, and what that points to.");
     section
 }

@@ -15,8 +15,9 @@ use crate::retrier::{AllSucceed, Matchers, Retrier, RetryOnValue};
 /// Makes a [`RetryService`] of a service: by one [`Retrier`], whose breaker and
 /// quota all services of this layer share.
 ///
-/// `Kind` is inferred where the service is called. To store a service in a
-/// struct, box it (`tower::util::BoxCloneService`) or be generic over it.
+/// `Kind` is inferred where the service is called. In a struct, the service of a
+/// [boxed](Retrier::boxed) retrier is a `RetryService<S, Boxed<E>>`; for any other one, see
+/// [`kind`](crate::retrier::kind).
 ///
 /// ```
 /// use retry_runtime::tower::RetryLayer;

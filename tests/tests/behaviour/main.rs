@@ -32,6 +32,7 @@ mod retry_on;
 mod returns;
 mod sites;
 mod stats;
+mod stop_and_wait;
 mod support;
 mod sync;
 mod timeout;

@@ -24,6 +24,10 @@ pub(crate) struct Args {
     pub(crate) retry_on: Option<Vec<Matcher>>,
     pub(crate) abort_on: Option<Vec<Matcher>>,
     pub(crate) retry_after: Option<Expr>,
+    pub(crate) breaker_on: Option<Vec<Matcher>>,
+    /// `when_open = wait`: the call waits until the breaker admits it.
+    pub(crate) waits_for_breaker: bool,
+    pub(crate) cancel: Option<Expr>,
     pub(crate) breaker: Option<Breaker>,
     pub(crate) quota: Option<Expr>,
     pub(crate) on_failure: OnFailure,
@@ -104,7 +108,7 @@ impl Reading<'_> {
 
 /// The options of a function that are no part of its policy, in the order in which
 /// they are listed.
-pub(crate) static FUNCTION: [Opt<FunctionOption>; 14] = [
+pub(crate) static FUNCTION: [Opt<FunctionOption>; 17] = [
     option("retry_on", "[network, timeout]", |args, option| {
         args.retry_on = Some(matchers(option)?);
         Ok(())
@@ -129,11 +133,29 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 14] = [
     })
     .known_as(&["circuit_breaker"])
     .completed(Inside::Settings),
+    option("breaker_on", "[server_error, timeout]", |args, option| {
+        args.breaker_on = Some(matchers(option)?);
+        Ok(())
+    })
+    .written("breaker_on = [server_error, timeout]", &["trip_on", "record_exceptions"])
+    .completed(Inside::List),
+    option("when_open", "wait", |args, option| {
+        option.equals()?;
+        args.waits_for_breaker = when_open(option.input)?;
+        Ok(())
+    })
+    .completed(Inside::Word),
     option("quota", "OUTBOUND", |args, option| {
         args.quota = Some(quota(option)?);
         Ok(())
     })
     .about(Field::Quota),
+    option("cancel", "shutdown.cancelled()", |args, option| {
+        args.cancel = Some(option.expr()?);
+        Ok(())
+    })
+    .written("cancel = shutdown.cancelled()", &["cancellation", "abort", "shutdown"])
+    .about(Field::Cancel),
     option("on_failure", "fallback(f)", |args, option| {
         option.equals()?;
         args.on_failure = on_failure(option.name, option.input)?;
@@ -409,6 +431,19 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
             };
             Err(wrong(name.span(), format!(" `{word}`{hint}")))
         }
+    }
+}
+
+fn when_open(input: ParseStream) -> syn::Result<bool> {
+    let value = input.fork();
+    match Ident::parse_any(input) {
+        Ok(word) if word == "wait" => Ok(true),
+        Ok(word) if word == "give_up" => Ok(false),
+        _ => Err(at_next(
+            &value,
+            "`when_open` is `give_up` (the default), which ends the call where the breaker admits none, \
+             or `wait`, which waits until it does",
+        )),
     }
 }
 

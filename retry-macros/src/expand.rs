@@ -150,7 +150,7 @@ fn expand(
 }
 
 impl Args {
-    pub(crate) fn matchers(&self) -> impl Iterator<Item = &Matcher> {
+    pub(crate) fn matchers(&self) -> impl Iterator<Item = &Matcher> + Clone {
         self.retry_on.iter().chain(&self.abort_on).flatten()
     }
 
@@ -253,7 +253,8 @@ impl<'a> Expansion<'a> {
             _ => Timing::Never,
         };
         let shared = shared && !base_is_run_time;
-        let kept = match (args.breaker.is_some() || is_async && deadline, shared) {
+        let may_end_in_a_wait = args.breaker.is_some() || args.cancel.is_some();
+        let kept = match (may_end_in_a_wait || is_async && deadline, shared) {
             (true, _) => KeepsFailure::Always,
             (false, true) if is_async => KeepsFailure::ByPolicy,
             _ => KeepsFailure::Never,

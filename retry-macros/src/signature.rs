@@ -22,6 +22,14 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
              make it an `async fn`, or bound the whole call by `deadline`, which is checked between attempts",
         );
     }
+    if let (Form::Sync, Some(cancel)) = (form, args.written("cancel")) {
+        errors.at(
+            cancel,
+            "`cancel` ends the waits of an async function, and this one's thread sleeps: \
+             make it an `async fn`, or bound the whole call by `deadline` or `max_elapsed`",
+        );
+    }
+    without_effect(args, errors);
     if matches!(sig.output, ReturnType::Default) && !args.has_ok() {
         errors.at(
             &sig.ident,
@@ -132,6 +140,28 @@ fn is_option(ty: &Type) -> bool {
     path.path.segments.last().is_some_and(|segment| {
         segment.ident == "Option" && matches!(segment.arguments, PathArguments::AngleBracketed(_))
     })
+}
+
+/// Options that only matter with a breaker, and a breaker that would never hear of a failure.
+fn without_effect(args: &Args, errors: &mut Errors) {
+    if args.written("breaker").is_none() {
+        for option in ["breaker_on", "when_open"].into_iter().filter_map(|name| args.written(name))
+        {
+            errors.at(
+                option,
+                format_args!(
+                    "`{option}` does nothing without a breaker: add `breaker = DB`, or remove it"
+                ),
+            );
+        }
+    }
+    if let (Some([]), Some(option)) = (args.breaker_on.as_deref(), args.written("breaker_on")) {
+        errors.at(
+            option,
+            "this breaker would never hear of a failure: name those that count, such as \
+             `breaker_on = [server_error, timeout]`, or leave `breaker_on` out for those that are retried",
+        );
+    }
 }
 
 /// A class that is aborted at is never retried, and one that is named twice is a slip.

@@ -9,6 +9,7 @@ pub(crate) mod last_failure;
 pub(crate) mod nested;
 pub(crate) mod plan;
 pub(crate) mod call_state;
+pub(crate) mod cancel;
 pub(crate) mod session;
 pub(crate) mod tracked;
 pub(crate) mod run_time;

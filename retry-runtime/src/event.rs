@@ -125,6 +125,16 @@ pub enum Event<'a> {
         /// The timeout.
         timeout: Duration,
     },
+    /// A call waits until its circuit breaker admits it: `when_open = wait`.
+    #[non_exhaustive]
+    AwaitsBreaker {
+        /// The name of the function.
+        name: &'a Name,
+        /// The breaker's name.
+        breaker: &'a str,
+        /// How long it waits before it asks again.
+        wait: Duration,
+    },
     /// A function that is not async sleeps on a thread that drives async tasks, and
     /// stalls them. Reported once for each function.
     #[non_exhaustive]
@@ -154,6 +164,7 @@ impl<'a> Event<'a> {
             | Self::Policy { name, .. }
             | Self::InvalidPolicy { name, .. }
             | Self::TimeoutNotObeyed { name, .. }
+            | Self::AwaitsBreaker { name, .. }
             | Self::BlocksTasks { name, .. } => name,
             Self::Breaker(Transition { breaker, .. }) => breaker,
         }
@@ -209,6 +220,9 @@ impl fmt::Display for Event<'_> {
             }
             Self::TimeoutNotObeyed { name, timeout } => {
                 write!(f, "{name}: {TIMEOUT_NOT_OBEYED} (of {})", Rounded(*timeout))
+            }
+            Self::AwaitsBreaker { name, breaker, wait } => {
+                write!(f, "{name}: waits {} for circuit breaker `{breaker}`", Rounded(*wait))
             }
             Self::BlocksTasks { name, wait } => {
                 write!(f, "{name}: {BLOCKS_TASKS} (for {})", Rounded(*wait))

@@ -117,7 +117,8 @@ impl Expansion<'_> {
             if self.generic { quote!((*__retry_policy)) } else { quote!(__RETRY_POLICY) };
         let policy =
             policy::run_time_expression(&self.args.policy, self.checked.wrong, &constant, private);
-        quote!(#private::run_time::nearest_valid(&__RETRY_SITE, #policy))
+        let written = policy::written(self.checked.written, private);
+        quote!(#private::run_time::nearest_valid(&__RETRY_SITE, #policy, #written))
     }
 
     /// Binds the policy of the call, where only the running program knows it: as it was
@@ -159,6 +160,9 @@ impl Expansion<'_> {
         if let Some(quota) = self.quota() {
             let quota = quota.named("quota");
             plan.extend(quote!(.quota(#quota)));
+        }
+        if self.args.waits_for_breaker {
+            plan.extend(quote!(.waits_for_breaker()));
         }
         match self.cut {
             Timing::Never => {}

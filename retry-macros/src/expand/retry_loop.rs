@@ -7,7 +7,7 @@ use retry_rules::Field;
 
 use super::{Expansion, KeepsFailure, Timing};
 use crate::args::OnFailure;
-use crate::hygiene::quote;
+use crate::hygiene::{SpanRange, quote};
 use crate::value::evaluated;
 
 /// What takes `&self` or `&mut self` is called by its path: a trait of the user's
@@ -23,28 +23,29 @@ impl Expansion<'_> {
         let outcome_place = self.return_place.locate(quote!(&outcome));
         let failure = self.on_return_type(&quote!(Outcome::failure), &outcome_place);
         let on_value = if self.is_tracked() {
-            quote!(::core::result::Result::Ok(_) => #private::VALUE,)
+            let value = self.value_verdict(&quote!(value));
+            quote!(::core::result::Result::Ok(value) => { let _ = value; #value })
         } else {
             self.on_value()
         };
         let verdict = self.verdict_on_error();
+        let ruled = self
+            .args
+            .context
+            .as_ref()
+            .map(|_| quote!(let verdict = #private::Verdict::ruled_by(verdict, &attempt);));
         let permit = option(self.args.breaker.as_ref().map(|_| quote!(permit)));
         let on_retry = self.on_retry();
         let policy = self.bind_policy();
         let keep = self.keeps().then(|| quote!(#private::Session::keep(&mut session, outcome);));
         let close = self.close();
         let finish = self.finish();
-        let wait = if self.is_async {
-            match self.quota() {
-                Some(quota) => {
-                    let quota = quota.named("quota");
-                    quote!(#private::Session::wait_on_credit(&mut session, #quota).await;)
-                }
-                None => quote!(#private::Session::wait(&mut session).await;),
-            }
-        } else {
-            quote!(#private::Session::wait_here(&mut session, &__RETRY_SITE);)
-        };
+        let wait = self.wait();
+        let is_cancelled = self.args.cancel.as_ref().map(|cancel| {
+            let cancel = SpanRange::of(cancel).call(quote!(#private::is_ready), cancel);
+            quote!(let cancelled = #cancel;)
+        });
+        let cancelled = self.args.cancel.as_ref().map(|_| quote!(.cancelled(cancelled)));
         let retry_loop = quote! {
             loop {
                 #context
@@ -55,8 +56,10 @@ impl Expansion<'_> {
                         #on_value
                         ::core::result::Result::Err(error) => #verdict,
                     };
+                    #ruled
+                    #is_cancelled
                     #policy
-                    match #private::Session::failed(&mut session, &#plan, #permit, verdict) {
+                    match #private::Session::failed(&mut session, &#plan #cancelled, #permit, verdict) {
                         #private::Next::Wait => {
                             #on_retry
                             #keep
@@ -75,6 +78,36 @@ impl Expansion<'_> {
             OnFailure::Stop | OnFailure::Continue => retry_loop,
         };
         quote!(#before #end)
+    }
+
+    /// The wait that has been decided, which ends the call where it is cancelled.
+    fn wait(&self) -> TokenStream {
+        let private = &self.private;
+        if !self.is_async {
+            return quote!(#private::Session::wait_here(&mut session, &__RETRY_SITE););
+        }
+        let wait = match self.quota() {
+            Some(quota) => {
+                let quota = quota.named("quota");
+                quote!(#private::Session::wait_on_credit(&mut session, #quota))
+            }
+            None => quote!(#private::Session::wait(&mut session)),
+        };
+        let Some(cancel) = &self.args.cancel else { return quote!(#wait.await;) };
+        let place = SpanRange::of(cancel);
+        let wait = place.call(quote!(#private::unless), quote!(#cancel, #wait));
+        let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
+        quote! {
+            if #wait.await {
+                #policy
+                let ended = #private::Session::cancelled(&session, &#plan);
+                // What has failed before the wait is kept over it.
+                if let ::core::option::Option::Some(outcome) = session.close().last() {
+                    #finish
+                }
+                session = #private::Session::new();
+            }
+        }
     }
 
     /// What the whole call shares.
@@ -195,10 +228,11 @@ impl Expansion<'_> {
         let policy = self.bind_policy();
         self.args.context.as_ref().map(|context| {
             quote! {
-                let #context = {
+                let attempt = {
                     #policy
                     #private::Session::context(&session, &#plan)
                 };
+                let #context = &attempt;
             }
         })
     }
@@ -213,12 +247,22 @@ impl Expansion<'_> {
         let finish = self.finish();
         let policy = self.bind_policy();
         let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
+        let wait_for_it = self.args.waits_for_breaker.then(|| {
+            let wait = self.wait();
+            quote! {
+                if #private::Session::refused(&mut session, &#plan) {
+                    #wait
+                    continue;
+                }
+            }
+        });
         Some(quote! {
             let permit = match #breaker.try_acquire() {
                 ::core::result::Result::Ok(permit) => permit,
                 ::core::result::Result::Err(rejected) => {
                     let rejected = <#private::Interrupted as ::core::convert::From<_>>::from(rejected);
                     #policy
+                    #wait_for_it
                     let ended = #private::Session::rejected(&session, &#plan, &rejected);
                     let kept = session.close();
                     let outcome = kept.last_or_else(|| #interrupted);
@@ -234,7 +278,7 @@ impl Expansion<'_> {
         if self.is_tracked() {
             // Input: an attempt's error, or a value. Output: what is retried of it.
             let guard = self.ok_condition(&quote!(&value)).map(|retried| quote!(if !(#retried)));
-            let succeed = self.succeed();
+            let succeed = self.succeed(&quote!(&value));
             return quote! {
                 let outcome = match #attempt {
                     ::core::result::Result::Ok(value) #guard => {
@@ -261,24 +305,38 @@ impl Expansion<'_> {
 
     /// The arm of a success, which is a failure where `ok(…)` says so.
     fn on_value(&self) -> TokenStream {
-        let private = &self.private;
-        let succeed = self.succeed();
+        let succeed = self.succeed(&quote!(value));
         let returned = self.returned(quote!(outcome));
         let succeed = quote!(#succeed return #returned;);
         let Some(is_retried) = self.ok_condition(&quote!(value)) else {
-            return quote!(::core::result::Result::Ok(_) => { #succeed });
+            let value =
+                if self.ok_counts(&quote!(value)).is_some() { quote!(value) } else { quote!(_) };
+            return quote!(::core::result::Result::Ok(#value) => { #succeed });
         };
+        let verdict = self.value_verdict(&quote!(value));
         quote! {
             ::core::result::Result::Ok(value) => {
                 if !(#is_retried) { #succeed }
-                #private::VALUE
+                #verdict
             }
         }
     }
 
+    /// The verdict on a value that is retried.
+    fn value_verdict(&self, value: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        match self.ok_counts(value) {
+            Some(counts) => quote!(#private::Verdict { failure: #counts, ..#private::VALUE }),
+            None => quote!(#private::VALUE),
+        }
+    }
+
     /// Reports the success to the breaker, the quota and the session.
-    fn succeed(&self) -> TokenStream {
-        let permit = self.args.breaker.as_ref().map(|_| quote!(permit.success();));
+    fn succeed(&self, value: &TokenStream) -> TokenStream {
+        let permit = self.args.breaker.as_ref().map(|_| match self.ok_counts(value) {
+            Some(counts) => quote!(if #counts { permit.failure() } else { permit.success() }),
+            None => quote!(permit.success();),
+        });
         let session = match self.quota() {
             Some(quota) => {
                 let quota = quota.named("quota");

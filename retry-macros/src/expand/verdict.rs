@@ -12,10 +12,21 @@ use crate::matcher::Matcher;
 impl Expansion<'_> {
     /// Whether `value`, a reference, is one that `ok(…)` retries.
     pub(super) fn ok_condition(&self, value: &TokenStream) -> Option<TokenStream> {
+        self.any_ok(self.args.matchers(), value)
+    }
+
+    /// Whether `value`, a reference, is one that a breaker counts as a failure.
+    pub(super) fn ok_counts(&self, value: &TokenStream) -> Option<TokenStream> {
+        self.any_ok(self.args.breaker_on.iter().flatten(), value)
+    }
+
+    fn any_ok<'m>(
+        &self,
+        matchers: impl Iterator<Item = &'m Matcher>,
+        value: &TokenStream,
+    ) -> Option<TokenStream> {
         let private = &self.private;
-        let conditions: Vec<TokenStream> = self
-            .args
-            .matchers()
+        let conditions: Vec<TokenStream> = matchers
             .filter_map(|matcher| match matcher {
                 Matcher::Ok(predicate) => Some(quote!(#private::is(#value, #predicate))),
                 _ => None,
@@ -48,8 +59,9 @@ impl Expansion<'_> {
         let asks_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
         let mut lets = TokenStream::new();
         // What has a text has a kind as well: one complaint about what has neither.
-        let needs_kind = self.args.matchers().any(asks_class);
-        let needs_text = self.args.matchers().any(asks_text);
+        let mut all = self.args.matchers().chain(self.args.breaker_on.iter().flatten());
+        let needs_kind = all.clone().any(asks_class);
+        let needs_text = all.any(asks_text);
         let how = if needs_kind && !needs_text { "strict" } else { "lenient" };
         let probed = self.probe(how, "__probe", typed);
         lets.extend(quote!(let probed = #probed;));
@@ -69,6 +81,10 @@ impl Expansion<'_> {
             }
             None => retry,
         };
+        let failure = match &self.args.breaker_on {
+            Some(matchers) => self.any_of(matchers, typed),
+            None => quote!(retry),
+        };
         let hint = match &self.args.retry_after {
             Some(retry_after) if typed => {
                 quote!(#private::hint(error, #retry_after).or_else(|| probed.classifier.retry_after()))
@@ -82,7 +98,7 @@ impl Expansion<'_> {
         quote!({
             #lets
             let retry = #retry;
-            #private::Verdict { retry, failure: retry, hint: #hint, class: #class, error: probed.display }
+            #private::Verdict { retry, failure: #failure, hint: #hint, class: #class, error: probed.display }
         })
     }
 

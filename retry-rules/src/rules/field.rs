@@ -66,6 +66,7 @@ fields! {
         retry_on => RetryOn,
         retry_after => RetryAfter,
         on_retry => OnRetry,
+        cancel => Cancel,
         quota => Quota,
     }
     breaker {

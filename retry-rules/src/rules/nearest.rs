@@ -1,7 +1,7 @@
 //! What a policy means that breaks rules and is obeyed all the same: the nearest valid
 //! one. No policy of run time ends in a panic, and none is changed in silence.
 
-use super::field::Fields;
+use super::field::{Field, Fields};
 use super::invalid::Invalid;
 use super::table::{self, Rule, Rules};
 use crate::policy::arithmetic::less;
@@ -54,7 +54,7 @@ impl Policy {
     /// [`validate_written`](Self::validate_written): where `retry_after` is one of them,
     /// the first wait is not known.
     pub const fn nearest_valid_written(self, written: Fields) -> (Self, Option<Invalid>) {
-        let nearest = self.nearest();
+        let nearest = self.nearest(written);
         // A rule may be broken by what another one made of it: a budget by a shorter delay.
         let broken = Rules::broken_by_policy(&self, written)
             .union(Rules::broken_by_policy(&nearest, written))
@@ -65,7 +65,7 @@ impl Policy {
         }
     }
 
-    const fn nearest(mut self) -> Self {
+    const fn nearest(mut self, written: Fields) -> Self {
         if matches!(self.attempts, Attempts::Limited(0)) {
             self.attempts = Attempts::Limited(1);
         }
@@ -101,7 +101,7 @@ impl Policy {
             (timeout, _) => timeout,
         };
         // Last, for it asks of the waits whether they end.
-        if table::never_ends(&self) {
+        if table::never_ends(&self) && !written.contains(Field::Cancel) {
             self.attempts = Self::new().attempts;
         }
         self

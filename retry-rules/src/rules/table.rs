@@ -27,14 +27,14 @@ rules! {
                   (where deadline: "a " (deadline) " (bounds the whole call) ")
                   "or a " (max_elapsed) " (no attempt begins later); \
                   who means it writes " (budget = unlimited)]
-            when is_unlimited(policy) && is_unbounded(policy);
+            when is_unlimited(policy) && is_unbounded(policy) && !written.contains(Field::Cancel);
 
         rule UnlimitedWithoutWaits of
             [initial_delay max_delay backoff jitter attempts budget deadline max_elapsed]
             says ["waits of 0s never use a " (budget) " up, so " (attempts = unlimited) " never ends: add a "
                   (where deadline: (deadline) " (bounds the whole call) or a ")
                   (max_elapsed) " (no attempt begins later), or wait longer than 0s"]
-            when never_ends(policy) && !is_unbounded(policy);
+            when never_ends(policy) && (!is_unbounded(policy) || written.contains(Field::Cancel) && never_waits(policy));
 
         rule SingleAttempt of [attempts]
             says [(calls 1) " never retries, so the options that only matter to a retry do nothing: \

@@ -1,5 +1,6 @@
 //! [`Attempt`]: what a body may know of the attempt that runs it.
 
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
 use retry_rules::Attempts;
@@ -21,15 +22,100 @@ use retry_rules::Attempts;
 /// assert_eq!(fetch().await, Ok(3));
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Attempt {
-    pub(crate) number: u32,
-    pub(crate) of: Attempts,
-    pub(crate) last_delay: Option<Duration>,
-    pub(crate) waited: Duration,
+    number: u32,
+    attempts: Attempts,
+    last_delay: Option<Duration>,
+    waited: Duration,
+    // The ruling in nanoseconds; see `NO_RULING` and `GIVE_UP`.
+    ruling: AtomicU64,
 }
 
+/// What an attempt has said of its own failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    GiveUp,
+    RetryAfter(Duration),
+}
+
+const NO_RULING: u64 = u64::MAX;
+const GIVE_UP: u64 = u64::MAX - 1;
+
 impl Attempt {
+    pub(crate) const fn new(
+        number: u32,
+        attempts: Attempts,
+        last_delay: Option<Duration>,
+        waited: Duration,
+    ) -> Self {
+        Self { number, attempts, last_delay, waited, ruling: AtomicU64::new(NO_RULING) }
+    }
+
+    pub(crate) fn ruling(&self) -> Option<Ruling> {
+        match self.ruling.load(Ordering::Relaxed) {
+            NO_RULING => None,
+            GIVE_UP => Some(Ruling::GiveUp),
+            nanos => Some(Ruling::RetryAfter(Duration::from_nanos(nanos))),
+        }
+    }
+
+    /// Lets the failure of this attempt end the call, whatever matchers say: it is not
+    /// retryable. Said where the error is raised; the last word counts.
+    ///
+    /// ```
+    /// use retry_runtime::{Attempt, retry};
+    ///
+    /// fn check(status: u16, cx: &Attempt) -> Result<(), String> {
+    ///     if status == 401 {
+    ///         cx.give_up();
+    ///     }
+    ///     Err(format!("status {status}"))
+    /// }
+    ///
+    /// #[retry(attempts = 5, context = cx)]
+    /// async fn login(calls: &mut u32) -> Result<(), String> {
+    ///     *calls += 1;
+    ///     check(401, cx)
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let mut calls = 0;
+    /// assert!(login(&mut calls).await.is_err());
+    /// assert_eq!(calls, 1);
+    /// # }
+    /// ```
+    pub fn give_up(&self) {
+        self.ruling.store(GIVE_UP, Ordering::Relaxed);
+    }
+
+    /// Lets the failure of this attempt be retried after `wait`, whatever matchers and hints
+    /// say: as a server's own word it is not cut to `max_delay`, and only jittered upwards.
+    /// Attempts, budget, deadline, quota and breaker may still end the call. Said where
+    /// the error is raised; the last word counts.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::retry;
+    ///
+    /// #[retry(context = cx)]
+    /// async fn claim() -> Result<u32, String> {
+    ///     if cx.number() == 1 {
+    ///         cx.retry_after(Duration::from_secs(7));
+    ///         return Err("not before seven".to_owned());
+    ///     }
+    ///     Ok(cx.last_delay().map_or(0, |delay| delay.as_secs() as u32))
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// assert_eq!(claim().await, Ok(7));
+    /// # }
+    /// ```
+    pub fn retry_after(&self, wait: Duration) {
+        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX).min(GIVE_UP - 1);
+        self.ruling.store(nanos, Ordering::Relaxed);
+    }
+
     /// Which attempt this is; the first is 1.
     pub fn number(&self) -> u32 {
         self.number
@@ -38,7 +124,7 @@ impl Attempt {
     /// Whether the policy's number of attempts allows none after this one. The
     /// budget, the deadline, the quota or the breaker may end a call earlier.
     pub fn is_last(&self) -> bool {
-        matches!(self.of, Attempts::Limited(attempts) if self.number >= attempts)
+        matches!(self.attempts, Attempts::Limited(attempts) if self.number >= attempts)
     }
 
     /// How long the wait before this attempt was; `None` at the first.

@@ -45,6 +45,11 @@ impl<R> FailureSlot for LastFailure<R> {
 }
 
 impl<R> LastFailure<R> {
+    /// The last failure, if there was one.
+    pub fn last(self) -> Option<R> {
+        self.0
+    }
+
     /// The last failure, or `other` if there was none.
     pub fn last_or_else(self, other: impl FnOnce() -> R) -> R {
         self.0.unwrap_or_else(other)

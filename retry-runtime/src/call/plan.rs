@@ -23,6 +23,10 @@ pub struct Plan<'a> {
     pub(crate) timing: Timing,
     /// How long ago the call failed first, where its waits outlast the process.
     pub(crate) since_first: Duration,
+    /// Whether the call waits where the breaker does not admit it.
+    pub(crate) waits_for_breaker: bool,
+    /// Whether nobody waits for the call any more.
+    pub(crate) is_cancelled: bool,
     /// Whether the policy was evaluated in this call, for the session to keep.
     pub(crate) is_evaluated: bool,
 }
@@ -46,6 +50,8 @@ impl<'a> Plan<'a> {
             quota: None,
             timing: Timing::NONE,
             since_first: Duration::ZERO,
+            waits_for_breaker: false,
+            is_cancelled: false,
             is_evaluated: false,
         }
     }
@@ -60,6 +66,20 @@ impl<'a> Plan<'a> {
     #[inline(always)]
     pub fn breaker(mut self, breaker: &'a CircuitBreaker) -> Self {
         self.breaker = Some(breaker);
+        self
+    }
+
+    /// The call waits where the breaker does not admit it.
+    #[inline(always)]
+    pub fn waits_for_breaker(mut self) -> Self {
+        self.waits_for_breaker = true;
+        self
+    }
+
+    /// Whether nobody waits for the call any more.
+    #[inline(always)]
+    pub fn cancelled(mut self, is_cancelled: bool) -> Self {
+        self.is_cancelled = is_cancelled;
         self
     }
 

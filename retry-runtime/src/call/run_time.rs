@@ -4,15 +4,16 @@
 use core::borrow::Borrow;
 use core::time::Duration;
 
-use retry_rules::{Backoff, Bound, Policy};
+use retry_rules::{Backoff, Bound, Fields, Policy};
 
 use crate::observe;
 use crate::site::{Origin, Site};
 
-/// The policy that is obeyed in the place of this one, which may break rules.
+/// The policy that is obeyed in the place of this one, which may break rules. The fields
+/// `written` are those of the attribute.
 #[cold]
-pub fn nearest_valid(site: &'static Site, policy: Policy) -> Policy {
-    let (nearest, invalid) = policy.nearest_valid();
+pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Policy {
+    let (nearest, invalid) = policy.nearest_valid_written(written);
     if let Some(invalid) = invalid {
         observe::invalid_policy(Origin::from(site).name, invalid);
     }

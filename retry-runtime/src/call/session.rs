@@ -27,18 +27,18 @@ use retry_rules::Policy;
 use tokio::time::Sleep;
 
 use crate::base::random;
-use crate::call::attempt::Attempt;
+use crate::call::attempt::{Attempt, Ruling};
 use crate::call::call_state::CallState;
 use crate::call::last_failure::FailureSlot;
 use crate::call::nested::{self, Inner};
-use crate::call::plan::Plan;
+use crate::call::plan::{LimitKind, Plan};
 use crate::classify::Class;
 use crate::classify::probe::ErrorDisplay;
 use crate::event::Event;
 use crate::event::retry_event::{Failure, RetryEvent};
 use crate::observe;
 use crate::outcome::error::{Ended, Reason};
-use crate::protect::breaker::Permit;
+use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::{Lent, OnPanic, RetryQuota};
 use crate::site::Origin;
 
@@ -55,6 +55,20 @@ pub struct Verdict<'a> {
     pub class: Class,
     /// What went wrong, for events.
     pub error: ErrorDisplay<'a>,
+}
+
+impl Verdict<'_> {
+    /// The same, unless the attempt itself has said what becomes of it. A breaker goes by
+    /// the failure alone.
+    #[must_use]
+    pub fn ruled_by(mut self, attempt: &Attempt) -> Self {
+        match attempt.ruling() {
+            Some(Ruling::GiveUp) => self.retry = false,
+            Some(Ruling::RetryAfter(wait)) => (self.retry, self.hint) = (true, Some(wait)),
+            None => {}
+        }
+        self
+    }
 }
 
 /// What comes after a failure.
@@ -93,6 +107,8 @@ pin_project_lite::pin_project! {
 struct SoFar {
     inner: Inner,
     made: u32,
+    // Attempts that the breaker has refused: they use up the policy's, and were not made.
+    refused: u32,
     waited: Duration,
     // `None` before the first wait.
     delay: Option<Duration>,
@@ -159,10 +175,8 @@ impl<K> Session<K> {
     {
         let mut so_far = self.so_far();
         let next = so_far.failed(plan, permit, &verdict);
-        match &mut self.waiting {
-            _ if next != Next::Wait => {}
-            Some(waiting) => *waiting.as_mut().project().so_far = so_far,
-            none => *none = Some(Box::pin(WaitingCall { so_far, kept: K::none(), sleep: None })),
+        if next == Next::Wait {
+            self.go_on(so_far);
         }
         next
     }
@@ -219,18 +233,62 @@ impl<K> Session<K> {
     #[cold]
     #[inline(never)]
     pub fn rejected(&self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
-        self.so_far().rejected(plan, rejected)
+        let so_far = self.so_far();
+        let policy = &*plan.obeyed();
+        let plan = &Plan { policy, ..*plan };
+        let refused = plan.breaker.filter(|_| plan.waits_for_breaker);
+        let why = refused.and_then(|breaker| so_far.refused(plan, breaker).err());
+        so_far.rejected(plan, why.unwrap_or(Reason::CircuitOpen), rejected)
+    }
+
+    /// The breaker did not admit the next attempt: whether the call waits for it.
+    #[cold]
+    #[inline(never)]
+    pub fn refused(&mut self, plan: &Plan<'_>) -> bool
+    where
+        K: FailureSlot,
+    {
+        let Some(breaker) = plan.breaker else { return false };
+        let kept = plan.is_evaluated.then(|| Box::new(*plan.policy));
+        let policy = &*plan.obeyed();
+        let plan = &Plan { policy, ..*plan };
+        let mut so_far = self.so_far();
+        let Ok(delay) = so_far.refused(plan, breaker) else { return false };
+        observe::emit(&Event::AwaitsBreaker {
+            name: plan.origin.name,
+            breaker: breaker.name(),
+            wait: delay,
+        });
+        so_far.refused = so_far.refused.saturating_add(1);
+        so_far.waited = so_far.waited.saturating_add(delay);
+        so_far.delay = Some(delay);
+        so_far.policy = so_far.policy.take().or(kept);
+        self.go_on(so_far);
+        true
+    }
+
+    /// The call was cancelled while it waited.
+    #[cold]
+    #[inline(never)]
+    pub fn cancelled(&self, plan: &Plan<'_>) -> Ended {
+        self.so_far().cancelled(plan)
+    }
+
+    fn go_on(&mut self, so_far: SoFar)
+    where
+        K: FailureSlot,
+    {
+        match &mut self.waiting {
+            Some(waiting) => *waiting.as_mut().project().so_far = so_far,
+            none => *none = Some(Box::pin(WaitingCall { so_far, kept: K::none(), sleep: None })),
+        }
     }
 
     /// What the body may ask about the attempt that is about to begin.
     pub fn context(&self, plan: &Plan<'_>) -> Attempt {
         let SoFar { made, waited, delay, .. } = self.so_far();
-        Attempt {
-            number: made.saturating_add(1),
-            of: plan.obeyed().get_attempts(),
-            last_delay: delay,
-            waited,
-        }
+        let attempts = plan.obeyed().get_attempts();
+        Attempt::new(made.saturating_add(1), attempts, delay, waited)
     }
 
     /// Sleeps for the wait that has been decided.
@@ -294,6 +352,14 @@ fn at_once<'o>(origin: impl Into<Origin<'o>>) {
     crate::test_hooks::succeeded(origin.into().name, 1);
 }
 
+/// How long until the breaker is no longer open, zero if it is not; or that nobody knows.
+fn opening(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
+    match breaker.remaining() {
+        Duration::MAX => Err(Reason::CircuitOpen),
+        remaining => Ok(remaining),
+    }
+}
+
 /// Whether a test lets waits end at once.
 fn skips_waits() -> bool {
     #[cfg(feature = "testing")]
@@ -321,14 +387,13 @@ impl SoFar {
         verdict: &Verdict<'_>,
     ) -> Next {
         if let Some(permit) = permit {
-            if plan.timing.is_cut() {
-                // The deadline of the call says nothing about the one that was called.
-                permit.forgive();
-            } else if verdict.failure || plan.timing.is_timeout() {
-                permit.failure_with(&verdict.error);
-            } else {
-                // It has answered, if only by a 404.
-                permit.success();
+            match plan.timing.cut {
+                // Whatever the matchers say: a server that hangs has to open the breaker.
+                Some(LimitKind::Timeout) => permit.failure_with(&verdict.error),
+                // The caller's time was up, which says nothing about the other side.
+                Some(LimitKind::Deadline) => drop(permit),
+                None if verdict.failure => permit.failure_with(&verdict.error),
+                None => permit.success(),
             }
         }
         self.inner.attempt_ended();
@@ -347,7 +412,8 @@ impl SoFar {
                 let cost = lent.map_or(0, Lent::spend);
                 let inner = take(&mut self.inner);
                 let policy = kept.or_else(|| self.policy.take());
-                *self = Self { made: attempt, waited, delay: Some(delay), cost, policy, inner };
+                let (made, delay, refused) = (attempt, Some(delay), self.refused);
+                *self = Self { made, refused, waited, delay, cost, policy, inner };
                 Next::Wait
             }
             Err(reason) => {
@@ -374,27 +440,24 @@ impl SoFar {
         if !verdict.retry {
             return Err(Reason::NotRetryable);
         }
-        if !policy.allows_after(attempt) {
+        if !policy.allows_after(attempt.saturating_add(self.refused)) {
             return Err(Reason::Attempts);
         }
         if nested::once() {
             return Err(Reason::Nested);
         }
+        if plan.is_cancelled {
+            return Err(Reason::Cancelled);
+        }
         let (shortest, longest) = match verdict.hint {
             Some(hint) => policy.hint_interval(attempt, hint, self.delay),
             None => policy.wait_interval(attempt, self.delay),
         };
-        let delay = random::between(shortest, longest);
-        let waited = self.waited.saturating_add(delay);
-        let by_the_clock = plan.since_first.saturating_add(delay);
-        if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
-            return Err(Reason::Budget);
+        let mut delay = random::between(shortest, longest);
+        if let (Some(breaker), true) = (plan.breaker, plan.waits_for_breaker) {
+            delay = delay.max(opening(breaker)?);
         }
-        // Where waits outlast the process, the clock is the one of whoever keeps the call.
-        let behind = self.unslept().saturating_add(plan.since_first);
-        if let Some(reason) = plan.timing.ends_by(policy, behind, delay) {
-            return Err(reason);
-        }
+        self.allows_wait(plan, delay)?;
         let lent = match plan.quota {
             Some(quota) => {
                 let cut = if plan.timing.is_timeout() { Class::TIMEOUT } else { Class::empty() };
@@ -402,18 +465,63 @@ impl SoFar {
             }
             None => None,
         };
-        if plan.breaker.is_some_and(|breaker| breaker.until_admits() != Some(Duration::ZERO)) {
+        let admits = |breaker: &CircuitBreaker| breaker.until_admits() == Some(Duration::ZERO);
+        if plan.breaker.is_some_and(|breaker| !plan.waits_for_breaker && !admits(breaker)) {
             return Err(Reason::CircuitOpen);
         }
         Ok((delay, lent))
     }
 
-    fn rejected(&self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
+    /// Whether the call may wait so long.
+    fn allows_wait(&self, plan: &Plan<'_>, delay: Duration) -> Result<(), Reason> {
+        let policy = plan.policy;
+        let waited = self.waited.saturating_add(delay);
+        let by_the_clock = plan.since_first.saturating_add(delay);
+        if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
+            return Err(Reason::Budget);
+        }
+        // Where waits outlast the process, the clock is the one of whoever keeps the call.
+        let behind = self.unslept().saturating_add(plan.since_first);
+        plan.timing.ends_by(policy, behind, delay).map_or(Ok(()), Err)
+    }
+
+    /// The breaker has refused an attempt, which uses one up: how long to wait for the next.
+    fn refused(&self, plan: &Plan<'_>, breaker: &CircuitBreaker) -> Result<Duration, Reason> {
+        let policy = plan.policy;
+        let used = self.made.saturating_add(self.refused).saturating_add(1);
+        let opening = opening(breaker)?;
+        if !policy.allows_after(used) || nested::once() {
+            return Err(Reason::CircuitOpen);
+        }
+        // Its probes are taken: by the curve.
+        let delay = if opening.is_zero() {
+            let (shortest, longest) = policy.wait_interval(used, self.delay);
+            random::between(shortest, longest)
+        } else {
+            opening
+        };
+        self.allows_wait(plan, delay)?;
+        Ok(delay)
+    }
+
+    fn cancelled(&self, plan: &Plan<'_>) -> Ended {
+        let ended = Ended { reason: Reason::Cancelled, attempts: self.made, waited: self.waited };
+        observe::gave_up(
+            plan.origin,
+            ended,
+            false,
+            &"cancelled while it waited for the next attempt",
+        );
+        self.end(plan.origin, self.made);
+        ended
+    }
+
+    fn rejected(&self, plan: &Plan<'_>, reason: Reason, rejected: &dyn fmt::Display) -> Ended {
         // What was taken for the retry, which is not made.
         if let Some(quota) = plan.quota {
             quota.release(self.cost);
         }
-        let ended = Ended { reason: Reason::CircuitOpen, attempts: self.made, waited: self.waited };
+        let ended = Ended { reason, attempts: self.made, waited: self.waited };
         observe::gave_up(plan.origin, ended, true, rejected);
         self.end(plan.origin, self.made);
         ended

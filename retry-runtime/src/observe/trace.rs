@@ -89,6 +89,9 @@ pub(crate) fn emit(event: &Event<'_>) {
         Event::TimeoutNotObeyed { name, timeout } => {
             tracing::warn!(target: "retry", name = name.as_str(), timeout_ms = millis(timeout), "{TIMEOUT_NOT_OBEYED}");
         }
+        Event::AwaitsBreaker { name, breaker, wait } => {
+            tracing::debug!(target: "retry", name = name.as_str(), breaker, wait_ms = millis(wait), "waits for the circuit breaker");
+        }
         Event::BlocksTasks { name, wait } => {
             tracing::warn!(target: "retry", name = name.as_str(), wait_ms = millis(wait), "{BLOCKS_TASKS}");
         }

@@ -22,6 +22,8 @@ pub enum Reason {
     Deadline,
     /// The next attempt would begin later than `max_elapsed` after the call began.
     MaxElapsed,
+    /// What `cancel` names was ready: nobody waits for the call any more.
+    Cancelled,
     /// The shared retry quota has no tokens left.
     Quota,
     /// The circuit breaker admits no calls now.
@@ -39,6 +41,7 @@ impl Reason {
         Self::Budget,
         Self::Deadline,
         Self::MaxElapsed,
+        Self::Cancelled,
         Self::Quota,
         Self::CircuitOpen,
         Self::Nested,
@@ -65,6 +68,7 @@ impl Reason {
             Self::Budget => "budget",
             Self::Deadline => "deadline",
             Self::MaxElapsed => "max_elapsed",
+            Self::Cancelled => "cancelled",
             Self::Quota => "quota",
             Self::CircuitOpen => "circuit_open",
             Self::Nested => "nested",
@@ -79,6 +83,7 @@ impl Reason {
             Self::Budget => "the next wait would exceed the budget",
             Self::Deadline => "the deadline leaves no time for another attempt",
             Self::MaxElapsed => "the next attempt would begin later than `max_elapsed` allows",
+            Self::Cancelled => "it was cancelled",
             Self::Quota => "the retry quota is used up",
             Self::CircuitOpen => "the circuit breaker is open",
             Self::Nested => "the function around it is being retried",

@@ -192,6 +192,7 @@ fn reasons_are_words_for_machines_and_clauses_for_people() {
         (Reason::Budget, "budget"),
         (Reason::Deadline, "deadline"),
         (Reason::MaxElapsed, "max_elapsed"),
+        (Reason::Cancelled, "cancelled"),
         (Reason::Quota, "quota"),
         (Reason::CircuitOpen, "circuit_open"),
     ];

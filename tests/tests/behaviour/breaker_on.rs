@@ -1,0 +1,167 @@
+//! Which failures count for a breaker, and calls that wait for it.
+
+use std::cell::Cell;
+use std::io::{Error, ErrorKind};
+use std::time::Duration;
+
+use retry_runtime::{BreakerConfig, CircuitBreaker, Reason, RetryError, State, retry};
+use tokio::time::Instant;
+
+const S: Duration = Duration::from_secs(1);
+
+const ONE: BreakerConfig = BreakerConfig::new()
+    .failure_threshold(1)
+    .success_threshold(1)
+    .half_open_requests(1)
+    .timeout(Duration::from_secs(60));
+
+fn breaker() -> CircuitBreaker {
+    CircuitBreaker::named("asked".to_owned(), ONE)
+}
+
+#[retry(attempts = 1, breaker = breaker, retry_on = [network])]
+async fn ask(breaker: &CircuitBreaker, kind: ErrorKind) -> Result<(), RetryError<Error>> {
+    Err(Error::from(kind))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_would_be_retried_counts_and_any_other_answer_is_a_success() {
+    let breaker = breaker();
+    ask(&breaker, ErrorKind::NotFound).await.unwrap_err();
+    assert_eq!(breaker.state(), State::Closed);
+    ask(&breaker, ErrorKind::ConnectionReset).await.unwrap_err();
+    assert_eq!(breaker.state(), State::Open);
+    tokio::time::advance(61 * S).await;
+    // Nothing is there, but somebody answers: the probe closes it.
+    ask(&breaker, ErrorKind::NotFound).await.unwrap_err();
+    assert_eq!(breaker.state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streak_ends_at_an_answer() {
+    let breaker =
+        CircuitBreaker::named("streak".to_owned(), BreakerConfig::new().failure_threshold(2));
+    for kind in [ErrorKind::ConnectionReset, ErrorKind::NotFound, ErrorKind::ConnectionReset] {
+        ask(&breaker, kind).await.unwrap_err();
+    }
+    assert_eq!(breaker.state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn breaker_on_says_otherwise() {
+    #[retry(attempts = 2, breaker = breaker, retry_on = [network], breaker_on = [matches(error if error.kind() == ErrorKind::NotFound)])]
+    async fn ask(breaker: &CircuitBreaker, kind: ErrorKind) -> Result<(), RetryError<Error>> {
+        Err(Error::from(kind))
+    }
+
+    let breaker = breaker();
+    let error = ask(&breaker, ErrorKind::ConnectionReset).await.unwrap_err();
+    assert_eq!((error.reason(), breaker.state()), (Reason::Attempts, State::Closed));
+    let error = ask(&breaker, ErrorKind::NotFound).await.unwrap_err();
+    assert_eq!((error.reason(), breaker.state()), (Reason::NotRetryable, State::Open));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_policys_own_timeout_always_counts() {
+    #[retry(attempts = 1, breaker = breaker, timeout = "2s", deadline = "2s", breaker_on = [rate_limit], retry_on = [rate_limit])]
+    async fn hang(breaker: &CircuitBreaker) -> Result<(), RetryError<Error>> {
+        tokio::time::sleep(9 * S).await;
+        Ok(())
+    }
+
+    let breaker = breaker();
+    hang(&breaker).await.unwrap_err();
+    assert_eq!(breaker.state(), State::Open);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_deadline_cuts_off_or_somebody_cancels_is_neither() {
+    #[retry(attempts = 1, breaker = breaker, deadline = "2s")]
+    async fn hang(breaker: &CircuitBreaker) -> Result<(), RetryError<Error>> {
+        tokio::time::sleep(9 * S).await;
+        Ok(())
+    }
+
+    let breaker =
+        CircuitBreaker::named("neither".to_owned(), BreakerConfig::new().failure_threshold(2));
+    ask(&breaker, ErrorKind::ConnectionReset).await.unwrap_err();
+    hang(&breaker).await.unwrap_err();
+    let _ = tokio::time::timeout(S, hang(&breaker)).await;
+    assert_eq!(breaker.snapshot().consecutive_failures, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_is_tried_again_is_a_success_unless_breaker_on_says_otherwise() {
+    #[retry(attempts = 1, breaker = breaker, retry_on = [ok(|n: &u32| *n == 0)])]
+    async fn poll(breaker: &CircuitBreaker) -> Result<u32, RetryError<Error>> {
+        Ok(0)
+    }
+
+    #[retry(attempts = 1, breaker = breaker, breaker_on = [ok(|n: &u32| *n == 0)])]
+    async fn judged(breaker: &CircuitBreaker) -> Result<u32, RetryError<Error>> {
+        Ok(0)
+    }
+
+    let breaker = breaker();
+    poll(&breaker).await.unwrap();
+    assert_eq!(breaker.state(), State::Closed);
+    judged(&breaker).await.unwrap();
+    assert_eq!(breaker.state(), State::Open);
+}
+
+#[retry(attempts = 4, breaker = breaker, when_open = wait, budget = "5m")]
+async fn patient(breaker: &CircuitBreaker, calls: &Cell<u32>) -> Result<u32, RetryError<Error>> {
+    calls.set(calls.get() + 1);
+    if calls.get() < 2 { Err(Error::from(ErrorKind::ConnectionReset)) } else { Ok(calls.get()) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_may_wait_until_the_breaker_admits_it() {
+    let (breaker, calls, began) = (breaker(), Cell::new(0), Instant::now());
+    // The first attempt opens it for 60 s.
+    assert_eq!(patient(&breaker, &calls).await.unwrap(), 2);
+    assert!((59 * S..=61 * S).contains(&began.elapsed()), "{:?}", began.elapsed());
+    assert_eq!(breaker.state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_waits_before_its_first_attempt_too() {
+    let (breaker, calls, began) = (breaker(), Cell::new(5), Instant::now());
+    breaker.try_acquire().unwrap().failure();
+    assert_eq!(patient(&breaker, &calls).await.unwrap(), 6);
+    assert!(began.elapsed() >= 59 * S);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_refusal_uses_up_an_attempt_and_is_none() {
+    let (breaker, calls) = (breaker(), Cell::new(5));
+    breaker.try_acquire().unwrap().failure();
+    tokio::time::advance(61 * S).await;
+    // Its only probe is taken, so the call waits by the curve: 1, 2 and 4 s.
+    let _probe = breaker.try_acquire().unwrap();
+    let began = Instant::now();
+    let error = patient(&breaker, &calls).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 0));
+    assert_eq!((began.elapsed(), calls.get()), (7 * S, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_that_is_forced_open_ends_the_call_at_once() {
+    let (breaker, began) = (breaker(), Instant::now());
+    breaker.force_open();
+    let error = patient(&breaker, &Cell::new(0)).await.unwrap_err();
+    assert_eq!((error.reason(), began.elapsed()), (Reason::CircuitOpen, Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_counts_for_the_budget() {
+    #[retry(attempts = 4, breaker = breaker, when_open = wait, budget = "30s")]
+    async fn hurried(breaker: &CircuitBreaker) -> Result<(), RetryError<Error>> {
+        Ok(())
+    }
+
+    let (breaker, began) = (breaker(), Instant::now());
+    breaker.try_acquire().unwrap().failure();
+    let error = hurried(&breaker).await.unwrap_err();
+    assert_eq!((error.reason(), began.elapsed()), (Reason::Budget, Duration::ZERO));
+}

@@ -142,7 +142,7 @@ fn is_option(ty: &Type) -> bool {
     })
 }
 
-/// Options that only matter with a breaker, and a breaker that would never hear of a failure.
+/// Options that only matter with a breaker.
 fn without_effect(args: &Args, errors: &mut Errors) {
     if args.written("breaker").is_none() {
         for option in ["breaker_on", "when_open"].into_iter().filter_map(|name| args.written(name))
@@ -154,13 +154,6 @@ fn without_effect(args: &Args, errors: &mut Errors) {
                 ),
             );
         }
-    }
-    if let (Some([]), Some(option)) = (args.breaker_on.as_deref(), args.written("breaker_on")) {
-        errors.at(
-            option,
-            "this breaker would never hear of a failure: name those that count, such as \
-             `breaker_on = [server_error, timeout]`, or leave `breaker_on` out for those that are retried",
-        );
     }
 }
 

@@ -98,6 +98,11 @@ pub mod timeout {
     pub use retry_rules::Bound::Unlimited as unlimited;
 }
 
+/// A future: when it is ready, the wait under way ends and no further attempt begins (async only).
+///
+/// `cancel = stop.cancelled()`. Default: none.
+pub mod cancel {}
+
 /// Only what one of these matchers matches is retried.
 ///
 /// `retry_on = [ … ]`. Default: every failure.
@@ -189,6 +194,24 @@ pub mod breaker {
     pub type half_open_requests = u32;
 }
 
+/// Which failures count for the breaker, by these matchers; an attempt that the policy's own `timeout` cuts off always does.
+///
+/// `breaker_on = [ … ]`. Default: what is retried.
+pub mod breaker_on {
+    pub use super::retry_on::*;
+}
+
+/// Where the breaker admits no call: `give_up`, or `wait` until it does, within attempts, budget, `max_elapsed` and deadline.
+///
+/// `when_open = wait`. Default: `give_up`.
+pub mod when_open {
+    /// The call ends, without sleeping first. The default.
+    pub mod give_up {}
+
+    /// The call waits until the breaker admits it. Each refusal uses up one of the attempts.
+    pub mod wait {}
+}
+
 /// A [`RetryQuota`](crate::RetryQuota).
 ///
 /// `quota = OUTBOUND`. Default: none.
@@ -243,7 +266,7 @@ pub type name = str;
 /// `clone(body)`. Default: none.
 pub mod clone {}
 
-/// Binds an [`Attempt`](crate::Attempt) in the body.
+/// Binds a [`&Attempt`](crate::Attempt) in the body: its number, the waits, and the last word on its failure, `cx.give_up()` and `cx.retry_after(d)`.
 ///
 /// `context = cx`. Default: none.
 pub mod context {}

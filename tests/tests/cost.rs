@@ -75,12 +75,10 @@ fn a_name_that_the_program_made_is_shared_and_not_copied() {
     let breaker = Arc::new(CircuitBreaker::named("db".to_owned(), BreakerConfig::new()));
     let retrier = Retrier::new(Policy::new()).name("fetch".to_owned()).breaker(breaker.clone());
     let succeeding = measure(|| assert!(now(retrier.run(|| reply(1))).is_ok()));
+    assert_eq!(succeeding.count_total, 0);
     breaker.force_open();
-    let rejecting = measure(|| {
-        let rejected = breaker.try_acquire().expect_err("it is open");
-        assert_eq!(rejected.breaker, "db");
-    });
-    assert_eq!((succeeding.count_total, rejecting.count_total), (0, 0));
+    let rejected = breaker.try_acquire().expect_err("it is open");
+    assert_eq!(rejected.breaker.as_str().as_ptr(), breaker.name().as_ptr());
 }
 
 #[test]

@@ -198,7 +198,10 @@ pub mod breaker {
 ///
 /// `breaker_on = [ … ]`. Default: what is retried.
 pub mod breaker_on {
-    pub use super::retry_on::*;
+    pub use super::abort_on::{matches, network, pattern, rate_limit, server_error, timeout, when};
+
+    /// A *value* that counts as a failure.
+    pub type ok<T> = dyn Fn(&T) -> bool;
 }
 
 /// Where the breaker admits no call: `give_up`, or `wait` until it does, within attempts, budget, `max_elapsed` and deadline.

@@ -47,6 +47,7 @@ fn breaker(name: &'static str, config: BreakerConfig) -> Breaker {
 }
 
 /// Whether it was admitted.
+#[inline]
 fn call(breaker: &CircuitBreaker, outcome: Outcome) -> bool {
     match (breaker.try_acquire(), outcome) {
         (Ok(permit), Outcome::Success) => {

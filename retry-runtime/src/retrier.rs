@@ -327,7 +327,7 @@ impl<M, V> Retrier<M, V> {
 
     /// Obeys this policy, as [`new`](Retrier::new) does.
     pub fn with_policy(mut self, policy: Policy) -> Self {
-        (self.settings.policy, self.settings.invalid) = policy.nearest_valid();
+        self.settings = self.settings.with_policy(policy);
         self
     }
 

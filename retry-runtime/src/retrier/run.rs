@@ -19,7 +19,7 @@ use crate::protect::quota::Lent;
 use crate::retrier::decider::{Decider, With};
 use crate::retrier::hooks::{CallOnRetry, CallWhen};
 use crate::retrier::operation::Operation;
-use crate::retrier::settings::{Call, End, Failed, Settings};
+use crate::retrier::settings::{Call, Failed, Settings};
 use crate::retrier::values::{FailedValue, Values};
 
 pin_project_lite::pin_project! {
@@ -77,7 +77,6 @@ pin_project_lite::pin_project! {
     #[project = StageProjection]
     enum Stage<'r, Fut> {
         Start,
-        Next,
         Attempt { #[pin] attempt: Fut, permit: Option<Permit<'r>> },
         // Boxed, for it holds a timer.
         Bounded { attempt: Pin<Box<CutOff<Fut>>>, permit: Option<Permit<'r>> },
@@ -137,36 +136,116 @@ impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
     }
 }
 
-impl<'r, Op, D, V, Kind> Parts<'r, Op, D, V, Kind> {
-    /// What comes after an attempt, async or not: the end, or a wait.
-    #[inline]
-    fn settle<T, E: Display>(
-        &self,
-        call: &mut Call<T, E>,
-        timing: Timing,
-        permit: Option<Permit<'_>>,
-        outcome: Tracked<T, E>,
-        can_repeat: bool,
-    ) -> ControlFlow<End<T, E>, Option<Lent<'r>>>
-    where
-        D: Decider<E, Kind>,
-        V: Values<T>,
-    {
-        let value = match outcome {
-            Ok(value) => match self.values.failure(&value) {
-                None => {
-                    self.settings.succeeded(take(call), permit);
-                    return ControlFlow::Break(Ok(value));
-                }
-                failure => (Ok(value), failure),
-            },
-            Err(error) => (Err(error), None),
+impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind>
+where
+    Op: Operation<Fut, T, E>,
+    Fut: Future,
+    E: Display,
+    D: Decider<E, Kind>,
+    V: Values<T>,
+{
+    /// An attempt begins, or the call ends.
+    #[inline(always)]
+    fn begin(self: Pin<&mut Self>) -> Option<Op::Output> {
+        let mut this = self.project();
+        let Parts { settings, operation, .. } = this.parts;
+        let permit = match settings.admit(this.call, timing(this.timer)) {
+            Ok(permit) => permit,
+            Err(end) => {
+                this.stage.set(Stage::Done);
+                return Some(operation.finish(end));
+            }
         };
-        let (outcome, value) = value;
-        let value = value.as_ref().map(|value| value as &dyn FailedValue);
-        let failed = Failed { outcome, value, can_repeat };
-        self.settings.failed(&self.decider, call, timing, permit, failed)
+        let attempt = operation.begin(|| this.call.context(&settings.plan()));
+        this.stage.set(match this.timer {
+            None => Stage::Attempt { attempt, permit },
+            Some(timer) => Stage::Bounded { attempt: Box::pin(timer.cut_off(attempt)), permit },
+        });
+        None
     }
+
+    /// An attempt has failed: the call ends, or waits.
+    #[cold]
+    #[inline(never)]
+    fn failed(
+        self: Pin<&mut Self>,
+        permit: Option<Permit<'r>>,
+        outcome: Tracked<T, E>,
+        value: Option<V::Failure>,
+    ) -> Option<Op::Output> {
+        let mut this = self.project();
+        // Nothing of the attempt lives on through the wait.
+        this.stage.set(Stage::Wait);
+        let Parts { settings, decider, operation, .. } = this.parts;
+        let value = value.as_ref().map(|value| value as &dyn FailedValue);
+        let failed = Failed { outcome, value, can_repeat: operation.can_repeat() };
+        match settings.failed(decider, this.call, timing(this.timer), permit, failed) {
+            ControlFlow::Continue(credit) => {
+                *this.credit = credit;
+                None
+            }
+            ControlFlow::Break(end) => {
+                this.stage.set(Stage::Done);
+                Some(operation.finish(end))
+            }
+        }
+    }
+
+    /// What no call comes to that has no bound in time and succeeds at once.
+    #[cold]
+    #[inline(never)]
+    fn poll_rest(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Op::Output>> {
+        let mut this = self.as_mut().project();
+        match this.stage.as_mut().project() {
+            StageProjection::Wait => {
+                ready!(this.call.poll_wait(cx));
+                this.credit.take().map(Lent::spend);
+                Poll::Ready(self.begin())
+            }
+            StageProjection::Bounded { attempt, permit } => {
+                let held = permit.take();
+                let outcome = match attempt.as_mut().poll(cx) {
+                    Poll::Pending => {
+                        *permit = held;
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(Ok(output)) => tracked(this.parts.operation.end(output)),
+                    Poll::Ready(Err((by, interrupted))) => {
+                        if let Some(timer) = this.timer {
+                            timer.has_cut(by);
+                        }
+                        Err(AttemptError::Interrupted(interrupted))
+                    }
+                };
+                Poll::Ready(match outcome {
+                    Ok(value) => self.returned(held, value),
+                    Err(error) => self.failed(held, Err(error), None),
+                })
+            }
+            StageProjection::Start => {
+                *this.timer = Some(Box::new(Timed::start(&this.parts.settings.plan())));
+                Poll::Ready(self.begin())
+            }
+            StageProjection::Attempt { .. } => Poll::Ready(None),
+            StageProjection::Done => panic!("a call is polled after it has ended"),
+        }
+    }
+
+    /// An attempt has returned a value.
+    #[inline(always)]
+    fn returned(self: Pin<&mut Self>, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
+        if let Some(failure) = self.parts.values.failure(&value) {
+            return self.failed(permit, Ok(value), Some(failure));
+        }
+        let mut this = self.project();
+        this.stage.set(Stage::Done);
+        this.parts.settings.succeeded(take(this.call), permit);
+        Some(this.parts.operation.finish(Ok(value)))
+    }
+}
+
+fn timing(timer: &Option<Box<Timed>>) -> Timing {
+    timer.as_ref().map_or(Timing::NONE, |timer| timer.timing())
 }
 
 impl<Op, Fut, T, E, D, V, Kind> Future for Run<'_, Op, Fut, T, E, D, V, Kind>
@@ -179,39 +258,12 @@ where
 {
     type Output = Op::Output;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         loop {
             let mut this = self.as_mut().project();
-            let parts = &mut *this.parts;
-            let settings = parts.settings;
-            let timing = this.timer.as_ref().map_or(Timing::NONE, |timer| timer.timing());
-            let (outcome, permit) = match this.stage.as_mut().project() {
-                StageProjection::Start => {
-                    // A `max_elapsed` cuts nothing off, but counts from here.
-                    if settings.policy.is_timed() || settings.policy.has_max_elapsed() {
-                        *this.timer = Some(Box::new(Timed::start(&settings.plan())));
-                    }
-                    this.stage.set(Stage::Next);
-                    continue;
-                }
-                StageProjection::Next => {
-                    let permit = match settings.admit(this.call, timing) {
-                        Ok(permit) => permit,
-                        Err(end) => {
-                            this.stage.set(Stage::Done);
-                            return Poll::Ready(parts.operation.finish(end));
-                        }
-                    };
-                    let context = || this.call.context(&settings.plan());
-                    let attempt = parts.operation.begin(context);
-                    this.stage.set(match this.timer {
-                        Some(timer) if settings.policy.is_timed() => {
-                            Stage::Bounded { attempt: Box::pin(timer.cut_off(attempt)), permit }
-                        }
-                        _ => Stage::Attempt { attempt, permit },
-                    });
-                    continue;
-                }
+            let ended = match this.stage.as_mut().project() {
+                StageProjection::Start if !this.parts.settings.is_timed => self.as_mut().begin(),
                 // A permit is here while its attempt is polled: where that panics, it drops in
                 // the panic, which counts as a failure.
                 StageProjection::Attempt { attempt, permit } => {
@@ -221,43 +273,18 @@ where
                             *permit = held;
                             return Poll::Pending;
                         }
-                        Poll::Ready(output) => (tracked(parts.operation.end(output)), held),
-                    }
-                }
-                StageProjection::Bounded { attempt, permit } => {
-                    let held = permit.take();
-                    match attempt.as_mut().poll(cx) {
-                        Poll::Pending => {
-                            *permit = held;
-                            return Poll::Pending;
-                        }
-                        Poll::Ready(Ok(output)) => (tracked(parts.operation.end(output)), held),
-                        Poll::Ready(Err((by, interrupted))) => {
-                            if let Some(timer) = this.timer {
-                                timer.has_cut(by);
+                        Poll::Ready(output) => match this.parts.operation.end(output) {
+                            Ok(value) => self.as_mut().returned(held, value),
+                            Err(error) => {
+                                self.as_mut().failed(held, Err(AttemptError::Error(error)), None)
                             }
-                            (Err(AttemptError::Interrupted(interrupted)), held)
-                        }
+                        },
                     }
                 }
-                StageProjection::Wait => {
-                    ready!(this.call.poll_wait(cx));
-                    this.credit.take().map(Lent::spend);
-                    this.stage.set(Stage::Next);
-                    continue;
-                }
-                StageProjection::Done => panic!("a call is polled after it has ended"),
+                _ => ready!(self.as_mut().poll_rest(cx)),
             };
-            // Nothing of the attempt lives on through the wait.
-            this.stage.set(Stage::Wait);
-            let timing = this.timer.as_ref().map_or(Timing::NONE, |timer| timer.timing());
-            let can_repeat = parts.operation.can_repeat();
-            match parts.settle(this.call, timing, permit, outcome, can_repeat) {
-                ControlFlow::Continue(credit) => *this.credit = credit,
-                ControlFlow::Break(end) => {
-                    this.stage.set(Stage::Done);
-                    return Poll::Ready(parts.operation.finish(end));
-                }
+            if let Some(output) = ended {
+                return Poll::Ready(output);
             }
         }
     }
@@ -284,8 +311,19 @@ where
                 Ok(permit) => permit,
                 Err(end) => return end,
             };
-            let outcome = tracked((parts.operation)());
-            let credit = match parts.settle(&mut call, timing, permit, outcome, true) {
+            let (outcome, value) = match (parts.operation)() {
+                Ok(value) => match parts.values.failure(&value) {
+                    None => {
+                        settings.succeeded(call, permit);
+                        return Ok(value);
+                    }
+                    failure => (Ok(value), failure),
+                },
+                Err(error) => (Err(AttemptError::Error(error)), None),
+            };
+            let value = value.as_ref().map(|value| value as &dyn FailedValue);
+            let failed = Failed { outcome, value, can_repeat: true };
+            let credit = match settings.failed(&parts.decider, &mut call, timing, permit, failed) {
                 ControlFlow::Continue(credit) => credit,
                 ControlFlow::Break(end) => return end,
             };

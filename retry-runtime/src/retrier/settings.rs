@@ -29,6 +29,8 @@ use crate::site::Origin;
 pub(super) struct Settings {
     /// What is obeyed.
     pub(super) policy: Policy,
+    /// Whether that has bounds in time, which count from the beginning of a call.
+    pub(super) is_timed: bool,
     /// Why that is not the policy that was given.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,
@@ -56,8 +58,15 @@ pub(super) struct Failed<'a, T, E> {
 impl Settings {
     pub(super) const fn new(policy: Policy) -> Self {
         let (policy, invalid) = policy.nearest_valid();
+        let is_timed = policy.is_timed() || policy.has_max_elapsed();
         let name = Name::from_static("retrier");
-        Self { policy, invalid, name, breaker: None, quota: None }
+        Self { policy, is_timed, invalid, name, breaker: None, quota: None }
+    }
+
+    /// The same with another policy.
+    pub(super) fn with_policy(self, policy: Policy) -> Self {
+        let Self { name, breaker, quota, .. } = self;
+        Self { name, breaker, quota, ..Self::new(policy) }
     }
 
     pub(super) const fn origin(&self) -> Origin<'_> {

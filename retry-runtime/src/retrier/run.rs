@@ -52,11 +52,13 @@ pin_project_lite::pin_project! {
         parts: Parts<'r, Op, D, V, Kind>,
         call: Call<T, E>,
         // On the heap, and only where there is a bound: a timer is larger than all the rest.
-        timer: Option<Box<Timed>>,
+        timer: Option<Box<Timer<Fut>>>,
         // Goes back where the call is dropped while it waits.
         credit: Option<Lent<'r>>,
+        stage: Stage,
+        permit: Option<Permit<'r>>,
         #[pin]
-        stage: Stage<'r, Fut>,
+        attempt: Option<Fut>,
     }
 }
 
@@ -73,22 +75,34 @@ struct Parts<'r, Op, D, V, Kind> {
 #[derive(Clone, Copy, Debug)]
 pub enum Blocking {}
 
-pin_project_lite::pin_project! {
-    #[project = StageProjection]
-    enum Stage<'r, Fut> {
-        Start,
-        Attempt { #[pin] attempt: Fut, permit: Option<Permit<'r>> },
-        // Boxed, for it holds a timer.
-        Bounded { attempt: Pin<Box<CutOff<Fut>>>, permit: Option<Permit<'r>> },
-        Wait,
-        Done,
-    }
+/// What is polled next. It holds nothing: what has nothing to drop costs a success nothing.
+#[derive(Clone, Copy)]
+enum Stage {
+    Start,
+    Attempt,
+    Bounded,
+    Wait,
+    Done,
+}
+
+/// The bounds of a call, and the attempt that is cut off by them.
+struct Timer<Fut> {
+    timed: Timed,
+    attempt: Option<Pin<Box<CutOff<Fut>>>>,
 }
 
 impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
     pub(super) fn new(settings: &'r Settings, decider: D, values: &'r V, operation: Op) -> Self {
         let parts = Parts { settings, decider, values, operation, kind: PhantomData };
-        Self { parts, call: Call::new(), timer: None, credit: None, stage: Stage::Start }
+        Self {
+            parts,
+            call: Call::new(),
+            timer: None,
+            credit: None,
+            stage: Stage::Start,
+            permit: None,
+            attempt: None,
+        }
     }
 
     pub(crate) fn with<X>(self, hook: X) -> Run<'r, Op, Fut, T, E, With<D, X>, V, Kind> {
@@ -149,18 +163,24 @@ where
     fn begin(self: Pin<&mut Self>) -> Option<Op::Output> {
         let mut this = self.project();
         let Parts { settings, operation, .. } = this.parts;
-        let permit = match settings.admit(this.call, timing(this.timer)) {
-            Ok(permit) => permit,
+        match settings.admit(this.call, || timing(this.timer)) {
+            Ok(permit) => *this.permit = permit,
             Err(end) => {
-                this.stage.set(Stage::Done);
+                *this.stage = Stage::Done;
                 return Some(operation.finish(end));
             }
-        };
+        }
         let attempt = operation.begin(|| this.call.context(&settings.plan()));
-        this.stage.set(match this.timer {
-            None => Stage::Attempt { attempt, permit },
-            Some(timer) => Stage::Bounded { attempt: Box::pin(timer.cut_off(attempt)), permit },
-        });
+        match this.timer {
+            None => {
+                this.attempt.set(Some(attempt));
+                *this.stage = Stage::Attempt;
+            }
+            Some(timer) => {
+                timer.attempt = Some(Box::pin(timer.timed.cut_off(attempt)));
+                *this.stage = Stage::Bounded;
+            }
+        }
         None
     }
 
@@ -175,7 +195,11 @@ where
     ) -> Option<Op::Output> {
         let mut this = self.project();
         // Nothing of the attempt lives on through the wait.
-        this.stage.set(Stage::Wait);
+        this.attempt.set(None);
+        if let Some(timer) = this.timer {
+            timer.attempt = None;
+        }
+        *this.stage = Stage::Wait;
         let Parts { settings, decider, operation, .. } = this.parts;
         let value = value.as_ref().map(|value| value as &dyn FailedValue);
         let failed = Failed { outcome, value, can_repeat: operation.can_repeat() };
@@ -185,7 +209,7 @@ where
                 None
             }
             ControlFlow::Break(end) => {
-                this.stage.set(Stage::Done);
+                *this.stage = Stage::Done;
                 Some(operation.finish(end))
             }
         }
@@ -195,25 +219,32 @@ where
     #[cold]
     #[inline(never)]
     fn poll_rest(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Op::Output>> {
-        let mut this = self.as_mut().project();
-        match this.stage.as_mut().project() {
-            StageProjection::Wait => {
+        let this = self.as_mut().project();
+        match *this.stage {
+            Stage::Start => {
+                let timed = Timed::start(&this.parts.settings.plan());
+                *this.timer = Some(Box::new(Timer { timed, attempt: None }));
+                Poll::Ready(self.begin())
+            }
+            Stage::Wait => {
                 ready!(this.call.poll_wait(cx));
                 this.credit.take().map(Lent::spend);
                 Poll::Ready(self.begin())
             }
-            StageProjection::Bounded { attempt, permit } => {
-                let held = permit.take();
+            Stage::Bounded => {
+                let Some(Timer { timed, attempt: Some(attempt) }) = this.timer.as_deref_mut()
+                else {
+                    unreachable!("it is bounded by a timer")
+                };
+                let held = this.permit.take();
                 let outcome = match attempt.as_mut().poll(cx) {
                     Poll::Pending => {
-                        *permit = held;
+                        *this.permit = held;
                         return Poll::Pending;
                     }
                     Poll::Ready(Ok(output)) => tracked(this.parts.operation.end(output)),
                     Poll::Ready(Err((by, interrupted))) => {
-                        if let Some(timer) = this.timer {
-                            timer.has_cut(by);
-                        }
+                        timed.has_cut(by);
                         Err(AttemptError::Interrupted(interrupted))
                     }
                 };
@@ -222,12 +253,7 @@ where
                     Err(error) => self.failed(held, Err(error), None),
                 })
             }
-            StageProjection::Start => {
-                *this.timer = Some(Box::new(Timed::start(&this.parts.settings.plan())));
-                Poll::Ready(self.begin())
-            }
-            StageProjection::Attempt { .. } => Poll::Ready(None),
-            StageProjection::Done => panic!("a call is polled after it has ended"),
+            Stage::Attempt | Stage::Done => panic!("a call is polled after it has ended"),
         }
     }
 
@@ -237,15 +263,15 @@ where
         if let Some(failure) = self.parts.values.failure(&value) {
             return self.failed(permit, Ok(value), Some(failure));
         }
-        let mut this = self.project();
-        this.stage.set(Stage::Done);
+        let this = self.project();
+        *this.stage = Stage::Done;
         this.parts.settings.succeeded(take(this.call), permit);
         Some(this.parts.operation.finish(Ok(value)))
     }
 }
 
-fn timing(timer: &Option<Box<Timed>>) -> Timing {
-    timer.as_ref().map_or(Timing::NONE, |timer| timer.timing())
+fn timing<Fut>(timer: &Option<Box<Timer<Fut>>>) -> Timing {
+    timer.as_ref().map_or(Timing::NONE, |timer| timer.timed.timing())
 }
 
 impl<Op, Fut, T, E, D, V, Kind> Future for Run<'_, Op, Fut, T, E, D, V, Kind>
@@ -261,16 +287,16 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
         loop {
-            let mut this = self.as_mut().project();
-            let ended = match this.stage.as_mut().project() {
-                StageProjection::Start if !this.parts.settings.is_timed => self.as_mut().begin(),
-                // A permit is here while its attempt is polled: where that panics, it drops in
-                // the panic, which counts as a failure.
-                StageProjection::Attempt { attempt, permit } => {
-                    let held = permit.take();
+            let this = self.as_mut().project();
+            let ended = match (*this.stage, this.attempt.as_pin_mut()) {
+                (Stage::Start, _) if !this.parts.settings.is_timed => self.as_mut().begin(),
+                // The permit is here while its attempt is polled: where that panics, it drops
+                // in the panic, which counts as a failure.
+                (Stage::Attempt, Some(attempt)) => {
+                    let held = this.permit.take();
                     match attempt.poll(cx) {
                         Poll::Pending => {
-                            *permit = held;
+                            *this.permit = held;
                             return Poll::Pending;
                         }
                         Poll::Ready(output) => match this.parts.operation.end(output) {
@@ -307,7 +333,7 @@ where
         let settings = parts.settings;
         let timing = Timing::start(&settings.plan());
         loop {
-            let permit = match settings.admit(&mut call, timing) {
+            let permit = match settings.admit(&mut call, || timing) {
                 Ok(permit) => permit,
                 Err(end) => return end,
             };

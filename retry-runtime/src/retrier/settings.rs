@@ -93,12 +93,12 @@ impl Settings {
     pub(super) fn admit<T, E>(
         &self,
         call: &mut Call<T, E>,
-        timing: Timing,
+        timing: impl FnOnce() -> Timing,
     ) -> Result<Option<Permit<'_>>, End<T, E>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
         match lend::breaker(breaker).try_acquire() {
             Ok(permit) => Ok(Some(permit)),
-            Err(rejected) => Err(self.rejected(call, timing, rejected.into())),
+            Err(rejected) => Err(self.rejected(call, timing(), rejected.into())),
         }
     }
 

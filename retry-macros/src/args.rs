@@ -179,7 +179,15 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 17] = [
     .known_as(&["config"])
     .in_policy(),
     option("name", "\"billing.fetch\"", |args, option| {
-        args.name = Some(option.expr()?);
+        let name = option.expr()?;
+        if option.scope.run_time(&name).is_some() {
+            return Err(syn::Error::new_spanned(
+                name,
+                "`name` is the function's, and the same for all of its calls: write a literal or a \
+                 constant, such as `name = \"billing.fetch\"`",
+            ));
+        }
+        args.name = Some(name);
         Ok(())
     }),
     option("clone", "(body, headers)", |args, option| {
@@ -361,7 +369,7 @@ fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     }
     let content;
     parenthesized!(content in option.input);
-    let in_place = BreakerArgs::parse(&content, option.name, option.errors);
+    let in_place = BreakerArgs::parse(&content, option.name, option.scope, option.errors);
     Ok(Breaker::InPlace(Box::new(in_place)))
 }
 

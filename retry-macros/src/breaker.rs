@@ -3,9 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use retry_rules::{BreakerConfig, Field, Fields, Rule};
-use syn::Ident;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
+use syn::{Expr, Ident, Token};
 
 use crate::check::{Checked, check_settings};
 use crate::errors::Errors;
@@ -22,9 +22,14 @@ pub(crate) struct BreakerArgs {
 }
 
 impl BreakerArgs {
-    pub(crate) fn parse(input: ParseStream, option: &Ident, errors: &mut Errors) -> Self {
+    pub(crate) fn parse(
+        input: ParseStream,
+        option: &Ident,
+        scope: &Scope,
+        errors: &mut Errors,
+    ) -> Self {
         let mut settings = Settings::new(&BREAKER);
-        each(input, errors, |input, errors| read(&mut settings, input, errors));
+        each(input, errors, |input, errors| read(&mut settings, input, scope, errors));
         let slow = [Field::SlowCall, Field::SlowRate].map(|field| settings.entry(field));
         if let [Some(one), None] | [None, Some(one)] = slow {
             errors.at(
@@ -59,6 +64,7 @@ impl BreakerArgs {
 fn read(
     settings: &mut Settings<BreakerConfig>,
     input: ParseStream,
+    scope: &Scope,
     errors: &mut Errors,
 ) -> syn::Result<()> {
     if !input.peek(Ident::peek_any) {
@@ -78,6 +84,17 @@ fn read(
     };
     if let Some(first) = settings.entry(option.kind.field) {
         return Err(set_twice(&first.name, &name));
+    }
+    let ahead = input.fork();
+    if let (Ok(_), Ok(value)) = (ahead.parse::<Token![=]>(), ahead.parse::<Expr>())
+        && scope.run_time(&value).is_some()
+    {
+        settings.poisoned = settings.poisoned.with(option.kind.field);
+        return Err(syn::Error::new_spanned(
+            value,
+            "a breaker in place is one for all calls, made while the program is compiled: put one \
+             with settings of run time where calls share it, and write `breaker = self.breaker`",
+        ));
     }
     settings.read(option, &name, input, &Scope::default(), errors)
 }

@@ -185,7 +185,8 @@ impl<T> GaveUp for Plain<T> {
 /// exactly one fits.
 #[diagnostic::on_unimplemented(
     message = "a fallback returns what the function returns, or the success inside it, and not `{Self}`",
-    label = "the function returns `{R}`"
+    label = "the function returns `{R}`",
+    note = "the fallback is given a `RetryError`: `error.into_error()` is the last error itself"
 )]
 pub trait Fallback<R, Kind> {
     /// Resolves to what the function returns.
@@ -199,6 +200,7 @@ pub trait Fallback<R, Kind> {
 #[diagnostic::on_unimplemented(
     message = "a fallback returns what the function returns, or the success inside it, and not `{Self}`",
     label = "the function returns `{R}`",
+    note = "the fallback is given a `RetryError`: `error.into_error()` is the last error itself",
     note = "the fallback of a function that is not `async` cannot be async"
 )]
 pub trait FallbackNow<R, Kind> {

@@ -1,0 +1,14 @@
+use retry_runtime::retry;
+
+struct Client {
+    name: String,
+}
+
+impl Client {
+    #[retry(attempts = 4, name = self.name)]
+    async fn get(&self) -> Result<u32, String> {
+        Ok(1)
+    }
+}
+
+fn main() {}

@@ -381,7 +381,8 @@ impl<M, V> Retrier<M, V> {
     }
 
     /// The same for a closure that is handed a state by value, and hands it back with the
-    /// result: a connection, a cursor, a buffer. It also sees which attempt it makes.
+    /// result: a connection, a cursor, a buffer. It also sees which attempt it makes, and may
+    /// say itself what becomes of its failure: [`Attempt::give_up`], [`Attempt::retry_after`].
     ///
     /// The state comes back at the end, but for an attempt that a `timeout` or a
     /// `deadline` cut off: with that it is lost, and the call ends.

@@ -72,6 +72,7 @@ impl MatchOutcome {
         }
     }
 
+    #[cfg(feature = "tower")]
     /// It is not retried, whatever the list says: it cannot be.
     pub(crate) fn abort(&mut self) {
         self.barred = true;

@@ -21,6 +21,9 @@ pub trait Operation<Fut: Future, T, E> {
     /// The error of the attempt.
     fn end(&mut self, output: Fut::Output) -> Result<T, E>;
 
+    /// Returns the attempt that has ended, where it could say what becomes of its failure.
+    fn attempt(&self) -> Option<&Attempt>;
+
     /// Returns `true` if another attempt can be made.
     fn can_repeat(&self) -> bool;
 
@@ -45,6 +48,10 @@ where
         output
     }
 
+    fn attempt(&self) -> Option<&Attempt> {
+        None
+    }
+
     fn can_repeat(&self) -> bool {
         true
     }
@@ -60,12 +67,13 @@ where
 pub struct WithState<S, Op> {
     // `None` while an attempt has it, and after one that was cut off.
     state: Option<S>,
+    attempt: Option<Arc<Attempt>>,
     operation: Op,
 }
 
 impl<S, Op> WithState<S, Op> {
     pub(super) fn new(state: S, operation: Op) -> Self {
-        Self { state: Some(state), operation }
+        Self { state: Some(state), attempt: None, operation }
     }
 }
 
@@ -86,12 +94,17 @@ where
         let Some(state) = self.state.take() else {
             unreachable!("without its state nothing is repeated")
         };
-        (self.operation)(state, Arc::new(context()))
+        let attempt = self.attempt.insert(Arc::new(context()));
+        (self.operation)(state, Arc::clone(attempt))
     }
 
     fn end(&mut self, (state, result): Fut::Output) -> Result<T, E> {
         self.state = Some(state);
         result
+    }
+
+    fn attempt(&self) -> Option<&Attempt> {
+        self.attempt.as_deref()
     }
 
     fn can_repeat(&self) -> bool {

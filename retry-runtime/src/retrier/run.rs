@@ -202,7 +202,8 @@ where
         *this.stage = Stage::Wait;
         let Parts { settings, decider, operation, .. } = this.parts;
         let value = value.as_ref().map(|value| value as &dyn FailedValue);
-        let failed = Failed { outcome, value, can_repeat: operation.can_repeat() };
+        let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
+        let failed = Failed { outcome, value, attempt, can_repeat };
         match settings.failed(decider, this.call, timing(this.timer), permit, failed) {
             ControlFlow::Continue(credit) => {
                 *this.credit = credit;
@@ -348,7 +349,7 @@ where
                 Err(error) => (Err(AttemptError::Error(error)), None),
             };
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
-            let failed = Failed { outcome, value, can_repeat: true };
+            let failed = Failed { outcome, value, attempt: None, can_repeat: true };
             let credit = match settings.failed(&parts.decider, &mut call, timing, permit, failed) {
                 ControlFlow::Continue(credit) => credit,
                 ControlFlow::Break(end) => return end,

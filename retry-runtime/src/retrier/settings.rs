@@ -8,6 +8,7 @@ use core::ops::ControlFlow;
 use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
+use crate::call::attempt::Attempt;
 use crate::call::last_failure::LastFailure;
 use crate::call::plan::{Plan, Timing};
 use crate::call::session::{Next, Session};
@@ -50,6 +51,8 @@ pub(super) struct Failed<'a, T, E> {
     pub(super) outcome: Tracked<T, E>,
     /// What is wrong with its value, where it returned one.
     pub(super) value: Option<&'a dyn FailedValue>,
+    /// What may have said itself what becomes of the failure.
+    pub(super) attempt: Option<&'a Attempt>,
     /// Whether another attempt can be made at all.
     pub(super) can_repeat: bool,
 }
@@ -135,18 +138,18 @@ impl Settings {
         failed: Failed<'_, T, E>,
     ) -> ControlFlow<End<T, E>, Option<Lent<'r>>> {
         self.warn();
-        let Failed { outcome, value, can_repeat } = failed;
+        let Failed { outcome, value, attempt, can_repeat } = failed;
         let value = value.unwrap_or(&PickedValue);
-        let (attempt, shown): (_, &dyn Display) = match &outcome {
+        let (asked, shown): (_, &dyn Display) = match &outcome {
             Err(AttemptError::Error(error)) => (FailedAttempt::Error(error), error),
             Err(AttemptError::Interrupted(cut)) => (FailedAttempt::Interrupted(cut), cut),
             Ok(_) => (FailedAttempt::Value(value), &value),
         };
-        let mut matched = matchers.decide(&attempt);
-        if !can_repeat {
-            matched.abort();
+        let mut verdict = matchers.decide(&asked).verdict(ErrorDisplay::Display(shown));
+        if let Some(attempt) = attempt {
+            verdict = verdict.ruled_by(attempt);
         }
-        let verdict = matched.verdict(ErrorDisplay::Display(shown));
+        verdict.retry &= can_repeat;
         let plan = self.plan().timing(timing);
         match call.failed(&plan, permit, verdict) {
             Next::Wait => {

@@ -343,6 +343,25 @@ async fn a_state_goes_from_attempt_to_attempt_and_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_attempt_with_a_state_says_itself_what_becomes_of_its_failure() {
+    let retrier = Retrier::new(Policy::new().attempts(9)).retry_on([network]);
+    let begun = Instant::now();
+    let (_, result) = retrier
+        .run_with((), |(), cx| async move {
+            if cx.number() == 1 {
+                cx.retry_after(secs(60));
+            } else {
+                cx.give_up();
+            }
+            ((), Err::<(), _>("no such table"))
+        })
+        .await;
+    let error = result.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::NotRetryable, 2));
+    assert_eq!(begun.elapsed(), secs(60));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_state_is_lost_with_the_attempt_that_is_cut_off() {
     let retrier = Retrier::new(Policy::new().timeout(secs(1)));
     let begun = Instant::now();

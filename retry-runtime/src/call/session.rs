@@ -413,7 +413,7 @@ impl SoFar {
                 let inner = take(&mut self.inner);
                 let policy = kept.or_else(|| self.policy.take());
                 let (made, delay, refused) = (attempt, Some(delay), self.refused);
-                *self = Self { made, refused, waited, delay, cost, policy, inner };
+                *self = Self { inner, made, refused, waited, delay, cost, policy };
                 Next::Wait
             }
             Err(reason) => {

@@ -129,12 +129,13 @@ fn the_waits_of_a_policy_end_where_a_call_would() {
 
 #[test]
 fn a_curve_of_run_time_is_kept_once() {
+    const WRITTEN: &[Duration] = &[Duration::from_secs(7)];
+
     let configured = || Backoff::custom(seconds([7, 11]));
     let (Backoff::Custom(one), Backoff::Custom(other)) = (configured(), configured()) else {
         panic!("it is a custom curve");
     };
     assert!(std::ptr::eq(one, other));
     assert!(Policy::new().backoff(configured()).retries(3).waits().eq(seconds([7, 11, 30])));
-    const WRITTEN: &[Duration] = &[Duration::from_secs(7)];
     assert_eq!(Backoff::custom(WRITTEN), Backoff::Custom(WRITTEN));
 }

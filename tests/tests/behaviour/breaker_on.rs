@@ -13,7 +13,7 @@ const ONE: BreakerConfig = BreakerConfig::new()
     .failure_threshold(1)
     .success_threshold(1)
     .half_open_requests(1)
-    .timeout(Duration::from_secs(60));
+    .timeout(Duration::from_mins(1));
 
 fn breaker() -> CircuitBreaker {
     CircuitBreaker::named("asked".to_owned(), ONE)

@@ -53,8 +53,9 @@ async fn a_success_does_not_ask_for_it() {
         Ok(7)
     }
 
-    async fn asked(asks: &Cell<u32>) {
+    fn asked(asks: &Cell<u32>) -> std::future::Ready<()> {
         asks.set(asks.get() + 1);
+        std::future::ready(())
     }
 
     let asks = Cell::new(0);

@@ -214,6 +214,14 @@ async fn a_retrier_sees_through_the_retry_error_of_one_inside_it() {
     }
 }
 
+async fn anyhow(error: Result<(), Failure>) -> anyhow::Result<()> {
+    Retrier::new(Policy::new().attempts(1)).run(|| std::future::ready(error.clone())).await?;
+    let erased = Retrier::new(Policy::new().attempts(1));
+    let erased = erased.run(|| async { Err::<(), _>(anyhow::anyhow!("erased")) }).await;
+    erased.map_err(RetryError::into_error)?;
+    Ok(())
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_way_back_to_the_error_is_there_for_every_end() {
     async fn read(hangs: bool) -> Result<(), Failure> {
@@ -230,13 +238,6 @@ async fn the_way_back_to_the_error_is_there_for_every_end() {
     assert!(matches!(read(true).await, Err(Failure::Interrupted(Interrupted::Timeout { .. }))));
 
     // Any error without a way back, whole and on its way out.
-    async fn anyhow(error: Result<(), Failure>) -> anyhow::Result<()> {
-        Retrier::new(Policy::new().attempts(1)).run(|| std::future::ready(error.clone())).await?;
-        let erased = Retrier::new(Policy::new().attempts(1));
-        let erased = erased.run(|| async { Err::<(), _>(anyhow::anyhow!("erased")) }).await;
-        erased.map_err(RetryError::into_error)?;
-        Ok(())
-    }
     let ended = anyhow(Err(Failure::Corrupt)).await.unwrap_err();
     assert!(ended.downcast_ref::<RetryError<Failure>>().is_some());
     assert_eq!(anyhow(Ok(())).await.unwrap_err().to_string(), "erased");

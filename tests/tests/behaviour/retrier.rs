@@ -174,7 +174,7 @@ async fn a_quota_is_charged_for_a_timeout_as_for_one() {
     }
     let hung = quota();
     let retrier = Retrier::new(policy.timeout(secs(1))).quota(hung.clone());
-    retrier.run(|| std::future::pending::<Result<(), &str>>()).await.unwrap_err();
+    retrier.run(std::future::pending::<Result<(), &str>>).await.unwrap_err();
     assert_eq!(tokens(&hung), 10);
 }
 
@@ -259,11 +259,12 @@ fn it_can_be_a_field_and_the_future_of_its_calls_can_be_sent() {
     fn is_send<T: Send>(value: T) -> T {
         value
     }
+    type Predicate = fn(&u32) -> bool;
     #[derive(Clone, Debug)]
     struct Client {
         plain: Retrier,
         boxed: Retrier<Boxed<Failure>>,
-        polling: Retrier<Boxed<Failure>, RetryOnValue<fn(&u32) -> bool>>,
+        polling: Retrier<Boxed<Failure>, RetryOnValue<Predicate>>,
     }
 
     let wanted = Mutex::new(9);
@@ -422,10 +423,10 @@ async fn a_policy_that_breaks_a_rule_is_obeyed_by_its_nearest_meaning_and_told_o
     let listening = on_event({
         let told = told.clone();
         move |event| {
-            if let Event::InvalidPolicy { name, .. } = event {
-                if *name == "retrier.invalid" {
-                    told.lock().unwrap().push(event.to_string());
-                }
+            if let Event::InvalidPolicy { name, .. } = event
+                && *name == "retrier.invalid"
+            {
+                told.lock().unwrap().push(event.to_string());
             }
         }
     });

@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::cell::Cell;
+use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -206,9 +207,9 @@ async fn no_attempt_begins_after_a_time_that_only_the_program_knows() {
     assert_eq!(patient_by_policy(&calls, policy).await, Err(Down(14)));
 }
 
-async fn answers(calls: &Cell<u32>) -> Result<(), Down> {
+fn answers(calls: &Cell<u32>) -> Ready<Result<(), Down>> {
     calls.set(calls.get() + 1);
-    Err(Down(calls.get()))
+    ready(Err(Down(calls.get())))
 }
 
 #[retry(attempts = retries + 1, initial_delay = delay)]
@@ -287,7 +288,7 @@ async fn they_are_evaluated_once_a_call_and_only_after_a_failure() {
 
 fn site(name: &str) -> &'static Site {
     let ends = |site: &&&'static Site| site.name().ends_with(name);
-    *sites().iter().find(ends).expect("a function of this name")
+    sites().iter().find(ends).expect("a function of this name")
 }
 
 #[test]

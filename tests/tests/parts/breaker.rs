@@ -205,7 +205,7 @@ async fn a_probe_that_lost_its_slot_is_slow_only_if_it_took_so_long() {
         let probe = breaker.try_acquire().unwrap();
         advance(TIMEOUT).await;
         let _other = breaker.try_acquire().expect("the slot of the silent one");
-        advance(took - TIMEOUT).await;
+        advance(took.checked_sub(TIMEOUT).unwrap()).await;
         probe.success();
         let expected = if slow { Cause::ProbeSlow } else { Cause::Recovered };
         assert_eq!(log.lock().unwrap().last().unwrap().cause, expected);

@@ -209,6 +209,7 @@ fn is_picked(error: &io::Error) -> bool {
     error.to_string().contains('5') || error.kind() == ErrorKind::InvalidData
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what a predicate gets")]
 fn is_unfinished(value: &u32) -> bool {
     *value == 0
 }

@@ -129,7 +129,7 @@ async fn time_fills_it_where_no_success_does() {
     advance(Duration::from_secs(1)).await;
     assert_eq!(quota.try_acquire(Class::empty()), Some(5));
 
-    advance(Duration::from_secs(3_600)).await;
+    advance(Duration::from_hours(1)).await;
     assert_eq!(quota.available(), 10, "and never more than it holds");
     assert_eq!(quota.try_acquire(Class::empty()), Some(5));
     assert_eq!(quota.available(), 5, "the time of a full bucket is over");

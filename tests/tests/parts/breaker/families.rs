@@ -69,7 +69,7 @@ fn who_leaves_is_who_would_leave_a_list_of_all_calls() {
         if list.len() > 8 {
             list.remove(0);
         }
-        if seed % 64 == 0 {
+        if seed.is_multiple_of(64) {
             let mut expected = list.clone();
             expected.sort();
             assert_eq!(keys(&family), expected);
@@ -110,13 +110,13 @@ fn where_none_can_leave_the_caller_gets_one_of_its_own_and_it_is_told_once() {
     let told = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&told);
     let listening = on_event(move |event| {
-        if let Event::BreakersFull { breaker, .. } = event {
-            if breaker.family() == "full" {
-                assert_eq!(breaker.key(), Some("b"), "the first");
-                counter.fetch_add(1, Ordering::Relaxed);
-                let line = event.to_string();
-                assert!(line.starts_with("circuit breakers `full`: none can leave"), "{line}");
-            }
+        if let Event::BreakersFull { breaker, .. } = event
+            && breaker.family() == "full"
+        {
+            assert_eq!(breaker.key(), Some("b"), "the first");
+            counter.fetch_add(1, Ordering::Relaxed);
+            let line = event.to_string();
+            assert!(line.starts_with("circuit breakers `full`: none can leave"), "{line}");
         }
     });
     let family = Breakers::<String>::try_new("full", FRAGILE, 1).unwrap();

@@ -1,10 +1,10 @@
 //! What the functions call, in the place of a client of the network: it answers by script.
 
 use std::collections::VecDeque;
-use std::future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// A service whose answers are written beforehand, and which keeps what it was asked.
 #[derive(Debug)]
@@ -43,12 +43,15 @@ impl<T, E> Remote<T, E> {
     /// What the script says.
     ///
     /// # Panics
-    /// After the last answer of the script.
+    /// After the last answer of the script, and a day after a request that has none.
     pub async fn call(&self, request: impl Into<String>) -> Result<T, E> {
         match self.next(request.into()) {
             Answer::Gives(value) => Ok(value),
             Answer::Fails(error) => Err(error),
-            Answer::Hangs => future::pending().await,
+            Answer::Hangs => {
+                sleep(Duration::from_secs(86_400)).await;
+                panic!("nobody cut off a request without an answer")
+            }
         }
     }
 
@@ -104,6 +107,6 @@ impl<T, E> Remote<T, E> {
 
 /// A duration of so many milliseconds.
 #[cfg(test)]
-pub(crate) const fn ms(millis: u64) -> std::time::Duration {
-    std::time::Duration::from_millis(millis)
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
 }

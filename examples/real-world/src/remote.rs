@@ -49,7 +49,7 @@ impl<T, E> Remote<T, E> {
             Answer::Gives(value) => Ok(value),
             Answer::Fails(error) => Err(error),
             Answer::Hangs => {
-                sleep(Duration::from_secs(86_400)).await;
+                sleep(Duration::from_hours(24)).await;
                 panic!("nobody cut off a request without an answer")
             }
         }

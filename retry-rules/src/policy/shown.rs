@@ -13,6 +13,7 @@ impl fmt::Display for Shown {
 
     #[cfg(not(feature = "humantime"))]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        // Not in nanoseconds, which have never passed.
+        if self.0.is_zero() { f.write_str("0s") } else { fmt::Debug::fmt(&self.0, f) }
     }
 }

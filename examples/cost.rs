@@ -18,7 +18,9 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota, retry};
+use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, QuotaConfig, RetryQuota, retry};
+
+static POLICY: Policy = Policy::new();
 
 static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
 static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
@@ -68,6 +70,38 @@ async fn by_hand_with_timeout(id: u64) -> Result<u64, Error> {
 #[inline(never)]
 async fn retried(id: u64) -> Result<u64, Error> {
     answer(id).await
+}
+
+fn attempts() -> u32 {
+    black_box(5)
+}
+
+#[retry(attempts = runtime(attempts()))]
+#[inline(never)]
+async fn of_run_time(id: u64) -> Result<u64, Error> {
+    answer(id).await
+}
+
+fn policy() -> Policy {
+    black_box(Policy::new())
+}
+
+#[retry(policy = runtime(policy()))]
+#[inline(never)]
+async fn by_policy_of_run_time(id: u64) -> Result<u64, Error> {
+    answer(id).await
+}
+
+#[retry(policy = policy)]
+#[inline(never)]
+async fn by_policy_of_an_argument(id: u64, policy: &Policy) -> Result<u64, Error> {
+    answer(id).await
+}
+
+#[retry(context = cx)]
+#[inline(never)]
+async fn with_context(id: u64) -> Result<u64, Error> {
+    if cx.number() > 9 { Err(ErrorKind::Other.into()) } else { answer(id).await }
 }
 
 #[retry(breaker = DB)]
@@ -170,7 +204,7 @@ async fn main() {
     let is_wanted = |name| wanted.as_deref().is_none_or(|wanted| wanted == name);
 
     macro_rules! measure_each {
-        ($drive:ident: $($name:literal => $function:path),* $(,)?) => {
+        ($drive:ident: $($name:literal => $function:expr),* $(,)?) => {
             $(if is_wanted($name) { measure($name, calls, $function, $drive); })*
         };
     }
@@ -179,6 +213,10 @@ async fn main() {
         "bare" => bare,
         "by-hand" => by_hand,
         "retry" => retried,
+        "run-time" => of_run_time,
+        "run-time-policy" => by_policy_of_run_time,
+        "run-time-policy-argument" => |id| by_policy_of_an_argument(id, &POLICY),
+        "context" => with_context,
         "breaker" => with_breaker,
         "quota" => with_quota,
         "timeout" => with_timeout,

@@ -85,6 +85,10 @@ impl BackoffKind {
     pub(crate) fn expression(&self, private: &TokenStream) -> TokenStream {
         let variant = match self {
             Self::RunTime(expr) => return evaluated("backoff", expr),
+            Self::Custom(delays) if delays.iter().any(|delay| delay.is_run_time) => {
+                let delays = delays.iter().map(Tokens);
+                return quote!(#private::run_time::custom(&[#(#delays),*]));
+            }
             Self::Fixed => quote!(Fixed),
             Self::Linear(increment) => {
                 let increment = Tokens(increment);
@@ -158,7 +162,7 @@ pub(crate) fn read(
     };
     let kind = match (word.as_str(), arguments) {
         ("custom", Some(content)) if !content.is_empty() => {
-            BackoffKind::Custom(delays(&content, &Scope::default(), errors)?)
+            BackoffKind::Custom(delays(&content, scope, errors)?)
         }
         ("custom", _) => {
             return Err(syn::Error::new(

@@ -50,6 +50,36 @@ async fn protected(id: u64) -> Result<u64, Error> {
     reply(id).await
 }
 
+fn attempts() -> u32 {
+    5
+}
+
+#[retry(attempts = runtime(attempts()), initial_delay = runtime(std::time::Duration::from_secs(2)))]
+async fn of_run_time(id: u64) -> Result<u64, Error> {
+    reply(id).await
+}
+
+#[retry(policy = runtime(HTTP))]
+async fn by_policy_of_run_time(id: u64) -> Result<u64, Error> {
+    reply(id).await
+}
+
+#[retry(context = cx)]
+async fn with_context(id: u64) -> Result<u64, Error> {
+    if cx.number() > 9 { Err(ErrorKind::Other.into()) } else { reply(id).await }
+}
+
+#[test]
+fn options_of_run_time_cost_a_success_no_byte_and_no_allocation() {
+    let counted = measure(|| {
+        assert!(now(of_run_time(1)).is_ok());
+        assert!(now(by_policy_of_run_time(1)).is_ok());
+        assert!(now(with_context(1)).is_ok());
+    });
+    assert_eq!(counted.count_total, 0);
+    assert_eq!(size_of_val(&of_run_time(1)), size_of_val(&plain(1)));
+}
+
 /// Drives a future that is ready at once, without a runtime.
 fn now<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {

@@ -58,6 +58,12 @@ pub fn backoff<B: Borrow<Backoff> + ?Sized>(backoff: &B) -> Backoff {
     *backoff.borrow()
 }
 
+/// A curve of delays that are not all constants.
+#[cold]
+pub fn custom(delays: &[Duration]) -> Backoff {
+    Backoff::custom(delays.to_vec())
+}
+
 /// A whole number, as far as `attempts` can count.
 #[cold]
 pub fn attempts<N: WholeNumber + ?Sized>(number: &N) -> u32 {
@@ -92,7 +98,8 @@ pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
 #[diagnostic::on_unimplemented(
     message = "`attempts` is a whole number, and not a `{Self}`",
     label = "this is no whole number",
-    note = "write an expression of an integer type, such as `self.max_retries.saturating_add(1)`"
+    note = "write an expression of an integer type, such as `self.max_retries.saturating_add(1)`, \
+            and give an `Option` a default: `self.attempts.unwrap_or(3)`"
 )]
 pub trait WholeNumber {
     /// The nearest number that `attempts` can be.
@@ -134,7 +141,8 @@ impl<N: WholeNumber + ?Sized> WholeNumber for &N {
 #[diagnostic::on_unimplemented(
     message = "a base or a factor is a number, and not a `{Self}`",
     label = "this is neither `f64` nor `f32`",
-    note = "write an expression of type `f64` or `f32`"
+    note = "write an expression of type `f64` or `f32`; \
+            a jitter that is switched is 0.3 or 0.0"
 )]
 pub trait Number {
     /// The number.

@@ -238,6 +238,11 @@ async fn by_a_call(calls: &Cell<u32>) -> Result<(), Down> {
     answers(calls).await
 }
 
+#[retry(backoff = custom(first, "4s"), attempts = 3)]
+async fn by_delays(calls: &Cell<u32>, first: Duration) -> Result<(), Down> {
+    answers(calls).await
+}
+
 #[retry(backoff = curve, attempts = 3)]
 async fn by_curve(calls: &Cell<u32>, curve: Backoff) -> Result<(), Down> {
     answers(calls).await
@@ -256,6 +261,9 @@ async fn free_functions_take_their_arguments() {
     let curve = Backoff::Linear { increment: 4 * S };
     assert_eq!(by_curve(&calls, curve).await, Err(Down(13)));
     assert_eq!(began.elapsed(), 6 * S);
+    let began = Instant::now();
+    assert_eq!(by_delays(&calls, 9 * S).await, Err(Down(16)));
+    assert_eq!(began.elapsed(), 13 * S);
 }
 
 #[tokio::test(start_paused = true)]

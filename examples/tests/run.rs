@@ -167,6 +167,8 @@ fn metrics_are_scraped_over_http() {
             "retry_attempts_total{name=\"shop.order\"} 3",
             "retry_attempts_total{name=\"shop.price\"} 4",
             "retry_attempts_total{name=\"shop.stock\"} 3",
+            "retry_breaker_calls_total{breaker=\"stock\",kind=\"failure\"} 3",
+            "retry_breaker_calls_total{breaker=\"stock\",kind=\"rejected\"} 1",
             "retry_breaker_state{breaker=\"stock\"} 2",
             "retry_give_ups_total{name=\"shop.price\",reason=\"quota\"} 2",
             "retry_give_ups_total{name=\"shop.stock\",reason=\"circuit_open\"} 2",

@@ -56,7 +56,8 @@ pub enum Event<'a> {
         attempts: u32,
         /// The sum of the waits.
         waited: Duration,
-        /// Whether the breaker did not admit a further attempt, which was not made.
+        /// Whether a further attempt was not made: the breaker did not admit it, or the
+        /// call was cancelled in the wait before it.
         rejected: bool,
         /// The last failure, or the rejection.
         error: &'a dyn fmt::Display,

@@ -47,7 +47,7 @@ async fn it_is_a_table_for_people() {
 function              attempts  retries  recovered  gave up  waited  longest total  policy                                                                    at
 billing.fetch                5        3          1        2      4s             3s  3 attempts, exponential (base 2) from 1s to 30s                           tests/tests/report.rs:16
 poll                        12       11          1        0     11s            60s  unlimited attempts, fixed 1s, deadline 1m                                 tests/tests/report.rs:22
-report::by_parameter         2        1          0        1     1ms              -  by its type parameters                                                    tests/tests/report.rs:28
+report::by_parameter         2        1          0        1     1ms            1ms  2 attempts, fixed 1ms                                                     tests/tests/report.rs:28
 report::untouched            0        0          0        0      0s          19.5s  5 attempts, exponential (base 2) from 1s to 30s, jitter ±30 %, budget 5m  tests/tests/report.rs:11
 
 billing.fetch gave up:

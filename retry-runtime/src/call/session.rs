@@ -509,7 +509,7 @@ impl SoFar {
         observe::gave_up(
             plan.origin,
             ended,
-            false,
+            true,
             &"cancelled while it waited for the next attempt",
         );
         self.end(plan.origin, self.made);

@@ -7,6 +7,8 @@ use core::time::Duration;
 
 #[cfg(not(retry_loom))]
 use crate::event::transition::State;
+use retry_rules::Field;
+
 use crate::outcome::error::Reason;
 use crate::outcome::error::Rounded;
 use crate::site::Site;
@@ -169,14 +171,24 @@ fn row(site: &Site) -> [String; 9] {
     let stats = site.stats();
     let number = |number: u64| number.to_string();
     let policy = site.policy();
-    let longest = match policy.map(|policy| policy.longest_total_wait()) {
+    let at_run_time = site.run_time();
+    let known = policy.filter(|_| at_run_time.is_empty());
+    let longest = match known.map(|policy| policy.longest_total_wait()) {
         Some(Some(longest)) => time(longest),
         Some(None) => "unbounded".to_owned(),
         None => "-".to_owned(),
     };
-    let mut shown =
-        policy.map_or_else(|| "by its type parameters".to_owned(), |policy| policy.to_string());
-    if policy.as_ref() != site.compiled() {
+    let mut shown = match policy {
+        Some(policy) => policy.to_string(),
+        None if at_run_time.is_empty() => "by its type parameters".to_owned(),
+        None => "known at run time".to_owned(),
+    };
+    if policy.is_some() && !at_run_time.is_empty() {
+        let names: Vec<_> = at_run_time.iter().map(Field::name).collect();
+        shown.push_str(&format!(" (known at run time: {})", names.join(", ")));
+    }
+    #[cfg(feature = "overrides")]
+    if site.is_overridden() {
         shown.push_str(" (overridden)");
     }
     [

@@ -163,7 +163,7 @@ where
     fn begin(self: Pin<&mut Self>) -> Option<Op::Output> {
         let mut this = self.project();
         let Parts { settings, operation, .. } = this.parts;
-        match settings.admit(this.call, || timing(this.timer)) {
+        match settings.admit(this.call, || timing(this.timer.as_deref())) {
             Ok(permit) => *this.permit = permit,
             Err(end) => {
                 *this.stage = Stage::Done;
@@ -191,7 +191,7 @@ where
         self: Pin<&mut Self>,
         permit: Option<Permit<'r>>,
         outcome: Tracked<T, E>,
-        value: Option<V::Failure>,
+        value: Option<&V::Failure>,
     ) -> Option<Op::Output> {
         let mut this = self.project();
         // Nothing of the attempt lives on through the wait.
@@ -201,10 +201,10 @@ where
         }
         *this.stage = Stage::Wait;
         let Parts { settings, decider, operation, .. } = this.parts;
-        let value = value.as_ref().map(|value| value as &dyn FailedValue);
+        let value = value.map(|value| value as &dyn FailedValue);
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
         let failed = Failed { outcome, value, attempt, can_repeat };
-        match settings.failed(decider, this.call, timing(this.timer), permit, failed) {
+        match settings.failed(decider, this.call, timing(this.timer.as_deref()), permit, failed) {
             ControlFlow::Continue(credit) => {
                 *this.credit = credit;
                 None
@@ -262,7 +262,7 @@ where
     #[inline(always)]
     fn returned(self: Pin<&mut Self>, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
         if let Some(failure) = self.parts.values.failure(&value) {
-            return self.failed(permit, Ok(value), Some(failure));
+            return self.failed(permit, Ok(value), Some(&failure));
         }
         let this = self.project();
         *this.stage = Stage::Done;
@@ -271,8 +271,8 @@ where
     }
 }
 
-fn timing<Fut>(timer: &Option<Box<Timer<Fut>>>) -> Timing {
-    timer.as_ref().map_or(Timing::NONE, |timer| timer.timed.timing())
+fn timing<Fut>(timer: Option<&Timer<Fut>>) -> Timing {
+    timer.map_or(Timing::NONE, |timer| timer.timed.timing())
 }
 
 impl<Op, Fut, T, E, D, V, Kind> Future for Run<'_, Op, Fut, T, E, D, V, Kind>

@@ -185,7 +185,7 @@ fn row(site: &Site) -> [String; 9] {
     };
     if policy.is_some() && !at_run_time.is_empty() {
         let names: Vec<_> = at_run_time.iter().map(Field::name).collect();
-        shown.push_str(&format!(" (known at run time: {})", names.join(", ")));
+        let _ = write!(shown, " (known at run time: {})", names.join(", "));
     }
     #[cfg(feature = "overrides")]
     if site.is_overridden() {

@@ -108,7 +108,7 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// All mistakes: functions and keys that nobody knows or that cannot be changed,
+    /// All mistakes: functions and keys that are unknown or cannot be changed,
     /// values that cannot be read, policies that break a rule.
     pub fn from_pairs<N, K, V>(
         changes: impl IntoIterator<Item = (N, K, V)>,
@@ -233,11 +233,13 @@ impl Overrides {
         let mut changed = Vec::new();
         let writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
         for site in registry::sites() {
-            let Some(compiled) = layer::compiled(site) else { continue };
+            let compiled = layer::compiled(site);
             let draft = self.0.draft(site).copied();
-            // A field of run time is changed, whatever its default is.
+            // A field that only calls know is changed, whatever its default is.
             let is_change = |draft: &Draft| {
-                draft.policy() != compiled || draft.written().intersects(site.run_time())
+                draft.policy() != compiled
+                    || site.compiled().is_none()
+                    || draft.written().intersects(site.run_time())
             };
             if site.policy_override().set(draft.filter(is_change)) {
                 changed.push((site, compiled));
@@ -335,7 +337,7 @@ pub(crate) fn obeyed(origin: Origin<'_>, policy: &Policy, is_evaluated: bool) ->
     let site = origin.site?;
     let in_force = match site.policy_override().draft() {
         // What was compiled is only a part of the policy: the fields go over all of it.
-        Some(draft) if is_evaluated => {
+        Some(draft) if is_evaluated || site.compiled().is_none() => {
             let (policy, invalid) = draft.written_over(*policy).policy().nearest_valid();
             if let Some(invalid) = invalid {
                 observe::invalid_policy(origin.name, invalid);

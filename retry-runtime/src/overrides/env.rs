@@ -81,11 +81,7 @@ impl Variables {
             meant.extend(targets.map(|(_, target)| (*target, key)));
         }
         match &meant[..] {
-            [(target, key)] => {
-                let target =
-                    target.changeable().map_err(|why| format!("`{prefix}{rest}`: {why}"))?;
-                Ok((target, key))
-            }
+            [(target, key)] => Ok((*target, key)),
             [] => Err(self.unknown(prefix, rest, &stems)),
             several => {
                 let several: Vec<_> = several

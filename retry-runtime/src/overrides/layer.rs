@@ -100,16 +100,14 @@ fn drafts(layers: &[Layer]) -> Result<Vec<(&'static Site, Draft)>, Vec<Unsuitabl
     if unsuitable.is_empty() { Ok(drafts) } else { Err(unsuitable) }
 }
 
-/// The compiled policy of a function, or what is known of one that only the running
-/// program knows; `None` where it depends on the function's generic parameters.
-pub(super) fn compiled(site: &Site) -> Option<Policy> {
-    let at_run_time = (!site.run_time().is_empty()).then(Policy::new);
-    site.compiled().copied().or(at_run_time)
+/// The compiled policy of a function; the default, where that is only known to calls.
+pub(super) fn compiled(site: &Site) -> Policy {
+    site.compiled().copied().unwrap_or_default()
 }
 
 /// What these layers make of a function; `None`: nothing.
 fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuitable> {
-    let Some(compiled) = &compiled(site) else { return Ok(None) };
+    let compiled = &compiled(site);
     let name = site.name();
     let unsuitable = |why: String| Unsuitable { name, why };
     let mut draft = Draft::from_policy(*compiled);
@@ -124,10 +122,7 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
         }
         if let Some(keys) = layer.0.get(&Target::Function(name)) {
             if let Some(bound) = keys.bound_beyond(compiled) {
-                return Err(unsuitable(format!(
-                    "there is no `{bound}` in its #[retry], and only one that is there can be changed: \
-                     what watches over it is compiled into the function"
-                )));
+                return Err(unsuitable(beyond(site, bound)));
             }
             let mut alone = Draft::from_policy(draft.policy());
             keys.write_to(&mut alone).map_err(|why| unsuitable(why.to_string()))?;
@@ -140,6 +135,18 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     }
     judge(&draft, own, compiled).map_err(unsuitable)?;
     Ok(Some(draft))
+}
+
+/// Why a bound in time that the compiled policy does not have cannot be changed.
+fn beyond(site: &Site, bound: &str) -> String {
+    let there = match site.compiled() {
+        Some(_) => "there is no",
+        None => "only its calls know whether it has a",
+    };
+    format!(
+        "{there} `{bound}` in its #[retry], and only one that is there can be changed: \
+         what watches over it is compiled into the function"
+    )
 }
 
 /// Whether the policy keeps the rules, of which `written` may be in vain. A rule that

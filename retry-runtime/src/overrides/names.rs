@@ -22,7 +22,7 @@ impl Target {
         }
     }
 
-    /// All that can be meant, functions that cannot be changed included.
+    /// All that can be meant.
     pub(super) fn all() -> Vec<Self> {
         let mut all = vec![Self::Every];
         all.extend(registry::sites().into_iter().map(|site| Self::Function(site.name())));
@@ -35,26 +35,13 @@ impl Target {
     pub(super) fn by(word: &str) -> Result<Self, String> {
         let all = Self::all();
         match all.iter().find(|target| target.name() == word) {
-            Some(target) => target.changeable(),
+            Some(target) => Ok(*target),
             // All but `"*"`, which nobody misspells.
             None => {
                 let names: Vec<_> = all.iter().skip(1).map(|target| target.name()).collect();
                 Err(unknown_function(word, &names))
             }
         }
-    }
-
-    /// Whether its policy can be changed by name.
-    pub(super) fn changeable(self) -> Result<Self, String> {
-        let Self::Function(name) = self else { return Ok(self) };
-        let mut named = registry::sites().into_iter().filter(|site| site.name() == name);
-        if named.any(|site| site.compiled().is_none()) {
-            return Err(format!(
-                "the policy of `{name}` speaks of `Self`, of a generic parameter or of a constant of one \
-                 letter, so it may not be one policy that could be changed by name"
-            ));
-        }
-        Ok(self)
     }
 }
 

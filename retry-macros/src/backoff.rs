@@ -124,9 +124,8 @@ pub(crate) fn read(
     let start = input.fork();
     let ahead = input.fork();
     if let Ok(expr) = ahead.parse::<Expr>() {
-        let is_curve = NAMES.iter().any(|name| {
-            input.peek(Ident) && input.cursor().ident().is_some_and(|(ident, _)| ident == *name)
-        });
+        let first = input.cursor().ident();
+        let is_curve = first.is_some_and(|(first, _)| NAMES.iter().any(|name| first == name));
         if let (false, Some(inside)) = (is_curve, scope.run_time(&expr)) {
             let (tokens, kind) = (expr.to_token_stream(), BackoffKind::RunTime(inside.clone()));
             input.advance_to(&ahead);

@@ -1,5 +1,5 @@
 //! The small words of the grammar: `name = value`, what follows a comma, and what
-//! was meant by a word that nobody knows.
+//! an unknown word was meant to be.
 
 use proc_macro2::TokenTree;
 use retry_rules::suggest;

@@ -111,12 +111,12 @@ impl<T> Interruptible for Option<T> {
 
 /// A return type with a value to go on with: `on_failure = continue`.
 #[diagnostic::on_unimplemented(
-    message = "`on_failure = continue` goes on with a default value, and `{Self}` has none",
+    message = "`on_failure = continue` returns a default value, and `{Self}` has none",
     label = "the success type has no `Default`",
     note = "implement `Default` for it, or write `on_failure = fallback(|error| …)`"
 )]
 pub trait Continue {
-    /// The success that the caller goes on with.
+    /// The success that the caller receives.
     fn go_on() -> Self;
 }
 

@@ -11,7 +11,7 @@ pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, Jitter, Policy, Rul
 pub use crate::call::attempt_timer::{
     AttemptTimer, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,
 };
-pub use crate::call::cancel::{is_ready, unless};
+pub use crate::call::cancel::{Cancel, cancel, unless};
 pub use crate::call::last_failure::{FailureSlot, LastFailure, NoFailure, PickFailureSlot};
 pub use crate::call::nested::{Guard, Inside};
 pub use crate::call::plan::{Plan, Timing};

@@ -1,10 +1,9 @@
 //! The loop: admit, attempt, judge, wait.
 
 use proc_macro2::TokenStream;
-
-use super::items::option;
 use retry_rules::Field;
 
+use super::items::option;
 use super::{Expansion, KeepsFailure, Timing};
 use crate::args::OnFailure;
 use crate::hygiene::{SpanRange, quote};
@@ -23,8 +22,8 @@ impl Expansion<'_> {
         let outcome_place = self.return_place.locate(quote!(&outcome));
         let failure = self.on_return_type(&quote!(Outcome::failure), &outcome_place);
         let on_value = if self.is_tracked() {
-            let value = self.value_verdict(&quote!(value));
-            quote!(::core::result::Result::Ok(value) => { let _ = value; #value })
+            let (value, verdict) = (self.counted_value(), self.value_verdict(&quote!(value)));
+            quote!(::core::result::Result::Ok(#value) => #verdict,)
         } else {
             self.on_value()
         };
@@ -40,16 +39,15 @@ impl Expansion<'_> {
         let keep = self.keeps().then(|| quote!(#private::Session::keep(&mut session, outcome);));
         let close = self.close();
         let finish = self.finish();
-        let wait = self.wait();
-        let is_cancelled = self.args.cancel.as_ref().map(|cancel| {
-            let cancel = SpanRange::of(cancel).call(quote!(#private::is_ready), cancel);
-            quote!(let cancelled = #cancel;)
-        });
-        let cancelled = self.args.cancel.as_ref().map(|_| quote!(.cancelled(cancelled)));
+        let wait = self.wait(&quote!(session.close().last()));
+        let declare_cancel = self.args.cancel.as_ref().map(|_| quote!(let mut cancel;));
+        let cancel = self.cancel().map(|cancel| quote!(cancel = #cancel;));
+        let cancelled = self.cancelled();
         let retry_loop = quote! {
             loop {
                 #context
                 #admit
+                #declare_cancel
                 {
                     #outcome
                     let verdict = match #failure {
@@ -57,7 +55,7 @@ impl Expansion<'_> {
                         ::core::result::Result::Err(error) => #verdict,
                     };
                     #ruled
-                    #is_cancelled
+                    #cancel
                     #policy
                     match #private::Session::failed(&mut session, &#plan #cancelled, #permit, verdict) {
                         #private::Next::Wait => {
@@ -80,8 +78,22 @@ impl Expansion<'_> {
         quote!(#before #end)
     }
 
-    /// The wait that has been decided, which ends the call where it is cancelled.
-    fn wait(&self) -> TokenStream {
+    /// What may cancel the call, made where this stands.
+    fn cancel(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        let cancel = self.args.cancel.as_ref()?;
+        Some(SpanRange::of(cancel).call(quote!(#private::cancel), cancel))
+    }
+
+    /// Tells a plan whether `cancel`, which has just been made, is ready.
+    fn cancelled(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        let cancel = self.args.cancel.as_ref();
+        cancel.map(|_| quote!(.cancelled(#private::Cancel::is_ready(&mut cancel))))
+    }
+
+    /// The wait that has been decided. Where it is cancelled, the call ends with the `last` outcome.
+    fn wait(&self, last: &TokenStream) -> TokenStream {
         let private = &self.private;
         if !self.is_async {
             return quote!(#private::Session::wait_here(&mut session, &__RETRY_SITE););
@@ -93,19 +105,16 @@ impl Expansion<'_> {
             }
             None => quote!(#private::Session::wait(&mut session)),
         };
-        let Some(cancel) = &self.args.cancel else { return quote!(#wait.await;) };
-        let place = SpanRange::of(cancel);
-        let wait = place.call(quote!(#private::unless), quote!(#cancel, #wait));
+        if self.args.cancel.is_none() {
+            return quote!(#wait.await;);
+        }
         let (plan, policy, finish) = (self.plan(), self.bind_policy(), self.finish());
         quote! {
-            if #wait.await {
+            if #private::unless(cancel, #wait).await {
                 #policy
                 let ended = #private::Session::cancelled(&session, &#plan);
-                // What has failed before the wait is kept over it.
-                if let ::core::option::Option::Some(outcome) = session.close().last() {
-                    #finish
-                }
-                session = #private::Session::new();
+                let outcome = #last;
+                #finish
             }
         }
     }
@@ -247,25 +256,32 @@ impl Expansion<'_> {
         let finish = self.finish();
         let policy = self.bind_policy();
         let breaker = self.breaker().map(|breaker| breaker.named("breaker"));
-        let wait_for_it = self.args.waits_for_breaker.then(|| {
-            let wait = self.wait();
+        let last = quote!(session.close().last_or_else(|| #interrupted));
+        let ended = if self.args.waits_for_breaker {
+            let wait = self.wait(&last);
+            let cancel = self.cancel().map(|cancel| quote!(let mut cancel = #cancel;));
+            let cancelled = self.cancelled();
             quote! {
-                if #private::Session::refused(&mut session, &#plan) {
-                    #wait
-                    continue;
-                }
+                #cancel
+                let ended = match #private::Session::refused(&mut session, &#plan #cancelled, &rejected) {
+                    #private::Next::Wait => {
+                        #wait
+                        continue;
+                    }
+                    #private::Next::GiveUp(ended) => ended,
+                };
             }
-        });
+        } else {
+            quote!(let ended = #private::Session::rejected(&session, &#plan, &rejected);)
+        };
         Some(quote! {
             let permit = match #breaker.try_acquire() {
                 ::core::result::Result::Ok(permit) => permit,
                 ::core::result::Result::Err(rejected) => {
                     let rejected = <#private::Interrupted as ::core::convert::From<_>>::from(rejected);
                     #policy
-                    #wait_for_it
-                    let ended = #private::Session::rejected(&session, &#plan, &rejected);
-                    let kept = session.close();
-                    let outcome = kept.last_or_else(|| #interrupted);
+                    #ended
+                    let outcome = #last;
                     #finish
                 }
             };
@@ -309,8 +325,7 @@ impl Expansion<'_> {
         let returned = self.returned(quote!(outcome));
         let succeed = quote!(#succeed return #returned;);
         let Some(is_retried) = self.ok_condition(&quote!(value)) else {
-            let value =
-                if self.ok_counts(&quote!(value)).is_some() { quote!(value) } else { quote!(_) };
+            let value = self.counted_value();
             return quote!(::core::result::Result::Ok(#value) => { #succeed });
         };
         let verdict = self.value_verdict(&quote!(value));
@@ -320,6 +335,11 @@ impl Expansion<'_> {
                 #verdict
             }
         }
+    }
+
+    /// The pattern of a value that only a breaker's matchers look at, if there are any.
+    fn counted_value(&self) -> TokenStream {
+        if self.ok_counts(&quote!(value)).is_some() { quote!(value) } else { quote!(_) }
     }
 
     /// The verdict on a value that is retried.

@@ -1,19 +1,46 @@
-//! `cancel = …`: a future that ends the wait under way, and the call with it.
+//! [`Cancel`]: a future that ends the wait under way, and the call with it.
 
+use core::fmt;
 use core::future::{Future, poll_fn};
-use core::pin::{Pin, pin};
+use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-/// Whether `cancel` is ready already. It is polled once, and nobody is woken for it.
-pub fn is_ready<C: Future>(cancel: C) -> bool {
-    pin!(cancel).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+/// What `cancel` names, made anew after each failure.
+pub struct Cancel<C> {
+    // On the heap, for it is looked at before the wait and polled beside it.
+    future: Pin<Box<C>>,
+    // Kept, and not asked of `C`: what is no future is told so once, where it is made.
+    poll: fn(Pin<&mut C>, &mut Context<'_>) -> bool,
 }
 
-/// Waits, unless `cancel` is ready before: whether it was.
-pub async fn unless<C: Future>(cancel: C, wait: impl Future<Output = ()> + Unpin) -> bool {
-    let (mut cancel, mut wait) = (pin!(cancel), wait);
+/// The future that may cancel the call.
+#[cold]
+pub fn cancel<C: Future>(future: C) -> Cancel<C> {
+    Cancel { future: Box::pin(future), poll: |future, cx| future.poll(cx).is_ready() }
+}
+
+impl<C> Cancel<C> {
+    /// Whether it is ready already. It is polled, and nobody is woken for it.
+    pub fn is_ready(&mut self) -> bool {
+        self.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        (self.poll)(self.future.as_mut(), cx)
+    }
+}
+
+impl<C> fmt::Debug for Cancel<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancel").finish_non_exhaustive()
+    }
+}
+
+/// Waits, unless the call is cancelled before: whether it was.
+pub async fn unless<C>(mut cancel: Cancel<C>, wait: impl Future<Output = ()> + Unpin) -> bool {
+    let mut wait = wait;
     poll_fn(|cx| {
-        if cancel.as_mut().poll(cx).is_ready() {
+        if cancel.poll(cx) {
             return Poll::Ready(true);
         }
         Pin::new(&mut wait).poll(cx).map(|()| false)

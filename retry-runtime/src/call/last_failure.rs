@@ -45,9 +45,9 @@ impl<R> FailureSlot for LastFailure<R> {
 }
 
 impl<R> LastFailure<R> {
-    /// The last failure, if there was one.
-    pub fn last(self) -> Option<R> {
-        self.0
+    /// The failure that the call has waited after.
+    pub fn last(self) -> R {
+        self.last_or_else(|| unreachable!("a failure that is retried is kept over the wait"))
     }
 
     /// The last failure, or `other` if there was none.

@@ -17,13 +17,13 @@
 
 use core::fmt;
 use core::future::Future;
-use core::mem::take;
 use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
+use std::sync::Arc;
 
-use retry_rules::Policy;
+use retry_rules::{Attempts, Policy};
 use tokio::time::Sleep;
 
 use crate::base::random;
@@ -115,7 +115,7 @@ struct SoFar {
     // What the retry under way took from the quota, for it to give back.
     cost: u32,
     // Where only the running program knows the policy: as it was at the first failure.
-    policy: Option<Box<Policy>>,
+    policy: Option<Arc<Policy>>,
 }
 
 impl<K> Default for Session<K> {
@@ -133,8 +133,8 @@ impl<K> Session<K> {
 
     /// Whether an attempt has failed: the one under way is a retry.
     #[inline(always)]
-    pub const fn is_retrying(&self) -> bool {
-        self.waiting.is_some()
+    pub fn is_retrying(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| waiting.so_far.made > 0)
     }
 
     /// An attempt succeeded, and the call with it.
@@ -175,10 +175,7 @@ impl<K> Session<K> {
     {
         let mut so_far = self.so_far();
         let next = so_far.failed(plan, permit, &verdict);
-        if next == Next::Wait {
-            self.go_on(so_far);
-        }
-        next
+        self.go_on(so_far, next)
     }
 
     /// The policy of the call, where it was evaluated after an attempt that failed.
@@ -229,42 +226,23 @@ impl<K> Session<K> {
         Announced { event, _credit: OnPanic::release(plan.quota, cost) }
     }
 
-    /// The breaker did not admit the next attempt.
+    /// The breaker did not admit the next attempt, and the call ends.
     #[cold]
     #[inline(never)]
     pub fn rejected(&self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Ended {
-        let so_far = self.so_far();
-        let policy = &*plan.obeyed();
-        let plan = &Plan { policy, ..*plan };
-        let refused = plan.breaker.filter(|_| plan.waits_for_breaker);
-        let why = refused.and_then(|breaker| so_far.refused(plan, breaker).err());
-        so_far.rejected(plan, why.unwrap_or(Reason::CircuitOpen), rejected)
+        self.so_far().rejected(plan, Reason::CircuitOpen, rejected)
     }
 
-    /// The breaker did not admit the next attempt: whether the call waits for it.
+    /// The breaker did not admit the next attempt, and the call waits for it if it may.
     #[cold]
     #[inline(never)]
-    pub fn refused(&mut self, plan: &Plan<'_>) -> bool
+    pub fn refused(&mut self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Next
     where
         K: FailureSlot,
     {
-        let Some(breaker) = plan.breaker else { return false };
-        let kept = plan.is_evaluated.then(|| Box::new(*plan.policy));
-        let policy = &*plan.obeyed();
-        let plan = &Plan { policy, ..*plan };
         let mut so_far = self.so_far();
-        let Ok(delay) = so_far.refused(plan, breaker) else { return false };
-        observe::emit(&Event::AwaitsBreaker {
-            name: plan.origin.name,
-            breaker: breaker.name(),
-            wait: delay,
-        });
-        so_far.refused = so_far.refused.saturating_add(1);
-        so_far.waited = so_far.waited.saturating_add(delay);
-        so_far.delay = Some(delay);
-        so_far.policy = so_far.policy.take().or(kept);
-        self.go_on(so_far);
-        true
+        let next = so_far.refused(plan, rejected);
+        self.go_on(so_far, next)
     }
 
     /// The call was cancelled while it waited.
@@ -274,20 +252,26 @@ impl<K> Session<K> {
         self.so_far().cancelled(plan)
     }
 
-    fn go_on(&mut self, so_far: SoFar)
+    /// Keeps what lies behind a call that goes on.
+    fn go_on(&mut self, so_far: SoFar, next: Next) -> Next
     where
         K: FailureSlot,
     {
         match &mut self.waiting {
+            _ if next != Next::Wait => {}
             Some(waiting) => *waiting.as_mut().project().so_far = so_far,
             none => *none = Some(Box::pin(WaitingCall { so_far, kept: K::none(), sleep: None })),
         }
+        next
     }
 
     /// What the body may ask about the attempt that is about to begin.
     pub fn context(&self, plan: &Plan<'_>) -> Attempt {
-        let SoFar { made, waited, delay, .. } = self.so_far();
-        let attempts = plan.obeyed().get_attempts();
+        let SoFar { made, refused, waited, delay, .. } = self.so_far();
+        let attempts = match plan.obeyed().get_attempts() {
+            Attempts::Limited(attempts) => Attempts::Limited(attempts.saturating_sub(refused)),
+            Attempts::Unlimited => Attempts::Unlimited,
+        };
         Attempt::new(made.saturating_add(1), attempts, delay, waited)
     }
 
@@ -299,7 +283,8 @@ impl<K> Session<K> {
     /// The same; where it is cancelled, `quota` gets back what it lent to the
     /// retry that is then never made.
     pub fn wait_on_credit<'a>(&'a mut self, quota: &'a RetryQuota) -> WaitOnCredit<'a, K> {
-        WaitOnCredit { wait: self.wait(), quota: Some(quota) }
+        let lent = Lent::of(quota, self.credit());
+        WaitOnCredit { wait: self.wait(), lent: Some(lent) }
     }
 
     /// The same on the thread. The call is named in a warning where the thread
@@ -352,9 +337,13 @@ fn at_once<'o>(origin: impl Into<Origin<'o>>) {
     crate::test_hooks::succeeded(origin.into().name, 1);
 }
 
-/// How long until the breaker is no longer open, zero if it is not; or that nobody knows.
-fn opening(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
+/// How long the breaker stays open; zero where it is not, or refuses nothing.
+fn open_for(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
+    if breaker.until_admits() == Some(Duration::ZERO) {
+        return Ok(Duration::ZERO);
+    }
     match breaker.remaining() {
+        // Until somebody resets it.
         Duration::MAX => Err(Reason::CircuitOpen),
         remaining => Ok(remaining),
     }
@@ -397,7 +386,7 @@ impl SoFar {
             }
         }
         self.inner.attempt_ended();
-        let kept = plan.is_evaluated.then(|| Box::new(*plan.policy));
+        let evaluated = plan.policy;
         if let (Some(site), false) = (plan.origin.site, plan.is_evaluated) {
             site.learn(plan.policy);
         }
@@ -408,12 +397,9 @@ impl SoFar {
             Ok((delay, lent)) => {
                 let (attempts, waited) = (policy.get_attempts(), self.waited);
                 observe::will_retry(plan.origin, attempts, attempt, delay, waited, &verdict.error);
-                let waited = waited.saturating_add(delay);
-                let cost = lent.map_or(0, Lent::spend);
-                let inner = take(&mut self.inner);
-                let policy = kept.or_else(|| self.policy.take());
-                let (made, delay, refused) = (attempt, Some(delay), self.refused);
-                *self = Self { inner, made, refused, waited, delay, cost, policy };
+                self.made = attempt;
+                self.cost = lent.map_or(0, Lent::spend);
+                self.waits(delay, plan.is_evaluated.then_some(evaluated));
                 Next::Wait
             }
             Err(reason) => {
@@ -455,7 +441,7 @@ impl SoFar {
         };
         let mut delay = random::between(shortest, longest);
         if let (Some(breaker), true) = (plan.breaker, plan.waits_for_breaker) {
-            delay = delay.max(opening(breaker)?);
+            delay = delay.max(open_for(breaker)?);
         }
         self.allows_wait(plan, delay)?;
         let lent = match plan.quota {
@@ -485,33 +471,66 @@ impl SoFar {
         plan.timing.ends_by(policy, behind, delay).map_or(Ok(()), Err)
     }
 
-    /// The breaker has refused an attempt, which uses one up: how long to wait for the next.
-    fn refused(&self, plan: &Plan<'_>, breaker: &CircuitBreaker) -> Result<Duration, Reason> {
+    /// A wait has been decided, by a policy that was perhaps `evaluated` for it.
+    fn waits(&mut self, delay: Duration, evaluated: Option<&Policy>) {
+        self.waited = self.waited.saturating_add(delay);
+        self.delay = Some(delay);
+        if let (None, Some(policy)) = (&self.policy, evaluated) {
+            self.policy = Some(Arc::new(*policy));
+        }
+    }
+
+    fn refused(&mut self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Next {
+        let evaluated = plan.policy;
+        let policy = &*plan.obeyed();
+        let plan = &Plan { policy, ..*plan };
+        let waits = plan.breaker.ok_or(Reason::CircuitOpen).and_then(|breaker| {
+            let delay = self.wait_for_breaker(plan, breaker)?;
+            Ok((breaker, delay))
+        });
+        match waits {
+            Ok((breaker, delay)) => {
+                let (name, breaker) = (plan.origin.name, breaker.name());
+                observe::emit(&Event::AwaitsBreaker { name, breaker, wait: delay });
+                self.refused = self.refused.saturating_add(1);
+                self.waits(delay, plan.is_evaluated.then_some(evaluated));
+                Next::Wait
+            }
+            Err(reason) => Next::GiveUp(self.rejected(plan, reason, rejected)),
+        }
+    }
+
+    /// How long to wait for the breaker, whose refusal has used up an attempt; or why not to.
+    fn wait_for_breaker(
+        &self,
+        plan: &Plan<'_>,
+        breaker: &CircuitBreaker,
+    ) -> Result<Duration, Reason> {
         let policy = plan.policy;
+        let open_for = open_for(breaker)?;
         let used = self.made.saturating_add(self.refused).saturating_add(1);
-        let opening = opening(breaker)?;
         if !policy.allows_after(used) || nested::once() {
             return Err(Reason::CircuitOpen);
         }
-        // Its probes are taken: by the curve.
-        let delay = if opening.is_zero() {
+        if plan.is_cancelled {
+            return Err(Reason::Cancelled);
+        }
+        let delay = if open_for.is_zero() {
+            // Its probes are taken, for an unknown time: by the curve.
             let (shortest, longest) = policy.wait_interval(used, self.delay);
             random::between(shortest, longest)
         } else {
-            opening
+            open_for
         };
         self.allows_wait(plan, delay)?;
         Ok(delay)
     }
 
+    /// The call was cancelled while it waited: what the retry had taken from the quota has
+    /// gone back with the wait.
     fn cancelled(&self, plan: &Plan<'_>) -> Ended {
         let ended = Ended { reason: Reason::Cancelled, attempts: self.made, waited: self.waited };
-        observe::gave_up(
-            plan.origin,
-            ended,
-            true,
-            &"cancelled while it waited for the next attempt",
-        );
+        observe::gave_up(plan.origin, ended, true, &"cancelled while it waited for an attempt");
         self.end(plan.origin, self.made);
         ended
     }
@@ -530,6 +549,13 @@ impl SoFar {
     #[cold]
     #[inline(never)]
     fn recovered(&self, origin: Origin<'_>, quota: Option<&RetryQuota>) {
+        if self.made == 0 {
+            // It has waited for the breaker, and not failed.
+            if let Some(quota) = quota {
+                quota.refund();
+            }
+            return at_once(origin);
+        }
         if let Some(quota) = quota {
             quota.release(self.cost);
         }
@@ -591,8 +617,8 @@ impl<K> Future for Wait<'_, K> {
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct WaitOnCredit<'a, K> {
     wait: Wait<'a, K>,
-    // `None` once the retry is made: it keeps what it was lent.
-    quota: Option<&'a RetryQuota>,
+    // `None` once the retry is made. Dropped before, it goes back.
+    lent: Option<Lent<'a>>,
 }
 
 impl<K> Future for WaitOnCredit<'_, K> {
@@ -600,19 +626,8 @@ impl<K> Future for WaitOnCredit<'_, K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         ready!(Pin::new(&mut self.wait).poll(cx));
-        self.quota = None;
+        self.lent.take().map(Lent::spend);
         Poll::Ready(())
-    }
-}
-
-impl<K> Drop for WaitOnCredit<'_, K> {
-    // Out of line: it is part of the drop of every future that may wait so.
-    #[cold]
-    #[inline(never)]
-    fn drop(&mut self) {
-        if let (Some(waiting), Some(quota)) = (&self.wait.waiting, self.quota) {
-            quota.release(waiting.so_far.cost);
-        }
     }
 }
 

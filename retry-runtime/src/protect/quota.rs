@@ -350,6 +350,9 @@ impl<'a> Lent<'a> {
 }
 
 impl Drop for Lent<'_> {
+    // Out of line: it is part of the drop of every future that may wait so.
+    #[cold]
+    #[inline(never)]
     fn drop(&mut self) {
         self.quota.release(self.cost);
     }

@@ -6,11 +6,11 @@
 
 use core::any::{Any, type_name};
 use core::fmt;
-use core::marker::PhantomData;
 use std::collections::VecDeque;
 
 use super::{TestHooks, current};
 use crate::base::sync::{Arc, lock};
+pub use crate::outcome::interruption::Returns;
 use crate::site::Site;
 
 type Make = dyn Fn() -> Box<dyn Any> + Send + Sync;
@@ -65,18 +65,6 @@ fn next_failure(site: &Site) -> Option<Failure> {
 #[cold]
 fn const_panic(site: &Site, why: fmt::Arguments<'_>) -> ! {
     panic!("the function `{}` at {}:{} {why}", site.name(), site.file(), site.line())
-}
-
-/// The return type of an attempt.
-#[derive(Debug)]
-pub struct Returns<R>(PhantomData<fn() -> R>);
-
-impl<R> Returns<R> {
-    /// What the body returns.
-    #[inline(always)]
-    pub const fn this() -> Self {
-        Self(PhantomData)
-    }
 }
 
 /// Found first, where it holds.

@@ -165,3 +165,43 @@ async fn the_wait_counts_for_the_budget() {
     let error = hurried(&breaker).await.unwrap_err();
     assert_eq!((error.reason(), began.elapsed()), (Reason::Budget, Duration::ZERO));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cancelled_while_it_waits_for_the_breaker_makes_no_attempt() {
+    #[retry(attempts = unlimited, breaker = breaker, when_open = wait, cancel = tokio::time::sleep_until(stop))]
+    async fn stoppable(breaker: &CircuitBreaker, stop: Instant) -> Result<(), RetryError<Error>> {
+        Ok(())
+    }
+
+    let (breaker, began) = (breaker(), Instant::now());
+    breaker.try_acquire().unwrap().failure();
+    let error = stoppable(&breaker, began + 9 * S).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 0));
+    assert_eq!(began.elapsed(), 9 * S);
+    // Stopped already, it does not begin to wait.
+    let error = stoppable(&breaker, began).await.unwrap_err();
+    assert_eq!((error.reason(), began.elapsed()), (Reason::Cancelled, 9 * S));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_that_only_observes_is_not_waited_for() {
+    let breaker = CircuitBreaker::named("observing".to_owned(), ONE.observe_only());
+    let (calls, began) = (Cell::new(0), Instant::now());
+    assert_eq!(patient(&breaker, &calls).await.unwrap(), 2);
+    assert_eq!(began.elapsed(), S, "the curve's first wait");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_has_only_waited_has_not_recovered() {
+    #[retry(attempts = 2, breaker = breaker, when_open = wait, context = cx, name = "breaker_on.waiting")]
+    async fn waiting(breaker: &CircuitBreaker) -> Result<bool, RetryError<Error>> {
+        Ok(cx.number() == 1 && cx.is_last())
+    }
+
+    let breaker = breaker();
+    breaker.try_acquire().unwrap().failure();
+    assert!(waiting(&breaker).await.unwrap(), "the refusal has used one up");
+    let sites = retry_runtime::sites();
+    let site = sites.iter().find(|site| site.name() == "breaker_on.waiting").unwrap();
+    assert_eq!((site.stats().attempts, site.stats().recovered), (0, 0));
+}

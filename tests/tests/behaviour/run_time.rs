@@ -335,6 +335,13 @@ async fn a_parameter_of_the_impl_goes_by_its_whole_name() {
     assert_eq!(learned.get_attempts(), Attempts::Limited(5));
 }
 
+#[tokio::test(start_paused = true)]
+async fn overrides_reach_what_depends_on_a_parameter() {
+    let hurried = Overrides::from_pairs([("run_time.pages", "attempts", "2")]).unwrap();
+    let outcome = with_overrides(&hurried, Pages::<5>(AtomicU32::new(0)).get()).await;
+    assert_eq!(outcome, Err(Down(2)));
+}
+
 #[async_trait]
 trait Store {
     async fn put(&mut self, key: String) -> Result<(), anyhow::Error>;

@@ -1,6 +1,6 @@
 use retry_runtime::retry;
 
-#[retry(breaker_on = [server_error], when_open = wait)]
+#[retry(breaker_on = [server_error])]
 async fn fetch() -> Result<u32, std::io::Error> {
     Ok(7)
 }

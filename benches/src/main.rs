@@ -48,7 +48,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// All parts if none is named; an argument that nobody knows is the error.
+    /// All parts if none is named; an unknown argument is the error.
     fn read(arguments: &[&'a str]) -> Result<Self, &'a str> {
         let mut wanted = Self { parts: Vec::new(), runs: 5 };
         let mut arguments = arguments.iter().copied();

@@ -1,4 +1,4 @@
-//! What was meant by a word that nobody knows.
+//! What an unknown word was meant to be.
 
 use std::borrow::ToOwned as _;
 use std::format;

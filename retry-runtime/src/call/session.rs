@@ -134,7 +134,7 @@ impl<K> Session<K> {
     /// Whether an attempt has failed: the one under way is a retry.
     #[inline(always)]
     pub fn is_retrying(&self) -> bool {
-        self.waiting.as_ref().is_some_and(|waiting| waiting.so_far.made > 0)
+        self.known().is_some_and(|so_far| so_far.made > 0)
     }
 
     /// An attempt succeeded, and the call with it.
@@ -180,11 +180,16 @@ impl<K> Session<K> {
 
     /// The policy of the call, where it was evaluated after an attempt that failed.
     pub fn policy(&self) -> Option<Policy> {
-        self.waiting.as_ref()?.so_far.policy.as_deref().copied()
+        self.known()?.policy.as_deref().copied()
     }
 
     fn so_far(&self) -> SoFar {
-        self.waiting.as_ref().map_or_else(SoFar::default, |waiting| waiting.so_far.clone())
+        self.known().cloned().unwrap_or_default()
+    }
+
+    /// What lies behind a call that has waited.
+    fn known(&self) -> Option<&SoFar> {
+        self.waiting.as_ref().map(|waiting| &waiting.so_far)
     }
 
     /// Keeps a failure that will be retried.
@@ -267,8 +272,11 @@ impl<K> Session<K> {
 
     /// What the body may ask about the attempt that is about to begin.
     pub fn context(&self, plan: &Plan<'_>) -> Attempt {
-        let SoFar { made, refused, waited, delay, .. } = self.so_far();
-        let attempts = match plan.obeyed().get_attempts() {
+        let attempts = plan.obeyed().get_attempts();
+        let Some(&SoFar { made, refused, waited, delay, .. }) = self.known() else {
+            return Attempt::new(1, attempts, None, Duration::ZERO);
+        };
+        let attempts = match attempts {
             Attempts::Limited(attempts) => Attempts::Limited(attempts.saturating_sub(refused)),
             Attempts::Unlimited => Attempts::Unlimited,
         };
@@ -304,7 +312,7 @@ impl<K> Session<K> {
 
     /// What the retry that is waited for has taken from the quota.
     pub(crate) fn credit(&self) -> u32 {
-        self.waiting.as_ref().map_or(0, |waiting| waiting.so_far.cost)
+        self.known().map_or(0, |so_far| so_far.cost)
     }
 }
 

@@ -17,13 +17,13 @@ use std::fmt::{self, Display};
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
 use retry_runtime::durable::{CallState, Decision, Failed};
 use retry_runtime::http::StatusError;
-use retry_runtime::matchers::{network, pattern, rate_limit, timeout};
+use retry_runtime::matchers::{Matcher, network, pattern, rate_limit, timeout};
 use retry_runtime::retrier::{Decider, Values};
 use retry_runtime::tower::RetryLayer;
 use retry_runtime::{
@@ -471,10 +471,13 @@ fn at_the_call(script: &Script, retrier: Retrier) -> Playing<'_> {
     })
 }
 
+/// Compiled once, and not for each script.
+static ABORTS: LazyLock<Matcher> = LazyLock::new(|| pattern("504|abort").unwrap());
+
 fn all_doors(script: &Script) -> Vec<(&'static str, Playing<'_>)> {
     let any = Retrier::new(POLICIES[script.policy]);
     let listed = any.clone().retry_on([network, timeout, rate_limit]);
-    let listed = listed.abort_on([pattern("504|abort").unwrap()]);
+    let listed = listed.abort_on([ABORTS.clone()]);
     match (script.kind, script.matching) {
         (Kind::Erased, _) => doors::<anyhow::Error, _, _, _>(script, &listed),
         (Kind::Text, _) => doors::<String, _, _, _>(script, &listed),

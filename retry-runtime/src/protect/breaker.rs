@@ -1,9 +1,9 @@
 //! The circuit breaker: after enough failures calls are refused for a while,
 //! then a few probes decide whether they go through again.
 //!
-//! [`CircuitBreaker`] is the state machine; what it counts with, and what it
-//! hands out, is in the files beside it. It does not retry: the session asks it
-//! for a [`Permit`] before each attempt.
+//! Here is what its users call; how it decides, what it counts with, and what it hands out
+//! is in the files beside it. It does not retry: the session asks it for a [`Permit`]
+//! before each attempt.
 //!
 //! The pattern is Michael Nygard's (*Release It!*, 2007); the window of calls or
 //! of time is resilience4j's.
@@ -14,6 +14,7 @@ mod permit;
 mod probes;
 mod rejected;
 mod snapshot;
+mod state_machine;
 mod streak;
 mod window;
 mod word;
@@ -24,20 +25,17 @@ use std::collections::VecDeque;
 
 use retry_rules::{BreakerConfig, Invalid};
 
-use self::outcomes::{Counted, Counters};
+use self::outcomes::Counters;
 use self::probes::Probes;
 use self::streak::Streak;
-use self::window::{Outcome, Tally, Window};
+use self::window::{Tally, Window};
 use self::word::{FIRST_GENERATION, Kind, Tag, Word};
 use crate::base::clock;
 use crate::base::const_panic::const_panic;
-use crate::base::full_text::full_text;
-use crate::base::listeners::{Listeners, contain_panic};
+use crate::base::listeners::Listeners;
 use crate::base::name::Name;
-use crate::base::random;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, const_fn, lock};
 use crate::event::transition::{Cause, State, Transition};
-use crate::observe;
 use crate::protect::stamp;
 
 pub use self::outcomes::Outcomes;
@@ -130,25 +128,6 @@ struct Inner {
     announcing: bool,
 }
 
-/// What is said of a call.
-#[derive(Clone, Copy)]
-enum Verdict<'a> {
-    Success,
-    /// With the error, if it is known.
-    Failure(Option<&'a dyn fmt::Display>),
-    Neither,
-}
-
-const fn closed_kind(config: &BreakerConfig) -> Kind {
-    if config.get_slow_calls().is_some() {
-        Kind::Timed
-    } else if config.is_by_rate() {
-        Kind::Measured
-    } else {
-        Kind::Closed
-    }
-}
-
 impl CircuitBreaker {
     const_fn! {
     /// Creates a closed breaker. The name stands in events and in [`Rejected`].
@@ -216,7 +195,7 @@ impl CircuitBreaker {
     const_fn! {
     pub(super) const fn valid(name: Name, config: BreakerConfig) -> Self {
         Self {
-            word: AtomicU64::new(Word::first(closed_kind(&config)).0),
+            word: AtomicU64::new(Word::first(Kind::closed_by(&config)).0),
             open_until: AtomicU64::new(FOR_EVER),
             streak: Streak::new(FIRST_GENERATION),
             config,
@@ -274,7 +253,7 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.state(), State::Open);
     /// ```
     pub fn state(&self) -> State {
-        state_of(self.word())
+        self.word().kind().state()
     }
 
     /// Whether a call would be refused now because the breaker is open and its
@@ -425,7 +404,7 @@ impl CircuitBreaker {
     /// assert_eq!(breaker.state(), State::Closed);
     /// ```
     pub fn reset(&self) {
-        self.change(closed_kind(&self.config), Cause::Reset);
+        self.change(Kind::closed_by(&self.config), Cause::Reset);
     }
 
     /// Goes on where the breaker of another process was: in this state, with so
@@ -446,7 +425,7 @@ impl CircuitBreaker {
         let mut inner = self.lock();
         match state {
             State::Closed => {
-                self.transition(&mut inner, closed_kind(&self.config), Cause::Restored);
+                self.transition(&mut inner, Kind::closed_by(&self.config), Cause::Restored);
                 if self.config.is_by_rate() {
                     inner.streak = consecutive_failures;
                 } else {
@@ -535,319 +514,6 @@ impl CircuitBreaker {
         // Pairs with the store in `transition`: who sees a generation sees the
         // counters that were cleared for it.
         Word(self.word.load(Ordering::Acquire))
-    }
-
-    /// Any admission but that of a closed breaker which counts consecutive failures.
-    #[inline(never)]
-    fn acquire(&self, word: Word) -> Result<Permit<'_>, Rejected> {
-        match word.kind() {
-            Kind::Closed | Kind::Measured | Kind::Forced => {
-                Ok(Permit::new(self, Tag::untimed(word)))
-            }
-            Kind::Timed => Ok(Permit::new(self, Tag::timed(word, stamp::nanos()))),
-            Kind::Open => {
-                let remaining = self.remaining();
-                if remaining.is_zero() { self.probe() } else { self.reject(remaining) }
-            }
-            Kind::HalfOpen => self.probe(),
-        }
-    }
-
-    /// Refuses a call; one that only observes lets it through, and hears nothing of it.
-    fn reject(&self, remaining: Duration) -> Result<Permit<'_>, Rejected> {
-        self.count(Counted::Rejected);
-        if self.observes() {
-            return Ok(Permit::new(self, Tag::UNHEARD));
-        }
-        Err(Rejected { breaker: self.name.clone(), remaining })
-    }
-
-    fn count(&self, counted: Counted) {
-        self.counters.add(counted);
-        let kind = match counted {
-            Counted::Rejected if self.observes() => "would_reject",
-            counted => counted.as_str(),
-        };
-        observe::breaker_call(&self.name, kind);
-    }
-
-    #[cold]
-    fn probe(&self) -> Result<Permit<'_>, Rejected> {
-        let mut inner = self.lock();
-        let word = self.word();
-        match word.kind() {
-            Kind::HalfOpen => {}
-            Kind::Open => {
-                let remaining = self.remaining();
-                if !remaining.is_zero() {
-                    drop(inner);
-                    return self.reject(remaining);
-                }
-                self.transition(&mut inner, Kind::HalfOpen, Cause::TimeUp);
-            }
-            // Somebody closed it in the meantime.
-            _ => {
-                drop(inner);
-                return self.acquire(word);
-            }
-        }
-        // The clock is read under the lock, so that probes stand in the order of their times.
-        let admitted = inner.probes.admit(
-            clock::now(),
-            self.config.get_half_open_requests(),
-            self.config.get_timeout(),
-        );
-        // Made before the announcement: a permit whose thread dies there is given back.
-        let permit = admitted.map(|id| Permit::new(self, Tag::probe(id)));
-        self.announce_all(inner);
-        match permit {
-            Some(permit) => Ok(permit),
-            None => self.reject(Duration::ZERO),
-        }
-    }
-
-    #[inline]
-    fn succeed_closed(&self, tag: Tag) {
-        if self.streak.failures() != 0 {
-            self.end_streak(tag);
-        }
-    }
-
-    #[cold]
-    fn end_streak(&self, tag: Tag) {
-        self.streak.clear(tag.generation());
-    }
-
-    #[cold]
-    fn fail(&self, tag: Tag, error: Option<&dyn fmt::Display>) {
-        self.report(tag, Verdict::Failure(error));
-    }
-
-    #[cold]
-    fn forgive(&self, tag: Tag) {
-        self.report(tag, Verdict::Neither);
-    }
-
-    #[inline(never)]
-    fn report(&self, tag: Tag, verdict: Verdict<'_>) {
-        match (tag.kind(), verdict) {
-            (Kind::Forced | Kind::Open, _) => {}
-            (Kind::HalfOpen, _) => self.report_probe(tag, verdict),
-            (_, Verdict::Neither) => self.count(Counted::Forgiven),
-            (Kind::Closed, Verdict::Success) => self.succeed_closed(tag),
-            (Kind::Closed, Verdict::Failure(error)) => self.fail_closed(tag, error),
-            (Kind::Measured | Kind::Timed, _) => self.measure(tag, verdict),
-        }
-    }
-
-    #[cold]
-    fn fail_closed(&self, tag: Tag, error: Option<&dyn fmt::Display>) {
-        self.count(Counted::Failure);
-        let failures = self.streak.add(tag.generation());
-        if failures.is_some_and(|failures| failures >= self.config.get_failure_threshold()) {
-            self.open(tag, Cause::Failures, error);
-        }
-    }
-
-    fn measure(&self, tag: Tag, verdict: Verdict<'_>) {
-        let (failed, error) = match verdict {
-            Verdict::Failure(error) => (true, error),
-            Verdict::Success | Verdict::Neither => (false, None),
-        };
-        let is_timed = tag.kind() == Kind::Timed;
-        // Read before the lock is taken, for others wait for that.
-        let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
-        let slow = is_timed && self.is_slow(tag.elapsed(now));
-        if failed || slow {
-            self.count(if failed { Counted::Failure } else { Counted::Slow });
-        }
-
-        let mut inner = self.lock();
-        if !failed && !slow {
-            inner.successes += 1;
-        }
-        if !tag.is_of(self.word()) {
-            return;
-        }
-        let Inner { streak, window, .. } = &mut *inner;
-        if failed {
-            *streak = streak.saturating_add(1);
-        } else if *streak != 0 {
-            *streak = 0;
-        }
-        let by_rate = window.record(&self.config, now, Outcome { failed, slow });
-        let cause =
-            if failed && self.reaches_threshold(*streak) { Some(Cause::Failures) } else { by_rate };
-        drop(inner);
-        if let Some(cause) = cause {
-            self.open(tag, cause, error);
-        }
-    }
-
-    /// Whether so many consecutive failures open a breaker by rate.
-    fn reaches_threshold(&self, streak: u32) -> bool {
-        self.config.is_by_streak() && streak >= self.config.get_failure_threshold()
-    }
-
-    const fn window_is_of_time(&self) -> bool {
-        matches!(self.config.get_window(), retry_rules::Window::Time(_))
-    }
-
-    fn is_slow(&self, took: Duration) -> bool {
-        self.config.get_slow_calls().is_some_and(|slow| took > slow.longer_than())
-    }
-
-    /// Opens the breaker if it is still as it was when the call was admitted.
-    #[cold]
-    fn open(&self, tag: Tag, cause: Cause, error: Option<&dyn fmt::Display>) {
-        // Before the lock is taken: how an error is shown is its author's code.
-        let error = error.and_then(text_of);
-        let mut inner = self.lock();
-        if tag.is_of(self.word()) {
-            self.transition_by(&mut inner, Kind::Open, cause, error);
-        }
-        self.announce_all(inner);
-    }
-
-    #[cold]
-    fn report_probe(&self, tag: Tag, verdict: Verdict<'_>) {
-        let error = match verdict {
-            Verdict::Failure(error) => error.and_then(text_of),
-            Verdict::Success | Verdict::Neither => None,
-        };
-        let mut inner = self.lock();
-        let admitted_at = match self.word().kind() {
-            Kind::HalfOpen => inner.probes.release(tag.probe_id()),
-            _ => None,
-        };
-        let slow = admitted_at.is_some_and(|at| {
-            self.config.get_slow_calls().is_some()
-                && self.is_slow(clock::now().saturating_duration_since(at))
-        });
-        let counted = match verdict {
-            Verdict::Neither => Some(Counted::Forgiven),
-            Verdict::Failure(_) => Some(Counted::Failure),
-            Verdict::Success if slow => Some(Counted::Slow),
-            Verdict::Success => {
-                inner.successes += 1;
-                None
-            }
-        };
-        match verdict {
-            // Of an earlier half-open time.
-            _ if admitted_at.is_none() => {}
-            Verdict::Neither => {}
-            Verdict::Failure(_) => {
-                self.transition_by(&mut inner, Kind::Open, Cause::ProbeFailed, error);
-            }
-            Verdict::Success if slow => self.transition(&mut inner, Kind::Open, Cause::ProbeSlow),
-            Verdict::Success => {
-                if inner.probes.succeed() >= self.config.get_success_threshold() {
-                    let closed = closed_kind(&self.config);
-                    self.transition(&mut inner, closed, Cause::Recovered);
-                }
-            }
-        }
-        self.announce_all(inner);
-        if let Some(counted) = counted {
-            self.count(counted);
-        }
-    }
-
-    /// A change that somebody asked for.
-    #[cold]
-    fn change(&self, to: Kind, cause: Cause) {
-        let mut inner = self.lock();
-        self.transition(&mut inner, to, cause);
-        self.announce_all(inner);
-    }
-
-    fn transition(&self, inner: &mut Inner, to: Kind, cause: Cause) {
-        self.transition_by(inner, to, cause, None);
-    }
-
-    /// The same because of a failure.
-    fn transition_by(&self, inner: &mut Inner, to: Kind, cause: Cause, error: Option<Arc<str>>) {
-        let from = self.word();
-        let next = from.next(to);
-        inner.forced = cause == Cause::Forced;
-        inner.probes.restart();
-        if from.kind().is_measured() {
-            inner.last_closed = inner.window.tally(stamp::nanos());
-        }
-        inner.reopenings = match to {
-            Kind::Open if from.kind() == Kind::HalfOpen => inner.reopenings.saturating_add(1),
-            Kind::Open | Kind::HalfOpen => inner.reopenings,
-            _ => 0,
-        };
-        match to {
-            Kind::Open => {
-                if cause == Cause::Restored {
-                    inner.reopenings = 0;
-                }
-                let until = if inner.forced {
-                    FOR_EVER
-                } else {
-                    let (shortest, longest) = self.config.open_time(inner.reopenings);
-                    let span = random::between(shortest, longest);
-                    stamp::nanos().saturating_add(stamp::nanos_of(span))
-                };
-                self.open_until.store(until, Ordering::Relaxed);
-                inner.opened_by.clone_from(&error);
-            }
-            Kind::Closed => self.streak.restart(next.generation()),
-            Kind::Measured | Kind::Timed => {
-                inner.window.clear();
-                inner.streak = 0;
-            }
-            Kind::HalfOpen | Kind::Forced => {}
-        }
-        if cause == Cause::Reset {
-            inner.opened_by = None;
-        }
-        self.word.store(next.0, Ordering::Release);
-
-        let (from, to) = (state_of(from), state_of(next));
-        if from != to {
-            let breaker = self.name.clone();
-            let observe_only = self.observes();
-            let transition = Transition { breaker, from, to, cause, error, observe_only };
-            inner.unannounced.push_back(transition);
-        }
-    }
-
-    /// Gives up the lock, and announces what happened under it.
-    fn announce_all<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
-        if inner.announcing {
-            return;
-        }
-        while let Some(transition) = inner.unannounced.pop_front() {
-            inner.announcing = true;
-            drop(inner);
-            contain_panic(|| self.announce(&transition));
-            inner = self.lock();
-        }
-        inner.announcing = false;
-    }
-
-    fn announce(&self, transition: &Transition) {
-        observe::breaker_transition(transition);
-        self.listeners.notify(|listener| listener(transition));
-    }
-}
-
-/// What an error says. One that panics while it does has said nothing.
-fn text_of(error: &dyn fmt::Display) -> Option<Arc<str>> {
-    let mut text = None;
-    contain_panic(|| text = Some(full_text(error).into()));
-    text
-}
-
-const fn state_of(word: Word) -> State {
-    match word.kind() {
-        Kind::Closed | Kind::Measured | Kind::Timed | Kind::Forced => State::Closed,
-        Kind::Open => State::Open,
-        Kind::HalfOpen => State::HalfOpen,
     }
 }
 

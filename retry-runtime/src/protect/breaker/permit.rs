@@ -3,8 +3,9 @@
 use core::fmt;
 use core::mem;
 
+use super::CircuitBreaker;
+use super::state_machine::Verdict;
 use super::word::Tag;
-use super::{CircuitBreaker, Verdict};
 use crate::base::sync::Arc;
 
 /// The leave to make one call, and the duty to say what became of it.

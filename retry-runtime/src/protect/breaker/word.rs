@@ -3,6 +3,10 @@
 
 use core::time::Duration;
 
+use retry_rules::BreakerConfig;
+
+use crate::event::transition::State;
+
 /// What a breaker does with a call, and with what becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -21,6 +25,26 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// What a closed breaker of this configuration is.
+    pub(super) const fn closed_by(config: &BreakerConfig) -> Self {
+        if config.get_slow_calls().is_some() {
+            Self::Timed
+        } else if config.is_by_rate() {
+            Self::Measured
+        } else {
+            Self::Closed
+        }
+    }
+
+    /// What users see of it.
+    pub(super) const fn state(self) -> State {
+        match self {
+            Self::Closed | Self::Measured | Self::Timed | Self::Forced => State::Closed,
+            Self::Open => State::Open,
+            Self::HalfOpen => State::HalfOpen,
+        }
+    }
+
     /// Whether calls go into the window.
     pub(super) const fn is_measured(self) -> bool {
         matches!(self, Self::Measured | Self::Timed)

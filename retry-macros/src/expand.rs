@@ -86,17 +86,27 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
         Ok(form) => expand(&args, &checked, function, form, errors),
         Err(error) => {
             errors.push(error);
-            with_errors(function, errors)
+            with_errors(&args, function, errors)
         }
     }
 }
 
-/// The function as it was, and what is wrong.
-fn with_errors(function: Function, errors: Errors) -> TokenStream {
+/// The function as it was, and what is wrong. The name of its context is known in there, so
+/// that nothing more is said of it.
+fn with_errors(args: &Args, function: Function, errors: Errors) -> TokenStream {
     let errors = errors.into_tokens();
+    let private = policy::private(args);
+    let context = args.context.as_ref().map(|context| {
+        quote! {
+            let #context = {
+                fn context() -> &'static #private::Attempt { loop {} }
+                context()
+            };
+        }
+    });
     let Function { attrs, vis, sig, body } = function;
     let body = body.stream();
-    quote!(#(#attrs)* #vis #sig { #errors #body })
+    quote!(#(#attrs)* #vis #sig { #errors #context #body })
 }
 
 fn expand(
@@ -112,7 +122,7 @@ fn expand(
         (_, ReturnType::Type(_, ty)) => (**ty).clone(),
         (_, ReturnType::Default) if args.has_ok() => syn::parse_quote!(()),
         // The check has said so; there is no type to build a loop on.
-        (_, ReturnType::Default) => return with_errors(function, errors),
+        (_, ReturnType::Default) => return with_errors(args, function, errors),
     };
     let section = docs::section(args, checked, &function);
     function.attrs.extend(section);

@@ -2,9 +2,9 @@ use retry_runtime::retry;
 
 use std::future::Future;
 
-#[retry]
+#[retry(context = cx)]
 fn fetch() -> impl Future<Output = Result<u32, String>> {
-    async { Ok(7) }
+    async { Ok(cx.number()) }
 }
 
 fn main() {}

@@ -13,6 +13,7 @@
 //! ```
 
 mod shown_value;
+mod environment;
 mod item_path;
 mod input;
 mod forms;
@@ -22,10 +23,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use self::environment::EnvironmentPlan;
 use self::item_path::ItemPath;
 use crate::steps::command_env::Workspace;
-use crate::steps::list::{AfterFailure, Steps};
+use crate::steps::step::{AfterFailure, Steps};
 use crate::template::placeholder::Template;
 pub use crate::yaml::span::FileError;
 use crate::yaml::span::{Source, SourceSpan};
@@ -39,6 +42,7 @@ pub struct WorkflowFile {
     error_policy: ErrorPolicy,
     pub(crate) handlers: BTreeMap<String, Steps>,
     pub(crate) plan: Plan,
+    environment: EnvironmentPlan,
     pub(crate) workspace: Arc<Workspace>,
 }
 
@@ -46,7 +50,7 @@ pub struct WorkflowFile {
 #[derive(Debug)]
 pub(crate) enum Plan {
     Standard(Steps),
-    MapReduce(MapPlan),
+    MapReduce(Box<MapPlan>),
     Graph(Vec<TaskPlan>),
 }
 
@@ -61,6 +65,8 @@ pub(crate) struct MapPlan {
     pub(crate) item_id: Option<ItemId>,
     pub(crate) steps: Steps,
     pub(crate) max_parallel: usize,
+    /// How long all steps of an item may run in all.
+    pub(crate) agent_timeout: Option<Duration>,
     pub(crate) reduce: Option<Steps>,
 }
 
@@ -119,7 +125,8 @@ impl WorkflowFile {
             error_policy: read.error_policy,
             handlers: read.handlers,
             plan: read.plan,
-            workspace: Arc::new(Workspace { folder, agent: read.agent }),
+            environment: read.environment,
+            workspace: Arc::new(Workspace { folder, agent: read.agent, ..Workspace::default() }),
         })
     }
 
@@ -175,6 +182,20 @@ impl WorkflowFile {
 }
 
 impl WorkflowFile {
+    /// The file with the variables that its commands get: those of this machine, now.
+    pub(crate) fn with_environment(mut self) -> Result<Self, FileError> {
+        let environment = self.environment.read(&self.source, &self.workspace.folder, false)?;
+        let Workspace { folder, agent, .. } = (*self.workspace).clone();
+        self.workspace = Arc::new(Workspace { folder, agent, environment, ..Workspace::default() });
+        Ok(self)
+    }
+
+    /// What a check cannot look at, and why; what is there, it looks at.
+    pub(crate) fn unseen(&self) -> Result<Vec<String>, FileError> {
+        self.environment.read(&self.source, &self.workspace.folder, true)?;
+        Ok(self.environment.unseen(&self.workspace.folder))
+    }
+
     /// The policies of its steps and tasks, in its order, each with the name of its place; then
     /// that of its items.
     pub(crate) fn policies(&self) -> Vec<(String, Policy)> {
@@ -210,8 +231,16 @@ fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)
         if let Some(&policy) = step.policy() {
             found.push((name.clone(), policy));
         }
-        if let AfterFailure::Handle(handler) = &step.after_failure {
+        let handler = match &step.after_failure {
+            AfterFailure::Handle(steps) => Some(steps),
+            AfterFailure::Repair(repair) => Some(&repair.steps),
+            AfterFailure::Stop | AfterFailure::Continue | AfterFailure::Fallback(_) => None,
+        };
+        if let Some(handler) = handler {
             collect_policies(&format!("{name}, on_failure"), handler, found);
+        }
+        if let Some(then) = &step.on_success {
+            collect_policies(&format!("{name}, on_success"), then, found);
         }
     }
 }

@@ -6,10 +6,12 @@
 //! `reduce` follows them.
 
 mod commands;
+mod chain;
 mod handlers;
 mod reducing;
 mod tasks;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +23,8 @@ use self::handlers::add_handlers;
 use self::reducing::{Reducing, summary};
 use self::tasks::{Task, chain};
 use crate::file::{MapPlan, Plan, WorkflowFile};
-use crate::steps::list::{ItemSteps, Steps};
+use crate::steps::list::ItemSteps;
+use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
@@ -216,12 +219,11 @@ pub(crate) async fn run<S: Store>(
             let runner = settings.runner_of_file(store, &job, file, stop).max_parallel(most);
             let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
                 let needs: Vec<_> = task.depends_on.iter().map(String::as_str).collect();
-                let work = Task {
-                    store: store.clone(),
+                let work: Task<S> = Task {
                     steps: task.steps.clone(),
                     workspace: Arc::clone(workspace),
                     scope: Scope::default(),
-                    before: None,
+                    link: None,
                 };
                 graph.work(&task.name, &needs, work)
             });
@@ -248,7 +250,12 @@ async fn map_reduce<S: Store>(
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
     let runner = settings.runner_of_file(store, &job, file, stop).max_parallel(most);
-    let work = ItemSteps { steps: map.steps.clone(), workspace: Arc::clone(&file.workspace) };
+    let work = ItemSteps {
+        steps: map.steps.clone(),
+        workspace: Arc::clone(&file.workspace),
+        captured: BTreeMap::new(),
+        limit: map.agent_timeout,
+    };
     let report = if job.input_complete {
         runner.resume(&id, work).await?
     } else {
@@ -307,16 +314,14 @@ pub(crate) async fn changed<S: Store>(
 ) -> Result<Option<String>, StoreError> {
     let found = match &file.plan {
         Plan::Standard(steps) => commands::changed(store, &job.id, steps).await?,
-        Plan::MapReduce(MapPlan { reduce: Some(steps), .. }) => {
-            match Reducing::find(store, &job.id).await? {
-                Some(reducing) if !reducing.done => {
-                    let what = commands::changed(store, &reducing.job(&job.id), steps).await?;
-                    what.map(|what| format!("of reduce, {what}"))
-                }
-                _ => None,
+        Plan::MapReduce(map) => match (&map.reduce, Reducing::find(store, &job.id).await?) {
+            (Some(steps), Some(reducing)) if !reducing.done => {
+                let what = commands::changed(store, &reducing.job(&job.id), steps).await?;
+                what.map(|what| format!("of reduce, {what}"))
             }
-        }
-        Plan::MapReduce(_) | Plan::Graph(_) => None,
+            _ => None,
+        },
+        Plan::Graph(_) => None,
     };
     Ok(found.map(|what| {
         format!(

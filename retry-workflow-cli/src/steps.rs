@@ -1,6 +1,10 @@
-//! Steps: commands, what each gets in its environment, how its process is run, and
-//! how a list of them is run as attempts of one call.
+//! Steps: commands, what each gets in its environment, how its process is run, what comes
+//! after it, and how a list of them is run as attempts of one call.
 
+pub(crate) mod mask;
+pub(crate) mod environment;
 pub(crate) mod process;
+pub(crate) mod vault;
 pub(crate) mod command_env;
+pub(crate) mod step;
 pub(crate) mod list;

@@ -2,11 +2,13 @@
 //!
 //! `fixed`, `{ fixed: null }`, `{ linear: { increment: "2s" } }`,
 //! `{ custom: { delays: ["500ms", { secs: 3, nanos: 0 }] } }`. The workflow
-//! style holds its delays inside: `{ fixed: { delay: "2s" } }`.
+//! style holds its delays inside: `{ fixed: { delay: "2s" } }`. In a third form the name is one
+//! of the settings: `{ type: exponential, initial: "1s" }`.
 
 use core::fmt;
 use core::time::Duration;
 use std::format;
+use std::string::String;
 use std::vec::Vec;
 
 use serde::de::{Error, MapAccess, Visitor};
@@ -90,6 +92,41 @@ impl Inside {
     }
 }
 
+const NAMELESS: &str = "a backoff needs a name, such as `exponential`";
+
+/// The keys of the form that holds the name among the settings.
+const TYPED: &[&str] = &["type", "initial", "delay", "increment", "base", "multiplier", "delays"];
+
+/// Reads that form, of which the first key has been read.
+fn typed<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<BackoffKey, A::Error> {
+    let mut name = None;
+    let mut inside = Inside::default();
+    let mut key = Some(first);
+    while let Some(one) = key {
+        match one.as_str() {
+            "type" => {
+                let word = map.next_value::<String>()?;
+                if !NAMES.contains(&word.as_str()) {
+                    return Err(A::Error::unknown_variant(&word, NAMES));
+                }
+                name = Some(word);
+            }
+            "initial" | "delay" => inside.initial = Some(map.next_value()?),
+            "increment" => inside.increment = Some(map.next_value()?),
+            "base" | "multiplier" => inside.base = Some(map.next_value()?),
+            "delays" => inside.delays = Some(map.next_value()?),
+            other => return Err(A::Error::unknown_field(other, TYPED)),
+        }
+        key = map.next_key()?;
+    }
+    match name {
+        Some(name) => inside.into_key(&name),
+        None => {
+            Err(A::Error::custom("the `type` of this backoff is missing, such as `exponential`"))
+        }
+    }
+}
+
 /// A setting without which there is no such backoff.
 ///
 /// Where a value is written in one line, as in a variable of the environment, the
@@ -137,9 +174,12 @@ impl<'de> Deserialize<'de> for BackoffKey {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BackoffKey, A::Error> {
-                let Some(name) = map.next_key::<std::string::String>()? else {
-                    return Err(A::Error::custom("a backoff needs a name, such as `exponential`"));
+                let Some(name) = map.next_key::<String>()? else {
+                    return Err(A::Error::custom(NAMELESS));
                 };
+                if TYPED.contains(&name.as_str()) {
+                    return typed(name, map);
+                }
                 if !NAMES.contains(&name.as_str()) {
                     return Err(A::Error::unknown_variant(&name, NAMES));
                 }

@@ -106,7 +106,7 @@ macro_rules! command_keys {
 }
 
 command_keys! {
-    attempts: AttemptsKey => Attempts attempts,
+    attempts or "max_attempts": AttemptsKey => Attempts attempts,
     backoff: BackoffKey,
     initial_delay: Span => InitialDelay initial_delay,
     max_delay: Span => MaxDelay max_delay,
@@ -182,7 +182,7 @@ impl<R, F> CommandKeys<R, F> {
     pub fn write_to(&self, draft: &mut Draft) -> Result<(), InvalidKeys> {
         self.write_fields(draft);
         if let Some(backoff) = self.backoff {
-            draft.backoff(backoff, self.initial_delay.is_some())?;
+            draft.backoff(backoff, self.initial_delay.map(Duration::from))?;
         }
         draft.jitter(self.jitter, self.jitter_factor)
     }

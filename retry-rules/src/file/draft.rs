@@ -44,16 +44,20 @@ impl Draft {
         self.write(Field::InitialDelay).initial_delay = delay;
     }
 
-    /// `beside` says whether the first wait stands beside the backoff as well.
-    pub(super) fn backoff(&mut self, key: BackoffKey, beside: bool) -> Result<(), InvalidKeys> {
+    /// `beside` is the first wait where it stands beside the backoff as well.
+    pub(super) fn backoff(
+        &mut self,
+        key: BackoffKey,
+        beside: Option<Duration>,
+    ) -> Result<(), InvalidKeys> {
         self.write(Field::Backoff).backoff = key.backoff;
         if let Some(initial) = key.initial {
-            if beside {
+            if beside.is_some_and(|beside| beside != initial) {
                 let name = key.backoff.name();
                 return Err(InvalidKeys::new(
                     "initial_delay",
                     format!(
-                        "the first wait stands twice, as `initial_delay` and inside `{name}`: keep one"
+                        "the first wait stands twice, as `initial_delay` and inside `{name}`, and differs: keep one"
                     ),
                 ));
             }

@@ -79,7 +79,7 @@ impl WorkflowKeys {
             draft.write(Field::Attempts).attempts = attempts;
         }
         if let Some(backoff) = self.backoff {
-            draft.backoff(backoff, false)?;
+            draft.backoff(backoff, None)?;
         }
         if let Some(Span(delay)) = self.max_delay {
             draft.write(Field::MaxDelay).max_delay = Some(delay);

@@ -38,7 +38,7 @@ pub(super) async fn run(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     // All that can be wrong with it is said before there is a job.
-    let file = files::read(path)?;
+    let file = files::ready(path)?;
     let items = file.items().map_err(|error| CommandError::File(format!("{error:#}")))?;
     let store = super::opened(store_path)?;
     if let Some(begun) = begun(&store, &file).await? {
@@ -178,8 +178,8 @@ async fn begun(store: &SqliteStore, file: &WorkflowFile) -> Result<Option<String
 async fn ready<S: Store>(store: &S, job: Job, file: Option<&Path>) -> Result<Work, CommandError> {
     let origin = Origin::read(&job);
     let (file, is_moved) = match (file, &origin) {
-        (Some(file), _) => (files::read(file)?, true),
-        (None, Some(origin)) => (files::read(&origin.file)?, false),
+        (Some(file), _) => (files::ready(file)?, true),
+        (None, Some(origin)) => (files::ready(&origin.file)?, false),
         (None, None) => return Err(CommandError::Usage(runner::without_file(&job.id))),
     };
     if let Some(origin) = &origin {

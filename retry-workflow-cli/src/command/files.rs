@@ -15,19 +15,25 @@ pub(super) fn read(path: &Path) -> Result<WorkflowFile, CommandError> {
     WorkflowFile::read(path).map_err(|error| CommandError::File(format!("{error:#}")))
 }
 
+/// The same, to be run here.
+pub(super) fn ready(path: &Path) -> Result<WorkflowFile, CommandError> {
+    let file = read(path)?.with_environment();
+    file.map_err(|error| CommandError::File(format!("{error:#}")))
+}
+
 /// All mistakes of all files.
 pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, CommandError> {
     let mut pictures = Vec::new();
     for path in files {
         match checked(path) {
-            Ok((file, items)) if screen.json => {
+            Ok(Checked { file, items, unseen }) if screen.json => {
                 let (name, mode) = (file.name(), file.mode());
                 screen.object(&json!({
                     "file": path.display().to_string(), "ok": true, "name": name, "mode": mode,
-                    "items": items, "mistakes": [],
+                    "items": items, "unseen": unseen, "mistakes": [],
                 }))?;
             }
-            Ok((file, items)) => {
+            Ok(Checked { file, items, unseen }) => {
                 let ok = screen.paint(Tone::Good, "ok");
                 let path = one_line(&path.display().to_string());
                 let name = one_line(file.name());
@@ -40,6 +46,9 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
                     (None, None) => String::new(),
                 };
                 screen.line(format_args!("{path}: {ok} ({name}, mode {}{items})", file.mode()))?;
+                for what in unseen {
+                    screen.line(format_args!("  not looked at: {}", one_line(&what)))?;
+                }
             }
             Err(error) => {
                 if screen.json {
@@ -57,14 +66,23 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
     }
 }
 
-/// A file, and how many items its input has, if that is there.
-fn checked(path: &Path) -> Result<(WorkflowFile, Option<u64>), FileError> {
+/// A file without mistakes.
+struct Checked {
+    file: WorkflowFile,
+    /// How many its input has, if that is there.
+    items: Option<u64>,
+    /// What could not be looked at.
+    unseen: Vec<String>,
+}
+
+fn checked(path: &Path) -> Result<Checked, FileError> {
     let file = WorkflowFile::read(path)?;
+    let unseen = file.unseen()?;
     let items = match file.input() {
         Some(input) if input.exists() => Some(file.items()?.len() as u64),
         _ => None,
     };
-    Ok((file, items))
+    Ok(Checked { file, items, unseen })
 }
 
 fn mistakes(path: &Path, error: &FileError) -> serde_json::Value {

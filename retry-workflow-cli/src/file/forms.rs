@@ -1,31 +1,65 @@
 //! The forms of a workflow file: which keys there are, what stands behind each, and
 //! what belongs together. All mistakes are collected, each with its place.
 
+mod environment;
+mod steps;
+mod on_failure;
+mod map;
 mod tasks;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use retry_rules::suggest::nearest;
-use retry_runtime::file::Span;
-use retry_runtime::{OnFailure, RetryConfig, RetryConfigKeys};
 
-use super::{ItemId, MapPlan, Plan};
-use crate::file::item_path::ItemPath;
-use crate::steps::command_env::{Agent, Run};
-use crate::steps::list::{AfterFailure, Step, Steps};
-use crate::template::placeholder::{Fault, Offers, Placeholder, Placeholders, Template};
-use crate::template::shell::Script;
+use super::Plan;
+use crate::file::environment::EnvironmentPlan;
+use crate::steps::command_env::Agent;
+use crate::steps::step::Steps;
+use crate::template::placeholder::Offers;
 use crate::yaml::node::{Key, Node, Value, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, OnItemFailure};
 
-const STEP: &[&str] = &["name", "shell", "claude", "retry_config", "timeout", "on_failure"];
-const MAP: &[&str] = &["input", "json_path", "item_id", "agent_template", "max_parallel"];
-const TOP: &[&str] =
-    &["name", "mode", "agent", "commands", "map", "reduce", "tasks", "error_policy", "handlers"];
+const STEP: &[&str] = &[
+    "name",
+    "shell",
+    "claude",
+    "when",
+    "env",
+    "working_dir",
+    "timeout",
+    "retry_config",
+    "capture",
+    "capture_output",
+    "capture_format",
+    "on_failure",
+    "on_success",
+];
+const MAP: &[&str] = &[
+    "input",
+    "json_path",
+    "item_id",
+    "agent_template",
+    "max_parallel",
+    "agent_timeout_secs",
+    "timeout_config",
+];
+const TOP: &[&str] = &[
+    "name",
+    "mode",
+    "agent",
+    "env",
+    "env_files",
+    "secrets",
+    "commands",
+    "map",
+    "reduce",
+    "tasks",
+    "error_policy",
+    "handlers",
+];
 /// The modes, and the keys that belong to each alone.
 const MODES: [(&str, &[&str]); 3] = [
     ("standard", &["commands"]),
@@ -37,6 +71,7 @@ const MODES: [(&str, &[&str]); 3] = [
 pub(super) struct Read {
     pub(super) name: String,
     pub(super) agent: Agent,
+    pub(super) environment: EnvironmentPlan,
     pub(super) error_policy: ErrorPolicy,
     pub(super) handlers: BTreeMap<String, Steps>,
     pub(super) plan: Plan,
@@ -75,7 +110,9 @@ impl Forms<'_> {
             return None;
         };
         for (key, _) in entries {
-            if !known.contains(&key.name.as_str()) {
+            if let Some(trade) = other_trade(&key.name) {
+                self.wrong(key.span, format!("`{}` {trade}: remove the key", key.name));
+            } else if !known.contains(&key.name.as_str()) {
                 let meant = known_here(&key.name, known);
                 self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
             }
@@ -110,7 +147,20 @@ impl Forms<'_> {
             );
             return None;
         }
-        let entries = self.entries(root, "a map with `name`, `mode` and `commands`", TOP)?;
+        if matches!(root.value, Value::List(_)) {
+            return Some(Read {
+                name: stem(&self.source.path),
+                agent: Agent::default(),
+                environment: EnvironmentPlan::default(),
+                error_policy: ErrorPolicy::new(),
+                handlers: BTreeMap::new(),
+                plan: Plan::Standard(self.steps(root, Offers::default())),
+            });
+        }
+        let anchors = root.keys().filter(|key| key.starts_with("x-"));
+        let known: Vec<_> = TOP.iter().copied().chain(anchors).collect();
+        let what = "a map with `name`, `mode` and `commands`, or a list of steps";
+        let entries = self.entries(root, what, &known)?;
         let mode = self.mode(root, entries)?;
         self.strangers(entries, mode);
         let name = match root.get("name") {
@@ -118,6 +168,7 @@ impl Forms<'_> {
             None => stem(&self.source.path),
         };
         let agent = root.get("agent").and_then(|node| self.agent(node)).unwrap_or_default();
+        let environment = self.environment(root);
         let handlers = self.handlers(root);
         let error_policy = self.error_policy(root, &handlers);
         let plan = match mode {
@@ -125,7 +176,7 @@ impl Forms<'_> {
             "graph" => self.graph(root),
             _ => self.standard(root),
         };
-        Some(Read { name, agent, error_policy, handlers, plan: plan? })
+        Some(Read { name, agent, environment, error_policy, handlers, plan: plan? })
     }
 
     /// The name of the workflow, which the ids of its jobs are made of.
@@ -271,234 +322,24 @@ impl Forms<'_> {
         }
         found
     }
+}
 
-    fn map_reduce(&mut self, root: &Node) -> Option<Plan> {
-        let node = self.needed(root, "map", "mode: mapreduce")?;
-        let reduce = root
-            .get("reduce")
-            .map(|node| self.steps(node, Offers { map: true, ..Offers::default() }));
-        self.entries(node, "a map with `input` and `agent_template`", MAP)?;
-        let item = Offers { item: true, ..Offers::default() };
-        let input = self.needed(node, "input", "map").and_then(|input| self.text(input));
-        let steps = self.needed(node, "agent_template", "map").map(|steps| self.steps(steps, item));
-        let input_span = node.get("input").map_or(node.span, |input| input.span);
-        let item_path = match node.get("json_path") {
-            Some(path) => self.item_path(path),
-            None => ItemPath::each(input_span),
-        };
-        let item_id = node.get("item_id").and_then(|id| {
-            let text = self.text(id)?;
-            let offers = Offers { label: "the id of an item", ..item };
-            let template = Template::parse(text, offers);
-            let template = self.unfaulted(id, text, template)?;
-            Some(ItemId { template, span: id.span })
-        });
-        let max_parallel = match node.get("max_parallel") {
-            Some(most) => self.parsed(most.parse::<u32>()).inspect(|number| {
-                if *number == 0 {
-                    self.wrong(
-                        most.span,
-                        "with `max_parallel: 0` nothing is done: write 1 or more",
-                    );
-                }
-            }),
-            None => Some(10),
-        };
-        Some(Plan::MapReduce(MapPlan {
-            input: input?.into(),
-            input_span,
-            item_path: item_path?,
-            item_id,
-            steps: steps?,
-            max_parallel: usize::try_from(max_parallel?).unwrap_or(usize::MAX),
-            reduce,
-        }))
-    }
-
-    fn item_path(&mut self, node: &Node) -> Option<ItemPath> {
-        let text = self.text(node)?;
-        let path = ItemPath::read(node, text, &self.source.text);
-        self.parsed(path)
-    }
-
-    /// A list of steps, or one.
-    fn steps(&mut self, node: &Node, offers: Offers) -> Steps {
-        let list = match &node.value {
-            Value::List(list) => list.as_slice(),
-            Value::Map(_) => std::slice::from_ref(node),
-            _ => {
-                let message =
-                    format!("this is {}: write a list of steps, such as `- shell: …`", node.kind());
-                self.wrong(node.span, message);
-                &[]
-            }
-        };
-        if list.is_empty() && matches!(node.value, Value::List(_)) {
-            self.wrong(node.span, "there are no steps here: add one, such as `- shell: …`");
+/// What a key is about that has a meaning elsewhere, and none here.
+fn other_trade(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "commit_required" | "merge" => {
+            "belongs to tools that work in git worktrees and commit what a step has changed; no step \
+             is given one here"
         }
-        let steps = list.iter().enumerate().filter_map(|(index, node)| {
-            let offers = Offers { last: offers.last || index > 0, ..offers };
-            self.step(node, format!("step {}", index + 1), offers)
-        });
-        Steps(steps.collect())
-    }
-
-    fn step(&mut self, node: &Node, label: String, offers: Offers) -> Option<Step> {
-        if !matches!(node.value, Value::Map(_)) {
-            let message = format!("this is {}: write a step, such as `shell: …`", node.kind());
-            self.wrong(node.span, message);
-            return None;
+        "validate" | "analyze" | "goal_seek" => {
+            "lets a model judge the work, and nothing is judged here but a command's exit status"
         }
-        self.entries(node, "a step", STEP);
-        self.read_step(node, label, offers)
-    }
-
-    /// Reads a step from a map whose keys have been checked.
-    fn read_step(&mut self, node: &Node, label: String, offers: Offers) -> Option<Step> {
-        let called = if offers.last { "this step" } else { "the first step" };
-        let offers = Offers { label: called, ..offers };
-        let label = match node.get("name") {
-            Some(name) => self.text(name)?.to_owned(),
-            None => label,
-        };
-        let run = match (node.get("shell"), node.get("claude")) {
-            (Some(shell), None) => self.script(shell, offers).map(Run::Shell),
-            (None, Some(prompt)) => {
-                let text = self.text(prompt)?;
-                let template = Template::parse(text, offers);
-                self.unfaulted(prompt, text, template).map(Run::Agent)
-            }
-            (Some(_), Some(second)) => {
-                self.wrong(
-                    second.span,
-                    "a step is `shell` or `claude`: make this one a step of its own",
-                );
-                None
-            }
-            (None, None) => {
-                let message = "this step does nothing: write `shell: …` or `claude: …`";
-                if !has_like(node, &["shell", "claude"]) {
-                    self.wrong(first_key_span(node), message);
-                }
-                None
-            }
-        };
-        let timeout = node.get("timeout").and_then(|node| self.timeout(node));
-        let config = node.get("retry_config");
-        let retry = config.and_then(|node| {
-            let keys = node.parse_map::<RetryConfigKeys>("a map of retry settings");
-            self.parsed(keys.and_then(|keys| {
-                RetryConfig::try_from(keys)
-                    .map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
-            }))
-        });
-        if let Some(deadline) = config.and_then(|config| config.get("deadline")) {
-            self.wrong(
-                deadline.span,
-                "a `deadline` bounds a call in one process, and a step may wait in its store for days: \
-                 write a `retry_budget` or a `max_elapsed`, which go on by the clock, or a `timeout` for each attempt",
-            );
+        "foreach" => {
+            "is a loop of its own in other tools; here `mode: mapreduce` runs steps for each item"
         }
-        let inner = Offers { error: true, ..offers };
-        let beside = config.and_then(|config| config.get("on_failure"));
-        let after_failure = match (node.get("on_failure"), beside) {
-            (Some(own), Some(_)) => {
-                self.wrong(
-                    own.span,
-                    "what comes after a failure stands twice, here and in `retry_config`: keep one",
-                );
-                None
-            }
-            (Some(own), None) => self.after_failure(own, inner),
-            (None, Some(node)) => {
-                let action = retry.as_ref().map(|retry| retry.on_failure.clone());
-                action.and_then(|action| self.action(&action, node, inner))
-            }
-            (None, None) => Some(AfterFailure::Stop),
-        };
-        let step = Step::new(label, run?, timeout, after_failure?);
-        Some(match retry {
-            Some(retry) => step.retry(&retry),
-            None => step,
-        })
-    }
-
-    fn timeout(&mut self, node: &Node) -> Option<Duration> {
-        let limit = Duration::from(self.parsed(node.parse::<Span>())?);
-        if limit.is_zero() {
-            self.wrong(
-                node.span,
-                "a timeout of 0 ends every command at once: write one such as \"10m\"",
-            );
-        }
-        Some(limit)
-    }
-
-    /// A step's own `on_failure`: a word, a fallback, or steps.
-    fn after_failure(&mut self, node: &Node, offers: Offers) -> Option<AfterFailure> {
-        let is_action = match &node.value {
-            Value::List(_) => false,
-            Value::Map(entries) => {
-                !entries.iter().any(|(key, _)| nearest(&key.name, STEP.iter().copied()).is_some())
-            }
-            _ => true,
-        };
-        if is_action {
-            let action = node.parse::<OnFailure>().map_err(|mistake| Mistake {
-                message: format!("{}; or steps, such as `- shell: …`", mistake.message),
-                ..mistake
-            });
-            let action = self.parsed(action)?;
-            return self.action(&action, node, offers);
-        }
-        Some(AfterFailure::Handle(self.steps(node, offers)))
-    }
-
-    fn action(&mut self, action: &OnFailure, node: &Node, offers: Offers) -> Option<AfterFailure> {
-        match action {
-            OnFailure::Continue => Some(AfterFailure::Continue),
-            OnFailure::Fallback { .. } => {
-                let command = node.get("fallback").and_then(|node| node.get("command"))?;
-                self.script(command, offers).map(AfterFailure::Fallback)
-            }
-            _ => Some(AfterFailure::Stop),
-        }
-    }
-
-    fn script(&mut self, node: &Node, offers: Offers) -> Option<Script> {
-        let text = self.text(node)?;
-        if let Some(at) = text.find('\0') {
-            let span = node.span_within(&self.source.text, at, "");
-            self.wrong(span, "no command can hold a NUL character: remove it");
-            return None;
-        }
-        let script = Script::parse(text, offers);
-        self.unfaulted(node, text, script)
-    }
-
-    /// What has been parsed of a node, its placeholders with their places in the file.
-    fn unfaulted<T: Placeholders>(
-        &mut self,
-        node: &Node,
-        text: &str,
-        parsed: Result<T, Vec<Fault>>,
-    ) -> Option<T> {
-        let faults = match parsed {
-            Ok(mut parsed) => {
-                for Placeholder { written, span, .. } in parsed.placeholders_mut() {
-                    *span = node.span_within(&self.source.text, span.start, written);
-                }
-                return Some(parsed);
-            }
-            Err(faults) => faults,
-        };
-        for Fault { at, part, message } in faults {
-            debug_assert!(text.is_char_boundary(at));
-            let span = node.span_within(&self.source.text, at, &part);
-            self.wrong(span, message);
-        }
-        None
-    }
+        "write_file" => "writes a file in other tools; here a `shell` step does",
+        _ => return None,
+    })
 }
 
 /// Whether a map has a misspelt key that is meant to be one of these. That is a mistake by
@@ -508,7 +349,7 @@ fn has_like(node: &Node, keys: &[&str]) -> bool {
     entries.iter().any(|(key, _)| {
         let name = key.name.as_str();
         let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
-        !known && nearest(name, keys.iter().copied()).is_some()
+        !known && (other_trade(name).is_some() || nearest(name, keys.iter().copied()).is_some())
     })
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{ItemId, MapPlan, WorkflowFile};
 use crate::file::item_path::like;
 use crate::file::shown_value::{contents, short};
-use crate::steps::list::Steps;
+use crate::steps::step::Steps;
 use crate::template::placeholder::{
     Meaning, Part, Placeholder, Scope, Template, as_text, at, is_key,
 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::steps::command_env::Run;
-use crate::steps::list::Steps;
+use crate::steps::step::Steps;
 use crate::template::placeholder::{MapResults, Scope};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{ItemState, Store, StoreError};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::file::WorkflowFile;
 use crate::steps::command_env::Workspace;
-use crate::steps::list::Steps;
+use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::{ItemFailure, JobRunner, OnItemFailure, WorkOutcome};
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::chain::Chain;
 use super::{RunSettings, StopSignal, commands};
 use crate::steps::command_env::Workspace;
-use crate::steps::list::Steps;
+use crate::steps::list::Attempted;
+use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::{
-    AttemptReport, ErrorPolicy, Graph, Job, JobReport, OnItemFailure, Store, Work, WorkItem,
-    WorkflowError,
+    AttemptReport, AttemptTimer, ErrorPolicy, Failure, Graph, Job, JobReport, OnItemFailure,
+    Reason, Store, Work, WorkItem, WorkflowError,
 };
 
 /// Commands one after another; a failure stops them. Where one had failed, it begins anew.
@@ -25,38 +27,51 @@ pub(super) async fn chain<S: Store>(
     let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::Stop);
     let runner = settings.runner(store, &job, policy, stop).max_parallel(1);
     let mut graph = Graph::from(runner).redrive_dead();
-    let mut before: Option<String> = None;
-    for (name, step) in commands::names(steps).into_iter().zip(&steps.0) {
+    let names = commands::names(steps);
+    let chain = Arc::new(Chain::new(store.clone(), names.clone(), steps.clone(), scope.clone()));
+    for (at, (name, step)) in names.iter().zip(&steps.0).enumerate() {
         let work = Task {
-            store: store.clone(),
             steps: Steps(vec![step.clone()]),
             workspace: Arc::clone(workspace),
             scope: scope.clone(),
-            before: before.clone(),
+            link: Some((at, Arc::clone(&chain))),
         };
-        graph = graph.work(&name, &before.as_deref().into_iter().collect::<Vec<_>>(), work);
-        before = Some(name);
+        let before = at.checked_sub(1).and_then(|before| names.get(before));
+        let needs: Vec<_> = before.into_iter().map(String::as_str).collect();
+        graph = graph.work(name, &needs, work);
     }
     graph.run().await
 }
 
 /// A task that is steps of a file.
 pub(super) struct Task<S> {
-    pub(super) store: S,
     pub(super) steps: Steps,
     pub(super) workspace: Arc<Workspace>,
     pub(super) scope: Scope,
-    /// The task whose output is `${last.output}`.
-    pub(super) before: Option<String>,
+    /// Its place in a chain, whose steps before it have said something.
+    pub(super) link: Option<(usize, Arc<Chain<S>>)>,
 }
 
 impl<S: Store> Work for Task<S> {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
-        let mut scope = self.scope.clone();
-        if let Some(before) = &self.before {
-            let found = self.store.item(item.context.job(), before).await.ok().flatten();
-            scope.last = found.and_then(|item| item.output);
+        let cx = &item.context;
+        let failed =
+            |failure| AttemptReport::failed(AttemptTimer::start(), failure, Reason::NotRetryable);
+        let scope = match &self.link {
+            None => self.scope.clone(),
+            Some((at, chain)) => match chain.before(*at, &self.workspace, cx).await {
+                Ok(scope) => scope,
+                Err(failure) => return failed(failure),
+            },
+        };
+        let checkpoint = item.checkpoint.as_deref();
+        let Attempted { report, outputs } =
+            self.steps.attempted(&self.workspace, scope, checkpoint, cx, None).await;
+        if let (Some((at, chain)), Some(outputs)) = (&self.link, outputs)
+            && let Err(error) = chain.after(*at, outputs, &self.workspace, cx.job()).await
+        {
+            return failed(Failure::new("other", format!("cannot keep its output: {error}")));
         }
-        self.steps.attempt(&self.workspace, scope, item.checkpoint.as_deref(), &item.context).await
+        report
     }
 }

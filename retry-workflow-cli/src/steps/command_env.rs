@@ -9,9 +9,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::steps::environment::Environment;
 use crate::steps::process::{Invocation, StepError};
+use crate::steps::vault::Vault;
 use crate::template::placeholder::{Meaning, Placeholder, Scope, Template};
 use crate::template::shell::{Script, variable};
 use retry_workflow::ItemContext;
@@ -49,6 +52,8 @@ pub(crate) struct Workspace {
     /// Commands run here.
     pub(crate) folder: PathBuf,
     pub(crate) agent: Agent,
+    pub(crate) environment: Environment,
+    pub(crate) vault: Arc<Vault>,
 }
 
 /// An invocation, and the files that live as long as it runs.
@@ -102,7 +107,11 @@ impl Run {
             Self::Agent(_) => ": install it, or name another one: `agent: { program: … }`",
         };
         let folder = workspace.folder.clone();
-        let invocation = Invocation { program, args, variables, folder, timeout: None, missing };
+        let Environment { variables: mut all, masks } = workspace.environment.clone();
+        all.extend(variables);
+        let variables = all;
+        let invocation =
+            Invocation { program, args, variables, folder, timeout: None, missing, masks };
         Ok(PreparedCommand { invocation, files })
     }
 }

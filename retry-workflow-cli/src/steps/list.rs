@@ -1,49 +1,27 @@
-//! [`Steps`]: a list of commands as one attempt after another runs it, from where
-//! the last one stopped. Items, whole workflows, tasks and handlers are all such lists.
+//! A list of commands as one attempt after another runs it, from where the last one stopped.
+//! Items, whole workflows, tasks and handlers are all such lists.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retry_runtime::{Policy, Reason, Retrier, RetryConfig};
+use retry_runtime::Reason;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables};
-use crate::steps::process::StepError;
-use crate::template::placeholder::{Placeholder, Scope};
+use crate::steps::mask::Masks;
+use crate::steps::process::{StepError, Written};
+use crate::steps::step::{AfterFailure, Capture, Step, Steps};
+use crate::steps::vault::Outputs;
+use crate::template::expression::Types;
+use crate::template::placeholder::{Captured, Scope};
 use crate::template::shell::Script;
 use retry_workflow::{
     AttemptReport, AttemptTimer, Failure, ItemContext, NextStep, RetryState, StepRecord, Work,
     WorkItem, WorkOutcome,
 };
-
-/// Steps in their order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Steps(pub(crate) Vec<Step>);
-
-/// A command, and what comes after its failure.
-#[derive(Clone, Debug)]
-pub(crate) struct Step {
-    /// What a history calls it: its name, or its number.
-    pub(crate) label: String,
-    pub(crate) run: Run,
-    retrier: Retrier,
-    /// Whether it has a policy; else it is tried once.
-    is_retried: bool,
-    /// Of one run of the command; with that of the policy, the smaller one.
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) after_failure: AfterFailure,
-}
-
-/// What comes after a step has failed for good.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum AfterFailure {
-    #[default]
-    Stop,
-    Continue,
-    Fallback(Script),
-    /// These steps, and then the end.
-    Handle(Steps),
-}
 
 /// Where a list has stopped, to go on from there.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -51,27 +29,88 @@ struct Checkpoint {
     step: usize,
     /// What the step before has said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last: Option<String>,
+    last: Option<Kept<String>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    captured: BTreeMap<String, Kept<Captured>>,
+    /// Where the values are that are not kept here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    withheld: Option<Withheld>,
     /// The call that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<RetryState>,
-    /// The step has failed for good, and its handler runs.
+    /// The step has ended, and what follows it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    handling: Option<Box<Handling>>,
+    inner: Option<Box<Inner>>,
+    /// How often the step's repair has run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    repairs: u32,
+    /// How long the steps have run so far.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    ran: Duration,
 }
 
+/// A value, and the step that it is of; `None` if it holds a secret.
 #[derive(Debug, Serialize, Deserialize)]
-struct Handling {
+struct Kept<T> {
+    step: usize,
+    value: Option<T>,
+}
+
+/// A deposit in the vault of a process.
+#[derive(Debug, Serialize, Deserialize)]
+struct Withheld {
+    worker: String,
+    number: u64,
+}
+
+/// What follows a step, and where that has stopped.
+#[derive(Debug, Serialize, Deserialize)]
+enum Inner {
+    Failed { failed: StepFailure, checkpoint: Checkpoint },
+    Succeeded { checkpoint: Checkpoint },
+}
+
+/// A step that has failed for good.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StepFailure {
     failure: Failure,
     reason: String,
-    checkpoint: Checkpoint,
+    /// What the attempt has written.
+    output: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How a list has ended, for now.
 enum ListEnd {
-    Done(Option<String>),
-    Again(Duration, Checkpoint),
+    Done(Scope),
+    Again(Duration, Box<Checkpoint>),
     Failed(Failure, Reason),
+}
+
+/// What is to be done about a step now.
+enum Phase {
+    Run,
+    Succeeded(Checkpoint),
+    Failed(StepFailure, Checkpoint),
+}
+
+/// What comes after a failure.
+enum Next<'a> {
+    End(ListEnd),
+    /// The next step, with this output of the failed one.
+    GoOn(String),
+    Run(&'a Steps),
+}
+
+/// What the steps of this list have said so far, and which it was.
+#[derive(Default)]
+struct Own {
+    last: Option<usize>,
+    captured: BTreeMap<String, usize>,
 }
 
 /// One attempt, and what it is to write down.
@@ -79,23 +118,20 @@ struct Attempt<'a> {
     workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
+    began: Instant,
+    /// How long the steps of the item may run in all, and have run before.
+    limit: Option<Duration>,
+    ran: Duration,
+}
+
+/// How an attempt has ended, and what its steps have said.
+pub(crate) struct Attempted {
+    pub(crate) report: AttemptReport,
+    /// Of one that has succeeded, with secrets.
+    pub(crate) outputs: Option<Outputs>,
 }
 
 impl Steps {
-    /// What the steps refer to, those of handlers included.
-    pub(crate) fn placeholders(&self) -> Vec<&Placeholder> {
-        let mut all = Vec::new();
-        for step in &self.0 {
-            all.extend(step.run.placeholders());
-            match &step.after_failure {
-                AfterFailure::Fallback(script) => all.extend(&script.values),
-                AfterFailure::Handle(steps) => all.extend(steps.placeholders()),
-                AfterFailure::Stop | AfterFailure::Continue => {}
-            }
-        }
-        all
-    }
-
     /// Makes one attempt: the steps in their order, from where `checkpoint` says that the last
     /// attempt has stopped.
     pub(crate) async fn attempt(
@@ -105,31 +141,54 @@ impl Steps {
         checkpoint: Option<&str>,
         cx: &ItemContext,
     ) -> AttemptReport {
+        self.attempted(workspace, scope, checkpoint, cx, None).await.report
+    }
+
+    /// The same, with what the steps have said; they run no longer than `limit`.
+    pub(crate) async fn attempted(
+        &self,
+        workspace: &Workspace,
+        scope: Scope,
+        checkpoint: Option<&str>,
+        cx: &ItemContext,
+        limit: Option<Duration>,
+    ) -> Attempted {
         let timer = AttemptTimer::start();
-        let checkpoint = match checkpoint.map(serde_json::from_str).transpose() {
+        let checkpoint: Checkpoint = match checkpoint.map(serde_json::from_str).transpose() {
             Ok(checkpoint) => checkpoint.unwrap_or_default(),
             Err(error) => {
                 let why = format!("what the last attempt has left cannot be read: {error}");
                 let failure = Failure::new("payload", why);
-                return AttemptReport::failed(timer, failure, Reason::NotRetryable);
+                let report = AttemptReport::failed(timer, failure, Reason::NotRetryable);
+                return Attempted { report, outputs: None };
             }
         };
-        let mut attempt = Attempt { workspace, cx, records: Vec::new() };
+        let (began, ran) = (Instant::now(), checkpoint.ran);
+        let mut attempt = Attempt { workspace, cx, records: Vec::new(), began, limit, ran };
+        let mut outputs = None;
         let outcome = match attempt.list(self, scope, checkpoint).await {
-            ListEnd::Done(output) => {
+            ListEnd::Done(Scope { last, captured, .. }) => {
                 attempt.records.push(timer.succeeded());
-                WorkOutcome::Succeeded(output)
+                let masks = &workspace.environment.masks;
+                let stored = last.as_deref().map(|last| masks.masked(last).into_owned());
+                outputs = Some(Outputs { last, captured });
+                WorkOutcome::Succeeded(stored)
             }
-            ListEnd::Again(wait, checkpoint) => match serde_json::to_string(&checkpoint) {
-                Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
-                Err(error) => WorkOutcome::Failed {
-                    failure: Failure::new("other", format!("cannot be kept: {error}")),
-                    reason: Reason::NotRetryable,
-                },
-            },
+            ListEnd::Again(wait, checkpoint) => {
+                let ran = if limit.is_some() { attempt.running() } else { Duration::ZERO };
+                match serde_json::to_string(&Checkpoint { ran, ..*checkpoint }) {
+                    Ok(checkpoint) => WorkOutcome::Retry { wait, checkpoint },
+                    Err(error) => WorkOutcome::Failed {
+                        failure: Failure::new("other", format!("cannot be kept: {error}")),
+                        reason: Reason::NotRetryable,
+                    },
+                }
+            }
             ListEnd::Failed(failure, reason) => WorkOutcome::Failed { failure, reason },
         };
-        attempt.records.into_iter().fold(AttemptReport::new(outcome), AttemptReport::record)
+        let report = AttemptReport::new(outcome);
+        let report = attempt.records.into_iter().fold(report, AttemptReport::record);
+        Attempted { report, outputs }
     }
 }
 
@@ -140,66 +199,235 @@ impl Attempt<'_> {
         mut scope: Scope,
         mut checkpoint: Checkpoint,
     ) -> ListEnd {
-        if checkpoint.last.is_some() {
-            scope.last = checkpoint.last.take();
-        }
-        while let Some(step) = steps.0.get(checkpoint.step) {
-            let ended = match checkpoint.handling.take() {
-                Some(handling) => Err((
-                    handling.failure,
-                    parse_reason(&handling.reason),
-                    Some(handling.checkpoint),
-                )),
-                None => match self.step(step, &scope, checkpoint.kept.take()).await {
-                    StepEnd::Done(output) => Ok(output),
-                    StepEnd::Again(wait, kept) => {
-                        let kept = Some(kept);
-                        return ListEnd::Again(
-                            wait,
-                            Checkpoint { last: scope.last, kept, ..checkpoint },
-                        );
+        let mut own = match self.taken_up(steps, &mut scope, &mut checkpoint).await {
+            Ok(own) => own,
+            Err((failure, reason)) => return ListEnd::Failed(failure, reason),
+        };
+        let (mut at, mut kept, mut repairs) =
+            (checkpoint.step, checkpoint.kept, checkpoint.repairs);
+        let mut inner = checkpoint.inner;
+        while let Some(step) = steps.0.get(at) {
+            let is_new = kept.is_none() && inner.is_none() && repairs == 0;
+            if is_new && let Some(when) = &step.when {
+                match when.holds(Types::Json, &|placeholder| scope.json(placeholder)) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        at += 1;
+                        continue;
                     }
-                    StepEnd::Failed(failure, reason) => Err((failure, reason, None)),
-                },
+                    Err(why) => return self.undecided(step, &why),
+                }
+            }
+            let mut phase = match inner.take().map(|inner| *inner) {
+                None => Phase::Run,
+                Some(Inner::Succeeded { checkpoint }) => Phase::Succeeded(checkpoint),
+                Some(Inner::Failed { failed, checkpoint }) => Phase::Failed(failed, checkpoint),
             };
-            match ended {
-                Ok(output) => scope.last = Some(output),
-                Err((failure, reason, handling)) => {
-                    let error = Some(failure.to_string());
-                    let inner = Scope { error, ..scope.clone() };
-                    match &step.after_failure {
-                        AfterFailure::Stop => return ListEnd::Failed(failure, reason),
-                        AfterFailure::Continue => scope.last = Some(String::new()),
-                        AfterFailure::Fallback(script) => {
-                            match self.fallback(step, script, &inner).await {
-                                Ok(output) => scope.last = Some(output),
-                                Err(mut second) => {
-                                    second.chain.push(failure.message);
-                                    return ListEnd::Failed(second, reason);
+            loop {
+                phase = match phase {
+                    Phase::Run => match self.step(step, &scope, kept.take()).await {
+                        StepEnd::Done(output, captured) => {
+                            own.keeps(at, step, captured, &mut scope);
+                            scope.last = Some(output);
+                            own.last = Some(at);
+                            Phase::Succeeded(Checkpoint::default())
+                        }
+                        StepEnd::Again(wait, state) => {
+                            let kept = Some(state);
+                            let left =
+                                Checkpoint { step: at, kept, repairs, ..Checkpoint::default() };
+                            return ListEnd::Again(wait, self.left(left, &own, scope));
+                        }
+                        StepEnd::Failed(failed, captured) => {
+                            own.keeps(at, step, captured, &mut scope);
+                            Phase::Failed(failed, Checkpoint::default())
+                        }
+                    },
+                    Phase::Succeeded(from) => {
+                        let Some(then) = &step.on_success else { break };
+                        match Box::pin(self.list(then, scope.clone(), from)).await {
+                            ListEnd::Done(_) => break,
+                            ListEnd::Again(wait, checkpoint) => {
+                                let inner = Inner::Succeeded { checkpoint: *checkpoint };
+                                let left = Checkpoint::inside(at, repairs, inner);
+                                return ListEnd::Again(wait, self.left(left, &own, scope));
+                            }
+                            failed @ ListEnd::Failed(..) => return failed,
+                        }
+                    }
+                    Phase::Failed(failed, from) => {
+                        if let Some(over) = self.over() {
+                            return over;
+                        }
+                        let spent = repairs >= step.after_failure.repairs();
+                        let then = match self.next(step, &failed, spent, &scope).await {
+                            Next::Run(then) => then,
+                            Next::End(end) => return end,
+                            Next::GoOn(output) => {
+                                scope.last = Some(output);
+                                own.last = Some(at);
+                                break;
+                            }
+                        };
+                        let ended = Box::pin(self.list(then, failed.scope(&scope), from)).await;
+                        match ended {
+                            ListEnd::Again(wait, checkpoint) => {
+                                let inner = Inner::Failed { failed, checkpoint: *checkpoint };
+                                let left = Checkpoint::inside(at, repairs, inner);
+                                return ListEnd::Again(wait, self.left(left, &own, scope));
+                            }
+                            _ if matches!(step.after_failure, AfterFailure::Handle(_)) => {
+                                return failed.end();
+                            }
+                            // A repair: one that fails was one, too.
+                            ended => {
+                                repairs += 1;
+                                match ended {
+                                    ListEnd::Done(_) => Phase::Run,
+                                    _ => Phase::Failed(failed, Checkpoint::default()),
                                 }
                             }
                         }
-                        AfterFailure::Handle(handler) => {
-                            let from = handling.unwrap_or_default();
-                            let run = Box::pin(self.list(handler, inner, from));
-                            if let ListEnd::Again(wait, inner) = run.await {
-                                let reason = reason.as_str().to_owned();
-                                let handling = Handling { failure, reason, checkpoint: inner };
-                                let handling = Some(Box::new(handling));
-                                let last = scope.last;
-                                return ListEnd::Again(
-                                    wait,
-                                    Checkpoint { last, handling, ..checkpoint },
-                                );
-                            }
-                            return ListEnd::Failed(failure, reason);
-                        }
+                    }
+                };
+            }
+            at += 1;
+            repairs = 0;
+        }
+        ListEnd::Done(scope)
+    }
+
+    /// What a failure asks for; `spent` says that its repair has run as often as it may.
+    async fn next<'a>(
+        &mut self,
+        step: &'a Step,
+        failed: &StepFailure,
+        spent: bool,
+        scope: &Scope,
+    ) -> Next<'a> {
+        match &step.after_failure {
+            AfterFailure::Stop => Next::End(failed.clone().end()),
+            AfterFailure::Continue => Next::GoOn(String::new()),
+            AfterFailure::Fallback(script) => {
+                match self.fallback(step, script, &failed.scope(scope)).await {
+                    Ok(output) => Next::GoOn(output),
+                    Err(mut second) => {
+                        second.chain.push(failed.failure.message.clone());
+                        Next::End(ListEnd::Failed(second, failed.reason()))
                     }
                 }
             }
-            checkpoint.step += 1;
+            AfterFailure::Handle(steps) => Next::Run(steps),
+            AfterFailure::Repair(repair) if !spent => Next::Run(&repair.steps),
+            AfterFailure::Repair(repair) if repair.fails => Next::End(failed.clone().end()),
+            AfterFailure::Repair(_) => Next::GoOn(String::new()),
         }
-        ListEnd::Done(scope.last)
+    }
+
+    /// What a checkpoint has kept, for the scope; what it could not keep is asked for again.
+    async fn taken_up(
+        &mut self,
+        steps: &Steps,
+        scope: &mut Scope,
+        checkpoint: &mut Checkpoint,
+    ) -> Result<Own, (Failure, Reason)> {
+        let mut own = Own::default();
+        let here = checkpoint.withheld.take().filter(|held| held.worker == self.cx.worker());
+        let held = here.and_then(|held| self.workspace.vault.take(held.number));
+        let is_lost = held.is_none();
+        let held = held.unwrap_or_default();
+        let mut again = Vec::new();
+        if let Some(Kept { step, value }) = checkpoint.last.take() {
+            own.last = Some(step);
+            if value.is_none() && is_lost {
+                again.push(step);
+            }
+            scope.last = value.or(held.last);
+        }
+        for (name, Kept { step, value }) in std::mem::take(&mut checkpoint.captured) {
+            match value.or_else(|| held.captured.get(&name).cloned()) {
+                Some(value) => {
+                    scope.captured.insert(name.clone(), value);
+                }
+                None => again.push(step),
+            }
+            own.captured.insert(name, step);
+        }
+        again.sort_unstable();
+        again.dedup();
+        for at in again {
+            let Some(step) = steps.0.get(at) else { continue };
+            let (last, captured) = self.again(step, scope).await?;
+            if own.last == Some(at) {
+                scope.last = Some(last);
+            }
+            own.keeps(at, step, captured, scope);
+        }
+        Ok(own)
+    }
+
+    /// Runs a step whose output was not kept, for it holds a secret.
+    async fn again(
+        &mut self,
+        step: &Step,
+        scope: &Scope,
+    ) -> Result<(String, Option<Captured>), (Failure, Reason)> {
+        match self.step(step, scope, None).await {
+            StepEnd::Done(output, captured) => Ok((output, captured)),
+            StepEnd::Failed(failed, _) => Err((failed.failure.clone(), failed.reason())),
+            StepEnd::Again(_, state) => Err((state.failure().clone(), Reason::Attempts)),
+        }
+    }
+
+    /// What is left for the next attempt: values with secrets stay in memory.
+    fn left(&self, mut left: Checkpoint, own: &Own, scope: Scope) -> Box<Checkpoint> {
+        let masks = &self.workspace.environment.masks;
+        let mut withheld = Outputs::default();
+        if let Some(step) = own.last {
+            let (value, secret) = match scope.last {
+                Some(last) if masks.is_in(&last) => (None, Some(last)),
+                last => (Some(last.unwrap_or_default()), None),
+            };
+            left.last = Some(Kept { step, value });
+            withheld.last = secret;
+        }
+        let mut captured = scope.captured;
+        for (name, &step) in &own.captured {
+            let Some(value) = captured.remove(name) else { continue };
+            let value = if has_secret(&value.value, masks) {
+                withheld.captured.insert(name.clone(), value);
+                None
+            } else {
+                Some(value)
+            };
+            left.captured.insert(name.clone(), Kept { step, value });
+        }
+        if withheld.last.is_some() || !withheld.captured.is_empty() {
+            let number = self.workspace.vault.put(withheld);
+            left.withheld = Some(Withheld { worker: self.cx.worker().to_owned(), number });
+        }
+        Box::new(left)
+    }
+
+    fn running(&self) -> Duration {
+        self.ran.saturating_add(self.began.elapsed())
+    }
+
+    /// The end of an item whose steps have run for too long.
+    fn over(&self) -> Option<ListEnd> {
+        let limit = self.limit.filter(|limit| self.running() >= *limit)?;
+        let message = format!(
+            "its steps have run for {}, which is the `agent_timeout_secs` of the map",
+            retry_rules::duration::format(limit)
+        );
+        Some(ListEnd::Failed(Failure::new("timeout", message), Reason::Deadline))
+    }
+
+    /// A condition that cannot be decided.
+    fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
+        let failure = Failure::new("other", format!("`when` cannot be decided: {why}"));
+        self.record(&step.label, AttemptTimer::start(), failure.clone());
+        ListEnd::Failed(failure, Reason::NotRetryable)
     }
 
     async fn step(&mut self, step: &Step, scope: &Scope, kept: Option<RetryState>) -> StepEnd {
@@ -209,37 +437,66 @@ impl Attempt<'_> {
         {
             let failure = kept.failure().clone();
             self.record(&step.label, AttemptTimer::start(), failure.clone());
-            return StepEnd::Failed(failure, reason);
+            return StepEnd::Failed(StepFailure::new(failure, reason, String::new()), None);
         }
         let timer = AttemptTimer::start();
         let so_far = kept.as_ref().map_or(0, RetryState::attempts);
-        let error = match self.run(&step.run, scope, step.limit(), so_far).await {
-            Ok(output) => {
+        let ended = self.run(step, &step.run, scope, step.limit(), so_far).await;
+        let ended = ended.and_then(|written| match &step.capture {
+            None => Ok((written.output, None)),
+            Some(capture) => match capture.read(&written.output) {
+                Ok(value) => {
+                    let Written { output, stderr } = written;
+                    let exit_code = Some(0);
+                    Ok((output, Some(Captured { value, success: true, exit_code, stderr })))
+                }
+                Err(why) => Err(StepError::bad_output(why, written)),
+            },
+        });
+        let error = match ended {
+            Ok((output, captured)) => {
                 if let Some(kept) = kept {
                     kept.succeeded(retrier);
                 }
-                return StepEnd::Done(output);
+                return StepEnd::Done(output, captured);
             }
             Err(error) => error,
         };
         let failure = Failure::from_error(&error);
         self.record(&step.label, timer, failure.clone());
-        match RetryState::decide(kept, retrier, self.cx.worker(), Ok(&error), &failure) {
-            NextStep::Retry { wait, state } => StepEnd::Again(wait, *state),
-            NextStep::GiveUp(reason) => StepEnd::Failed(failure, reason),
-        }
+        let reason = match self.over() {
+            Some(_) => Reason::Deadline,
+            None => {
+                match RetryState::decide(kept, retrier, self.cx.worker(), Ok(&error), &failure) {
+                    NextStep::Retry { wait, state } => return StepEnd::Again(wait, *state),
+                    NextStep::GiveUp(reason) => reason,
+                }
+            }
+        };
+        let captured = Capture::failed(error.stdout(), error.stderr(), error.exit_code());
+        StepEnd::Failed(StepFailure::new(failure, reason, error.output()), Some(captured))
     }
 
-    /// Runs a command that has been retried so often.
+    /// Runs a command of a step that has been retried so often.
     async fn run(
         &self,
+        step: &Step,
         command: &Run,
         scope: &Scope,
         limit: Option<Duration>,
         retries: u32,
-    ) -> Result<String, StepError> {
+    ) -> Result<Written, StepError> {
         let PreparedCommand { mut invocation, files } = command.prepare(self.workspace, scope)?;
-        invocation.timeout = limit;
+        let left = self.limit.map(|limit| limit.saturating_sub(self.running()));
+        invocation.timeout = limit.into_iter().chain(left).min();
+        for (name, value) in &step.env {
+            let value = value.render(scope).map_err(StepError::not_started)?;
+            invocation.variables.push((name.clone(), value.into()));
+        }
+        if let Some(folder) = &step.working_dir {
+            let folder = folder.render(scope).map_err(StepError::not_started)?;
+            invocation.folder = invocation.folder.join(folder);
+        }
         invocation.variables.extend(item_variables(self.cx, retries));
         let ended = invocation.run().await;
         // They live as long as the command runs.
@@ -255,8 +512,8 @@ impl Attempt<'_> {
     ) -> Result<String, Failure> {
         let timer = AttemptTimer::start();
         let command = Run::Shell(script.clone());
-        let error = match self.run(&command, scope, step.timeout, 0).await {
-            Ok(output) => return Ok(output),
+        let error = match self.run(step, &command, scope, step.timeout, 0).await {
+            Ok(written) => return Ok(written.output),
             Err(error) => error,
         };
         let failure = Failure::from_error(&error);
@@ -270,47 +527,58 @@ impl Attempt<'_> {
 }
 
 enum StepEnd {
-    Done(String),
+    Done(String, Option<Captured>),
     Again(Duration, RetryState),
-    Failed(Failure, Reason),
+    Failed(StepFailure, Option<Captured>),
 }
 
-impl Step {
-    pub(crate) fn new(
-        label: String,
-        run: Run,
-        timeout: Option<Duration>,
-        after_failure: AfterFailure,
-    ) -> Self {
-        let once = Policy::new().attempts(1).into();
-        let retrier = retrier(&label, &once);
-        Self { label, run, retrier, is_retried: false, timeout, after_failure }
-    }
-
-    /// Sets how it is retried.
-    pub(crate) fn retry(mut self, retry: &RetryConfig) -> Self {
-        self.retrier = retrier(&self.label, retry);
-        self.is_retried = true;
-        self
-    }
-
-    /// How it is retried, if it is.
-    pub(crate) fn policy(&self) -> Option<&Policy> {
-        self.is_retried.then(|| self.retrier.policy())
-    }
-
-    fn limit(&self) -> Option<Duration> {
-        self.timeout.into_iter().chain(self.retrier.policy().get_timeout()).min()
+impl Own {
+    fn keeps(&mut self, at: usize, step: &Step, captured: Option<Captured>, scope: &mut Scope) {
+        if let (Some(capture), Some(captured)) = (&step.capture, captured) {
+            scope.captured.insert(capture.name.clone(), captured);
+            self.captured.insert(capture.name.clone(), at);
+        }
     }
 }
 
-/// A retrier by the name of its step.
-fn retrier(label: &str, config: &RetryConfig) -> Retrier {
-    Retrier::from_config(config).name(label.to_owned())
+impl Checkpoint {
+    fn inside(step: usize, repairs: u32, inner: Inner) -> Self {
+        Self { step, repairs, inner: Some(Box::new(inner)), ..Self::default() }
+    }
 }
 
-fn parse_reason(word: &str) -> Reason {
-    Reason::ALL.iter().copied().find(|reason| reason.as_str() == word).unwrap_or(Reason::Attempts)
+impl StepFailure {
+    fn new(failure: Failure, reason: Reason, output: String) -> Self {
+        Self { failure, reason: reason.as_str().to_owned(), output }
+    }
+
+    fn reason(&self) -> Reason {
+        let named = |reason: &&Reason| reason.as_str() == self.reason;
+        Reason::ALL.iter().find(named).copied().unwrap_or(Reason::Attempts)
+    }
+
+    fn end(self) -> ListEnd {
+        let reason = self.reason();
+        ListEnd::Failed(self.failure, reason)
+    }
+
+    /// What its handlers see.
+    fn scope(&self, outer: &Scope) -> Scope {
+        let error = Some(self.failure.to_string());
+        Scope { error, failed_output: Some(self.output.clone()), ..outer.clone() }
+    }
+}
+
+/// Whether a text inside of it holds a secret, as it is and not as JSON writes it.
+pub(crate) fn has_secret(value: &Value, masks: &Masks) -> bool {
+    match value {
+        Value::Array(list) => list.iter().any(|value| has_secret(value, masks)),
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| masks.is_in(key) || has_secret(value, masks))
+        }
+        Value::String(text) => masks.is_in(text),
+        other => masks.is_in(&other.to_string()),
+    }
 }
 
 /// The steps of `map`, done with each item.
@@ -318,6 +586,10 @@ fn parse_reason(word: &str) -> Reason {
 pub(crate) struct ItemSteps {
     pub(crate) steps: Steps,
     pub(crate) workspace: Arc<Workspace>,
+    /// What its `setup` has captured.
+    pub(crate) captured: BTreeMap<String, Captured>,
+    /// How long the steps of an item may run in all.
+    pub(crate) limit: Option<Duration>,
 }
 
 impl Work for ItemSteps {
@@ -329,8 +601,9 @@ impl Work for ItemSteps {
                 return AttemptReport::failed(AttemptTimer::start(), failure, Reason::NotRetryable);
             }
         };
-        let scope = Scope { item: payload, ..Scope::default() };
-        self.steps.attempt(&self.workspace, scope, item.checkpoint.as_deref(), &item.context).await
+        let scope = Scope { item: payload, captured: self.captured.clone(), ..Scope::default() };
+        let (checkpoint, cx) = (item.checkpoint.as_deref(), &item.context);
+        self.steps.attempted(&self.workspace, scope, checkpoint, cx, self.limit).await.report
     }
 }
 

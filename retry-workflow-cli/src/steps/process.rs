@@ -7,16 +7,21 @@ use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::steps::mask::Masks;
+
 /// Of a command's stdout so much is kept: its beginning.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
 /// Of its stderr so much: its end, where errors stand.
 const LONGEST_TAIL: usize = 4 * 1024;
+/// Of the stdout of one that fails so much: room for an argument.
+const LONGEST_FAILED_OUTPUT: usize = 60 * 1024;
 /// So many lines of that stand in the error itself.
 const SHOWN_LINES: usize = 3;
 /// From the polite signal to the other one.
@@ -35,6 +40,17 @@ pub(crate) struct Invocation {
     pub(crate) timeout: Option<Duration>,
     /// What to do about a program that is not there.
     pub(crate) missing: &'static str,
+    /// What is told of it is told without these.
+    pub(crate) masks: Arc<Masks>,
+}
+
+/// What a command has written that succeeded.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Its stdout, without the newlines at its end; secrets stay.
+    pub(crate) output: String,
+    /// The end of its stderr.
+    pub(crate) stderr: String,
 }
 
 /// Why a step has failed.
@@ -43,6 +59,8 @@ pub(crate) struct StepError {
     status: Status,
     /// The end of what it wrote to stderr.
     stderr: String,
+    /// The end of what it wrote to stdout, as far as that was kept.
+    stdout: String,
     /// All of that, where the message shows less, or what makes it a timeout.
     source: Option<Source>,
 }
@@ -75,18 +93,48 @@ impl fmt::Display for Tail {
 impl std::error::Error for Tail {}
 
 impl StepError {
-    fn new(status: Status, stderr: String) -> Self {
+    fn new(status: Status, stderr: String, stdout: String) -> Self {
         let source = match status {
             Status::Timeout(_) => Some(Source::Timeout(io::ErrorKind::TimedOut.into())),
             _ if stderr.lines().count() > SHOWN_LINES => Some(Source::Tail(Tail(stderr.clone()))),
             _ => None,
         };
-        Self { status, stderr, source }
+        Self { status, stderr, stdout, source }
     }
 
     /// A step that could not even begin.
     pub(crate) fn not_started(why: impl Into<String>) -> Self {
-        Self::new(Status::NotStarted(why.into()), String::new())
+        Self::new(Status::NotStarted(why.into()), String::new(), String::new())
+    }
+
+    /// A step that ended well, and whose output is not what was asked for.
+    pub(crate) fn bad_output(why: String, written: Written) -> Self {
+        Self::new(Status::NotStarted(why), written.stderr, String::new())
+    }
+
+    /// What it wrote: stdout, then stderr.
+    pub(crate) fn output(&self) -> String {
+        let parts = [self.stdout.as_str(), self.stderr.as_str()];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("\n")
+    }
+
+    /// Of its two streams, the second.
+    pub(crate) fn stderr(&self) -> &str {
+        &self.stderr
+    }
+
+    /// Of its two streams, the first.
+    pub(crate) fn stdout(&self) -> &str {
+        &self.stdout
+    }
+
+    /// Its exit status, if it ended by one.
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        match self.status {
+            Status::Exit(code) => Some(code),
+            _ => None,
+        }
     }
 
     #[cfg(test)]
@@ -124,9 +172,9 @@ impl std::error::Error for StepError {
 }
 
 impl Invocation {
-    /// Runs it to its end, and gives what it wrote to stdout, without the newlines at
-    /// its end. Dropping the future ends the whole process group at once.
-    pub(crate) async fn run(self) -> Result<String, StepError> {
+    /// Runs it to its end, and gives what it wrote. Dropping the future ends the whole process
+    /// group at once.
+    pub(crate) async fn run(self) -> Result<Written, StepError> {
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)
@@ -141,7 +189,8 @@ impl Invocation {
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
         let mut group = Group::led_by(&child);
 
-        let (mut out, mut err) = (Head::default(), Tailed::default());
+        let margin = self.masks.margin();
+        let (mut out, mut err) = (Head::new(margin), Tailed::new(margin));
         let ended = {
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             let mut reading = pin!(async { tokio::join!(out.fill(stdout), err.fill(stderr)) });
@@ -171,12 +220,14 @@ impl Invocation {
             ended
         };
         group.disarm();
+        let stderr = err.text(&self.masks);
+        let failed = |status| StepError::new(status, stderr.clone(), out.end(&self.masks));
         match ended {
-            ProcessEnd::TooLong => {
-                Err(StepError::new(Status::Timeout(self.timeout.unwrap_or_default()), err.text()))
+            ProcessEnd::TooLong => Err(failed(Status::Timeout(self.timeout.unwrap_or_default()))),
+            ProcessEnd::Status(Ok(status)) if status.success() => {
+                Ok(Written { output: out.text(&self.masks), stderr })
             }
-            ProcessEnd::Status(Ok(status)) if status.success() => Ok(out.text()),
-            ProcessEnd::Status(Ok(status)) => Err(StepError::new(to_status(status), err.text())),
+            ProcessEnd::Status(Ok(status)) => Err(failed(to_status(status))),
             ProcessEnd::Status(Err(error)) => {
                 Err(StepError::not_started(format!("could not be waited for: {error}")))
             }
@@ -299,15 +350,17 @@ impl Group {
     fn disarm(&mut self) {}
 }
 
-/// The beginning of a stream.
-#[derive(Default)]
-struct Head(Vec<u8>);
+/// The beginning of a stream, and a margin after it.
+struct Head {
+    bytes: Vec<u8>,
+    longest: usize,
+}
 
-/// The end of a stream.
-#[derive(Default)]
+/// The end of a stream, and a margin before it.
 struct Tailed {
     bytes: Vec<u8>,
     cut: bool,
+    longest: usize,
 }
 
 /// Reads a stream to its end; a broken pipe is one.
@@ -320,38 +373,58 @@ async fn each_part(stream: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(
 }
 
 impl Head {
+    fn new(margin: usize) -> Self {
+        Self { bytes: Vec::new(), longest: LONGEST_OUTPUT + margin }
+    }
+
     async fn fill(&mut self, stream: Option<impl AsyncRead + Unpin>) {
         each_part(stream, |part| {
-            let room = LONGEST_OUTPUT.saturating_sub(self.0.len());
-            self.0.extend_from_slice(&part[..part.len().min(room)]);
+            let room = self.longest.saturating_sub(self.bytes.len());
+            self.bytes.extend_from_slice(&part[..part.len().min(room)]);
         })
         .await;
     }
 
-    fn text(&self) -> String {
+    fn text(&self, masks: &Masks) -> String {
         // What was cut in the middle of a character is no character.
-        String::from_utf8_lossy(&self.0).trim_end_matches(['\n', '\r']).to_owned()
+        let text = String::from_utf8_lossy(&self.bytes);
+        let text = &text[..masks.cut(&text, LONGEST_OUTPUT)];
+        text.trim_end_matches(['\n', '\r']).to_owned()
+    }
+
+    /// The end of what was kept, masked.
+    fn end(&self, masks: &Masks) -> String {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let text = text[..masks.cut(&text, LONGEST_OUTPUT)].trim_end_matches(['\n', '\r']);
+        let begin = text.len().saturating_sub(LONGEST_FAILED_OUTPUT);
+        masks.part(text, begin..text.len()).replace('\0', "\u{fffd}")
     }
 }
 
 impl Tailed {
+    fn new(margin: usize) -> Self {
+        Self { bytes: Vec::new(), cut: false, longest: LONGEST_TAIL + margin }
+    }
+
     async fn fill(&mut self, stream: Option<impl AsyncRead + Unpin>) {
         each_part(stream, |part| {
             self.bytes.extend_from_slice(part);
-            if self.bytes.len() > LONGEST_TAIL {
+            if self.bytes.len() > self.longest {
                 self.cut = true;
-                self.bytes.drain(..self.bytes.len() - LONGEST_TAIL);
+                self.bytes.drain(..self.bytes.len() - self.longest);
             }
         })
         .await;
     }
 
-    fn text(&self) -> String {
+    fn text(&self, masks: &Masks) -> String {
         // Not in the middle of a character.
         let is_start = |byte: &u8| byte & 0xC0 != 0x80;
         let within = self.bytes.iter().take(4).position(is_start).unwrap_or(0);
         let begin = if self.cut { within } else { 0 };
         let text = String::from_utf8_lossy(&self.bytes[begin..]);
+        let kept = text.len().saturating_sub(LONGEST_TAIL);
+        let text = masks.part(&text, kept..text.len());
         // No command's business in a report or a list.
         text.trim().replace('\0', "\u{fffd}")
     }

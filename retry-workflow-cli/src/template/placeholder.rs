@@ -1,5 +1,5 @@
-//! Placeholders: `${item.id}`, `${map.total}`, `${error}`, `${last.output}`; what
-//! they mean, where they have a meaning, and texts that hold them.
+//! Placeholders: `${item.id}`, `${map.total}`, `${error}`, `${last.output}`, and what steps have
+//! captured; what they mean, where they have a meaning, and texts that hold them.
 //!
 //! Of what stands between `${` and `}`, these are the shell's and stay as they are:
 //! names of capitals, digits and `_` (`${HOME}`), its special parameters (`${1}`, `${#}`),
@@ -7,9 +7,12 @@
 //! placeholder, and an unknown one is an error before anything runs. A shell
 //! variable in small letters is written without braces: `$file`.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use retry_rules::suggest::nearest;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::yaml::span::SourceSpan;
@@ -40,6 +43,45 @@ pub(crate) enum Meaning {
     Failed,
     Error,
     LastOutput,
+    ShellOutput,
+    /// What a step has captured by this name, or what is at this path in it.
+    Captured(String, Vec<Part>),
+    /// What else is known of the step that has captured this.
+    Ended(String, EndOf),
+}
+
+/// How a step ended whose output was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndOf {
+    Success,
+    ExitCode,
+    Stderr,
+}
+
+impl EndOf {
+    const NAMES: [(&str, Self); 3] =
+        [("success", Self::Success), ("exit_code", Self::ExitCode), ("stderr", Self::Stderr)];
+
+    fn named(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, end)| end)
+    }
+}
+
+/// A name that a step before has captured its output by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CapturedName {
+    pub(crate) name: String,
+    /// Paths lead into it.
+    pub(crate) is_json: bool,
+}
+
+/// What a step has captured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Captured {
+    pub(crate) value: Value,
+    pub(crate) success: bool,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) stderr: String,
 }
 
 /// A part of a path into an item.
@@ -52,17 +94,18 @@ pub(crate) enum Part {
 /// Which placeholders have a meaning in a text.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is there or not, whatever the others are")]
-pub(crate) struct Offers {
+pub(crate) struct Offers<'a> {
     pub(crate) item: bool,
     pub(crate) map: bool,
     pub(crate) error: bool,
     pub(crate) last: bool,
+    pub(crate) captured: &'a [CapturedName],
     /// What messages call it: "a step of `map`".
     pub(crate) label: &'static str,
 }
 
-impl Offers {
-    fn names(self) -> Vec<&'static str> {
+impl<'a> Offers<'a> {
+    fn names(self) -> Vec<&'a str> {
         const MAP: [&str; 4] = ["map.results", "map.total", "map.successful", "map.failed"];
         let mut names = Vec::new();
         if self.item {
@@ -77,7 +120,15 @@ impl Offers {
         if self.last {
             names.push("last.output");
         }
+        if self.last || self.error {
+            names.push("shell.output");
+        }
+        names.extend(self.captured.iter().map(|captured| captured.name.as_str()));
         names
+    }
+
+    fn captured(self, name: &str) -> Option<&'a CapturedName> {
+        self.captured.iter().rev().find(|captured| captured.name == name)
     }
 
     /// The placeholders that there are, for a message.
@@ -96,6 +147,8 @@ impl Offers {
             Meaning::Results | Meaning::Total | Meaning::Successful | Meaning::Failed => self.map,
             Meaning::Error => self.error,
             Meaning::LastOutput => self.last,
+            Meaning::ShellOutput => self.last || self.error,
+            Meaning::Captured(..) | Meaning::Ended(..) => true,
         }
     }
 }
@@ -111,18 +164,35 @@ pub(crate) enum Braced {
 ///
 /// # Errors
 /// It is no placeholder, or has no meaning here.
-pub(crate) fn braced(inner: &str, at: usize, offers: Offers) -> Result<Braced, String> {
-    let written = format!("${{{inner}}}");
+pub(crate) fn braced(inner: &str, at: usize, offers: Offers<'_>) -> Result<Braced, String> {
     let name = inner.trim();
-    if is_shells(name) {
+    if let Some(refused) = of_other_tools(inner) {
+        return Err(refused);
+    }
+    if is_shells(name, offers) {
         return Ok(Braced::Shell);
     }
-    let Some(meaning) = meaning(name) else {
-        return Err(unknown(&written, name, offers));
+    let written = format!("${{{inner}}}");
+    named(name, written, at, offers).map(Braced::Placeholder)
+}
+
+/// The placeholder of this name, which is written so at `at`.
+///
+/// # Errors
+/// See [`braced`].
+pub(crate) fn named(
+    name: &str,
+    written: String,
+    at: usize,
+    offers: Offers<'_>,
+) -> Result<Placeholder, String> {
+    let meaning = match captured_meaning(name, &written, offers)? {
+        Some(meaning) => meaning,
+        None => meaning(name).ok_or_else(|| unknown(&written, name, offers))?,
     };
     if !offers.has(&meaning) {
         let why = match meaning {
-            Meaning::LastOutput => "there is no step before this one",
+            Meaning::LastOutput | Meaning::ShellOutput => "there is no step before this one",
             Meaning::Error => "nothing has failed here",
             Meaning::Item(_) => "there is no item here",
             _ => "the items are not done here",
@@ -130,10 +200,57 @@ pub(crate) fn braced(inner: &str, at: usize, offers: Offers) -> Result<Braced, S
         return Err(format!("`{written}` has no meaning here, for {why}: {}", offers.listed()));
     }
     let span = SourceSpan::new(at, written.len());
-    Ok(Braced::Placeholder(Placeholder { written, meaning, span }))
+    Ok(Placeholder { written, meaning, span })
 }
 
-fn is_shells(name: &str) -> bool {
+/// What a placeholder means whose name a step has captured.
+fn captured_meaning(
+    name: &str,
+    written: &str,
+    offers: Offers<'_>,
+) -> Result<Option<Meaning>, String> {
+    let (root, rest) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
+    let Some(captured) = offers.captured(root) else { return Ok(None) };
+    let end = rest.strip_prefix('.').and_then(EndOf::named);
+    if let Some(end) = end {
+        return Ok(Some(Meaning::Ended(root.to_owned(), end)));
+    }
+    match path(rest) {
+        Some(path) if path.is_empty() || captured.is_json => {
+            Ok(Some(Meaning::Captured(root.to_owned(), path)))
+        }
+        _ => Err(format!(
+            "unknown placeholder `{written}`: of `{root}` there are `${{{root}}}`, \
+             `${{{root}.success}}`, `${{{root}.exit_code}}` and `${{{root}.stderr}}`; paths lead into \
+             what is captured with `capture_format: json`"
+        )),
+    }
+}
+
+/// Why a placeholder of other tools is refused: a shell would make nothing, or an error, of it.
+fn of_other_tools(inner: &str) -> Option<String> {
+    let (word, rest) = inner.split_once(':')?;
+    // `${file:-x}` is the shell's own.
+    if rest.starts_with(['-', '=', '?', '+']) {
+        return None;
+    }
+    let instead = match word {
+        "cmd" => "run the command in a step of its own with `capture: name`, and write `${name}`",
+        "file" => {
+            "read the file in the command, as in `\"$(cat FILE)\"`, or in a step with `capture: name`"
+        }
+        "json" => {
+            "read it in a step with `capture: name` and `capture_format: json`, and write `${name.field}`"
+        }
+        "date" => "write `$(date +%F)` in the command, or capture it in a step: `capture: name`",
+        _ => return None,
+    };
+    Some(format!(
+        "`${{{inner}}}` is no placeholder here, for nothing is run or read by one: {instead}"
+    ))
+}
+
+fn is_shells(name: &str, offers: Offers<'_>) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if matches!(name, "?" | "#" | "@" | "*" | "!" | "$" | "-") || name.starts_with(['#', '!']) {
         return true;
@@ -147,10 +264,24 @@ fn is_shells(name: &str) -> bool {
     }
     let operator = rest.starts_with([':', '-', '=', '?', '+', '%', '#', '/', '^', ',', '@']);
     // Of a placeholder nothing is cut off, and it has no default.
-    operator && !word.is_empty() && !ROOTS.contains(&word)
+    operator && !word.is_empty() && !ROOTS.contains(&word) && offers.captured(word).is_none()
 }
 
-const ROOTS: [&str; 4] = ["item", "map", "error", "last"];
+const ROOTS: [&str; 5] = ["item", "map", "error", "last", "shell"];
+
+/// Why nothing can be captured by this name.
+pub(crate) fn misnamed(name: &str) -> Option<String> {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if ROOTS.contains(&name) {
+        return Some(format!("`${{{name}}}` stands for something else: write another name"));
+    }
+    let good = name.chars().all(is_part) && name.starts_with(|c: char| c.is_ascii_lowercase());
+    (!good).then(|| {
+        "write a name of small letters, digits and `_`, such as `branch`: those of capitals are the \
+         shell's own"
+            .to_owned()
+    })
+}
 
 fn meaning(name: &str) -> Option<Meaning> {
     Some(match name {
@@ -161,6 +292,7 @@ fn meaning(name: &str) -> Option<Meaning> {
         "map.failed" => Meaning::Failed,
         "error" => Meaning::Error,
         "last.output" => Meaning::LastOutput,
+        "shell.output" => Meaning::ShellOutput,
         _ => Meaning::Item(path(name.strip_prefix("item")?)?),
     })
 }
@@ -193,7 +325,7 @@ pub(crate) fn is_key(key: &str) -> bool {
     path(&format!(".{key}")).is_some_and(|path| path == [Part::Key(key.to_owned())])
 }
 
-fn unknown(written: &str, name: &str, offers: Offers) -> String {
+fn unknown(written: &str, name: &str, offers: Offers<'_>) -> String {
     let names = offers.names();
     let (root, rest) = match name.find(['.', '[', ':', '-', '%', '#', '/']) {
         Some(at) => name.split_at(at),
@@ -239,6 +371,9 @@ pub(crate) struct Scope {
     pub(crate) map: Option<Arc<MapResults>>,
     pub(crate) error: Option<String>,
     pub(crate) last: Option<String>,
+    /// In `on_failure`: what the failed attempt has written.
+    pub(crate) failed_output: Option<String>,
+    pub(crate) captured: BTreeMap<String, Captured>,
 }
 
 /// What became of the items of a map.
@@ -257,18 +392,14 @@ impl Scope {
     /// # Errors
     /// There is none, or no command can be given it.
     pub(crate) fn value(&self, placeholder: &Placeholder) -> Result<String, String> {
-        let map = || self.map.as_deref();
-        let value = match &placeholder.meaning {
-            Meaning::Item(path) => {
-                self.item.as_deref().and_then(|item| at(item, path)).map(as_text)
-            }
-            Meaning::Results => map().map(|map| map.results.clone()),
-            Meaning::Total => map().map(|map| map.total.to_string()),
-            Meaning::Successful => map().map(|map| map.successful.to_string()),
-            Meaning::Failed => map().map(|map| map.failed.to_string()),
-            Meaning::Error => self.error.clone(),
+        let value = self.json(placeholder).as_deref().map(as_text);
+        let value = match placeholder.meaning {
             // The step before was left out, or had nothing to say.
-            Meaning::LastOutput => Some(self.last.clone().unwrap_or_default()),
+            Meaning::LastOutput
+            | Meaning::ShellOutput
+            | Meaning::Captured(..)
+            | Meaning::Ended(..) => Some(value.unwrap_or_default()),
+            _ => value,
         };
         let written = &placeholder.written;
         let value = value.ok_or_else(|| format!("there is no value for `{written}`"))?;
@@ -278,6 +409,37 @@ impl Scope {
             ));
         }
         Ok(value)
+    }
+
+    /// The value that a placeholder stands for, if there is one.
+    pub(crate) fn json(&self, placeholder: &Placeholder) -> Option<Cow<'_, Value>> {
+        let text = |text: &Option<String>| text.clone().map(|text| Cow::Owned(text.into()));
+        let number = |number: fn(&MapResults) -> u64| {
+            self.map.as_deref().map(|map| Cow::Owned(number(map).into()))
+        };
+        match &placeholder.meaning {
+            Meaning::Item(path) => at(self.item.as_deref()?, path).map(Cow::Borrowed),
+            Meaning::Results => {
+                self.map.as_deref().map(|map| Cow::Owned(map.results.clone().into()))
+            }
+            Meaning::Total => number(|map| map.total),
+            Meaning::Successful => number(|map| map.successful),
+            Meaning::Failed => number(|map| map.failed),
+            Meaning::Error => text(&self.error),
+            Meaning::LastOutput => text(&self.last),
+            Meaning::ShellOutput => text(&self.failed_output).or_else(|| text(&self.last)),
+            Meaning::Captured(name, path) => {
+                at(&self.captured.get(name)?.value, path).map(Cow::Borrowed)
+            }
+            Meaning::Ended(name, end) => {
+                let captured = self.captured.get(name)?;
+                Some(Cow::Owned(match end {
+                    EndOf::Success => captured.success.into(),
+                    EndOf::ExitCode => captured.exit_code.into(),
+                    EndOf::Stderr => captured.stderr.clone().into(),
+                }))
+            }
+        }
     }
 }
 
@@ -318,7 +480,7 @@ enum Piece {
 }
 
 impl Template {
-    pub(crate) fn parse(text: &str, offers: Offers) -> Result<Self, Vec<Fault>> {
+    pub(crate) fn parse(text: &str, offers: Offers<'_>) -> Result<Self, Vec<Fault>> {
         let mut pieces = Vec::new();
         let mut faults = Vec::new();
         let mut plain = String::new();
@@ -395,8 +557,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const ALL: Offers =
-        Offers { item: true, map: true, error: true, last: true, label: "this place" };
+    const ALL: Offers<'_> = Offers {
+        item: true,
+        map: true,
+        error: true,
+        last: true,
+        captured: &[],
+        label: "this place",
+    };
 
     fn item(value: Value) -> Scope {
         Scope { item: Some(Arc::new(value)), ..Scope::default() }
@@ -406,7 +574,7 @@ mod tests {
         Template::parse(text, ALL).unwrap().render(scope).unwrap()
     }
 
-    fn complaint(text: &str, offers: Offers) -> String {
+    fn complaint(text: &str, offers: Offers<'_>) -> String {
         Template::parse(text, offers).unwrap_err().remove(0).message
     }
 
@@ -448,6 +616,36 @@ mod tests {
              `reduce` has `${map.results}`, `${map.total}`, `${map.successful}`, `${map.failed}`"
         );
         assert!(complaint("${last.output}", reduce).contains("no step before this one"));
+    }
+
+    #[test]
+    fn what_was_captured_has_a_value_an_end_and_paths() {
+        let names = [("branch", false), ("probe", true)]
+            .map(|(name, is_json)| CapturedName { name: name.to_owned(), is_json });
+        let offers = Offers { captured: &names, label: "this place", ..Offers::default() };
+        let ended =
+            |value| Captured { value, success: false, exit_code: Some(7), stderr: "e".into() };
+        let mut scope = Scope::default();
+        scope.captured.insert("branch".to_owned(), ended(json!("main")));
+        scope.captured.insert("probe".to_owned(), ended(json!({ "a": [1] })));
+        let text =
+            "${branch} ${branch.success} ${probe.exit_code} ${probe.stderr} ${probe.a[0]} $x";
+        let rendered = Template::parse(text, offers).unwrap().render(&scope).unwrap();
+        assert_eq!(rendered, "main false 7 e 1 $x");
+        assert!(complaint("${branch.a}", offers).contains("capture_format: json"));
+        assert!(complaint("${branch%x}", offers).contains("unknown placeholder"));
+        assert!(complaint("${brunch}", offers).ends_with("did you mean `${branch}`?"));
+        // A step that was left out has captured nothing.
+        let nothing = Template::parse("<${branch}>", offers).unwrap().render(&Scope::default());
+        assert_eq!(nothing.unwrap(), "<>");
+    }
+
+    #[test]
+    fn placeholders_of_other_tools_are_refused_and_the_shells_defaults_are_not() {
+        for text in ["${cmd:ls}", "${file:a.txt}", "${json:a.b}", "${date:%F}"] {
+            assert!(complaint(text, ALL).contains("is no placeholder here"), "{text}");
+        }
+        assert_eq!(rendered("${file:-x}", &Scope::default()), "${file:-x}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    pub(crate) fn parse(text: &str, offers: Offers) -> Result<Self, Vec<Fault>> {
+    pub(crate) fn parse(text: &str, offers: Offers<'_>) -> Result<Self, Vec<Fault>> {
         lexer::Lexer::new(text, offers).run()
     }
 }

@@ -87,6 +87,44 @@ impl Node {
         }
     }
 
+    /// The names of a map's keys; none of anything else.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        let entries = match &self.value {
+            Value::Map(map) => map.as_slice(),
+            _ => &[],
+        };
+        entries.iter().map(|(key, _)| key.name.as_str())
+    }
+
+    /// The text of a text, a number, or of `true` and `false`.
+    pub(crate) fn scalar(&self) -> Option<String> {
+        match &self.value {
+            Value::Bool(value) => Some(value.to_string()),
+            Value::Signed(number) => Some(number.to_string()),
+            Value::Unsigned(number) => Some(number.to_string()),
+            Value::Float(number) => Some(number.to_string()),
+            Value::Text(text) => Some(text.clone()),
+            Value::Null | Value::List(_) | Value::Map(_) => None,
+        }
+    }
+
+    /// Whether both say the same, wherever they stand.
+    pub(crate) fn says_same(&self, other: &Self) -> bool {
+        match (&self.value, &other.value) {
+            (Value::List(one), Value::List(two)) => {
+                one.len() == two.len() && one.iter().zip(two).all(|(a, b)| a.says_same(b))
+            }
+            (Value::Map(one), Value::Map(two)) => {
+                one.len() == two.len()
+                    && one.iter().all(|(key, value)| {
+                        other.get(&key.name).is_some_and(|other| value.says_same(other))
+                    })
+            }
+            (Value::Null, Value::Null) => true,
+            _ => self.scalar().is_some() && self.scalar() == other.scalar(),
+        }
+    }
+
     /// What it is, in words.
     pub(crate) fn kind(&self) -> String {
         match &self.value {

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod busy;
+mod captures;
 mod changed;
 mod conformance;
 mod graphs;

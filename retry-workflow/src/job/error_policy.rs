@@ -85,8 +85,7 @@ pub enum OnItemFailure {
 }
 
 /// When failures of items are reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorCollection {
     /// In the report at the end.

@@ -4,7 +4,7 @@ use retry_runtime::file::TaskKeys;
 
 use super::super::{Plan, TaskPlan};
 use super::{Forms, STEP, first_key_span};
-use crate::steps::list::Steps;
+use crate::steps::step::Steps;
 use crate::template::placeholder::Offers;
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
@@ -41,6 +41,14 @@ impl Forms<'_> {
             Some(one @ Node { value: Value::Text(_), .. }) => vec![self.text(one)?.to_owned()],
             Some(several) => self.parsed(several.parse::<Vec<String>>())?,
         };
+        if let Some(capture) = node.get("capture").or(node.get("capture_output"))
+            && matches!(capture.value, Value::Text(_))
+        {
+            self.wrong(
+                capture.span,
+                "a task hands nothing to another one: let it write a file that they know",
+            );
+        }
         let mut step = self.read_step(node, key.name.clone(), Offers::default())?;
         let own = TASK_STYLE.iter().find(|key| node.get(key).is_some());
         match (own, step.policy()) {

@@ -10,7 +10,7 @@ use crate::file::{Plan, WorkflowFile};
 /// The steps of `commands`, or of the map, of a file in this folder.
 fn steps(folder: &Path, text: &str) -> (Steps, Arc<Workspace>) {
     let file = match WorkflowFile::parse(folder.join("job.yml"), text) {
-        Ok(file) => file,
+        Ok(file) => file.with_environment().unwrap(),
         Err(error) => panic!("{error}"),
     };
     let steps = match file.plan {
@@ -323,4 +323,205 @@ async fn events_of_a_step_have_its_name() {
     Runner::new().run_through(text).await;
     listening.stop();
     assert_eq!(*heard.lock().unwrap(), [1, 2]);
+}
+
+/// A step that writes a line for each call, and succeeds once `mended` is there; its repair.
+fn repaired(on_failure: &str) -> String {
+    format!(
+        "commands:\n- shell: echo call >> calls; test -e mended\n  retry_config: {{ attempts: 2, \
+         initial_delay: 1s, backoff: fixed }}\n  on_failure: {on_failure}\n- shell: echo next\n"
+    )
+}
+
+#[tokio::test]
+async fn a_repair_runs_after_the_retries_and_then_the_step_begins_anew() {
+    let runner = Runner::new();
+    let text = repaired(
+        "{ shell: 'echo repair >> calls; test $(grep -c repair calls) -lt 2 || touch mended', max_attempts: 3 }",
+    );
+    let (ended, waits) = runner.run_through(&text).await;
+    assert_eq!(output(&ended), "next");
+    let calls = "call call repair call call repair call";
+    assert_eq!(runner.read("calls").split_whitespace().collect::<Vec<_>>().join(" "), calls);
+    assert_eq!(waits, [Duration::from_secs(1); 2], "each round waits by its own");
+}
+
+#[tokio::test]
+async fn a_repair_that_does_not_help_ends_the_step_or_is_passed_over() {
+    for (on_failure, calls, goes_on) in [
+        ("'echo repair >> calls'", "ccRcc", false),
+        ("{ shell: 'echo repair >> calls' }", "ccRcc", false),
+        ("{ shell: 'echo repair >> calls', max_attempts: 2 }", "ccRccRcc", false),
+        ("{ shell: 'echo repair >> calls', fail_workflow: false }", "ccRcc", true),
+        // One that fails was one, too; there is nothing new to try.
+        ("{ shell: 'echo repair >> calls; false', max_attempts: 3 }", "ccRRR", false),
+        ("true", "cc", true),
+        ("false", "cc", false),
+        ("[{ shell: 'echo repair >> calls; touch mended' }]", "ccR", false),
+    ] {
+        let runner = Runner::new();
+        let (ended, _) = runner.run_through(&repaired(on_failure)).await;
+        let made: String = runner
+            .read("calls")
+            .lines()
+            .map(|line| if line == "call" { 'c' } else { 'R' })
+            .collect();
+        assert_eq!(made, calls, "{on_failure}");
+        assert_eq!(matches!(ended.outcome, WorkOutcome::Succeeded(_)), goes_on, "{on_failure}");
+    }
+}
+
+#[tokio::test]
+async fn a_repair_has_retries_and_the_place_in_both_loops_is_kept() {
+    let runner = Runner::new();
+    let text = repaired(
+        "{ shell: 'echo repair >> calls; test $(grep -c repair calls) -ge 3 && touch mended', \
+         retry_config: { attempts: 2, initial_delay: 5s, backoff: fixed }, max_attempts: 2 }",
+    );
+    let (ended, waits) = runner.run_through(&text).await;
+    assert_eq!(output(&ended), "next");
+    let waits: Vec<_> = waits.iter().map(Duration::as_secs).collect();
+    assert_eq!(waits, [1, 5], "the step's, the repair's; its second run helps at once");
+    assert_eq!(runner.read("calls"), "call\ncall\nrepair\nrepair\nrepair\ncall\n");
+}
+
+#[tokio::test]
+async fn a_handler_sees_what_the_failed_attempt_has_written() {
+    let text = "commands:\n- shell: echo before\n- shell: echo out; echo err >&2; exit 2\n  on_failure:\n    \
+                shell: printf '%s' ${shell.output} > seen; printf '%s' ${last.output} >> seen\n";
+    let runner = Runner::new();
+    runner.run_through(text).await;
+    assert_eq!(runner.read("seen"), "out\nerrbefore");
+    let text = "commands:\n- shell: echo one\n- shell: printf '<%s>' ${shell.output}\n";
+    assert_eq!(output(&runner.run(text).await), "<one>");
+}
+
+#[tokio::test]
+async fn what_is_captured_is_there_for_conditions_and_commands() {
+    let text = r#"
+commands:
+  - { shell: "echo main", capture: branch }
+  - { shell: "echo ' 81 '", capture_output: lines, capture_format: number }
+  - { shell: "echo no >&2; exit 3", capture: probe, on_failure: continue }
+  - { shell: 'echo "{\"a\": [1, {\"b\": \"x y\"}]}"', capture: doc, capture_format: json }
+  - { shell: "echo a; echo b", capture: files, capture_format: lines }
+  - { shell: "echo left out", when: "probe.success" }
+  - shell: printf '%s|' ${branch} ${lines} ${probe.success} ${probe.exit_code} ${probe.stderr} ${doc.a[1].b} ${files[1]} ${last.output}
+    when: "(${lines} >= 80 || ${probe.success}) && branch == 'main'"
+"#;
+    let ended = Runner::new().run(text).await;
+    assert_eq!(output(&ended), "main|81|false|3|no|x y|b|a\nb|");
+}
+
+#[tokio::test]
+async fn an_output_of_another_format_fails_its_step() {
+    let text = "commands:\n- { shell: echo x, capture: n, capture_format: number }\n";
+    let (message, _) = failure(&Runner::new().run(text).await);
+    assert_eq!(message, "its output, which `n` is to capture, is no number");
+    // Its retries are the step's own.
+    let text = "commands:\n- { shell: 'echo x >> tries; wc -l < tries | grep 2 || echo x', capture: n, \
+                capture_format: number, retry_config: { attempts: 3, initial_delay: 1s } }\n";
+    let (ended, waits) = Runner::new().run_through(text).await;
+    assert_eq!((output(&ended), waits.len()), ("2", 1));
+}
+
+#[tokio::test]
+async fn a_condition_that_cannot_be_decided_fails_its_step() {
+    let text = "commands:\n- { shell: echo 5, capture: n }\n- { shell: echo, when: 'n > 3' }\n";
+    let (message, reason) = failure(&Runner::new().run(text).await);
+    assert!(message.contains("cannot be decided") && message.contains("capture_format: number"));
+    assert_eq!(reason, Reason::NotRetryable);
+}
+
+#[tokio::test]
+async fn what_follows_a_success_runs_after_it_and_can_fail_it() {
+    let runner = Runner::new();
+    let text = "commands:\n- shell: echo mine\n  on_success:\n    - shell: test $(wc -l < tries) -ge 2\n      \
+                retry_config: { attempts: 2, initial_delay: 1s }\n- shell: printf '<%s>' ${last.output}\n";
+    let text = text.replace("test $(wc", "echo x >> tries; test $(wc");
+    let (ended, waits) = runner.run_through(&text).await;
+    assert_eq!((output(&ended), waits.len()), ("<mine>", 1));
+    let text = "commands:\n- { shell: echo mine, on_success: 'echo told; exit 4', on_failure: continue }\n";
+    assert!(failure(&runner.run(text).await).0.starts_with("exit status 4"));
+}
+
+#[tokio::test]
+async fn variables_and_folders_are_those_of_the_file_and_of_the_step() {
+    let runner = Runner::new();
+    std::fs::create_dir(runner.folder.path().join("sub")).unwrap();
+    std::fs::write(runner.folder.path().join(".env"), "A=file\nB=file\n").unwrap();
+    let text = r#"
+env: { B: 2, C: true, D: top }
+env_files: [".env"]
+map:
+  input: x.json
+  agent_template:
+    - shell: echo "$A $B $C $D $E $(basename "$PWD")"
+      env: { D: step, E: "<${item}>" }
+      working_dir: "${item}"
+"#;
+    let item = Some(Arc::new(json!("sub")));
+    let ended = runner.attempt(text, Scope { item, ..Scope::default() }, None).await;
+    assert_eq!(output(&ended), "file 2 true step <sub> sub");
+}
+
+#[tokio::test]
+async fn a_secret_is_neither_told_nor_stored_and_its_step_runs_again_for_it() {
+    let runner = Runner::new();
+    let text = r#"
+env: { TOKEN: { secret: true, value: "s3cret" } }
+commands:
+  - { shell: 'echo login >> log; echo "token $TOKEN"', capture: token }
+  - shell: "echo plain"
+  - shell: "echo $TOKEN failed >&2; echo ${token} ${last.output} > seen; test -e ready || { touch ready; exit 1; }"
+    retry_config: { attempts: 2, initial_delay: 1s }
+  - shell: "echo $TOKEN"
+"#;
+    let ended = runner.run(text).await;
+    let WorkOutcome::Retry { checkpoint, .. } = &ended.outcome else { panic!("{ended:?}") };
+    let told = format!("{ended:?}");
+    assert!(!told.contains("s3cret") && told.contains("*** failed"), "{told}");
+    // Another process: nothing is in its memory.
+    let ended = runner.attempt(text, Scope::default(), Some(checkpoint)).await;
+    assert_eq!(output(&ended), "***");
+    assert_eq!(runner.read("seen"), "token s3cret plain\n");
+    assert_eq!(runner.read("log"), "login\nlogin\n");
+}
+
+#[tokio::test]
+async fn a_secret_stays_in_memory_where_the_process_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+env: { TOKEN: { secret: true, value: "s3cret" } }
+commands:
+  - { shell: "echo login >> log; echo $TOKEN", capture: token }
+  - shell: "echo ${token} ${last.output} > seen; test -e ready || { touch ready; exit 1; }"
+    retry_config: { attempts: 2, initial_delay: 1s }
+"#;
+    let (steps, workspace) = steps(folder.path(), text);
+    let cx = ItemContext::new("import-1", "C-1", "me");
+    let ended = steps.attempt(&workspace, Scope::default(), None, &cx).await;
+    let WorkOutcome::Retry { checkpoint, .. } = &ended.outcome else { panic!("{ended:?}") };
+    steps.attempt(&workspace, Scope::default(), Some(checkpoint), &cx).await;
+    let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!((read("seen"), read("log")), ("s3cret s3cret\n".to_owned(), "login\n".to_owned()));
+}
+
+#[tokio::test]
+async fn all_steps_of_an_item_have_one_limit_of_time_and_waits_are_none_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        "commands:\n- shell: sleep 0.3\n- { shell: 'sleep 30; echo late', on_failure: continue }\n";
+    let (steps, workspace) = steps(folder.path(), text);
+    let cx = ItemContext::new("import-1", "C-1", "me");
+    let limit = Some(Duration::from_millis(800));
+    let began = std::time::Instant::now();
+    let ended = steps.attempted(&workspace, Scope::default(), None, &cx, limit).await.report;
+    let (message, _) = failure(&ended);
+    assert!(message.contains("have run for 800ms, which is the `agent_timeout_secs`"), "{message}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    // What has run before counts.
+    let kept = r#"{ "step": 1, "ran": { "secs": 5, "nanos": 0 } }"#;
+    let ended = steps.attempted(&workspace, Scope::default(), Some(kept), &cx, limit).await.report;
+    assert!(failure(&ended).0.contains("agent_timeout_secs"));
 }

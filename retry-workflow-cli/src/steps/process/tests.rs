@@ -10,6 +10,7 @@ fn sh(script: &str) -> Invocation {
         folder: std::env::temp_dir(),
         timeout: None,
         missing: "",
+        masks: Arc::default(),
     }
 }
 
@@ -43,7 +44,7 @@ async fn written(path: &std::path::Path) -> String {
 
 #[tokio::test]
 async fn the_output_ends_without_its_newline() {
-    assert_eq!(sh("printf ' a\\nb \\n'").run().await.unwrap(), " a\nb ");
+    assert_eq!(sh("printf ' a\\nb \\n'").run().await.unwrap().output, " a\nb ");
 }
 
 #[tokio::test]
@@ -63,14 +64,14 @@ async fn a_command_that_writes_much_is_neither_blocked_nor_kept_whole() {
     let error = sh(script).run().await.unwrap_err();
     assert!(error.stderr.len() <= 3 * LONGEST_TAIL);
     let output = sh("head -c 30000000 /dev/zero | tr '\\0' x").run().await.unwrap();
-    assert_eq!(output.len(), LONGEST_OUTPUT);
+    assert_eq!(output.output.len(), LONGEST_OUTPUT);
 }
 
 #[tokio::test]
 async fn bytes_that_are_no_text_are_shown_as_far_as_they_are() {
     let error = sh("printf 'a\\377b' >&2; exit 1").run().await.unwrap_err();
     assert_eq!(error.to_string(), "exit status 1: a\u{fffd}b");
-    assert_eq!(sh("printf 'a\\377b'").run().await.unwrap(), "a\u{fffd}b");
+    assert_eq!(sh("printf 'a\\377b'").run().await.unwrap().output, "a\u{fffd}b");
 }
 
 #[tokio::test]
@@ -129,7 +130,7 @@ async fn dropping_ends_the_whole_group() {
 #[tokio::test]
 async fn what_stays_in_the_background_does_not_hold_the_step() {
     let began = std::time::Instant::now();
-    assert_eq!(sh("echo done; sleep 20 &").run().await.unwrap(), "done");
+    assert_eq!(sh("echo done; sleep 20 &").run().await.unwrap().output, "done");
     assert!(began.elapsed() < Duration::from_secs(10));
 }
 
@@ -155,4 +156,17 @@ async fn a_timeout_is_classified_as_one_and_nothing_else() {
     command.timeout = Some(Duration::from_millis(200));
     let error = command.run().await.unwrap_err();
     assert!(Description::of(&error).class.contains(retry_runtime::Class::TIMEOUT));
+}
+
+#[tokio::test]
+async fn a_failure_has_what_was_written_without_secrets() {
+    let masks = Arc::new(Masks::new(["s3cret".to_owned()]));
+    let script = "echo \"out s3cret\"; head -c 5000 /dev/zero | tr '\\0' x >&2; \
+                  printf s3cret >&2; head -c 4094 /dev/zero | tr '\\0' y >&2; exit 3";
+    let error = Invocation { masks, ..sh(script) }.run().await.unwrap_err();
+    assert_eq!(error.stdout(), "out ***");
+    // Two letters of the secret lie in the last 4 KiB.
+    assert!(!error.stderr().contains("et") && error.stderr().ends_with("yyy"));
+    assert_eq!(error.exit_code(), Some(3));
+    assert!(error.output().starts_with("out ***\n"));
 }

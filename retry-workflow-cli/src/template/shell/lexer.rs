@@ -12,7 +12,7 @@ const UNCERTAIN: &str = "in or after a `case` that `time` or `function` stands b
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    offers: Offers,
+    offers: Offers<'a>,
     script: Script,
     faults: Vec<Fault>,
     stack: Vec<Context>,
@@ -42,7 +42,7 @@ struct Heredoc {
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str, offers: Offers) -> Self {
+    pub(super) fn new(text: &'a str, offers: Offers<'a>) -> Self {
         Self {
             text,
             at: 0,

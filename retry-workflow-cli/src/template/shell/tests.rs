@@ -9,7 +9,7 @@ use super::{Script, variable};
 use crate::template::placeholder::{Offers, Scope};
 
 const HERE: Offers =
-    Offers { item: true, map: false, error: false, last: true, label: "this step" };
+    Offers { item: true, map: false, error: false, last: true, captured: &[], label: "this step" };
 
 const HOSTILE: &[&str] = &[
     "; touch pwned",

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use retry_runtime::BreakerConfig;
 use retry_runtime::file::{Span, WorkflowKeys, from_map};
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
@@ -106,6 +107,52 @@ impl TryFrom<ErrorPolicyKeys> for ErrorPolicy {
         };
         policy.validate()?;
         Ok(policy)
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorCollection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Form {
+            Aggregate,
+            Immediate,
+            Batched { size: usize },
+        }
+
+        /// By hand for `batched:10`, which is `{ batched: { size: 10 } }` in one word.
+        struct CollectionVisitor;
+
+        impl<'de> Visitor<'de> for CollectionVisitor {
+            type Value = Form;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("aggregate, immediate, or `batched: { size: 5 }`")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<Form, E> {
+                match word.strip_prefix("batched:").map(|size| size.trim().parse()) {
+                    Some(Ok(size)) => Ok(Form::Batched { size }),
+                    Some(Err(_)) => Err(E::custom(format!(
+                        "\"{word}\": write the size of a group as a number, such as `batched:10`"
+                    ))),
+                    None if word == "batched" => {
+                        Err(E::custom("`batched` needs its size: write `batched:10`"))
+                    }
+                    None => Form::deserialize(word.into_deserializer()),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Form, A::Error> {
+                Form::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        Ok(match deserializer.deserialize_any(CollectionVisitor)? {
+            Form::Aggregate => Self::Aggregate,
+            Form::Immediate => Self::Immediate,
+            Form::Batched { size } => Self::Batched { size },
+        })
     }
 }
 

@@ -1,0 +1,126 @@
+//! [`EnvironmentPlan`]: the variables of a workflow file, as it says where they come from; read
+//! when a job begins, for they are those of the machine that it runs on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::file::shown_value::short;
+use crate::steps::environment::{Environment, parse_env_file};
+use crate::steps::mask::{Masks, SHORTEST};
+use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
+
+/// `env`, `env_files` and `secrets` of a file.
+#[derive(Debug, Default)]
+pub(crate) struct EnvironmentPlan {
+    pub(super) files: Vec<(PathBuf, SourceSpan)>,
+    pub(super) variables: Vec<Variable>,
+}
+
+/// A variable of the file.
+#[derive(Debug)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) value: VariableValue,
+    pub(super) is_secret: bool,
+    /// Of its value.
+    pub(super) span: SourceSpan,
+}
+
+#[derive(Debug)]
+pub(super) enum VariableValue {
+    Text(String),
+    /// That of this one of the process.
+    Inherited(String),
+}
+
+impl EnvironmentPlan {
+    /// What of it is not there now.
+    pub(super) fn unseen(&self, folder: &Path) -> Vec<String> {
+        let files = self.files.iter().filter(|(file, _)| !folder.join(file).exists());
+        let files = files.map(|(file, _)| format!("`{}` is not there yet", file.display()));
+        let inherited = self.variables.iter().filter_map(|variable| match &variable.value {
+            VariableValue::Inherited(from) if std::env::var_os(from).is_none() => {
+                Some(format!("the secret ${from} is not set here"))
+            }
+            _ => None,
+        });
+        files.chain(inherited).collect()
+    }
+
+    /// Reads it. `spares_missing` leaves out what is not there.
+    pub(super) fn read(
+        &self,
+        source: &Arc<Source>,
+        folder: &Path,
+        spares_missing: bool,
+    ) -> Result<Environment, FileError> {
+        let mut variables = Vec::new();
+        let mut secrets = Vec::new();
+        let mut mistakes = Vec::new();
+        let mut wrong = |span, message| mistakes.push(Mistake { message, span: Some(span) });
+        for (file, span) in &self.files {
+            let path = folder.join(file);
+            if spares_missing && !path.exists() {
+                continue;
+            }
+            match fs::read_to_string(&path) {
+                Ok(text) => variables.extend(parsed(&path, &text)?),
+                Err(error) => {
+                    let name = short(&file.to_string_lossy());
+                    wrong(*span, format!("cannot read the variables of `{name}`: {error}"));
+                }
+            }
+        }
+        for Variable { name, value, is_secret, span } in &self.variables {
+            let value = match value {
+                VariableValue::Text(text) => text.clone(),
+                VariableValue::Inherited(from) => match std::env::var(from) {
+                    Ok(value) => value,
+                    Err(_) if spares_missing => continue,
+                    Err(error) => {
+                        wrong(
+                            *span,
+                            format!("there is no value for the secret `{name}`: ${from}: {error}"),
+                        );
+                        continue;
+                    }
+                },
+            };
+            if *is_secret && value.len() < SHORTEST {
+                wrong(
+                    *span,
+                    format!(
+                        "the secret `{name}` is {} long, and would be masked in every text that \
+                         has it by chance: it needs {SHORTEST} bytes, or is no secret",
+                        match value.len() {
+                            1 => "1 byte".to_owned(),
+                            len => format!("{len} bytes"),
+                        }
+                    ),
+                );
+                continue;
+            }
+            if *is_secret {
+                secrets.push(value.clone());
+            }
+            variables.push((name.clone(), value));
+        }
+        if !mistakes.is_empty() {
+            return Err(FileError::new(Arc::clone(source), mistakes));
+        }
+        let variables = variables.into_iter().map(|(name, value)| (name, value.into())).collect();
+        Ok(Environment { variables, masks: Arc::new(Masks::new(secrets)) })
+    }
+}
+
+fn parsed(path: &Path, text: &str) -> Result<Vec<(String, String)>, FileError> {
+    parse_env_file(text).map_err(|(line, why)| {
+        let start = text.split_inclusive('\n').take(line - 1).map(str::len).sum::<usize>();
+        let len = text[start..].lines().next().map_or(0, str::len);
+        let message = format!("{why}: write one such as `NAME=value`");
+        let span = Some(SourceSpan::new(start, len));
+        let source = Source { path: path.to_owned(), text: text.to_owned() };
+        FileError::new(Arc::new(source), vec![Mistake { message, span }])
+    })
+}

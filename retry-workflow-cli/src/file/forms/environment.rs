@@ -1,0 +1,140 @@
+//! `env`, `env_files` and `secrets` of a file; `env` of a step.
+
+use std::path::PathBuf;
+
+use super::Forms;
+use crate::file::environment::{EnvironmentPlan, Variable, VariableValue};
+use crate::steps::environment::is_variable;
+use crate::template::placeholder::{Offers, Template};
+use crate::yaml::node::{Key, Node, Value};
+use crate::yaml::span::SourceSpan;
+
+/// Values of these would be code, or steer what is run.
+const STEERING: [&str; 7] =
+    ["IFS", "PATH", "ENV", "BASH_ENV", "PS4", "PROMPT_COMMAND", "SHELLOPTS"];
+const STEERING_BEGINNINGS: [&str; 2] = ["LD_", "BASH_FUNC_"];
+
+impl Forms<'_> {
+    pub(super) fn environment(&mut self, root: &Node) -> EnvironmentPlan {
+        let files = root.get("env_files").map(|node| self.env_files(node)).unwrap_or_default();
+        let mut variables = Vec::new();
+        for (key, value) in self.variables(root.get("env")) {
+            variables.extend(self.variable(key, value));
+        }
+        for (key, value) in self.variables(root.get("secrets")) {
+            variables.extend(self.secret(key, value));
+        }
+        EnvironmentPlan { files, variables }
+    }
+
+    fn env_files(&mut self, node: &Node) -> Vec<(PathBuf, SourceSpan)> {
+        let list = match &node.value {
+            Value::List(list) => list.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        list.iter().filter_map(|node| Some((self.text(node)?.into(), node.span))).collect()
+    }
+
+    /// The entries of a map of variables.
+    fn variables<'a>(&mut self, node: Option<&'a Node>) -> &'a [(Key, Node)] {
+        let Some(node) = node else { return &[] };
+        let Value::Map(entries) = &node.value else {
+            let message = format!("this is {}: write a map of variables", node.kind());
+            self.wrong(node.span, message);
+            return &[];
+        };
+        for (Key { name, span }, _) in entries {
+            if !is_variable(name) {
+                let message =
+                    format!("`{name}` is no name of a variable: write letters, digits and `_`");
+                self.wrong(*span, message);
+            } else if name.starts_with("RETRY_WORKFLOW_") {
+                let message =
+                    format!("`{name}` is set for each command by itself: write another name");
+                self.wrong(*span, message);
+            }
+        }
+        entries
+    }
+
+    /// A value, or one with `secret: true` beside it.
+    fn variable(&mut self, key: &Key, node: &Node) -> Option<Variable> {
+        let (value, is_secret) = match &node.value {
+            Value::Map(_) => {
+                self.entries(node, "`value` and `secret`", &["value", "secret"])?;
+                let is_secret = match node.get("secret") {
+                    Some(secret) => self.parsed(secret.parse::<bool>())?,
+                    None => false,
+                };
+                (self.needed(node, "value", "env")?, is_secret)
+            }
+            _ => (node, false),
+        };
+        let text = self.variable_text(value)?;
+        if let Some(at) = text.find("${") {
+            let span = value.span_within(&self.source.text, at, "${");
+            self.wrong(
+                span,
+                "no shell reads the variables of a file, and `${…}` stands for nothing here: write \
+                 the value, or set the variable in the command",
+            );
+        }
+        let name = key.name.clone();
+        Some(Variable { name, value: VariableValue::Text(text), is_secret, span: value.span })
+    }
+
+    /// Where a secret comes from.
+    fn secret(&mut self, key: &Key, node: &Node) -> Option<Variable> {
+        self.entries(node, "where the secret is, such as `{ env: \"API_KEY\" }`", &["env"])?;
+        let from = self.needed(node, "env", "secrets")?;
+        let value = VariableValue::Inherited(self.text(from)?.to_owned());
+        Some(Variable { name: key.name.clone(), value, is_secret: true, span: from.span })
+    }
+
+    fn variable_text(&mut self, node: &Node) -> Option<String> {
+        let text = node.scalar();
+        match &text {
+            None => {
+                let message = format!("this is {}: write a text or a number", node.kind());
+                self.wrong(node.span, message);
+            }
+            Some(text) if text.contains('\0') => {
+                self.wrong(node.span, "no variable can hold a NUL character: remove it");
+            }
+            Some(_) => {}
+        }
+        text
+    }
+
+    /// The variables of a step, whose values may hold placeholders.
+    pub(super) fn step_env(&mut self, node: &Node, offers: Offers<'_>) -> Vec<(String, Template)> {
+        let mut variables = Vec::new();
+        for (key, value) in self.variables(Some(node)) {
+            let Some(text) = self.variable_text(value) else { continue };
+            let parsed = Template::parse(&text, offers);
+            let Some(template) = self.unfaulted(value, &text, parsed) else { continue };
+            let unescaped = text.matches("${").count() - text.matches("$${").count();
+            if unescaped > template.placeholders().count() {
+                self.wrong(
+                    value.span,
+                    "no shell reads the variables of a step: a `${…}` of the shell stays what it is \
+                     here; write the value, or set the variable in the command",
+                );
+            }
+            let name = key.name.as_str();
+            let steers = STEERING.contains(&name)
+                || STEERING_BEGINNINGS.iter().any(|begin| name.starts_with(begin));
+            if steers && template.placeholders().next().is_some() {
+                self.wrong(
+                    value.span,
+                    format!(
+                        "`{name}` steers the shell, or what it starts, and may hold no placeholder: \
+                         give the value another name"
+                    ),
+                );
+            }
+            variables.push((key.name.clone(), template));
+        }
+        variables
+    }
+}

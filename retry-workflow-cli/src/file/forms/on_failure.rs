@@ -1,0 +1,105 @@
+//! `on_failure`: a word, a fallback, a repair, or steps that follow.
+
+use retry_rules::suggest::nearest;
+use retry_runtime::OnFailure;
+
+use super::{Forms, STEP};
+use crate::steps::step::{AfterFailure, Repair, Steps};
+use crate::template::placeholder::Offers;
+use crate::yaml::node::{Node, Value};
+use crate::yaml::span::Mistake;
+
+/// The keys of a repair that its step has not.
+const REPAIR: [&str; 2] = ["max_attempts", "fail_workflow"];
+/// Words for what happens, which are no commands.
+const WORDS: [&str; 5] = ["stop", "continue", "fallback", "true", "false"];
+/// Words of other settings and other tools.
+const FOREIGN: [&str; 7] = ["ignore", "skip", "retry", "dlq", "fail", "abort", "none"];
+
+impl Forms<'_> {
+    /// A step's own `on_failure`.
+    pub(super) fn after_failure(
+        &mut self,
+        node: &Node,
+        offers: Offers<'_>,
+    ) -> Option<AfterFailure> {
+        match &node.value {
+            Value::List(_) => Some(AfterFailure::Handle(self.steps(node, offers))),
+            Value::Bool(true) => Some(AfterFailure::Continue),
+            Value::Bool(false) => Some(AfterFailure::Stop),
+            Value::Map(entries) => {
+                let known = || STEP.iter().chain(&REPAIR).copied();
+                if entries.iter().any(|(key, _)| nearest(&key.name, known()).is_some()) {
+                    return self.repair(node, offers);
+                }
+                self.word(node, offers)
+            }
+            Value::Text(text) if is_command(text.trim()) => {
+                let steps = self.script_or_steps(node, offers);
+                Some(AfterFailure::Repair(Repair { steps, rounds: 1, fails: true }))
+            }
+            _ => self.word(node, offers),
+        }
+    }
+
+    fn word(&mut self, node: &Node, offers: Offers<'_>) -> Option<AfterFailure> {
+        let action = node.parse::<OnFailure>().map_err(|mistake| Mistake {
+            message: format!(
+                "{}; or a command that repairs it, such as `shell: ./repair.sh`; or a list of steps",
+                mistake.message
+            ),
+            ..mistake
+        });
+        let action = self.parsed(action)?;
+        self.action(&action, node, offers)
+    }
+
+    /// One step, and how often it may run.
+    fn repair(&mut self, node: &Node, offers: Offers<'_>) -> Option<AfterFailure> {
+        let known = [STEP, &REPAIR].concat();
+        self.entries(node, "a step that repairs", &known);
+        let rounds = match node.get("max_attempts") {
+            Some(most) => {
+                let rounds = self.parsed(most.parse::<u32>())?;
+                if rounds == 0 {
+                    self.wrong(
+                        most.span,
+                        "a repair that never runs is none: write 1 or more, or `on_failure: stop`",
+                    );
+                }
+                rounds
+            }
+            None => 1,
+        };
+        let fails = match node.get("fail_workflow") {
+            Some(fails) => self.parsed(fails.parse::<bool>())?,
+            None => true,
+        };
+        let step = self.read_step(node, "repair".to_owned(), offers)?;
+        Some(AfterFailure::Repair(Repair { steps: Steps(vec![step]), rounds, fails }))
+    }
+
+    pub(super) fn action(
+        &mut self,
+        action: &OnFailure,
+        node: &Node,
+        offers: Offers<'_>,
+    ) -> Option<AfterFailure> {
+        match action {
+            OnFailure::Continue => Some(AfterFailure::Continue),
+            OnFailure::Fallback { .. } => {
+                let command = node.get("fallback").and_then(|node| node.get("command"))?;
+                self.script(command, offers).map(AfterFailure::Fallback)
+            }
+            _ => Some(AfterFailure::Stop),
+        }
+    }
+}
+
+/// Whether a text is a command, and no word, nor one that is misspelt.
+fn is_command(text: &str) -> bool {
+    let is_word = text.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-'));
+    let lower = text.to_ascii_lowercase();
+    !(is_word && (FOREIGN.contains(&lower.as_str()) || nearest(&lower, WORDS).is_some())
+        || text.is_empty())
+}

@@ -1,0 +1,323 @@
+//! A step: what it runs, when and where, and what is kept of it.
+
+use std::time::Duration;
+
+use retry_runtime::file::Span;
+use retry_runtime::{RetryConfig, RetryConfigKeys};
+
+use super::{Forms, STEP, first_key_span, has_like};
+use crate::steps::command_env::Run;
+use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
+use crate::template::expression::Expression;
+use crate::template::placeholder::{
+    CapturedName, Fault, Offers, Placeholder, Placeholders, Template, misnamed, named,
+};
+use crate::template::shell::Script;
+use crate::yaml::node::{Node, Value, known_here};
+
+/// What is said twice where both are there.
+const SPELLINGS: [(&str, &str); 3] =
+    [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
+
+impl Forms<'_> {
+    /// A list of steps, or one.
+    pub(super) fn steps(&mut self, node: &Node, offers: Offers<'_>) -> Steps {
+        let list = match &node.value {
+            Value::List(list) => list.as_slice(),
+            Value::Map(_) => std::slice::from_ref(node),
+            _ => {
+                let message =
+                    format!("this is {}: write a list of steps, such as `- shell: …`", node.kind());
+                self.wrong(node.span, message);
+                &[]
+            }
+        };
+        if list.is_empty() && matches!(node.value, Value::List(_)) {
+            self.wrong(node.span, "there are no steps here: add one, such as `- shell: …`");
+        }
+        let mut steps = Vec::new();
+        let mut captured = offers.captured.to_vec();
+        for (index, node) in list.iter().enumerate() {
+            let offers = Offers { last: offers.last || index > 0, captured: &captured, ..offers };
+            let step = self.step(node, format!("step {}", index + 1), offers);
+            captured.extend(captured_name(node));
+            steps.extend(step);
+        }
+        Steps(steps)
+    }
+
+    fn step(&mut self, node: &Node, label: String, offers: Offers<'_>) -> Option<Step> {
+        if !matches!(node.value, Value::Map(_)) {
+            let message = format!("this is {}: write a step, such as `shell: …`", node.kind());
+            self.wrong(node.span, message);
+            return None;
+        }
+        self.entries(node, "a step", STEP);
+        self.read_step(node, label, offers)
+    }
+
+    /// Reads a step from a map whose keys have been checked.
+    pub(super) fn read_step(
+        &mut self,
+        node: &Node,
+        label: String,
+        offers: Offers<'_>,
+    ) -> Option<Step> {
+        let called = if offers.last { "this step" } else { "the first step" };
+        let offers = Offers { label: called, ..offers };
+        let label = match node.get("name") {
+            Some(name) => self.text(name)?.to_owned(),
+            None => label,
+        };
+        let run = self.run(node, offers);
+        let is_whole = run.is_some();
+        // What else is wrong with the step is told as well.
+        let mut step = Step::new(label, run.unwrap_or_else(|| Run::Agent(Template::default())));
+        step.timeout = node.get("timeout").and_then(|node| self.timeout(node));
+        step.env = node.get("env").map(|env| self.step_env(env, offers)).unwrap_or_default();
+        step.working_dir = node.get("working_dir").and_then(|folder| self.template(folder, offers));
+        step.when = node.get("when").and_then(|when| self.condition(when, offers));
+        step.capture = self.capture(node);
+        let mut captured = offers.captured.to_vec();
+        captured.extend(captured_name(node));
+        let own = Offers { captured: &captured, ..offers };
+        let then = Offers { last: true, ..own };
+        step.on_success = node.get("on_success").map(|node| self.script_or_steps(node, then));
+        let config = node.get("retry_config");
+        let retry = config.and_then(|config| self.retry_config(config));
+        let inner = Offers { error: true, ..own };
+        let beside = config.and_then(|config| config.get("on_failure"));
+        step.after_failure = match (node.get("on_failure"), beside) {
+            (Some(own), Some(_)) => {
+                self.wrong(
+                    own.span,
+                    "what comes after a failure stands twice, here and in `retry_config`: keep one",
+                );
+                None
+            }
+            (Some(own), None) => self.after_failure(own, inner),
+            (None, Some(node)) => {
+                let action = retry.as_ref().map(|retry| retry.on_failure.clone());
+                action.and_then(|action| self.action(&action, node, inner))
+            }
+            (None, None) => Some(AfterFailure::Stop),
+        }?;
+        let step = match retry {
+            Some(retry) => step.retry(&retry),
+            None => step,
+        };
+        is_whole.then_some(step)
+    }
+
+    fn run(&mut self, node: &Node, offers: Offers<'_>) -> Option<Run> {
+        match (node.get("shell"), node.get("claude")) {
+            (Some(shell), None) => self.script(shell, offers).map(Run::Shell),
+            (None, Some(prompt)) => self.template(prompt, offers).map(Run::Agent),
+            (Some(_), Some(second)) => {
+                self.wrong(
+                    second.span,
+                    "a step is `shell` or `claude`: make this one a step of its own",
+                );
+                None
+            }
+            (None, None) => {
+                let message = "this step does nothing: write `shell: …` or `claude: …`";
+                if !has_like(node, &["shell", "claude"]) {
+                    self.wrong(first_key_span(node), message);
+                }
+                None
+            }
+        }
+    }
+
+    /// How a step is retried.
+    fn retry_config(&mut self, config: &Node) -> Option<RetryConfig> {
+        if let Some(deadline) = config.get("deadline") {
+            self.wrong(
+                deadline.span,
+                "a `deadline` bounds a call in one process, and a step may wait in its store for days: \
+                 write a `retry_budget` or a `max_elapsed`, which go on by the clock, or a `timeout` for each attempt",
+            );
+        }
+        let keys = match &config.value {
+            Value::Map(_) => config.parse_only::<RetryConfigKeys>(&self.once(config)),
+            _ => config.parse_map::<RetryConfigKeys>("a map of retry settings"),
+        };
+        self.parsed(keys.and_then(|keys| {
+            RetryConfig::try_from(keys)
+                .map_err(|invalid| config.mistake_at(invalid.keys(), &invalid))
+        }))
+    }
+
+    /// The keys of a map, with one of two that say the same.
+    fn once<'a>(&mut self, node: &'a Node) -> Vec<&'a str> {
+        let Value::Map(entries) = &node.value else { return Vec::new() };
+        let mut keys: Vec<_> = entries.iter().map(|(key, _)| key.name.as_str()).collect();
+        for (name, other) in SPELLINGS {
+            if self.either(node, name, other).is_some() && node.get(name).is_some() {
+                keys.retain(|key| *key != other);
+            }
+        }
+        keys
+    }
+
+    /// What stands behind one of two keys that mean the same.
+    pub(super) fn either<'a>(
+        &mut self,
+        node: &'a Node,
+        name: &str,
+        other: &str,
+    ) -> Option<&'a Node> {
+        match (node.get(name), node.get(other)) {
+            (Some(one), Some(two)) => {
+                if !one.says_same(two) {
+                    self.wrong(
+                        two.span,
+                        format!("`{name}` and `{other}` mean the same, and differ here: keep one"),
+                    );
+                }
+                Some(one)
+            }
+            (one, two) => one.or(two),
+        }
+    }
+
+    /// A limit of time: a duration, or a number of seconds.
+    pub(super) fn timeout(&mut self, node: &Node) -> Option<Duration> {
+        let limit = match node.value {
+            Value::Unsigned(seconds) => Duration::from_secs(seconds),
+            Value::Signed(seconds) if seconds >= 0 => Duration::from_secs(seconds.unsigned_abs()),
+            Value::Float(seconds) if seconds >= 0.0 => {
+                Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+            }
+            _ => Duration::from(self.parsed(node.parse::<Span>())?),
+        };
+        if limit.is_zero() {
+            self.wrong(
+                node.span,
+                "a timeout of 0 ends every command at once: write one such as \"10m\"",
+            );
+        }
+        Some(limit)
+    }
+
+    fn condition(&mut self, node: &Node, offers: Offers<'_>) -> Option<Expression<Placeholder>> {
+        if let Value::Bool(holds) = node.value {
+            return Some(Expression::Literal(holds.into()));
+        }
+        let text = self.text(node)?;
+        let parsed = Expression::parse(text, |name, at| {
+            let inner = text[at..].starts_with("${");
+            let written = if inner { format!("${{{name}}}") } else { name.to_owned() };
+            named(name, written, at, offers)
+        });
+        self.unfaulted(node, text, parsed.map_err(|fault| vec![fault]))
+    }
+
+    /// What is kept of the output. `true` keeps it for the next step alone, where it is anyway.
+    fn capture(&mut self, node: &Node) -> Option<Capture> {
+        let format = node.get("capture_format");
+        let capture = self.either(node, "capture", "capture_output");
+        let name = match capture {
+            Some(Node { value: Value::Bool(_), .. }) | None => {
+                if let Some(format) = format {
+                    self.wrong(
+                        format.span,
+                        "`capture_format` is that of a captured output: add `capture: name`",
+                    );
+                }
+                return None;
+            }
+            Some(capture) => self.text(capture)?,
+        };
+        if let (Some(why), Some(capture)) = (misnamed(name), capture) {
+            self.wrong(capture.span, format!("nothing can be captured as `{name}`: {why}"));
+        }
+        let format = match format {
+            None => CaptureFormat::String,
+            Some(node) => {
+                let word = self.text(node)?;
+                let known = CaptureFormat::NAMES.iter().find(|(name, _)| *name == word);
+                if known.is_none() {
+                    let names = CaptureFormat::NAMES.map(|(name, _)| name);
+                    let meant = known_here(word, &names);
+                    self.wrong(node.span, format!("unknown format `{word}`{meant}"));
+                }
+                known?.1
+            }
+        };
+        Some(Capture { name: name.to_owned(), format })
+    }
+
+    pub(super) fn template(&mut self, node: &Node, offers: Offers<'_>) -> Option<Template> {
+        let text = self.text(node)?;
+        let template = Template::parse(text, offers);
+        self.unfaulted(node, text, template)
+    }
+
+    pub(super) fn script(&mut self, node: &Node, offers: Offers<'_>) -> Option<Script> {
+        let text = self.text(node)?;
+        if let Some(at) = text.find('\0') {
+            let span = node.span_within(&self.source.text, at, "");
+            self.wrong(span, "no command can hold a NUL character: remove it");
+            return None;
+        }
+        let script = Script::parse(text, offers);
+        self.unfaulted(node, text, script)
+    }
+
+    /// Steps, or a text, which is a command for the shell.
+    pub(super) fn script_or_steps(&mut self, node: &Node, offers: Offers<'_>) -> Steps {
+        if !matches!(node.value, Value::Text(_)) {
+            return self.steps(node, offers);
+        }
+        let script = self.script(node, offers);
+        Steps(
+            script
+                .map(|script| Step::new("step 1".to_owned(), Run::Shell(script)))
+                .into_iter()
+                .collect(),
+        )
+    }
+
+    /// What has been parsed of a node, its placeholders with their places in the file.
+    pub(super) fn unfaulted<T: Placeholders>(
+        &mut self,
+        node: &Node,
+        text: &str,
+        parsed: Result<T, Vec<Fault>>,
+    ) -> Option<T> {
+        let faults = match parsed {
+            Ok(mut parsed) => {
+                for Placeholder { written, span, .. } in parsed.placeholders_mut() {
+                    *span = node.span_within(&self.source.text, span.start, written);
+                }
+                return Some(parsed);
+            }
+            Err(faults) => faults,
+        };
+        for Fault { at, part, message } in faults {
+            debug_assert!(text.is_char_boundary(at));
+            let span = node.span_within(&self.source.text, at, &part);
+            self.wrong(span, message);
+        }
+        None
+    }
+}
+
+impl Placeholders for Expression<Placeholder> {
+    fn placeholders_mut(&mut self) -> impl Iterator<Item = &mut Placeholder> {
+        self.references_mut().into_iter()
+    }
+}
+
+/// The name that later steps know an output by, whatever else is wrong with the step.
+fn captured_name(node: &Node) -> Option<CapturedName> {
+    let name = match &node.get("capture").or(node.get("capture_output"))?.value {
+        Value::Text(name) => name.clone(),
+        _ => return None,
+    };
+    let format = node.get("capture_format").map(|node| &node.value);
+    let is_json = matches!(format, Some(Value::Text(word)) if word == "json" || word == "lines");
+    Some(CapturedName { name, is_json })
+}

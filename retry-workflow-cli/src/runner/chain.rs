@@ -1,0 +1,158 @@
+//! [`Chain`]: what the steps of a chain tell those after them. Each is a task of its own, and
+//! may be run by another process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::steps::command_env::Workspace;
+use crate::steps::list::has_secret;
+use crate::steps::step::Steps;
+use crate::steps::vault::Outputs;
+use crate::template::placeholder::{Captured, Scope};
+use retry_workflow::{Failure, ItemContext, Store, StoreError, WorkOutcome};
+
+/// The steps of a chain, and what they have said.
+pub(super) struct Chain<S> {
+    store: S,
+    names: Vec<String>,
+    steps: Steps,
+    scope: Scope,
+    /// What this process knows, with secrets: up to which step.
+    known: Mutex<Option<(usize, Outputs)>>,
+}
+
+/// What the store knows.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    /// As JSON, and the step that it is of.
+    captured: BTreeMap<String, (usize, serde_json::Value)>,
+    /// Steps whose output holds a secret, and is not stored: they run again for it.
+    withheld: BTreeSet<usize>,
+}
+
+impl<S: Store> Chain<S> {
+    pub(super) fn new(store: S, names: Vec<String>, steps: Steps, scope: Scope) -> Self {
+        Self { store, names, steps, scope, known: Mutex::new(None) }
+    }
+
+    /// What a step is told of those before it.
+    pub(super) async fn before(
+        &self,
+        at: usize,
+        workspace: &Workspace,
+        cx: &ItemContext,
+    ) -> Result<Scope, Failure> {
+        let mut scope = self.scope.clone();
+        let Some(last) = at.checked_sub(1) else { return Ok(scope) };
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, outputs)) = known.filter(|(known, _)| *known == last) {
+            scope.last = outputs.last;
+            scope.captured = outputs.captured;
+            return Ok(scope);
+        }
+        let unread =
+            |error| Failure::new("other", format!("cannot read what was captured: {error}"));
+        let (_, record) = self.record(cx.job()).await.map_err(unread)?;
+        scope.captured.extend(captured(&record));
+        for &held in record.withheld.range(..=last) {
+            scope.last = self.output(cx.job(), held.checked_sub(1)).await.map_err(unread)?;
+            let Some(step) = self.steps.0.get(held) else { continue };
+            let again = Steps(vec![step.clone()]);
+            let ended = again.attempted(workspace, scope.clone(), None, cx, None).await;
+            match (ended.outputs, ended.report.outcome) {
+                (Some(outputs), _) => {
+                    scope.captured = outputs.captured;
+                    scope.last = outputs.last;
+                }
+                (None, WorkOutcome::Failed { failure, .. }) => return Err(failure),
+                (None, _) => {
+                    let message = format!(
+                        "step {} was run again, for what it captured holds a secret and is not \
+                         stored; it has failed this time",
+                        held + 1
+                    );
+                    return Err(Failure::new("other", message));
+                }
+            }
+        }
+        if !record.withheld.contains(&last) {
+            scope.last = self.output(cx.job(), Some(last)).await.map_err(unread)?;
+        }
+        Ok(scope)
+    }
+
+    /// Keeps what a step has said.
+    pub(super) async fn after(
+        &self,
+        at: usize,
+        outputs: Outputs,
+        workspace: &Workspace,
+        job: &str,
+    ) -> Result<(), StoreError> {
+        let masks = &workspace.environment.masks;
+        let mut added = Record::default();
+        if outputs.last.as_deref().is_some_and(|last| masks.is_in(last)) {
+            added.withheld.insert(at);
+        }
+        for (name, step) in captures(&self.steps, at) {
+            let Some(captured) = outputs.captured.get(name) else { continue };
+            if has_secret(&captured.value, masks) {
+                added.withheld.insert(step);
+            } else if let Ok(value) = serde_json::to_value(captured) {
+                added.captured.insert(name.to_owned(), (step, value));
+            }
+        }
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, outputs));
+        loop {
+            let (revision, before) = self.record(job).await?;
+            let mut record = Record {
+                captured: added.captured.clone(),
+                withheld: before.withheld.iter().copied().filter(|step| *step < at).collect(),
+            };
+            record.withheld.extend(&added.withheld);
+            if record == before {
+                return Ok(());
+            }
+            let text = serde_json::to_string(&record).unwrap_or_default();
+            if self.store.cas(&key(job), revision, &text).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What a step has written, as far as the store has it.
+    async fn output(&self, job: &str, at: Option<usize>) -> Result<Option<String>, StoreError> {
+        let Some(name) = at.and_then(|at| self.names.get(at)) else { return Ok(None) };
+        Ok(self.store.item(job, name).await?.and_then(|item| item.output))
+    }
+
+    async fn record(&self, job: &str) -> Result<(u64, Record), StoreError> {
+        record(&self.store, job).await
+    }
+}
+
+fn captured(record: &Record) -> BTreeMap<String, Captured> {
+    let read = |(name, (_, value)): (&String, &(usize, serde_json::Value))| {
+        Some((name.clone(), serde_json::from_value(value.clone()).ok()?))
+    };
+    record.captured.iter().filter_map(read).collect()
+}
+
+async fn record<S: Store>(store: &S, job: &str) -> Result<(u64, Record), StoreError> {
+    let found = store.get(&key(job)).await?;
+    Ok(found.map_or_else(Default::default, |(revision, text)| {
+        (revision, serde_json::from_str(&text).unwrap_or_default())
+    }))
+}
+
+/// The names that these steps have captured by, each with the last step of it.
+fn captures(steps: &Steps, up_to: usize) -> BTreeMap<&str, usize> {
+    let steps = steps.0.iter().take(up_to + 1).enumerate();
+    steps.filter_map(|(at, step)| Some((step.capture.as_ref()?.name.as_str(), at))).collect()
+}
+
+fn key(job: &str) -> String {
+    format!("captured/{job}")
+}

@@ -1,0 +1,122 @@
+//! [`Masks`]: secrets, and texts without them.
+//!
+//! What is shown or stored is masked before it is cut: half a secret is one, too.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What stands in a secret's place.
+const MASK: &str = "***";
+
+/// A shorter one would be found everywhere.
+pub(crate) const SHORTEST: usize = 4;
+
+/// The values that nobody is to see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Masks(Vec<String>);
+
+impl Masks {
+    /// Shorter ones than [`SHORTEST`] are refused before.
+    pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        Self(secrets.into_iter().filter(|secret| secret.len() >= SHORTEST).collect())
+    }
+
+    /// How much more than is kept has to be read, so that no half of a secret stays.
+    pub(crate) fn margin(&self) -> usize {
+        self.0.iter().map(String::len).max().unwrap_or(0)
+    }
+
+    /// Whether a text holds one.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.0.iter().any(|secret| text.contains(secret.as_str()))
+    }
+
+    pub(crate) fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.part(text, 0..text.len())
+    }
+
+    /// This part of the text, masked, where what is cut through is left out.
+    pub(crate) fn part<'a>(&self, text: &'a str, part: Range<usize>) -> Cow<'a, str> {
+        let boundary = |at: usize| {
+            (at.min(text.len())..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+        };
+        let (mut at, end) = (boundary(part.start), boundary(part.end));
+        let mut masked = String::new();
+        for span in self.spans(text) {
+            if span.end <= at || span.start >= end {
+                continue;
+            }
+            masked.push_str(text.get(at..span.start).unwrap_or_default());
+            masked.push_str(MASK);
+            at = span.end;
+        }
+        if masked.is_empty() {
+            return Cow::Borrowed(text.get(at..end.max(at)).unwrap_or_default());
+        }
+        masked.push_str(text.get(at..end).unwrap_or_default());
+        Cow::Owned(masked)
+    }
+
+    /// Where a text of this length is cut: not in the middle of a secret, nor of a character.
+    pub(crate) fn cut(&self, text: &str, longest: usize) -> usize {
+        if text.len() <= longest {
+            return text.len();
+        }
+        let through = |span: &Range<usize>| span.start < longest && span.end > longest;
+        let at = self.spans(text).into_iter().find(through).map_or(longest, |span| span.start);
+        (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+    }
+
+    /// Where secrets stand; those that overlap are one.
+    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        for secret in &self.0 {
+            let mut from = 0;
+            while let Some(at) = text.get(from..).and_then(|rest| rest.find(secret.as_str())) {
+                let start = from + at;
+                found.push(start..start + secret.len());
+                // One may overlap itself.
+                from = start + text[start..].chars().next().map_or(1, char::len_utf8);
+            }
+        }
+        found.sort_by_key(|span| span.start);
+        let mut merged: Vec<Range<usize>> = Vec::new();
+        for span in found {
+            match merged.last_mut() {
+                Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+                _ => merged.push(span),
+            }
+        }
+        merged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masks(secrets: &[&str]) -> Masks {
+        Masks::new(secrets.iter().map(|&secret| secret.to_owned()))
+    }
+
+    #[test]
+    fn each_secret_is_masked_wherever_it_stands() {
+        let masks = masks(&["geheim", "heimlich", "aaaa"]);
+        assert_eq!(masks.masked("x geheim y"), "x *** y");
+        assert_eq!(masks.masked("geheimlich"), "***", "they overlap");
+        assert_eq!(masks.masked("aaaaaa!"), "***!", "one overlaps itself");
+        assert_eq!(masks.masked("nothing"), "nothing");
+    }
+
+    #[test]
+    fn a_cut_leaves_no_half_of_a_secret() {
+        let text = "ab geheim cd";
+        for start in 0..=text.len() {
+            for end in start..=text.len() {
+                let part = masks(&["geheim"]).part(text, start..end).into_owned();
+                let left = part.replace("***", "");
+                assert!(!left.contains(['g', 'e', 'h', 'i', 'm']), "{start}..{end}: {part}");
+            }
+        }
+    }
+}

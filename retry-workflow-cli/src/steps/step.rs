@@ -1,0 +1,192 @@
+//! [`Step`]: a command, when it runs, what is kept of its output, and what comes after it.
+
+use std::time::Duration;
+
+use retry_runtime::{Policy, Retrier, RetryConfig};
+use serde_json::Value;
+
+use crate::steps::command_env::Run;
+use crate::template::expression::Expression;
+use crate::template::placeholder::{Captured, Placeholder, Template};
+use crate::template::shell::Script;
+
+/// Steps in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steps(pub(crate) Vec<Step>);
+
+/// A command, and what comes after it.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// What a history calls it: its name, or its number.
+    pub(crate) label: String,
+    pub(crate) run: Run,
+    pub(super) retrier: Retrier,
+    /// Whether it has a policy; else it is tried once.
+    is_retried: bool,
+    /// Of one run of the command; with that of the policy, the smaller one.
+    pub(crate) timeout: Option<Duration>,
+    /// Variables of this step alone.
+    pub(crate) env: Vec<(String, Template)>,
+    /// Seen from the folder of the file.
+    pub(crate) working_dir: Option<Template>,
+    /// It is left out where this does not hold.
+    pub(crate) when: Option<Expression<Placeholder>>,
+    pub(crate) capture: Option<Capture>,
+    pub(crate) after_failure: AfterFailure,
+    /// They run after it has succeeded.
+    pub(crate) on_success: Option<Steps>,
+}
+
+/// What comes after a step has failed for good.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum AfterFailure {
+    #[default]
+    Stop,
+    Continue,
+    Fallback(Script),
+    /// These steps, and then the end.
+    Handle(Steps),
+    Repair(Repair),
+}
+
+/// Steps that mend what a step has failed for: after them it begins anew.
+#[derive(Clone, Debug)]
+pub(crate) struct Repair {
+    pub(crate) steps: Steps,
+    /// How often they run.
+    pub(crate) rounds: u32,
+    /// Whether the step has failed where that did not help; else the next one follows.
+    pub(crate) fails: bool,
+}
+
+/// What is kept of a step's output, and by which name.
+#[derive(Clone, Debug)]
+pub(crate) struct Capture {
+    pub(crate) name: String,
+    pub(crate) format: CaptureFormat,
+}
+
+/// What an output is read as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CaptureFormat {
+    #[default]
+    String,
+    Number,
+    Boolean,
+    Json,
+    Lines,
+}
+
+impl CaptureFormat {
+    /// All, by the words for them.
+    pub(crate) const NAMES: [(&str, Self); 5] = [
+        ("string", Self::String),
+        ("number", Self::Number),
+        ("boolean", Self::Boolean),
+        ("json", Self::Json),
+        ("lines", Self::Lines),
+    ];
+}
+
+impl Capture {
+    /// Reads an output.
+    ///
+    /// # Errors
+    /// It is none of this format.
+    pub(super) fn read(&self, output: &str) -> Result<Value, String> {
+        let text = output.trim();
+        let value = match self.format {
+            CaptureFormat::String => Some(output.into()),
+            CaptureFormat::Lines => Some(output.lines().collect()),
+            CaptureFormat::Json => serde_json::from_str(text).ok(),
+            CaptureFormat::Number => serde_json::from_str(text).ok().filter(Value::is_number),
+            CaptureFormat::Boolean => text.parse().ok().map(Value::Bool),
+        };
+        value.ok_or_else(|| {
+            let is = match self.format {
+                CaptureFormat::Boolean => "neither `true` nor `false`",
+                CaptureFormat::Number => "no number",
+                _ => "no JSON",
+            };
+            format!("its output, which `{}` is to capture, is {is}", self.name)
+        })
+    }
+
+    /// Of a step that has failed.
+    pub(super) fn failed(stdout: &str, stderr: &str, exit_code: Option<i32>) -> Captured {
+        Captured { value: stdout.into(), success: false, exit_code, stderr: stderr.to_owned() }
+    }
+}
+
+impl AfterFailure {
+    /// How often a repair may run.
+    pub(super) fn repairs(&self) -> u32 {
+        match self {
+            Self::Repair(repair) => repair.rounds,
+            _ => 0,
+        }
+    }
+}
+
+impl Steps {
+    /// What the steps refer to, those of handlers included.
+    pub(crate) fn placeholders(&self) -> Vec<&Placeholder> {
+        let mut all = Vec::new();
+        for step in &self.0 {
+            all.extend(step.run.placeholders());
+            all.extend(step.env.iter().flat_map(|(_, value)| value.placeholders()));
+            all.extend(step.working_dir.iter().flat_map(Template::placeholders));
+            if let Some(steps) = &step.on_success {
+                all.extend(steps.placeholders());
+            }
+            match &step.after_failure {
+                AfterFailure::Fallback(script) => all.extend(&script.values),
+                AfterFailure::Handle(steps) => all.extend(steps.placeholders()),
+                AfterFailure::Repair(repair) => all.extend(repair.steps.placeholders()),
+                AfterFailure::Stop | AfterFailure::Continue => {}
+            }
+        }
+        all
+    }
+}
+
+impl Step {
+    pub(crate) fn new(label: String, run: Run) -> Self {
+        let once = Policy::new().attempts(1).into();
+        let retrier = retrier(&label, &once);
+        Self {
+            label,
+            run,
+            retrier,
+            is_retried: false,
+            timeout: None,
+            env: Vec::new(),
+            working_dir: None,
+            when: None,
+            capture: None,
+            after_failure: AfterFailure::Stop,
+            on_success: None,
+        }
+    }
+
+    /// Sets how it is retried.
+    pub(crate) fn retry(mut self, retry: &RetryConfig) -> Self {
+        self.retrier = retrier(&self.label, retry);
+        self.is_retried = true;
+        self
+    }
+
+    /// How it is retried, if it is.
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        self.is_retried.then(|| self.retrier.policy())
+    }
+
+    pub(super) fn limit(&self) -> Option<Duration> {
+        self.timeout.into_iter().chain(self.retrier.policy().get_timeout()).min()
+    }
+}
+
+/// A retrier by the name of its step.
+fn retrier(label: &str, config: &RetryConfig) -> Retrier {
+    Retrier::from_config(config).name(label.to_owned())
+}

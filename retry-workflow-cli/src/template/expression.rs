@@ -1,0 +1,560 @@
+//! [`Expression`]: what `filter`, `when` and `--where` say of values.
+//!
+//! ```text
+//! severity == 'high' || score > 5 && !(path matches '\.rs$')
+//! ```
+//!
+//! `!` binds tightest, then comparisons, `&&`, and `||`. A value that is not there makes each of
+//! its comparisons false. Numbers are compared with numbers and texts with texts; anything else
+//! is an error, and not false: a filter that drops all items without a word would be worse.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use regex::Regex;
+use serde_json::{Number, Value};
+
+use crate::template::placeholder::Fault;
+
+/// A condition over values that `R` refers to.
+#[derive(Clone, Debug)]
+pub(crate) enum Expression<R> {
+    Literal(Value),
+    Reference(R),
+    Not(Box<Self>),
+    And(Box<Self>, Box<Self>),
+    Or(Box<Self>, Box<Self>),
+    Compare(Box<Self>, Comparison, Box<Self>),
+    Matches(Box<Self>, Regex),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+/// How values of an input are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Types {
+    #[default]
+    Json,
+    /// There are only texts, as in a CSV: beside a number, a text is read as one.
+    Texts,
+}
+
+impl<R> Expression<R> {
+    /// Reads an expression; `reference` reads what stands for a value, a bare path or what
+    /// `${…}` holds, with its place.
+    pub(crate) fn parse(
+        text: &str,
+        reference: impl FnMut(&str, usize) -> Result<R, String>,
+    ) -> Result<Self, Fault> {
+        let mut parser = Parser { text, at: 0, depth: 0, reference };
+        let expression = parser.either()?;
+        parser.skip_blanks();
+        if parser.at < text.len() {
+            return Err(parser.leftover());
+        }
+        Ok(expression)
+    }
+
+    /// Whether it holds for the values that `value` finds.
+    ///
+    /// # Errors
+    /// Values cannot be compared, or what is to be true or false is neither.
+    pub(crate) fn holds<'a>(
+        &'a self,
+        types: Types,
+        value: &impl Fn(&'a R) -> Option<Cow<'a, Value>>,
+    ) -> Result<bool, String> {
+        match self {
+            Self::Not(inner) => Ok(!inner.holds(types, value)?),
+            Self::And(left, right) => Ok(left.holds(types, value)? && right.holds(types, value)?),
+            Self::Or(left, right) => Ok(left.holds(types, value)? || right.holds(types, value)?),
+            Self::Compare(left, comparison, right) => {
+                let (left, right) = (left.value(types, value)?, right.value(types, value)?);
+                let (Some(left), Some(right)) = (left, right) else { return Ok(false) };
+                comparison.holds(types, &left, &right)
+            }
+            Self::Matches(left, regex) => match left.value(types, value)?.as_deref() {
+                None | Some(Value::Null) => Ok(false),
+                Some(Value::String(text)) => Ok(regex.is_match(text)),
+                Some(other) => Err(format!("`matches` is for texts, and this is {}", kind(other))),
+            },
+            Self::Literal(_) | Self::Reference(_) => match self.value(types, value)?.as_deref() {
+                None | Some(Value::Null) => Ok(false),
+                Some(Value::Bool(holds)) => Ok(*holds),
+                Some(Value::String(text)) if types == Types::Texts && text == "true" => Ok(true),
+                Some(Value::String(text)) if types == Types::Texts && text == "false" => Ok(false),
+                Some(other) => Err(format!(
+                    "this is {}, and is to be true or false: compare it, as in `x == 1`",
+                    kind(other)
+                )),
+            },
+        }
+    }
+
+    fn value<'a>(
+        &'a self,
+        types: Types,
+        value: &impl Fn(&'a R) -> Option<Cow<'a, Value>>,
+    ) -> Result<Option<Cow<'a, Value>>, String> {
+        match self {
+            Self::Literal(literal) => Ok(Some(Cow::Borrowed(literal))),
+            Self::Reference(reference) => Ok(value(reference)),
+            _ => Ok(Some(Cow::Owned(self.holds(types, value)?.into()))),
+        }
+    }
+
+    /// What it refers to.
+    pub(crate) fn references_mut(&mut self) -> Vec<&mut R> {
+        match self {
+            Self::Literal(_) => Vec::new(),
+            Self::Reference(reference) => vec![reference],
+            Self::Not(inner) | Self::Matches(inner, _) => inner.references_mut(),
+            Self::And(left, right) | Self::Or(left, right) | Self::Compare(left, _, right) => {
+                let mut all = left.references_mut();
+                all.extend(right.references_mut());
+                all
+            }
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(self, types: Types, left: &Value, right: &Value) -> Result<bool, String> {
+        if left.is_null() || right.is_null() {
+            return Ok(match self {
+                Self::Equal => left == right,
+                Self::Unequal => left != right,
+                _ => false,
+            });
+        }
+        let ordering = compare(types, left, right).ok_or_else(|| {
+            let hint = match (left, right) {
+                (Value::String(_), Value::Number(_)) | (Value::Number(_), Value::String(_)) => {
+                    ": write a text in quotes and a number without, or capture it with `capture_format: number`"
+                }
+                _ => ": numbers are compared with numbers, and texts with texts",
+            };
+            format!("{} and {} cannot be compared{hint}", kind(left), kind(right))
+        })?;
+        if matches!(left, Value::Bool(_)) && !matches!(self, Self::Equal | Self::Unequal) {
+            return Err("true and false have no order: write `==` or `!=`".to_owned());
+        }
+        Ok(match self {
+            Self::Equal => ordering.is_eq(),
+            Self::Unequal => ordering.is_ne(),
+            Self::Less => ordering.is_lt(),
+            Self::AtMost => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::AtLeast => ordering.is_ge(),
+        })
+    }
+}
+
+/// How two values are ordered, if they are of one kind.
+pub(crate) fn compare(types: Types, left: &Value, right: &Value) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            // Large ids are whole numbers that no float tells apart.
+            match (left.as_i128(), right.as_i128()) {
+                (Some(left), Some(right)) => Some(left.cmp(&right)),
+                _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+            }
+        }
+        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+        (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
+        (Value::String(text), Value::Number(_)) if types == Types::Texts => {
+            compare(types, &number(text)?, right)
+        }
+        (Value::Number(_), Value::String(text)) if types == Types::Texts => {
+            compare(types, left, &number(text)?)
+        }
+        (Value::String(text), Value::Bool(_)) if types == Types::Texts => {
+            compare(types, &Value::Bool(text.parse().ok()?), right)
+        }
+        _ => None,
+    }
+}
+
+/// The number that a text is.
+pub(crate) fn number(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if let Ok(number) = text.parse::<i64>() {
+        return Some(number.into());
+    }
+    let number = text.parse::<u64>().map(Number::from).ok();
+    number.or_else(|| Number::from_f64(text.parse().ok()?)).map(Value::Number)
+}
+
+pub(crate) fn kind(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("`{value}`"),
+        Value::Number(number) => format!("the number {number}"),
+        Value::String(text) if text.len() <= 40 => format!("the text \"{text}\""),
+        Value::String(_) => "a text".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a map".to_owned(),
+    }
+}
+
+/// Parentheses and `!` inside each other: the parser goes down one call for each.
+const DEEPEST: usize = 64;
+
+struct Parser<'a, F> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    reference: F,
+}
+
+impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    /// What begins at `at`, up to the next blank.
+    fn fault(&self, at: usize, message: impl Into<String>) -> Fault {
+        let rest = self.text.get(at..).unwrap_or_default();
+        let part = rest.split(char::is_whitespace).next().unwrap_or_default().to_owned();
+        Fault { at, part, message: message.into() }
+    }
+
+    /// What follows where an operator or the end was expected.
+    fn leftover(&self) -> Fault {
+        let message = match self.rest().chars().next() {
+            Some('=') => "write `==` to compare",
+            Some('&') => "write `&&` for \"and\"",
+            Some('|') => "write `||` for \"or\"",
+            Some(')') => "this `)` closes nothing: remove it",
+            _ => {
+                "an operator is missing before this: write one of `==`, `!=`, `<`, `<=`, `>`, `>=`, \
+                 `matches`, `&&`, `||`"
+            }
+        };
+        self.fault(self.at, message)
+    }
+
+    /// Takes this if it comes next.
+    fn takes(&mut self, token: &str) -> bool {
+        self.skip_blanks();
+        let is_next = self.rest().starts_with(token);
+        if is_next {
+            self.at += token.len();
+        }
+        is_next
+    }
+
+    fn either(&mut self) -> Result<Expression<R>, Fault> {
+        let mut left = self.both()?;
+        while self.takes("||") {
+            left = Expression::Or(Box::new(left), Box::new(self.both()?));
+        }
+        Ok(left)
+    }
+
+    fn both(&mut self) -> Result<Expression<R>, Fault> {
+        let mut left = self.comparison()?;
+        while self.takes("&&") {
+            left = Expression::And(Box::new(left), Box::new(self.comparison()?));
+        }
+        Ok(left)
+    }
+
+    fn comparison(&mut self) -> Result<Expression<R>, Fault> {
+        let left = self.unary()?;
+        let Some(comparison) = self.operator() else {
+            if self.takes_word("matches") {
+                return self.regex(left);
+            }
+            return Ok(left);
+        };
+        let right = self.unary()?;
+        self.skip_blanks();
+        let at = self.at;
+        if self.operator().is_some() {
+            return Err(self.fault(at, "one comparison after another: join them by `&&`"));
+        }
+        Ok(Expression::Compare(Box::new(left), comparison, Box::new(right)))
+    }
+
+    fn operator(&mut self) -> Option<Comparison> {
+        use Comparison::{AtLeast, AtMost, Equal, Greater, Less, Unequal};
+
+        [
+            ("==", Equal),
+            ("!=", Unequal),
+            ("<=", AtMost),
+            (">=", AtLeast),
+            ("<", Less),
+            (">", Greater),
+        ]
+        .into_iter()
+        .find(|(token, _)| self.takes(token))
+        .map(|(_, comparison)| comparison)
+    }
+
+    fn takes_word(&mut self, word: &str) -> bool {
+        self.skip_blanks();
+        let after = self.rest().strip_prefix(word);
+        let is_next = after.is_some_and(|after| !after.starts_with(is_name));
+        if is_next {
+            self.at += word.len();
+        }
+        is_next
+    }
+
+    fn regex(&mut self, left: Expression<R>) -> Result<Expression<R>, Fault> {
+        self.skip_blanks();
+        let at = self.at;
+        let quote = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"'));
+        let Some(quote) = quote else {
+            return Err(self.fault(at, "after `matches` comes a regular expression in quotes"));
+        };
+        let pattern = self.quoted(quote)?;
+        match Regex::new(&pattern) {
+            Ok(regex) => Ok(Expression::Matches(Box::new(left), regex)),
+            Err(error) => {
+                // Its last line says what is wrong; the others draw it.
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                Err(self.fault(at, format!("this is no regular expression: {why}")))
+            }
+        }
+    }
+
+    fn unary(&mut self) -> Result<Expression<R>, Fault> {
+        self.skip_blanks();
+        let at = self.at;
+        let nested = self.rest().starts_with('(')
+            || self.rest().starts_with('!') && !self.rest().starts_with("!=");
+        if !nested {
+            return self.operand();
+        }
+        if self.depth >= DEEPEST {
+            return Err(self.fault(at, "this is nested too deeply: make it simpler"));
+        }
+        self.depth += 1;
+        let inner = if self.takes("(") {
+            let inner = self.either()?;
+            if !self.takes(")") {
+                if !self.rest().is_empty() {
+                    return Err(self.leftover());
+                }
+                return Err(self.fault(at, "this `(` is never closed"));
+            }
+            inner
+        } else {
+            self.takes("!");
+            Expression::Not(Box::new(self.unary()?))
+        };
+        self.depth -= 1;
+        Ok(inner)
+    }
+
+    fn operand(&mut self) -> Result<Expression<R>, Fault> {
+        let (at, rest) = (self.at, self.rest());
+        let Some(first) = rest.chars().next() else {
+            return Err(self.fault(
+                at,
+                "something is missing at the end: a name, a number, or a text in quotes",
+            ));
+        };
+        if let Some(inner) = rest.strip_prefix("${") {
+            let Some(end) = inner.find('}') else {
+                return Err(self.fault(at, "this `${` has no `}`"));
+            };
+            self.at += end + 3;
+            let part = &rest[..end + 3];
+            return (self.reference)(inner[..end].trim(), at)
+                .map(Expression::Reference)
+                .map_err(|message| Fault { at, part: part.to_owned(), message });
+        }
+        if matches!(first, '\'' | '"') {
+            return Ok(Expression::Literal(self.quoted(first)?.into()));
+        }
+        if first.is_ascii_digit() || first == '-' {
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
+            let written = &rest[..end.unwrap_or(rest.len())];
+            let Some(number) = number(written) else {
+                return Err(self.fault(at, format!("`{written}` is no number")));
+            };
+            self.at += written.len();
+            return Ok(Expression::Literal(number));
+        }
+        if !(first.is_alphabetic() || first == '_') {
+            return Err(self.fault(at, "here a name, a number, or a text in quotes is missing"));
+        }
+        let path = &rest[..end_of_path(rest)];
+        let literal = match path {
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
+            "null" => Some(Value::Null),
+            "and" | "AND" => return Err(self.fault(at, "write `&&` for \"and\"")),
+            "or" | "OR" => return Err(self.fault(at, "write `||` for \"or\"")),
+            "not" | "NOT" => return Err(self.fault(at, "write `!` for \"not\"")),
+            _ => None,
+        };
+        self.at += path.len();
+        if let Some(literal) = literal {
+            return Ok(Expression::Literal(literal));
+        }
+        (self.reference)(path, at).map(Expression::Reference).map_err(|message| Fault {
+            at,
+            part: path.to_owned(),
+            message,
+        })
+    }
+
+    /// A text in quotes; a backslash before a quote or a backslash takes away its meaning.
+    fn quoted(&mut self, quote: char) -> Result<String, Fault> {
+        let open = self.at;
+        let mut text = String::new();
+        let mut chars = self.rest().char_indices().skip(1).peekable();
+        while let Some((at, c)) = chars.next() {
+            if c == quote {
+                self.at = open + at + 1;
+                return Ok(text);
+            }
+            match chars.peek() {
+                Some(&(_, next)) if c == '\\' && next == quote => {
+                    text.push(next);
+                    chars.next();
+                }
+                _ => text.push(c),
+            }
+        }
+        Err(self.fault(open, "this text has no end: its quote is missing"))
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '-'
+}
+
+/// Where `a.b[0].c` ends.
+fn end_of_path(text: &str) -> usize {
+    let mut in_bracket = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' if !in_bracket => in_bracket = true,
+            ']' if in_bracket => in_bracket = false,
+            '.' if !in_bracket => {}
+            c if is_name(c) => {}
+            _ => return at,
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parsed(text: &str) -> Result<Expression<String>, Fault> {
+        Expression::parse(text, |name, _| match name {
+            "nobody" => Err("unknown".to_owned()),
+            name => Ok(name.to_owned()),
+        })
+    }
+
+    fn holds_of(text: &str, types: Types, item: &Value) -> Result<bool, String> {
+        let expression = parsed(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
+        expression.holds(types, &|name: &String| item.get(name).map(Cow::Borrowed))
+    }
+
+    fn holds(text: &str) -> bool {
+        let item = json!({
+            "a": 1, "b": 2.5, "s": "x.rs", "t": true, "f": false, "n": null,
+            "big": 9_007_199_254_740_993_i64
+        });
+        holds_of(text, Types::Json, &item).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn operators_bind_as_they_do_elsewhere() {
+        for text in [
+            "a == 1 || a == 2 && a == 3",
+            "!(a == 1 && a == 2)",
+            "!f && t",
+            "!f == true",
+            "(a == 2 || b > 2) && s matches '\\.rs$'",
+            "${a} < ${b}",
+            "s == \"x.rs\" && s != 'it\\'s'",
+            "a>=1&&a<=1&&b<2.6&&b>-1e3",
+            "t",
+            "(a == 1) == t",
+            "big == 9007199254740993 && big != 9007199254740992",
+        ] {
+            assert!(holds(text), "{text}");
+        }
+        for text in ["a == 2 || f", "!t", "!t == t", "s matches '^rs'"] {
+            assert!(!holds(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_makes_each_comparison_false() {
+        for text in ["none == 1", "none != 1", "none == null", "none", "none matches 'x'"] {
+            assert!(!holds(text), "{text}");
+            assert!(holds(&format!("!({text})")), "{text}");
+        }
+        assert!(holds("n == null && !(n > 3) && n != 3"));
+    }
+
+    #[test]
+    fn mixed_types_are_an_error() {
+        let item = json!({ "a": 1, "s": "1", "l": [] });
+        for text in
+            ["a == s", "s > 0", "a == true", "l == 1", "a && true", "a matches 'x'", "true < true"]
+        {
+            assert!(holds_of(text, Types::Json, &item).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_of_a_csv_are_numbers_beside_a_number() {
+        let item = json!({ "a": "10", "b": "007", "c": "x", "d": "true" });
+        assert_eq!(holds_of("a > 9 && a < 10.5 && c == 'x' && d", Types::Texts, &item), Ok(true));
+        assert_eq!(holds_of("a == '10' && b != '7'", Types::Texts, &item), Ok(true));
+        assert!(holds_of("c > 1", Types::Texts, &item).is_err());
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        for (text, at, message) in [
+            ("a = 1", 2, "write `==`"),
+            ("a == ", 5, "missing at the end"),
+            ("a == 'x", 5, "no end"),
+            ("(a == 1", 0, "never closed"),
+            ("a == 1)", 6, "closes nothing"),
+            ("a == 1 and b", 7, "an operator is missing"),
+            ("a < 1 < 2", 6, "join them by `&&`"),
+            ("s matches '('", 10, "no regular expression"),
+            ("s matches x", 10, "in quotes"),
+            ("a == 1 && nobody > 2", 10, "unknown"),
+            ("1x == 2", 0, "no number"),
+            ("a & b", 2, "write `&&`"),
+            ("not a", 0, "write `!`"),
+            ("", 0, "missing at the end"),
+        ] {
+            let fault = parsed(text).unwrap_err();
+            assert_eq!(fault.at, at, "{text}: {fault:?}");
+            assert!(fault.message.contains(message), "{text}: {fault:?}");
+        }
+        assert!(parsed(&"(".repeat(100_000)).is_err());
+        assert!(parsed(&"!".repeat(100_000)).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! What steps hand to those after them: in one process, and where another one goes on.
+
+use super::support::Place;
+
+#[test]
+fn a_list_of_steps_is_a_workflow_of_the_name_of_its_file() {
+    let place =
+        Place::new().file("nightly.yml", "- shell: echo a >> log\n- shell: echo b >> log\n");
+    place.ends(0, &["run", "nightly.yml"]).says("job nightly-1: nightly.yml");
+    assert_eq!(place.read("log"), "a\nb\n");
+}
+
+#[test]
+fn what_was_captured_is_there_after_a_resume() {
+    let place = Place::with(
+        "commands:\n- { shell: 'echo run >> log; echo main', capture: branch }\n- { shell: 'echo 3', capture: n, \
+         capture_format: number }\n- { shell: 'test -e ready && echo \"$PWD\" ${branch} ${last.output} > seen', when: 'n > 2' }\n",
+    );
+    place.ends(1, &["run", "job.yml"]);
+    place.write("ready", "");
+    place.ends(0, &["resume"]);
+    assert!(place.read("seen").ends_with(" main 3\n"), "{}", place.read("seen"));
+    assert_eq!(place.read("log"), "run\n");
+}
+
+#[test]
+fn a_secret_is_in_no_store_and_no_line_and_its_step_runs_again_after_a_resume() {
+    let place = Place::with(
+        "secrets: { KEY: { env: PLACE_KEY } }\ncommands:\n- { shell: 'echo login >> log; echo \"t-$KEY\"', capture: token }\n\
+         - shell: 'echo ${token} ${last.output} >> seen; echo \"no $KEY\" >&2; echo \"$KEY\"; test -e ready'\n\
+         - shell: 'echo ${last.output} >> seen'\n",
+    );
+    place.ends(2, &["run", "job.yml"]).says("there is no value for the secret `KEY`");
+    place
+        .ends(0, &["check", "job.yml"])
+        .says("not looked at: the secret $PLACE_KEY is not set here");
+    let with_key = |arguments: &[&str]| {
+        let output = place.command(arguments).env("PLACE_KEY", "hush-hush").output().unwrap();
+        let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(!told.contains("hush"), "{told}");
+        (output.status.code(), told)
+    };
+    let (code, told) = with_key(&["run", "job.yml"]);
+    assert!(code == Some(1) && told.contains("no ***"), "{told}");
+    place.write("ready", "");
+    assert_eq!(with_key(&["resume"]).0, Some(0));
+    assert_eq!(place.read("seen"), "t-hush-hush t-hush-hush\n".repeat(2) + "hush-hush\n");
+    assert_eq!(place.read("log"), "login\nlogin\n");
+    for entry in std::fs::read_dir(place.path("")).unwrap() {
+        let path = entry.unwrap().path();
+        let is_store = path.to_string_lossy().contains(".db");
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(!is_store || !bytes.windows(4).any(|part| part == b"hush"), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_secret_that_is_too_short_is_refused() {
+    let place = Place::with("env: { T: { secret: true, value: abc } }\ncommands: { shell: x }\n");
+    place.ends(2, &["run", "job.yml"]).says("the secret `T` is 3 bytes long");
+    place.ends(2, &["check", "job.yml"]).says("job.yml:1:34");
+}
+
+#[test]
+fn a_file_of_variables_is_read_when_the_job_begins() {
+    let place = Place::with("env_files: .env\ncommands: { shell: 'echo \"$A\" > seen' }\n");
+    place.ends(0, &["check", "job.yml"]).says("not looked at: `.env` is not there yet");
+    place.ends(2, &["run", "job.yml"]).says("cannot read the variables of `.env`");
+    place.write(".env", "# of this machine\nA = 'b c'\noops\n");
+    place.ends(2, &["run", "job.yml"]).says(".env:3:1");
+    place.write(".env", "A='b c'\n");
+    place.ends(0, &["run", "job.yml"]);
+    assert_eq!(place.read("seen"), "b c\n");
+}

@@ -6,7 +6,9 @@ mod arguments_explain;
 mod engine;
 mod explain;
 mod files;
+mod items;
 mod jobs;
+mod manual;
 mod letters;
 mod outcome;
 mod progress;
@@ -93,7 +95,10 @@ async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandE
             let flag = engine::flag(&path);
             status::status(&existing(&path)?, job.as_deref(), &flag, screen).await
         }
+        Command::Items(items) => items::run(items, &existing(&path)?, screen).await,
         Command::Dlq(dlq) => letters::run(dlq, &path, screen).await,
+        Command::Completions { shell } => manual::completions(shell, screen),
+        Command::Man { folder } => manual::pages(&folder, screen),
     }
 }
 

@@ -1,7 +1,8 @@
-//! Work items: what a store keeps of one, how it failed, and the time and the text
+//! Work items: what a store keeps of one, how it failed, and the time, the text and the JSON
 //! that both are written with.
 
 pub(crate) mod clock;
+pub(crate) mod json;
 pub mod sanitize;
 pub(crate) mod signature;
 pub(crate) mod failure;

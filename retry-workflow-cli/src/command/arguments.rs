@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub(crate) use super::arguments_explain::ExplainArguments;
-use retry_workflow::{Cursor, InvalidTimestamp, Rate, Timestamp};
+use retry_workflow::{Cursor, InvalidTimestamp, ItemState, Rate, Timestamp};
 
 /// Runs jobs of many work items, on a process that may be killed at any time.
 ///
@@ -81,6 +81,12 @@ Example:
         /// The job's id [default: the latest]
         job: Option<String>,
     },
+    /// Look at items, whatever has become of them
+    #[command(
+        subcommand,
+        after_help = "Example:\n  retry-workflow items list import-1 --state pending"
+    )]
+    Items(Items),
     /// Look at dead letters, take them back, carry them elsewhere
     #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
     Dlq(Dlq),
@@ -98,6 +104,68 @@ Example:
     },
     /// Show the waits of a policy as a table and a chart
     Explain(ExplainArguments),
+    /// Write what a shell needs to complete this command's arguments
+    #[command(after_help = "\
+Examples:
+  retry-workflow completions bash > ~/.local/share/bash-completion/completions/retry-workflow
+  retry-workflow completions fish > ~/.config/fish/completions/retry-workflow.fish")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one for each command
+    #[command(after_help = "Example:\n  retry-workflow man ~/.local/share/man/man1")]
+    Man {
+        /// The folder for them, which is made if it is not there
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Items {
+    /// List items
+    #[command(after_help = "\
+With --json: an object a line; each names the cursor of what follows this list, `next`, or null where \
+nothing does.
+
+Examples:
+  retry-workflow items list import-1 --state pending --state leased
+  retry-workflow items list --item order-17 --json | jq .output")]
+    List {
+        #[command(flatten)]
+        which: FilterArguments,
+        /// In this state; may be given several times [default: any]
+        #[arg(long = "state", value_name = "STATE", value_parser = state, action = ArgAction::Append)]
+        states: Vec<ItemState>,
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show an item: its payload, its output, all its runs and attempts
+    #[command(
+        allow_missing_positional = true,
+        after_help = "\
+Example:
+  retry-workflow items show import-1 order-17"
+    )]
+    Show {
+        /// The job's id; not needed where one job alone has an item of this id
+        job: Option<String>,
+        /// The item's id
+        #[arg(required = true)]
+        item: String,
+    },
+}
+
+/// Which part of a list is shown.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct PageArguments {
+    /// So many
+    #[arg(long, value_name = "N", default_value_t = 20,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+    /// Begin after this place, which the list before this one has shown
+    #[arg(long, value_name = "CURSOR", value_parser = cursor)]
+    pub(crate) after: Option<Cursor>,
 }
 
 /// How a job is run.
@@ -127,7 +195,8 @@ pub(crate) struct RunArguments {
 pub(crate) enum Dlq {
     /// List dead letters
     #[command(after_help = "\
-With --json: an object a line, and in the end {\"next\": CURSOR}, or {\"next\": null} after the last one.
+With --json: an object a line; each names the cursor of what follows this list, `next`, or null where \
+nothing does.
 
 Examples:
   retry-workflow dlq list --class timeout --since '2h ago'
@@ -135,13 +204,8 @@ Examples:
     List {
         #[command(flatten)]
         which: FilterArguments,
-        /// So many
-        #[arg(long, value_name = "N", default_value_t = 20,
-            value_parser = clap::value_parser!(u32).range(1..))]
-        limit: u32,
-        /// Begin after this place, which the list before this one has shown
-        #[arg(long, value_name = "CURSOR", value_parser = cursor)]
-        after: Option<Cursor>,
+        #[command(flatten)]
+        page: PageArguments,
     },
     /// Show an item: its payload, all its runs and attempts
     #[command(
@@ -230,6 +294,13 @@ Examples:
     },
 }
 
+impl PageArguments {
+    /// How many items at the most.
+    pub(crate) fn most(self) -> usize {
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
+    }
+}
+
 /// Which dead letters are meant; each condition has to hold.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArguments {
@@ -308,6 +379,13 @@ fn time(text: &str) -> Result<Timestamp, String> {
     text.parse().or_else(|error: InvalidTimestamp| {
         let ago = retry_rules::duration::parse(text.trim()).map_err(|_| error.to_string())?;
         Ok(Timestamp::now() - ago)
+    })
+}
+
+fn state(text: &str) -> Result<ItemState, String> {
+    ItemState::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
+        let words: Vec<_> = ItemState::ALL.iter().map(|state| state.as_str()).collect();
+        format!("the states are {}", words.join(", "))
     })
 }
 

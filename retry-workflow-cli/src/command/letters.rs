@@ -8,8 +8,8 @@ mod show;
 
 use std::path::Path;
 
-pub(super) use self::list::age;
-pub(super) use self::show::duration;
+pub(super) use self::list::{ListedItem, age};
+pub(super) use self::show::{duration, show};
 
 use super::arguments::Dlq;
 use super::outcome::{CommandError, Exit};
@@ -19,11 +19,10 @@ use retry_workflow::DeadLetters;
 pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
     let existing = || super::existing(path).map(DeadLetters::new);
     match dlq {
-        Dlq::List { which, limit, after } => {
+        Dlq::List { which, page } => {
             let letters = existing()?;
             let filter = which.filter(&letters).await?;
-            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            list::list(&letters, &filter, after, limit, screen).await
+            list::list(&letters, &filter, page, screen).await
         }
         Dlq::Stats { which } => {
             let letters = existing()?;

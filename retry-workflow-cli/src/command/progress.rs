@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
 use super::arguments::RunArguments;
+use super::screen::terminal_width;
 use crate::runner::Tasks;
 use crate::terminal::text::{count, one_line, thousands};
 use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Timestamp};
@@ -29,7 +30,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    fn is_total_known(&self) -> bool {
+    const fn is_total_known(&self) -> bool {
         self.total_known || self.tasks.is_some()
     }
 
@@ -180,11 +181,7 @@ impl ProgressReporter {
         match &self.output {
             Output::Silent => {}
             Output::Bar(bar) => {
-                let template = if progress.is_total_known() {
-                    "{bar:32.green} {msg}"
-                } else {
-                    "{spinner} {msg}"
-                };
+                let template = template(&progress, terminal_width(std::io::stderr()));
                 if let Ok(style) = ProgressStyle::with_template(template) {
                     bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏░"));
                 }
@@ -221,6 +218,16 @@ impl ProgressReporter {
         if let Output::Bar(bar) = &self.output {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// A line that is never wider than the terminal, for one that wraps is not taken away again.
+const fn template(progress: &Progress, columns: usize) -> &'static str {
+    match (progress.is_total_known(), columns) {
+        (true, 72..) => "{bar:32.green} {wide_msg}",
+        (true, 40..) => "{bar:8.green} {wide_msg}",
+        (true, _) => "{wide_msg}",
+        (false, _) => "{spinner} {wide_msg}",
     }
 }
 

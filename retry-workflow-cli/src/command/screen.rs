@@ -46,7 +46,7 @@ impl Screen {
         let terminal = out.is_terminal();
         Self {
             json,
-            width: terminal.then(terminal_width),
+            width: terminal.then(|| terminal_width(io::stdout())),
             colour: terminal && !json && wants_colour(),
             out: Box::new(io::BufWriter::new(out)),
             now: Timestamp::now(),
@@ -111,12 +111,14 @@ pub(crate) fn wants_colour() -> bool {
 }
 
 /// In columns; 80 where the terminal does not say.
-fn terminal_width() -> usize {
-    #[cfg(unix)]
-    if let Ok(size) = rustix::termios::tcgetwinsize(io::stdout())
-        && size.ws_col > 0
-    {
-        return usize::from(size.ws_col).max(40);
-    }
+#[cfg(unix)]
+pub(crate) fn terminal_width(terminal: impl std::os::fd::AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(terminal);
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(80)
+}
+
+/// In columns: nobody has asked a terminal that is none of Unix.
+#[cfg(not(unix))]
+pub(crate) fn terminal_width<T>(_: T) -> usize {
     80
 }

@@ -1,5 +1,6 @@
 //! A table for people: columns line up, and the widest are cut where a line would
-//! be longer than the terminal is wide.
+//! be longer than the terminal is wide. Where that is not enough, its rows are shown below
+//! each other, a line for each cell.
 
 use crate::terminal::text::{cut, one_line, width};
 
@@ -44,6 +45,12 @@ impl Table {
         if let Some(terminal) = terminal {
             let gaps = GAP * widths.len().saturating_sub(1);
             let total = widths.iter().sum::<usize>() + gaps;
+            let least = |(width, is_number): (&usize, &bool)| {
+                if *is_number { *width } else { (*width).min(LEAST) }
+            };
+            if widths.iter().zip(&self.numbers).map(least).sum::<usize>() + gaps > terminal {
+                return self.stacked(terminal);
+            }
             for _ in terminal..total {
                 let widest = widths
                     .iter_mut()
@@ -59,6 +66,22 @@ impl Table {
         }
         let headings: Vec<_> = self.headings.iter().map(|&heading| heading.to_owned()).collect();
         std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &widths)).collect()
+    }
+
+    /// Each row as lines of its own, none wider than `terminal`: its first cell, and below it
+    /// the others beside their headings.
+    fn stacked(&self, terminal: usize) -> Vec<String> {
+        let rest = self.headings.get(1..).unwrap_or_default();
+        let widest = rest.iter().map(|heading| width(heading)).max().unwrap_or(0);
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let Some((first, cells)) = row.split_first() else { continue };
+            lines.push(cut(first, terminal));
+            for (heading, cell) in rest.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
+                lines.push(cut(&format!("  {heading:<widest$}  {cell}"), terminal));
+            }
+        }
+        lines
     }
 
     fn line(&self, row: &[String], widths: &[usize]) -> String {
@@ -105,5 +128,22 @@ mod tests {
         let lines = table.lines(Some(60));
         assert!(lines.iter().all(|line| width(line) <= 60), "{lines:#?}");
         assert!(lines[1].ends_with('…'));
+    }
+
+    #[test]
+    fn rows_stand_below_each_other_where_columns_do_not_fit() {
+        let mut table = Table::new(&["job", "status", ">succeeded", ">dead", "message"]);
+        let cells = ["import-customers-1", "finished", "1,204", "3", "no tax rate for this one"];
+        table.row(cells.map(str::to_owned));
+        assert_eq!(
+            table.lines(Some(30)),
+            [
+                "import-customers-1",
+                "  status     finished",
+                "  succeeded  1,204",
+                "  dead       3",
+                "  message    no tax rate for …"
+            ]
+        );
     }
 }

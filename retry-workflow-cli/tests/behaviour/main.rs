@@ -5,6 +5,7 @@
 mod command;
 mod command_dlq;
 mod command_files;
+mod command_items;
 mod command_jobs;
 mod command_run;
 mod command_usage;

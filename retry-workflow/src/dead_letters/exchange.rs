@@ -271,11 +271,6 @@ fn item(text: &str) -> Result<ItemRecord, String> {
     if item.job.is_empty() || item.id.is_empty() {
         return Err("`job` and `id` name an item, and are not empty".to_owned());
     }
-    // An empty payload is that of an item that has been purged.
-    if !item.payload.is_empty() {
-        serde_json::from_str::<serde::de::IgnoredAny>(&item.payload)
-            .map_err(|error| format!("the `payload` is no JSON: {}", in_line(&error)))?;
-    }
     Ok(item)
 }
 

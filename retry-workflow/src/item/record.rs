@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
+use crate::item::json::{embedded, seconds};
 
 /// What has become of an item.
 ///
@@ -226,9 +227,10 @@ pub struct AttemptRecord {
     /// When it began.
     pub started: Timestamp,
     /// How long it took.
+    #[serde(with = "seconds")]
     pub duration: Duration,
     /// How long the wait was that came after it; zero if none did.
-    #[serde(default)]
+    #[serde(default, with = "seconds")]
     pub wait: Duration,
     /// Who made it.
     pub worker: Arc<str>,
@@ -278,6 +280,7 @@ pub struct ItemRecord {
     /// Its id within the job.
     pub id: String,
     /// JSON. Empty once it has been purged.
+    #[serde(default, skip_serializing_if = "String::is_empty", with = "embedded")]
     pub payload: String,
     /// What follows it through logs; stays through every re-drive.
     pub correlation: String,
@@ -347,8 +350,10 @@ pub struct Counts {
     /// Leases that ended without being settled.
     pub lost: u64,
     /// The sum of the durations of all attempts, but lost ones.
+    #[serde(with = "seconds")]
     pub worked: Duration,
     /// The sum of all waits between attempts.
+    #[serde(with = "seconds")]
     pub waited: Duration,
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::item::clock::Timestamp;
+use crate::item::json::seconds;
 use crate::item::record::{Counts, Filter, Group, ItemState};
 use crate::item::sanitize::OneLine;
 use crate::job::advice::Pattern;
@@ -39,6 +40,7 @@ pub struct JobReport {
     /// Its items by what became of them, its attempts, and the time that these took.
     pub counts: Counts,
     /// From its beginning to its end, or until now; the time between two processes included.
+    #[serde(serialize_with = "seconds::serialize")]
     pub elapsed: Duration,
     /// How many items failed for good, by class.
     pub classes: BTreeMap<String, u64>,

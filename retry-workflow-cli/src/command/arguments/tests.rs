@@ -61,8 +61,8 @@ fn dead_letters_are_meant_by_conditions() {
     let line = "dlq list orders --signature 3f9a --class timeout --since 2026-11-21 \
                 --until 2026-11-22 --item a b --item c --limit 5 --after 7";
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let Command::Dlq(Dlq::List { which, limit, after }) = parsed(&line) else { panic!() };
-    assert_eq!((limit, after), (5, Some(Cursor(7))));
+    let Command::Dlq(Dlq::List { which, page }) = parsed(&line) else { panic!() };
+    assert_eq!((page.limit, page.after), (5, Some(Cursor(7))));
     assert_eq!(which.job.as_deref(), Some("orders"));
     assert_eq!(which.items, ["a", "b", "c"]);
     assert!(which.since < which.until);

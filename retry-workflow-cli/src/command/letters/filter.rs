@@ -6,7 +6,7 @@ use retry_workflow::{DeadLetters, Filter, Store};
 
 impl FilterArguments {
     /// The filter, with the signature looked up.
-    pub(super) async fn filter<S: Store>(
+    pub(crate) async fn filter<S: Store>(
         &self,
         letters: &DeadLetters<S>,
     ) -> Result<Filter, CommandError> {

@@ -1,28 +1,26 @@
 //! `dlq list` and `dlq stats`.
 
 use serde::Serialize;
-use serde_json::json;
 
+use crate::command::arguments::PageArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::table::Table;
 use crate::terminal::text::{count, one_line, thousands};
-use retry_workflow::{Cursor, DeadLetters, Filter, Group, ItemRecord, Signature, Store, Timestamp};
+use retry_workflow::{
+    Cursor, DeadLetters, Filter, Group, ItemRecord, Page, Signature, Store, Timestamp,
+};
 
 pub(super) async fn list<S: Store>(
     letters: &DeadLetters<S>,
     filter: &Filter,
-    after: Option<Cursor>,
-    limit: usize,
+    shown: PageArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let page = letters.list(filter, after, limit).await?;
+    let after = shown.after;
+    let page = letters.list(filter, after, shown.most()).await?;
     if screen.json {
-        for item in &page.items {
-            screen.object(item)?;
-        }
-        screen.object(&json!({ "next": page.next }))?;
-        return Ok(Exit::Success);
+        return ListedItem::print(&page, screen);
     }
     if page.items.is_empty() {
         screen.line(none(filter, after))?;
@@ -48,6 +46,27 @@ pub(super) async fn list<S: Store>(
         screen.line(format_args!("{more}: --after {next}"))?;
     }
     Ok(Exit::Success)
+}
+
+/// An item as machines read it, with the place at which its list can be gone on with.
+#[derive(Serialize)]
+pub(crate) struct ListedItem<'a> {
+    #[serde(flatten)]
+    item: &'a ItemRecord,
+    next: Option<Cursor>,
+}
+
+impl ListedItem<'_> {
+    /// An object a line.
+    pub(crate) fn print(
+        page: &Page<ItemRecord>,
+        screen: &mut Screen,
+    ) -> Result<Exit, CommandError> {
+        for item in &page.items {
+            screen.object(&ListedItem { item, next: page.next })?;
+        }
+        Ok(Exit::Success)
+    }
 }
 
 fn row(item: &ItemRecord, jobs: bool, now: Timestamp) -> Vec<String> {

@@ -9,7 +9,7 @@ use retry_workflow::{
     AttemptOutcome, AttemptRecord, DeadLetters, Failure, Filter, ItemRecord, ItemState, Store,
 };
 
-pub(super) async fn show<S: Store>(
+pub(crate) async fn show<S: Store>(
     letters: &DeadLetters<S>,
     job: Option<&str>,
     id: &str,

@@ -123,10 +123,9 @@ impl Place {
     pub(crate) fn waits(&self, item: &str) -> Vec<u64> {
         let object = self.object(&["dlq", "show", item]);
         let history = object["history"].as_array().unwrap();
-        let millis = |wait: &Value| {
-            wait["secs"].as_u64().unwrap() * 1_000 + wait["nanos"].as_u64().unwrap() / 1_000_000
-        };
-        history.iter().map(|attempt| millis(&attempt["wait"])).collect()
+        let seconds = |attempt: &Value| attempt["wait"].as_f64().unwrap();
+        let millis = |seconds| Duration::from_secs_f64(seconds).as_millis().try_into().unwrap();
+        history.iter().map(|attempt| millis(seconds(attempt))).collect()
     }
 }
 

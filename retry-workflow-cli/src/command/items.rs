@@ -1,0 +1,76 @@
+//! `items …`: items in any state.
+
+use super::arguments::{Items, PageArguments};
+use super::letters::{ListedItem, age, show};
+use super::outcome::{CommandError, Exit};
+use super::screen::Screen;
+use crate::terminal::table::Table;
+use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store, Timestamp};
+
+pub(super) async fn run<S: Store>(
+    items: Items,
+    store: &S,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let letters = DeadLetters::new(store.clone());
+    match items {
+        Items::List { which, states, page } => {
+            let filter = which.filter(&letters).await?;
+            let filter = match &states[..] {
+                [] => filter.states(ItemState::ALL),
+                states => filter.states(states.iter().copied()),
+            };
+            list(store, &filter, page, screen).await
+        }
+        Items::Show { job, item } => show(&letters, job.as_deref(), &item, screen).await,
+    }
+}
+
+async fn list<S: Store>(
+    store: &S,
+    filter: &Filter,
+    shown: PageArguments,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let page = store.list(filter, shown.after, shown.most()).await?;
+    if screen.json {
+        return ListedItem::print(&page, screen);
+    }
+    if page.items.is_empty() {
+        screen.line("no items are like that")?;
+        return Ok(Exit::Success);
+    }
+    let mut table = Table::new(&["item", "job", "state", ">run", ">attempts", "when", "said"]);
+    for item in &page.items {
+        table.row([
+            item.id.clone(),
+            item.job.clone(),
+            item.state.to_string(),
+            item.run.to_string(),
+            item.attempt.to_string(),
+            when(item, screen.now),
+            said(item),
+        ]);
+    }
+    screen.table(&table)?;
+    if let Some(next) = page.next {
+        screen.line(format_args!("more: --after {next}"))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// How long ago it ended, or in how long it is due or given up by its worker.
+fn when(item: &ItemRecord, now: Timestamp) -> String {
+    match (item.ended, item.due) {
+        (Some(ended), _) => format!("{} ago", age(now, ended)),
+        (None, Some(due)) if due > now => format!("in {}", age(due, now)),
+        (None, Some(_)) => "now".to_owned(),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// What it failed with, or what it has left.
+fn said(item: &ItemRecord) -> String {
+    let failure = item.failure.as_ref().map(ToString::to_string);
+    failure.or_else(|| item.output.clone()).unwrap_or_default()
+}

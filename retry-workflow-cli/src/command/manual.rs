@@ -1,0 +1,34 @@
+//! `completions` and `man`: what shells and readers get from the arguments themselves.
+
+use std::fs;
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use super::arguments::Arguments;
+use super::outcome::{CommandError, Exit};
+use super::screen::Screen;
+
+const NAME: &str = "retry-workflow";
+
+pub(super) fn completions(shell: Shell, screen: &mut Screen) -> Result<Exit, CommandError> {
+    // It panics where it cannot write, as into a pipe whose reader has gone.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), NAME, &mut script);
+    screen.writer().write_all(&script)?;
+    Ok(Exit::Success)
+}
+
+/// Writes `retry-workflow.1`, `retry-workflow-run.1`, ….
+pub(super) fn pages(folder: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
+    fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
+        .map_err(|error| {
+            CommandError::Usage(format!("{} cannot be written: {error}", folder.display()))
+        })?;
+    if !screen.json {
+        screen.line(format_args!("man {}/{NAME}.1 shows the first of them", folder.display()))?;
+    }
+    Ok(Exit::Success)
+}

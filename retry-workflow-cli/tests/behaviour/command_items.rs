@@ -1,0 +1,86 @@
+//! `items`, `completions` and `man`, by the real command.
+
+use std::path::Path;
+
+use retry_workflow::{Policy, SqliteStore, Workflow};
+use serde_json::Value;
+
+use crate::command::run;
+
+/// A store with a job of two items that succeeded and one that failed.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::open(folder.path().join("retry-workflow.db")).unwrap();
+        let handle = |item: u32, _| async move {
+            if item == 3 { Err(std::io::Error::other("no customer 3")) } else { Ok(()) }
+        };
+        let orders = Workflow::new("orders").retry(Policy::new().attempts(1)).store(store);
+        orders.run([1_u32, 2, 3], handle).await.unwrap();
+    });
+    folder
+}
+
+#[track_caller]
+fn told(folder: &Path, arguments: &[&str]) -> String {
+    let output = run(folder, arguments);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn ids(folder: &Path, arguments: &[&str]) -> Vec<String> {
+    let arguments = [&["items", "list", "--json"], arguments].concat();
+    let id = |line: &str| {
+        serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    told(folder, &arguments).lines().map(id).collect()
+}
+
+#[test]
+fn items_are_listed_whatever_has_become_of_them() {
+    let folder = folder();
+    assert_eq!(ids(folder.path(), &["orders-1"]).len(), 3);
+    assert_eq!(ids(folder.path(), &["--state", "succeeded"]).len(), 2);
+    let failed = ids(folder.path(), &["--state", "dead", "--state", "pending"]);
+    assert_eq!(failed.len(), 1);
+    assert_eq!(ids(folder.path(), &["--limit", "2"]).len(), 2);
+    let list = told(folder.path(), &["items", "list", "--state", "dead"]);
+    let row: Vec<_> = list.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..5], [&*failed[0], "orders-1", "dead", "0", "1"], "{list}");
+    assert!(list.trim_end().ends_with("ago  no customer 3"), "{list}");
+    let none = told(folder.path(), &["items", "list", "--state", "leased"]);
+    assert_eq!(none, "no items are like that\n");
+}
+
+#[test]
+fn an_item_that_succeeded_is_shown_too() {
+    let folder = folder();
+    let done = ids(folder.path(), &["--state", "succeeded"]).swap_remove(0);
+    let shown = told(folder.path(), &["items", "show", "orders-1", &done]);
+    assert!(shown.contains("state        succeeded, run 0, attempt 1\n"), "{shown}");
+}
+
+#[test]
+fn a_state_that_is_none_is_refused_with_those_that_are() {
+    let folder = folder();
+    let output = run(folder.path(), &["items", "list", "--state", "done"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told.contains("pending, leased, succeeded, dead, skipped"), "{told}");
+}
+
+#[test]
+fn shells_get_their_completions_and_man_its_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    for (shell, has) in
+        [("bash", "_retry__workflow()"), ("zsh", "#compdef"), ("fish", "complete -c")]
+    {
+        let script = told(folder.path(), &["completions", shell]);
+        assert!(script.contains(has) && script.contains("max-parallel"), "{shell}");
+    }
+    told(folder.path(), &["man", "man1"]);
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("man1").join(name)).unwrap();
+    assert!(page("retry-workflow.1").contains("Exit codes:"));
+    assert!(page("retry-workflow-dlq-retry.1").contains(".TH"));
+}

@@ -24,6 +24,7 @@ use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, OnItemFailure};
 
 const STEP: &[&str] = &[
     "name",
+    "exec",
     "shell",
     "claude",
     "when",

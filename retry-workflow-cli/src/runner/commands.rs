@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::steps::command_env::Run;
 use crate::steps::step::Steps;
-use crate::template::placeholder::{MapResults, Scope};
+use crate::template::placeholder::{MapResults, Scope, Template};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{ItemState, Store, StoreError};
 
@@ -127,7 +127,11 @@ async fn read<S: Store>(store: &S, job: &str) -> Result<Option<Vec<Command>>, St
 fn commands(steps: &Steps) -> Vec<Command> {
     let named = names(steps).into_iter().zip(&steps.0);
     let commands = named.map(|(name, step)| {
-        let kind = if matches!(step.run, Run::Shell(_)) { "shell" } else { "claude" };
+        let kind = match step.run {
+            Run::Shell(_) => "shell",
+            Run::Exec(..) => "exec",
+            Run::Agent(_) => "claude",
+        };
         let placeholders = step.run.placeholders().map(|value| value.written.clone()).collect();
         Command { name, kind: kind.to_owned(), text: text(&step.run), placeholders }
     });
@@ -144,18 +148,21 @@ fn text(run: &Run) -> String {
                 text.replace(&variable, &value.written)
             })
         }
-        Run::Agent(prompt) => {
-            let map = MapResults {
-                results: "${map.results}".to_owned(),
-                total: 0,
-                successful: 0,
-                failed: 0,
-            };
-            let last = Some("${last.output}".to_owned());
-            let scope = Scope { map: Some(Arc::new(map)), last, ..Scope::default() };
-            prompt.render(&scope).unwrap_or_default()
+        Run::Exec(program, arguments) => {
+            let words = arguments.iter().map(written);
+            let words: Vec<_> = std::iter::once(program.clone()).chain(words).collect();
+            serde_json::to_string(&words).unwrap_or_default()
         }
+        Run::Agent(prompt) => written(prompt),
     }
+}
+
+fn written(template: &Template) -> String {
+    let map =
+        MapResults { results: "${map.results}".to_owned(), total: 0, successful: 0, failed: 0 };
+    let last = Some("${last.output}".to_owned());
+    let scope = Scope { map: Some(Arc::new(map)), last, ..Scope::default() };
+    template.render(&scope).unwrap_or_default()
 }
 
 fn shown(text: &str) -> String {

@@ -1,9 +1,11 @@
 //! What a command is handed: its values, in variables, and what is too large for one,
 //! in a file.
 //!
-//! A system gives a variable or an argument some 128 KiB. A command that names
-//! `RETRY_WORKFLOW_ITEM_FILE` or `RETRY_WORKFLOW_RESULTS_FILE` finds the path of a file there
-//! that holds the item, or the results of all items, as JSON, for as long as it runs.
+//! A system gives a variable or an argument some 128 KiB. The shell itself reads a longer value
+//! from a file into a variable that it does not export: its own commands can work with that, and
+//! programs cannot be given it. A command that names `RETRY_WORKFLOW_ITEM_FILE` or
+//! `RETRY_WORKFLOW_RESULTS_FILE` finds the path of a file there that holds the item, or the
+//! results of all items, as JSON, for as long as it runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,6 +24,9 @@ use retry_workflow::ItemContext;
 /// What Linux gives one argument is 128 KiB, with its name and its end.
 const LONGEST_VALUE: usize = 128 * 1024 - 64;
 
+/// Of some 2 MiB for all arguments and variables together, values take up so much.
+const ROOM: usize = 1024 * 1024;
+
 const ITEM_FILE: &str = "RETRY_WORKFLOW_ITEM_FILE";
 const RESULTS_FILE: &str = "RETRY_WORKFLOW_RESULTS_FILE";
 
@@ -29,6 +34,8 @@ const RESULTS_FILE: &str = "RETRY_WORKFLOW_RESULTS_FILE";
 #[derive(Clone, Debug)]
 pub(crate) enum Run {
     Shell(Script),
+    /// A program and its arguments, without a shell.
+    Exec(String, Vec<Template>),
     /// A prompt for the agent.
     Agent(Template),
 }
@@ -60,12 +67,15 @@ pub(crate) struct Workspace {
 pub(crate) struct PreparedCommand {
     pub(crate) invocation: Invocation,
     pub(crate) files: Vec<ValueFile>,
+    /// What to say if a program cannot be started.
+    pub(crate) hint: Option<String>,
 }
 
 impl Run {
     pub(crate) fn placeholders(&self) -> Box<dyn Iterator<Item = &Placeholder> + '_> {
         match self {
             Self::Shell(script) => Box::new(script.values.iter()),
+            Self::Exec(_, arguments) => Box::new(arguments.iter().flat_map(Template::placeholders)),
             Self::Agent(prompt) => Box::new(prompt.placeholders()),
         }
     }
@@ -76,13 +86,30 @@ impl Run {
         workspace: &Workspace,
         scope: &Scope,
     ) -> Result<PreparedCommand, StepError> {
-        let (program, args, variables, files) = match self {
+        let mut handed = Handed::default();
+        let (program, args) = match self {
             Self::Shell(script) => {
-                let (variables, files) = variables(script, scope)?;
-                ("sh".into(), vec!["-c".into(), script.text.clone().into()], variables, files)
+                handed = Handed::new(script, scope)?;
+                let text = format!("{}{}", handed.reads, script.text);
+                ("sh".into(), vec!["-c".into(), text.into()])
+            }
+            Self::Exec(program, arguments) => {
+                let arguments = arguments.iter().map(|argument| {
+                    let value = argument.render(scope).map_err(StepError::payload)?;
+                    if value.len() <= LONGEST_VALUE {
+                        return Ok(value.into());
+                    }
+                    Err(StepError::payload(format!(
+                        "an argument of `{program}` is {} bytes long, and there is room for \
+                         {LONGEST_VALUE}: use `shell`, whose programs can read the file \
+                         \"${ITEM_FILE}\"",
+                        value.len()
+                    )))
+                });
+                (program.into(), arguments.collect::<Result<_, _>>()?)
             }
             Self::Agent(prompt) => {
-                let prompt = prompt.render(scope).map_err(StepError::not_started)?;
+                let prompt = prompt.render(scope).map_err(StepError::payload)?;
                 if prompt.len() > LONGEST_VALUE {
                     return Err(StepError::not_started(format!(
                         "the prompt is {} bytes long, and an argument has room for {LONGEST_VALUE}: \
@@ -99,20 +126,20 @@ impl Run {
                     )));
                 }
                 let args = agent.args.iter().map(OsString::from).chain([prompt.into()]);
-                (OsString::from(&agent.program), args.collect(), Vec::new(), Vec::new())
+                (OsString::from(&agent.program), args.collect())
             }
         };
         let missing = match self {
-            Self::Shell(_) => "",
+            Self::Shell(_) | Self::Exec(..) => "",
             Self::Agent(_) => ": install it, or name another one: `agent: { program: … }`",
         };
         let folder = workspace.folder.clone();
-        let Environment { variables: mut all, masks } = workspace.environment.clone();
-        all.extend(variables);
-        let variables = all;
+        let Handed { variables: values, files, hint, .. } = handed;
+        let Environment { mut variables, masks } = workspace.environment.clone();
+        variables.extend(values);
         let invocation =
             Invocation { program, args, variables, folder, timeout: None, missing, masks };
-        Ok(PreparedCommand { invocation, files })
+        Ok(PreparedCommand { invocation, files, hint })
     }
 }
 
@@ -134,43 +161,72 @@ pub(crate) fn item_variables(cx: &ItemContext, retries: u32) -> Vec<(String, OsS
     .collect()
 }
 
-type Variables = (Vec<(String, OsString)>, Vec<ValueFile>);
-
-fn variables(script: &Script, scope: &Scope) -> Result<Variables, StepError> {
-    let mut variables = Vec::new();
-    let mut files = Vec::new();
-    for (number, placeholder) in script.values.iter().enumerate() {
-        let value = scope.value(placeholder).map_err(StepError::not_started)?;
-        if value.len() > LONGEST_VALUE {
-            return Err(StepError::not_started(too_long(placeholder, value.len())));
-        }
-        variables.push((variable(number), value.into()));
-    }
-    let item = scope.item.as_deref().map(|item| move || item.to_string());
-    if let Some(item) = item.filter(|_| script.text.contains(ITEM_FILE)) {
-        files.push(ValueFile::new(ITEM_FILE, &item())?);
-    }
-    let results = scope.map.as_deref().map(|map| &map.results);
-    if let Some(results) = results.filter(|_| script.text.contains(RESULTS_FILE)) {
-        files.push(ValueFile::new(RESULTS_FILE, results)?);
-    }
-    variables.extend(files.iter().map(|file| (file.name.to_owned(), file.path.clone().into())));
-    Ok((variables, files))
+/// What a command is handed.
+#[derive(Default)]
+struct Handed {
+    variables: Vec<(String, OsString)>,
+    files: Vec<ValueFile>,
+    /// What the script begins with, to read the values that no variable can hold when it starts.
+    reads: String,
+    /// What to do about those.
+    hint: Option<String>,
 }
 
-fn too_long(placeholder: &Placeholder, len: usize) -> String {
+impl Handed {
+    fn new(script: &Script, scope: &Scope) -> Result<Self, StepError> {
+        let mut handed = Self::default();
+        let mut room = ROOM;
+        for (number, placeholder) in script.values.iter().enumerate() {
+            let value = scope.value(placeholder).map_err(StepError::payload)?;
+            if script.connects(number, &value) {
+                return Err(StepError::payload(format!(
+                    "the value of `{}` begins with `/dev/`, and `bash` would connect to a machine \
+                     instead of opening a file: begin the file's name with its folder, as in \
+                     `> ./{}`",
+                    placeholder.written, placeholder.written
+                )));
+            }
+            let name = variable(number);
+            let file = format!("{name}_FILE");
+            let fits = value.len() <= LONGEST_VALUE && value.len() <= room;
+            if !fits || script.text.contains(&file) {
+                handed.files.push(ValueFile::new(&file, &value)?);
+            }
+            if fits {
+                room -= value.len();
+                handed.variables.push((name, value.into()));
+            } else {
+                // What a command prints loses the newlines at its end.
+                let read = "unset V; V=$(cat \"$V_FILE\"; printf x); V=${V%x}; ";
+                handed.reads.push_str(&read.replace('V', &name));
+                let hint = || too_long(placeholder, value.len(), &file);
+                handed.hint.get_or_insert_with(hint);
+            }
+        }
+        let item = scope.item.as_deref().map(|item| move || item.to_string());
+        if let Some(item) = item.filter(|_| script.text.contains(ITEM_FILE)) {
+            handed.files.push(ValueFile::new(ITEM_FILE, &item())?);
+        }
+        let results = scope.map.as_deref().map(|map| &map.results);
+        if let Some(results) = results.filter(|_| script.text.contains(RESULTS_FILE)) {
+            handed.files.push(ValueFile::new(RESULTS_FILE, results)?);
+        }
+        let paths = handed.files.iter().map(|file| (file.name.clone(), file.path.clone().into()));
+        handed.variables.extend(paths);
+        Ok(handed)
+    }
+}
+
+/// That a program cannot be given this value, and where it finds it.
+fn too_long(placeholder: &Placeholder, len: usize, file: &str) -> String {
     let file = match placeholder.meaning {
-        Meaning::Item(_) => Some(ITEM_FILE),
-        Meaning::Results => Some(RESULTS_FILE),
-        _ => None,
-    };
-    let instead = match file {
-        Some(file) => format!("read the file \"${file}\" instead"),
-        None => "have the step write it to a file instead".to_owned(),
+        Meaning::Item(_) => ITEM_FILE,
+        Meaning::Results => RESULTS_FILE,
+        _ => file,
     };
     format!(
-        "the value of `{}` is {len} bytes long, and an argument has room for {LONGEST_VALUE}: \
-         {instead}",
+        "the value of `{}` is {len} bytes long, and an argument has room for {LONGEST_VALUE}: have \
+         the program read the file \"${file}\" instead",
         placeholder.written
     )
 }
@@ -178,12 +234,12 @@ fn too_long(placeholder: &Placeholder, len: usize) -> String {
 /// A file for one command, gone when that has ended.
 #[derive(Debug)]
 pub(crate) struct ValueFile {
-    name: &'static str,
+    name: String,
     path: PathBuf,
 }
 
 impl ValueFile {
-    fn new(name: &'static str, text: &str) -> Result<Self, StepError> {
+    fn new(name: &str, text: &str) -> Result<Self, StepError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
 
         let failed = |error: &io::Error| {
@@ -200,7 +256,7 @@ impl ValueFile {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             match options.open(&path) {
                 Ok(mut file) => {
-                    let handed = Self { name, path };
+                    let handed = Self { name: name.to_owned(), path };
                     file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
                     return Ok(handed);
                 }

@@ -23,6 +23,9 @@ use retry_workflow::{
     WorkItem, WorkOutcome,
 };
 
+/// The class of what fails for what its item holds.
+const PAYLOAD: &str = "payload";
+
 /// Where a list has stopped, to go on from there.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Checkpoint {
@@ -158,7 +161,7 @@ impl Steps {
             Ok(checkpoint) => checkpoint.unwrap_or_default(),
             Err(error) => {
                 let why = format!("what the last attempt has left cannot be read: {error}");
-                let failure = Failure::new("payload", why);
+                let failure = Failure::new(PAYLOAD, why);
                 let report = AttemptReport::failed(timer, failure, Reason::NotRetryable);
                 return Attempted { report, outputs: None };
             }
@@ -462,10 +465,11 @@ impl Attempt<'_> {
             }
             Err(error) => error,
         };
-        let failure = Failure::from_error(&error);
+        let failure = described(&error);
         self.record(&step.label, timer, failure.clone());
         let reason = match self.over() {
             Some(_) => Reason::Deadline,
+            None if error.is_payload() => Reason::NotRetryable,
             None => {
                 match RetryState::decide(kept, retrier, self.cx.worker(), Ok(&error), &failure) {
                     NextStep::Retry { wait, state } => return StepEnd::Again(wait, *state),
@@ -486,22 +490,23 @@ impl Attempt<'_> {
         limit: Option<Duration>,
         retries: u32,
     ) -> Result<Written, StepError> {
-        let PreparedCommand { mut invocation, files } = command.prepare(self.workspace, scope)?;
+        let PreparedCommand { mut invocation, files, hint } =
+            command.prepare(self.workspace, scope)?;
         let left = self.limit.map(|limit| limit.saturating_sub(self.running()));
         invocation.timeout = limit.into_iter().chain(left).min();
         for (name, value) in &step.env {
-            let value = value.render(scope).map_err(StepError::not_started)?;
+            let value = value.render(scope).map_err(StepError::payload)?;
             invocation.variables.push((name.clone(), value.into()));
         }
         if let Some(folder) = &step.working_dir {
-            let folder = folder.render(scope).map_err(StepError::not_started)?;
+            let folder = folder.render(scope).map_err(StepError::payload)?;
             invocation.folder = invocation.folder.join(folder);
         }
         invocation.variables.extend(item_variables(self.cx, retries));
         let ended = invocation.run().await;
         // They live as long as the command runs.
         drop(files);
-        ended
+        ended.map_err(|error| error.hint(hint))
     }
 
     async fn fallback(
@@ -516,7 +521,7 @@ impl Attempt<'_> {
             Ok(written) => return Ok(written.output),
             Err(error) => error,
         };
-        let failure = Failure::from_error(&error);
+        let failure = described(&error);
         self.record(&format!("{}, fallback", step.label), timer, failure.clone());
         Err(failure)
     }
@@ -524,6 +529,14 @@ impl Attempt<'_> {
     fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {
         self.records.push(timer.failed(failure).step(label));
     }
+}
+
+fn described(error: &StepError) -> Failure {
+    let mut failure = Failure::from_error(error);
+    if error.is_payload() {
+        PAYLOAD.clone_into(&mut failure.class);
+    }
+    failure
 }
 
 enum StepEnd {
@@ -597,7 +610,7 @@ impl Work for ItemSteps {
         let payload = match serde_json::from_str(item.payload) {
             Ok(payload) => Some(Arc::new(payload)),
             Err(error) => {
-                let failure = Failure::new("payload", format!("the item is no JSON: {error}"));
+                let failure = Failure::new(PAYLOAD, format!("the item is no JSON: {error}"));
                 return AttemptReport::failed(AttemptTimer::start(), failure, Reason::NotRetryable);
             }
         };

@@ -63,6 +63,8 @@ pub(crate) struct StepError {
     stdout: String,
     /// All of that, where the message shows less, or what makes it a timeout.
     source: Option<Source>,
+    /// What may have led to it.
+    hint: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +74,12 @@ pub(crate) enum Status {
     Timeout(Duration),
     /// It never ran, for this reason.
     NotStarted(String),
+    /// It never ran, and never will, for what its item holds.
+    Payload(String),
 }
+
+/// What a shell ends with where a program could not be started.
+const CANNOT_START: i32 = 126;
 
 #[derive(Debug)]
 enum Source {
@@ -99,12 +106,30 @@ impl StepError {
             _ if stderr.lines().count() > SHOWN_LINES => Some(Source::Tail(Tail(stderr.clone()))),
             _ => None,
         };
-        Self { status, stderr, stdout, source }
+        Self { status, stderr, stdout, source, hint: None }
     }
 
     /// A step that could not even begin.
     pub(crate) fn not_started(why: impl Into<String>) -> Self {
         Self::new(Status::NotStarted(why.into()), String::new(), String::new())
+    }
+
+    /// A value that no command can be given.
+    pub(crate) fn payload(why: impl Into<String>) -> Self {
+        Self::new(Status::Payload(why.into()), String::new(), String::new())
+    }
+
+    /// Whether it would fail in the same way each time.
+    pub(crate) fn is_payload(&self) -> bool {
+        matches!(self.status, Status::Payload(_))
+    }
+
+    /// Says what else is known if a program could not be started.
+    pub(crate) fn hint(mut self, hint: Option<String>) -> Self {
+        if self.status == Status::Exit(CANNOT_START) {
+            self.hint = hint;
+        }
+        self
     }
 
     /// A step that ended well, and whose output is not what was asked for.
@@ -151,12 +176,15 @@ impl fmt::Display for StepError {
             Status::Timeout(limit) => {
                 write!(f, "timed out after {}", retry_rules::duration::format(*limit))?;
             }
-            Status::NotStarted(why) => f.write_str(why)?,
+            Status::NotStarted(why) | Status::Payload(why) => f.write_str(why)?,
         }
         let lines: Vec<_> = self.stderr.lines().filter(|line| !line.trim().is_empty()).collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         if !shown.is_empty() {
             write!(f, ": {}", shown.join("\n"))?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "; {hint}")?;
         }
         Ok(())
     }

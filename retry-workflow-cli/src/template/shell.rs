@@ -1,28 +1,23 @@
-//! [`Script`]: a command for `sh` in which every placeholder is one argument, or part of
-//! one, and nothing else, whatever its value is.
+//! [`Script`]: a command for `sh` in which every placeholder is one word, or part of one, that
+//! the shell never parses, whatever its value is.
 //!
 //! Values never become part of the command's text. They are handed over in
 //! variables, and the text refers to these as the place asks for: quoted where
-//! nothing is quoted, bare inside double quotes, with the single quotes closed and
-//! opened again inside those. Where a reference would be no argument (the name of a command,
-//! code for another shell, arithmetic) or where its quoting is not certain (a
-//! here-document, backticks) it is refused before anything runs.
+//! nothing is quoted, bare inside double quotes and here-documents, with the single quotes closed
+//! and opened again inside those. Where a reference would be no such word (a command's name,
+//! arithmetic, the code of `eval`), or where `dash` and `bash` may read its quoting in two
+//! ways, it is refused before anything runs. A command substitution that holds a value counts
+//! as the value.
 //!
-//! What cannot be seen here, and is up to who writes the command:
-//!
-//! - What a program does with its arguments. `--` keeps a value that begins with `-` from
-//!   being an option; `make X=${item}` expands `$(shell …)` in it, and `tar`, `find`, `vim` or
-//!   a database's client have options and statements that run commands. Known are the shells,
-//!   common interpreters, `awk`, `sed`, `ssh` and programs that run others (`programs`);
-//!   one by another name, or behind a wrapper of another name, is not.
-//! - What a script of one's own does with its arguments, and a command with files, or with
-//!   variables that steer programs (`PATH=${item}`).
-//! - Where a value goes by way of a variable, a function or a file: `x=${item}; eval "$x"`.
+//! What a script then does with it by way of its own variables, functions and files, and what a
+//! program makes of its arguments and its input, is up to who writes the command.
 
-mod lexer;
-mod programs;
+mod variables;
+mod builtins;
 mod words;
+mod lexer;
 
+pub(crate) use self::variables::steers;
 use crate::template::placeholder::{Fault, Offers, Placeholder, Placeholders};
 
 /// A command for `sh`, ready to run.
@@ -32,11 +27,36 @@ pub(crate) struct Script {
     pub(crate) text: String,
     /// One that stands here several times is there once, with its first place.
     pub(crate) values: Vec<Placeholder>,
+    /// Those that the target of a redirection begins with.
+    targets: Vec<Target>,
 }
+
+/// A value that the target of a redirection begins with.
+#[derive(Clone, Debug)]
+struct Target {
+    /// Its number among the values.
+    value: usize,
+    /// Something follows it in the same word.
+    goes_on: bool,
+}
+
+/// Files of these names are none to `bash`: it connects to a machine.
+const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 
 impl Script {
     pub(crate) fn parse(text: &str, offers: Offers<'_>) -> Result<Self, Vec<Fault>> {
         lexer::Lexer::new(text, offers).run()
+    }
+
+    /// Whether the value with this number would be the target of a redirection that `bash` opens
+    /// a connection for.
+    pub(crate) fn connects(&self, number: usize, value: &str) -> bool {
+        let is_this = |target: &&Target| target.value == number;
+        self.targets.iter().filter(is_this).any(|target| {
+            SOCKETS.iter().any(|socket| {
+                value.starts_with(socket) || target.goes_on && socket.starts_with(value)
+            })
+        })
     }
 }
 
@@ -49,6 +69,11 @@ impl Placeholders for Script {
 /// The name of the variable that holds the value with this number.
 pub(crate) fn variable(number: usize) -> String {
     format!("RETRY_WORKFLOW_VALUE_{}", number.saturating_add(1))
+}
+
+/// How the text refers to that.
+fn reference(number: usize) -> String {
+    format!("${{{}}}", variable(number))
 }
 
 #[cfg(all(test, unix))]

@@ -8,6 +8,7 @@ use retry_workflow_cli::WorkflowFile;
 
 const STEP: &[&str] = &[
     "name",
+    "exec",
     "shell",
     "claude",
     "when",
@@ -23,6 +24,7 @@ const STEP: &[&str] = &[
 ];
 const TASK: &[&str] = &[
     "name",
+    "exec",
     "shell",
     "claude",
     "when",
@@ -42,6 +44,7 @@ const TASK: &[&str] = &[
 ];
 const REPAIR: &[&str] = &[
     "name",
+    "exec",
     "shell",
     "claude",
     "when",
@@ -227,6 +230,8 @@ const WORDS: &[&str] = &[
     "RETRY_WORKFLOW_RETRY_COUNT",
     "RETRY_WORKFLOW_ITEM_FILE",
     "RETRY_WORKFLOW_RESULTS_FILE",
+    "RETRY_WORKFLOW_VALUE_1_FILE",
+    "payload",
 ];
 
 fn page() -> String {

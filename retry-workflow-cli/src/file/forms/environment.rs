@@ -6,13 +6,9 @@ use super::Forms;
 use crate::file::environment::{EnvironmentPlan, Variable, VariableValue};
 use crate::steps::environment::is_variable;
 use crate::template::placeholder::{Offers, Template};
+use crate::template::shell::steers;
 use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
-
-/// Values of these would be code, or steer what is run.
-const STEERING: [&str; 7] =
-    ["IFS", "PATH", "ENV", "BASH_ENV", "PS4", "PROMPT_COMMAND", "SHELLOPTS"];
-const STEERING_BEGINNINGS: [&str; 2] = ["LD_", "BASH_FUNC_"];
 
 impl Forms<'_> {
     pub(super) fn environment(&mut self, root: &Node) -> EnvironmentPlan {
@@ -122,9 +118,7 @@ impl Forms<'_> {
                 );
             }
             let name = key.name.as_str();
-            let steers = STEERING.contains(&name)
-                || STEERING_BEGINNINGS.iter().any(|begin| name.starts_with(begin));
-            if steers && template.placeholders().next().is_some() {
+            if steers(name) && template.placeholders().next().is_some() {
                 self.wrong(
                     value.span,
                     format!(

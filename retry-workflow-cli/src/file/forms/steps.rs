@@ -10,7 +10,8 @@ use crate::steps::command_env::Run;
 use crate::steps::step::{AfterFailure, Capture, CaptureFormat, Step, Steps};
 use crate::template::expression::Expression;
 use crate::template::placeholder::{
-    CapturedName, Fault, Offers, Placeholder, Placeholders, Template, misnamed, named,
+    Braced, CapturedName, Fault, Offers, Placeholder, Placeholders, Template, braced, misnamed,
+    named,
 };
 use crate::template::shell::Script;
 use crate::yaml::node::{Node, Value, known_here};
@@ -110,24 +111,85 @@ impl Forms<'_> {
     }
 
     fn run(&mut self, node: &Node, offers: Offers<'_>) -> Option<Run> {
-        match (node.get("shell"), node.get("claude")) {
-            (Some(shell), None) => self.script(shell, offers).map(Run::Shell),
-            (None, Some(prompt)) => self.template(prompt, offers).map(Run::Agent),
-            (Some(_), Some(second)) => {
-                self.wrong(
-                    second.span,
-                    "a step is `shell` or `claude`: make this one a step of its own",
-                );
-                None
+        const KINDS: [&str; 3] = ["exec", "shell", "claude"];
+
+        let mut kinds = KINDS.into_iter().filter_map(|kind| Some((kind, node.get(kind)?)));
+        let Some((kind, what)) = kinds.next() else {
+            let message = "this step does nothing: write `exec: […]`, `shell: …` or `claude: …`";
+            if !has_like(node, &KINDS) {
+                self.wrong(first_key_span(node), message);
             }
-            (None, None) => {
-                let message = "this step does nothing: write `shell: …` or `claude: …`";
-                if !has_like(node, &["shell", "claude"]) {
-                    self.wrong(first_key_span(node), message);
-                }
-                None
+            return None;
+        };
+        if let Some((_, second)) = kinds.next() {
+            let message = "a step is one of `exec`, `shell` and `claude`: make this one a step of its \
+                           own";
+            self.wrong(second.span, message);
+            return None;
+        }
+        match kind {
+            "exec" => self.exec(what, offers),
+            "shell" => self.script(what, offers).map(Run::Shell),
+            _ => self.template(what, offers).map(Run::Agent),
+        }
+    }
+
+    /// A program and its arguments.
+    fn exec(&mut self, node: &Node, offers: Offers<'_>) -> Option<Run> {
+        let Value::List(words) = &node.value else {
+            let message = format!(
+                "this is {}: write a list of the program and its arguments, such as \
+                 [\"./import.sh\", \"--id=${{item.id}}\"]",
+                node.kind()
+            );
+            self.wrong(node.span, message);
+            return None;
+        };
+        let Some((program, arguments)) = words.split_first() else {
+            self.wrong(node.span, "this list is empty: write the program and its arguments");
+            return None;
+        };
+        let arguments: Vec<_> = arguments.iter().map(|word| self.argument(word, offers)).collect();
+        let name = self.text(program)?;
+        let template = self.argument(program, offers)?;
+        if let Some(placeholder) = template.placeholders().next() {
+            let message = format!(
+                "`{}` cannot stand here: a value is an argument and never a program, nor part of its \
+                 name: write the name here",
+                placeholder.written
+            );
+            self.wrong(placeholder.span, message);
+            return None;
+        }
+        Some(Run::Exec(name.to_owned(), arguments.into_iter().collect::<Option<_>>()?))
+    }
+
+    /// An element of `exec`.
+    fn argument(&mut self, node: &Node, offers: Offers<'_>) -> Option<Template> {
+        let text = match &node.value {
+            Value::Text(text) => text.as_str(),
+            _ => self.text(node)?,
+        };
+        if let Some(at) = text.find('\0') {
+            let span = node.span_within(&self.source.text, at, "");
+            self.wrong(span, "no command can hold a NUL character: remove it");
+            return None;
+        }
+        for (at, _) in text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$')) {
+            let written = text[at..].find('}').map(|end| &text[at..=at + end]);
+            if let Some(written) = written
+                && let Ok(Braced::Shell) = braced(&written[2..written.len() - 1], at, offers)
+            {
+                let span = node.span_within(&self.source.text, at, written);
+                let message = format!(
+                    "no shell reads `{written}` here: use `shell`, or write `$${{` for these \
+                     characters themselves"
+                );
+                self.wrong(span, message);
             }
         }
+        let template = Template::parse(text, offers);
+        self.unfaulted(node, text, template)
     }
 
     /// How a step is retried.

@@ -243,7 +243,7 @@ async fn what_is_too_large_for_an_argument_is_in_a_file() {
     let runner = Runner::new();
     let item = Some(Arc::new(json!("x".repeat(10_000_000))));
     let scope = Scope { item, ..Scope::default() };
-    let said = failure(&runner.attempt(&text("echo ${item}"), scope.clone(), None).await).0;
+    let said = failure(&runner.attempt(&text("env echo ${item}"), scope.clone(), None).await).0;
     assert!(
         said.contains("10000000 bytes") && said.contains("$RETRY_WORKFLOW_ITEM_FILE"),
         "{said}"

@@ -1,28 +1,38 @@
 //! As much of the grammar of `sh` as it takes to know how each place is quoted.
 //!
-//! Where this and a shell might disagree it gives up, and refuses the placeholders from
-//! there on: a refused file is a nuisance, a wrong quote an open door.
+//! Where `dash` and `bash` might read it in two ways it gives up, and refuses the placeholders
+//! from there on: a refused file is a nuisance, a wrong quote an open door.
 
-use super::words::{Command, Fed, Within};
-use super::{Script, variable};
+use std::ops::Range;
+
+use super::words::{Commands, Place, Redirection, Value, Within};
+use super::{Script, reference, variables};
 use crate::template::placeholder::{Braced, Fault, Offers, braced, never_closed};
 
-const UNCERTAIN: &str = "in or after a `case` that `time` or `function` stands before";
+const IN_BACKTICKS: &str = "inside backticks: write `$( … )` instead of them";
+const IN_EXPANSION: &str = "inside another `${…}`: give it to a variable first";
+const IN_ARITHMETIC: &str = "inside arithmetic, which reads it as code: check it with `case` and \
+                             give it to a variable first";
+const CONTINUED: &str = "after a line that goes on inside an operator";
 
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
     offers: Offers<'a>,
     script: Script,
+    /// The places of the values that were put in.
+    placed: Vec<Value>,
     faults: Vec<Fault>,
     stack: Vec<Context>,
     heredocs: Vec<Heredoc>,
     /// Why the quoting is not certain any more.
     lost: Option<&'static str>,
+    /// Why no value is safe, wherever it stands.
+    spoiled: Option<&'static str>,
 }
 
 enum Context {
-    Command(Box<Command>),
+    Commands(Box<Commands>),
     Double,
     /// `${NAME…}`, and whether it is inside double quotes.
     Expansion {
@@ -31,7 +41,20 @@ enum Context {
     /// `$((…))` or `((…))`, with so many parentheses open.
     Arithmetic {
         open: usize,
+        /// `((…))`, which `dash` reads as commands.
+        command: bool,
+        /// The word that is being read.
+        word: String,
     },
+}
+
+/// What a `${…}` is.
+enum Found {
+    /// The shell's own.
+    Shells,
+    Refused,
+    /// With how the script refers to it.
+    Value(Value, String),
 }
 
 struct Heredoc {
@@ -39,19 +62,30 @@ struct Heredoc {
     /// `<<-`.
     tabs: bool,
     quoted: bool,
+    /// Where in the script the delimiter stands.
+    written: Range<usize>,
+    /// How deep in other contexts it began.
+    depth: usize,
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str, offers: Offers<'a>) -> Self {
+        let script = Script {
+            text: String::with_capacity(text.len()),
+            values: Vec::new(),
+            targets: Vec::new(),
+        };
         Self {
             text,
             at: 0,
             offers,
-            script: Script { text: String::with_capacity(text.len()), values: Vec::new() },
+            script,
+            placed: Vec::new(),
             faults: Vec::new(),
-            stack: vec![Context::Command(Box::default())],
+            stack: vec![Context::Commands(Box::default())],
             heredocs: Vec::new(),
             lost: None,
+            spoiled: None,
         }
     }
 
@@ -61,16 +95,22 @@ impl<'a> Lexer<'a> {
                 Some(Context::Double) => self.in_double(next),
                 Some(Context::Expansion { double }) => self.in_expansion(next, *double),
                 Some(Context::Arithmetic { .. }) => self.in_arithmetic(next),
-                Some(Context::Command(_)) | None => self.in_command(next),
+                Some(Context::Commands(_)) | None => self.in_commands(next),
             }
         }
         while let Some(context) = self.stack.pop() {
-            if let Context::Command(mut command) = context {
-                command.end_command();
-                self.faults.append(&mut command.faults);
+            if let Context::Commands(mut commands) = context {
+                commands.end_command();
+                self.gather(*commands);
             }
         }
+        if let Some(why) = self.spoiled {
+            let why = format!("no value is safe {why}");
+            self.faults.extend(self.placed.iter().map(|value| value.refused(&why).0));
+        }
         self.faults.sort_by_key(|fault| fault.at);
+        // One that is refused where it stands is not refused for its command's output as well.
+        self.faults.dedup_by_key(|fault| fault.at);
         if self.faults.is_empty() { Ok(self.script) } else { Err(self.faults) }
     }
 
@@ -79,15 +119,22 @@ impl<'a> Lexer<'a> {
     }
 
     /// The commands that the lexer is in, quoted or not.
-    fn command(&mut self) -> &mut Command {
-        let found = self.stack.iter().rposition(|context| matches!(context, Context::Command(_)));
-        let Some(Context::Command(command)) = found.and_then(|at| self.stack.get_mut(at)) else {
+    fn commands(&mut self) -> &mut Commands {
+        let found = self.stack.iter().rposition(|context| matches!(context, Context::Commands(_)));
+        let Some(Context::Commands(commands)) = found.and_then(|at| self.stack.get_mut(at)) else {
             unreachable!("the text itself is a list of commands, and stays on the stack");
         };
-        command
+        commands
     }
 
-    /// Copies so many bytes.
+    /// What is known of commands that have ended.
+    fn gather(&mut self, mut commands: Commands) {
+        self.faults.append(&mut commands.faults);
+        self.script.targets.append(&mut commands.targets);
+        self.lost = self.lost.or(commands.lost);
+        self.spoiled = self.spoiled.or(commands.spoiled);
+    }
+
     fn copy(&mut self, bytes: usize) -> &'a str {
         let part = &self.rest()[..bytes];
         self.script.text.push_str(part);
@@ -104,7 +151,7 @@ impl<'a> Lexer<'a> {
     /// Copies part of a word.
     fn word(&mut self, bytes: usize) {
         let part = self.copy(bytes);
-        self.command().part(part);
+        self.commands().word().text.push_str(part);
         if !self.heredocs.is_empty() && part.contains('\n') {
             self.lose("after a here-document whose line goes on in quotes");
         }
@@ -114,169 +161,265 @@ impl<'a> Lexer<'a> {
         self.lost.get_or_insert(why);
     }
 
-    fn in_command(&mut self, next: char) {
+    /// Why the quoting is not certain where the lexer is.
+    fn lost(&self) -> Option<&'static str> {
+        self.lost.or_else(|| {
+            self.stack.iter().find_map(|context| match context {
+                Context::Commands(commands) => commands.lost,
+                _ => None,
+            })
+        })
+    }
+
+    fn in_commands(&mut self, next: char) {
         match next {
             '\\' => {
-                let pair = self.copy_pair();
-                if pair != "\\\n" {
-                    self.command().quoted = true;
-                    self.command().part(&pair[1..]);
+                if self.rest().starts_with("\\\n") {
+                    self.continued();
+                    return;
                 }
+                let pair = self.copy_pair();
+                let word = self.commands().word();
+                word.quoted = true;
+                word.text.push_str(&pair[1..]);
             }
             '\'' => self.single(),
             '"' => {
                 self.copy(1);
-                self.command().quoted = true;
-                self.command().part("");
+                self.commands().word().quoted = true;
                 self.stack.push(Context::Double);
             }
             '`' => self.backticks(),
             '$' => self.dollar(false),
-            '#' if self.command().word.is_none() => {
+            '#' if self.commands().word.is_none() => {
                 let end = self.rest().find('\n').unwrap_or(self.rest().len());
+                if self.commands().place == Place::Condition {
+                    self.lose("after a `#` inside `[[ … ]]`");
+                }
                 self.copy(end);
             }
             '\n' => {
                 self.copy(1);
-                let command = self.command();
-                command.end_word();
-                // `in` may stand on the next line.
-                if command.words.first().is_none_or(|first| first != "case") {
-                    command.end_pipeline();
-                }
+                self.commands().newline();
                 self.heredoc_bodies();
             }
             ' ' | '\t' => {
                 self.copy(1);
-                self.command().end_word();
+                self.commands().end_word();
             }
             ';' | '&' | '|' => self.operator(),
             '<' | '>' => self.redirection(),
             '(' => self.open(),
-            ')' => {
-                self.copy(1);
-                let command = self.command();
-                if command.pattern {
-                    command.word = None;
-                    command.quoted = false;
-                    command.pattern = false;
-                } else {
-                    command.end_command();
-                    if command.within != Within::Text {
-                        self.close();
+            ')' => self.closed(),
+            other => {
+                let word = self.commands().word();
+                match other {
+                    '*' | '?' | '[' => word.pattern = true,
+                    '{' => word.brace = true,
+                    ',' | '.' => word.braces |= word.brace,
+                    '=' if word.assigns.is_none()
+                        && !word.quoted
+                        && !word.expands
+                        && variables::is_name(&word.text) =>
+                    {
+                        word.assigns = Some(word.text.len());
                     }
+                    _ => {}
                 }
+                self.word(other.len_utf8());
             }
-            other => self.word(other.len_utf8()),
         }
+    }
+
+    /// `\` at the end of a line: both are taken out before anything else is read.
+    fn continued(&mut self) {
+        let operator = |c: char| "<>&|;()".contains(c);
+        let before = self.text[..self.at].trim_end_matches("\\\n");
+        let after = self.rest().trim_start_matches("\\\n");
+        if before.ends_with(operator) && after.starts_with(operator) {
+            self.lose(CONTINUED);
+        }
+        self.copy_pair();
     }
 
     fn operator(&mut self) {
         let rest = self.rest();
-        let ends_case = rest.starts_with(";;") || rest.starts_with(";&");
-        let pipes = rest.starts_with('|') && !rest.starts_with("||");
-        let two = ends_case || ["||", "&&", "|&"].iter().any(|sign| rest.starts_with(sign));
-        self.copy(if two { 2 } else { 1 });
-        let command = self.command();
-        if pipes && !command.pattern {
-            command.pipe();
-        } else {
-            command.end_pipeline();
+        self.commands().end_word();
+        let place = self.commands().place;
+        if let Place::Pattern { .. } = place {
+            self.copy(1);
+            if !rest.starts_with('|') || rest.starts_with("||") {
+                self.lose("after a pattern like this one");
+            }
+            return;
         }
-        command.pattern |= ends_case && command.cases > 0;
+        if place == Place::Condition {
+            self.copy(1);
+            if !rest.starts_with("&&") && !rest.starts_with("||") {
+                self.lose("after an operator like this one inside `[[ … ]]`");
+            } else {
+                self.copy(1);
+            }
+            return;
+        }
+        if rest.starts_with("&>") {
+            self.copy(1);
+            self.commands().torn = true;
+            return;
+        }
+        let ends_case = rest.starts_with(";;") || rest.starts_with(";&");
+        let two = ends_case || ["||", "&&", "|&"].iter().any(|sign| rest.starts_with(sign));
+        let signs = if rest.starts_with(";;&") { 3 } else { 1 + usize::from(two) };
+        self.copy(signs);
+        let commands = self.commands();
+        commands.end_command();
+        if ends_case && commands.cases > 0 {
+            commands.place = Place::Pattern { first: true };
+        }
     }
 
     fn redirection(&mut self) {
-        let command = self.command();
-        // The number of a file, as in `2>`.
-        if !command.quoted
-            && command.word.as_ref().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit()))
-        {
-            command.word = None;
+        match self.commands().place {
+            Place::Pattern { .. } | Place::Condition => {
+                self.lose("after a `<` or `>` like this one");
+            }
+            _ => {}
         }
-        command.end_word();
-        command.redirection = true;
         let rest = self.rest();
+        let signs = rest.find(|c| !"<>&|".contains(c)).unwrap_or(rest.len());
+        let commands = self.commands();
+        if signs == 1 && rest[1..].starts_with('(') {
+            // `<(…)`, a word.
+            let word = commands.word();
+            word.expands = true;
+            self.word(2);
+            self.nest(Within::Substitution);
+            return;
+        }
+        // The number of a file, as in `2>`.
+        if commands.word.as_ref().is_some_and(|word| {
+            word.is_fixed() && !word.quoted && word.text.bytes().all(|b| b.is_ascii_digit())
+        }) {
+            commands.word = None;
+        } else if let Some(word) = &mut commands.word {
+            // `{name}>` is one to `bash`, and a word to `dash`.
+            word.braces |= word.brace;
+        }
+        commands.end_word();
         if rest.starts_with("<<") && !rest.starts_with("<<<") {
             self.heredoc();
-        } else {
-            let signs = rest.find(|c| !"<>&|".contains(c)).unwrap_or(rest.len());
-            if signs == 1 && rest[1..].starts_with('(') {
-                // `<(…)`, a word.
-                self.command().redirection = false;
-                self.word(2);
-                self.nest(Within::Substitution);
-                return;
-            }
-            self.command().here_string = rest.starts_with("<<<");
-            self.copy(signs);
+            return;
         }
+        let redirection = if rest.starts_with("<<<") {
+            Redirection::HereString
+        } else if rest[..signs].contains('&') {
+            Redirection::Descriptor
+        } else {
+            Redirection::File
+        };
+        self.commands().redirection = Some(redirection);
+        self.copy(signs);
     }
 
     fn open(&mut self) {
-        if self.command().pattern {
-            self.copy(1);
-        } else if self.rest().starts_with("((") {
+        let rest = self.rest();
+        let commands = self.commands();
+        match commands.place {
+            Place::Pattern { first: true } if commands.word.is_none() => {
+                commands.place = Place::Pattern { first: false };
+                self.copy(1);
+                return;
+            }
+            Place::Pattern { .. } | Place::Condition => {
+                self.copy(1);
+                self.lose("after a `(` like this one");
+                return;
+            }
+            _ => {}
+        }
+        if rest.starts_with("()") {
+            // A function.
+            commands.end_command();
             self.copy(2);
-            self.stack.push(Context::Arithmetic { open: 2 });
+        } else if commands.word.is_some() || commands.has_words() {
+            self.list();
+        } else if rest.starts_with("((") {
+            if commands.place != Place::Start {
+                self.lose("after a `((` like this one");
+            }
+            self.copy(2);
+            let word = String::new();
+            self.stack.push(Context::Arithmetic { open: 2, command: true, word });
         } else {
-            self.command().end_command();
+            commands.end_command();
             self.copy(1);
             self.nest(Within::Parentheses);
         }
     }
 
+    /// `x=(…)` and `@(…)` of `bash`, up to the end where that is certain.
+    fn list(&mut self) {
+        let rest = self.rest();
+        let end = rest.find(')').map(|end| end + 1);
+        let plain = |c: char| c.is_alphanumeric() || " _-./:,=+@%\"'$*|{}".contains(c);
+        let Some(end) = end.filter(|end| rest[1..end - 1].chars().all(plain)) else {
+            self.lose("after a `(` like this one");
+            self.word(1);
+            return;
+        };
+        let balanced = |quote| rest[..end].matches(quote).count() % 2 == 0;
+        if !balanced('"') || !balanced('\'') {
+            self.lose("after a `(` like this one");
+        }
+        self.refuse_within(end, "in a list of `bash`: `sh` knows none");
+        let word = self.commands().word();
+        word.expands = true;
+        word.bare = true;
+        self.word(end);
+    }
+
+    fn closed(&mut self) {
+        self.copy(1);
+        let commands = self.commands();
+        commands.end_word();
+        match commands.place {
+            Place::Pattern { .. } => commands.place = Place::Start,
+            Place::Condition => commands.lose("after a `)` inside `[[ … ]]`"),
+            _ => {
+                commands.end_command();
+                if commands.within != Within::Text {
+                    self.close();
+                }
+            }
+        }
+    }
+
     /// Begins commands that stand in others.
     fn nest(&mut self, within: Within) {
-        let piped_into = self.command().upstream.clone();
-        let upstream = piped_into.clone();
-        let command = Command { within, upstream, piped_into, ..Command::default() };
-        self.stack.push(Context::Command(Box::new(command)));
+        // `$(`, or `<(`, has been read.
+        let before = match within {
+            Within::Substitution => self.commands().word().text.len().saturating_sub(2),
+            Within::Text | Within::Parentheses => 0,
+        };
+        let commands = Commands::inside(within, before);
+        self.stack.push(Context::Commands(Box::new(commands)));
     }
 
     /// Ends them.
     fn close(&mut self) {
-        if let Some(Context::Command(mut command)) = self.stack.pop() {
-            self.faults.append(&mut command.faults);
-            if command.uncertain {
-                self.lose(UNCERTAIN);
-            }
-            if let Some(value) = &command.any {
-                self.command().fed(value);
-            }
+        let Some(Context::Commands(commands)) = self.stack.pop() else { return };
+        let (within, before, holds) = (commands.within, commands.before, commands.holds.clone());
+        self.gather(*commands);
+        let Some(held) = holds else { return };
+        let outer = self.commands();
+        outer.holds.get_or_insert_with(|| held.clone());
+        if within == Within::Substitution {
+            outer.word().values.push(Value { number: None, before, ..held });
         }
-    }
-
-    /// Why no value may stand here.
-    fn refuses(&self) -> Option<String> {
-        let mut commands = self.stack.iter().rev().filter_map(|context| match context {
-            Context::Command(command) => Some(&**command),
-            _ => None,
-        });
-        if commands.clone().any(|command| command.uncertain) {
-            return Some(format!(
-                "how it is quoted is not certain {UNCERTAIN}: put it before that"
-            ));
-        }
-        let mut inner = commands.next()?;
-        if let Some(why) = inner.refuses() {
-            return Some(why);
-        }
-        for command in commands {
-            // Of what is in parentheses, nothing becomes part of a word.
-            if inner.within == Within::Substitution
-                && let Some(why) = command.refuses_output()
-            {
-                return Some(why);
-            }
-            inner = command;
-        }
-        None
     }
 
     fn single(&mut self) {
-        self.command().quoted = true;
-        self.command().part("");
+        self.commands().word().quoted = true;
         self.copy(1);
         loop {
             let rest = self.rest();
@@ -304,7 +447,15 @@ impl<'a> Lexer<'a> {
         match next {
             '\\' => {
                 let pair = self.copy_pair();
-                self.command().part(pair);
+                let part = match pair {
+                    "\\\n" => "",
+                    "\\$" | "\\`" | "\\\"" | "\\\\" => &pair[1..],
+                    _ => pair,
+                };
+                self.commands().word().text.push_str(part);
+                if pair == "\\\n" && !self.heredocs.is_empty() {
+                    self.lose("after a here-document whose line goes on in quotes");
+                }
             }
             '"' => {
                 self.copy(1);
@@ -321,27 +472,80 @@ impl<'a> Lexer<'a> {
         let (before, after) = if double { ("", "") } else { ("\"", "\"") };
         if rest.starts_with("${") {
             if !self.placeholder(before, after) {
+                self.expands(double);
                 self.word(2);
                 self.stack.push(Context::Expansion { double });
             }
         } else if rest.starts_with("$((") {
+            self.expands(double);
             self.word(3);
-            self.stack.push(Context::Arithmetic { open: 2 });
+            let word = String::new();
+            self.stack.push(Context::Arithmetic { open: 2, command: false, word });
         } else if rest.starts_with("$(") {
+            self.expands(double);
             self.word(2);
             self.nest(Within::Substitution);
-        } else if rest.starts_with("$'") && !double {
-            self.lose("after a `$'…'`, which not every shell reads alike");
+        } else if rest.starts_with("$[") {
+            self.lose("after a `$[`, which is arithmetic to `bash` alone");
             self.word(1);
+        } else if rest.starts_with("$\\\n") {
+            self.lose(CONTINUED);
+            self.word(1);
+        } else if rest.starts_with("$'") && !double {
+            self.escaped();
+        } else if rest.starts_with("$\"") && !double {
+            // Quotes for translators; a `$` before quotes to `dash`.
+            self.commands().word().quoted = true;
+            self.copy(1);
         } else if rest.starts_with("$$") {
+            self.expands(double);
             self.word(2);
         } else {
+            let name = |c: char| c.is_ascii_alphanumeric() || "_@*#?-!".contains(c);
+            if rest[1..].starts_with(name) {
+                self.expands(double);
+            }
             self.word(1);
         }
     }
 
+    fn expands(&mut self, double: bool) {
+        let word = self.commands().word();
+        word.expands = true;
+        word.bare |= !double;
+    }
+
+    /// `$'…'`, where it ends at the same place for everybody.
+    fn escaped(&mut self) {
+        let rest = self.rest();
+        let end = rest[2..].find('\'').map(|at| at + 3);
+        let Some(end) = end.filter(|end| !rest[..*end].contains('\\')) else {
+            let inside = &rest[2..end.map_or(rest.len(), |end| end - 1)];
+            let mut odd = false;
+            for c in inside.chars() {
+                odd = c == '\\' && !odd;
+            }
+            match end {
+                Some(end) if !odd && !self.commands().names() => {
+                    self.expands(true);
+                    self.refuse_within(end, "inside `$'…'`, which `sh` does not know");
+                    self.word(end);
+                }
+                _ => {
+                    self.lose("after a `$'…'`, which not every shell reads alike");
+                    self.word(1);
+                }
+            }
+            return;
+        };
+        self.refuse_within(end, "inside `$'…'`, which `sh` does not know");
+        self.commands().word().quoted = true;
+        self.copy(2);
+        self.word(end - 3);
+        self.copy(1);
+    }
+
     fn in_expansion(&mut self, next: char, double: bool) {
-        const WHY: &str = "after quotes inside `${…}`, which not every shell reads alike";
         match next {
             '}' => {
                 self.word(1);
@@ -351,22 +555,15 @@ impl<'a> Lexer<'a> {
                 self.copy_pair();
             }
             '"' | '\'' => {
-                if double {
-                    self.lose(WHY);
-                    self.word(1);
-                } else if next == '"' {
-                    self.word(1);
+                self.lose("after quotes inside `${…}`, which not every shell reads alike");
+                self.word(1);
+                if next == '"' && !double {
                     self.stack.push(Context::Double);
-                    self.lose(WHY);
-                } else {
-                    let end = self.rest()[1..].find('\'').map_or(self.rest().len(), |at| at + 2);
-                    self.refuse_within(end, "inside `${…}` of the shell");
-                    self.word(end);
                 }
             }
             '`' => self.backticks(),
             '$' if self.rest().starts_with("${") => {
-                if !self.refused_here("inside another `${…}`: give it to a variable first") {
+                if !self.fault_here(IN_EXPANSION) {
                     self.word(2);
                     self.stack.push(Context::Expansion { double });
                 }
@@ -377,27 +574,43 @@ impl<'a> Lexer<'a> {
     }
 
     fn in_arithmetic(&mut self, next: char) {
-        let Some(Context::Arithmetic { open }) = self.stack.last_mut() else { return };
+        const UNCERTAIN: &str = "after arithmetic like this, which not every shell reads alike";
+
+        if self.rest().starts_with("${") && self.fault_here(IN_ARITHMETIC) {
+            return;
+        }
+        let rest = self.rest();
+        let Some(Context::Arithmetic { open, command, word }) = self.stack.last_mut() else {
+            return;
+        };
         match next {
             '(' => *open += 1,
             ')' => *open -= 1,
             _ => {}
         }
-        let closed = *open == 0;
-        if "'\"`\\".contains(next) {
-            self.lose("after quotes inside arithmetic");
+        let mut certain = next.is_ascii_alphanumeric() || "_ +-*/%()=!&|^~?:,$[]".contains(next);
+        certain |= !*command && "<>".contains(next);
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_:+-".contains(c);
+        let inside = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        certain |= next == '}' || inside.is_some_and(|(inside, _)| inside.chars().all(plain));
+        if next.is_ascii_alphabetic() {
+            word.push(next);
+        } else {
+            certain &= word != "case";
+            word.clear();
         }
-        if self.rest().starts_with("${")
-            && self.refused_here(
-                "inside arithmetic, which reads it as code: check it with `case` and give it to a \
-                 variable first",
-            )
-        {
-            return;
+        // `((a); b)` is no arithmetic after all.
+        certain &= !(next == ')' && *open == 1 && !rest[1..].starts_with(')'));
+        certain &= !rest.starts_with("$(") || rest.starts_with("$((");
+        let closed = *open == 0;
+        if !certain {
+            self.lose(UNCERTAIN);
         }
         self.word(next.len_utf8());
-        if closed {
-            self.stack.pop();
+        if closed && let Some(Context::Arithmetic { command: true, .. }) = self.stack.pop() {
+            let commands = self.commands();
+            commands.word = None;
+            commands.end_command();
         }
     }
 
@@ -411,7 +624,8 @@ impl<'a> Lexer<'a> {
             closes
         });
         let end = inside.map_or(rest.len(), |at| at + 2);
-        self.refuse_within(end, "inside backticks: write `$( … )` instead of them");
+        self.refuse_within(end, IN_BACKTICKS);
+        self.expands(false);
         self.word(end);
     }
 
@@ -428,10 +642,6 @@ impl<'a> Lexer<'a> {
     }
 
     /// Refuses the placeholder that stands here, if there is one, and leaves it out.
-    fn refused_here(&mut self, place: &str) -> bool {
-        self.fault_here(place)
-    }
-
     fn fault_here(&mut self, place: &str) -> bool {
         let rest = self.rest();
         let Some(len) = rest.find('}') else { return false };
@@ -447,47 +657,72 @@ impl<'a> Lexer<'a> {
         true
     }
 
-    /// Puts a reference in the place of the placeholder that stands here; `false` if this is
-    /// an expansion of the shell's own.
+    /// Puts a reference in the place of the placeholder that stands here, as part of the word;
+    /// `false` if this is an expansion of the shell's own.
     fn placeholder(&mut self, before: &str, after: &str) -> bool {
+        match self.found() {
+            Found::Shells => return false,
+            Found::Refused => {}
+            Found::Value(value, reference) => {
+                for part in [before, &reference, after] {
+                    self.script.text.push_str(part);
+                }
+                let word = self.commands().word();
+                let before = word.text.len();
+                word.values.push(Value { before, ..value });
+                word.text.push_str(&reference);
+            }
+        }
+        true
+    }
+
+    /// Takes up the placeholder that stands here.
+    fn found(&mut self) -> Found {
         let rest = self.rest();
         let Some(len) = rest.find('}') else {
             self.faults.push(never_closed(self.text, self.at));
             self.at = self.text.len();
-            return true;
+            return Found::Refused;
         };
         let part = rest[..=len].to_owned();
         let at = self.at;
         let placeholder = match braced(&rest[2..len], self.at, self.offers) {
-            Ok(Braced::Shell) => return false,
+            Ok(Braced::Shell) => return Found::Shells,
             Ok(Braced::Placeholder(placeholder)) => placeholder,
             Err(message) => {
                 self.faults.push(Fault { at, part, message });
                 self.at += len + 1;
-                return true;
+                return Found::Refused;
             }
         };
         self.at += len + 1;
-        let refused = match self.lost {
-            Some(why) => Some(format!("how it is quoted is not certain {why}: put it before that")),
-            None => self.refuses(),
+        // What stands in a substitution stands where that does.
+        let within = self.stack.iter().rev().find_map(|context| match context {
+            Context::Expansion { .. } => Some(IN_EXPANSION),
+            Context::Arithmetic { .. } => Some(IN_ARITHMETIC),
+            Context::Commands(_) | Context::Double => None,
+        });
+        let refused = match (self.lost(), within) {
+            (Some(why), _) => {
+                Some(format!("here: how it is quoted is not certain {why}: put it before that"))
+            }
+            (None, within) => within.map(str::to_owned),
         };
         if let Some(why) = refused {
-            let message = format!("`{part}` cannot stand here: {why}");
+            let message = format!("`{part}` cannot stand {why}");
             self.faults.push(Fault { at, part, message });
-            return true;
+            return Found::Refused;
         }
-        self.command().fed(&Fed { at, part });
         let values = &mut self.script.values;
         let known = values.iter().position(|known| known.meaning == placeholder.meaning);
         let number = known.unwrap_or_else(|| {
             values.push(placeholder);
             values.len() - 1
         });
-        let reference = format!("{before}${{{}}}{after}", variable(number));
-        self.script.text.push_str(&reference);
-        self.command().part(&reference);
-        true
+        let value = Value { at, part, number: Some(number), before: 0 };
+        self.placed.push(value.clone());
+        self.commands().holds.get_or_insert_with(|| value.clone());
+        Found::Value(value, reference(number))
     }
 
     /// `<<` and the word that ends the here-document.
@@ -500,53 +735,171 @@ impl<'a> Lexer<'a> {
         self.copy(blanks);
         let rest = self.rest();
         let end = rest.find([' ', '\t', '\n', ';', '&', '|', '<', '>', '(', ')']);
-        let written = &rest[..end.unwrap_or(rest.len())];
-        let bare = written.strip_prefix('\\').or_else(|| {
-            let quote = written.chars().next().filter(|c| "'\"".contains(*c))?;
-            written.strip_prefix(quote)?.strip_suffix(quote)
+        let word = &rest[..end.unwrap_or(rest.len())];
+        let bare = word.strip_prefix('\\').or_else(|| {
+            let quote = word.chars().next().filter(|c| "'\"".contains(*c))?;
+            word.strip_prefix(quote)?.strip_suffix(quote)
         });
-        let delimiter = bare.unwrap_or(written);
+        let delimiter = bare.unwrap_or(word);
         let plain = |c: char| c.is_alphanumeric() || "_.-!".contains(c);
         // In a substitution shells differ in where the text begins.
         let nested = self.stack.iter().any(|context| match context {
-            Context::Command(command) => command.within == Within::Substitution,
+            Context::Commands(commands) => commands.within == Within::Substitution,
             _ => true,
         });
         if nested || delimiter.is_empty() || !delimiter.chars().all(plain) {
+            // Whatever stands in the word is read as what it is.
             self.lose(WHY);
+            self.commands().redirection = Some(Redirection::HereString);
             return;
         }
-        self.heredocs.push(Heredoc {
-            delimiter: delimiter.to_owned(),
-            tabs,
-            quoted: bare.is_some(),
-        });
-        self.word(written.len());
+        let begin = self.script.text.len();
+        let (delimiter, quoted) = (delimiter.to_owned(), bare.is_some());
+        self.copy(word.len());
+        let written = begin..self.script.text.len();
+        let commands = self.commands();
+        if commands.place == Place::Start {
+            commands.place = Place::Words;
+        }
+        let depth = self.stack.len();
+        self.heredocs.push(Heredoc { delimiter, tabs, quoted, written, depth });
     }
 
     fn heredoc_bodies(&mut self) {
-        for heredoc in std::mem::take(&mut self.heredocs) {
-            loop {
-                let rest = self.rest();
-                if rest.is_empty() {
+        let mut heredocs = std::mem::take(&mut self.heredocs);
+        if heredocs.iter().any(|heredoc| heredoc.depth < self.stack.len())
+            && self.commands().within == Within::Substitution
+        {
+            self.lose("after a here-document whose line goes on in a substitution");
+        }
+        let mut index = 0;
+        while let Some(heredoc) = heredocs.get(index) {
+            let mut end = self.at;
+            for line in self.rest().split_inclusive('\n') {
+                let bare = line.trim_end_matches('\n');
+                let bare = if heredoc.tabs { bare.trim_start_matches('\t') } else { bare };
+                if bare == heredoc.delimiter {
                     break;
                 }
-                let end = rest.find('\n').map_or(rest.len(), |at| at + 1);
-                let line = rest[..end].trim_end_matches('\n');
-                let line = if heredoc.tabs { line.trim_start_matches('\t') } else { line };
-                if line == heredoc.delimiter {
-                    self.copy(end);
-                    break;
+                end += line.len();
+            }
+            if heredoc.quoted {
+                let (written, name) = (heredoc.written.clone(), heredoc.delimiter.clone());
+                if self.quoted_body(end) {
+                    // Those that follow move by so much.
+                    let shorter = written.len() - name.len();
+                    self.script.text.replace_range(written, &name);
+                    for later in &mut heredocs[index + 1..] {
+                        later.written.start -= shorter;
+                        later.written.end -= shorter;
+                    }
                 }
-                if !heredoc.quoted && line.ends_with('\\') {
-                    self.lose("after a here-document with a `\\` at the end of a line");
+            } else {
+                self.plain_body(end);
+            }
+            let delimiter = self.rest().find('\n').map_or(self.rest().len(), |at| at + 1);
+            self.copy(delimiter);
+            index += 1;
+        }
+    }
+
+    /// A body in which the shell reads `$`, backquotes and `\`.
+    fn plain_body(&mut self, end: usize) {
+        let body = &self.text[self.at..end];
+        if body.lines().any(|line| line.ends_with('\\')) {
+            self.lose("in or after a here-document with a `\\` at the end of a line");
+        }
+        if !is_certain(body) {
+            self.lose("in or after a here-document with a substitution like this one");
+        }
+        while self.at < end {
+            let rest = &self.text[self.at..end];
+            if rest.starts_with('\\') {
+                self.copy_pair();
+            } else if rest.starts_with("$$") {
+                self.copy(2);
+            } else if rest.starts_with("${") {
+                match self.found() {
+                    Found::Shells => {
+                        self.copy(2);
+                    }
+                    Found::Refused => {}
+                    Found::Value(_, reference) => self.script.text.push_str(&reference),
                 }
-                self.refuse_within(
-                    end,
-                    "inside a here-document: write `printf '%s\\n' ${item.id} | …` instead of it",
-                );
-                self.copy(end);
+            } else {
+                let next = rest.char_indices().skip(1).find(|(_, c)| "\\$".contains(*c));
+                self.copy(next.map_or(rest.len(), |(at, _)| at));
             }
         }
     }
+
+    /// A body in which the shell reads nothing: `true` if it has become one in which it reads
+    /// values, and all that it would read besides is escaped.
+    fn quoted_body(&mut self, end: usize) -> bool {
+        let body = &self.text[self.at..end];
+        let offers = self.offers;
+        let placeholders = body.match_indices("${").any(|(at, _)| {
+            let inside = body[at..].find('}').map(|len| braced(&body[at + 2..at + len], 0, offers));
+            !matches!(inside, None | Some(Ok(Braced::Shell)))
+        });
+        if !placeholders {
+            self.copy(end - self.at);
+            return false;
+        }
+        while self.at < end {
+            let rest = &self.text[self.at..end];
+            if rest.starts_with("${") && rest.contains('}') {
+                match self.found() {
+                    Found::Shells => {}
+                    Found::Refused => continue,
+                    Found::Value(_, reference) => {
+                        self.script.text.push_str(&reference);
+                        continue;
+                    }
+                }
+            }
+            if rest.starts_with(['\\', '$', '`']) {
+                self.script.text.push('\\');
+            }
+            let next = rest.char_indices().skip(1).find(|(_, c)| "\\$`".contains(*c));
+            self.copy(next.map_or(rest.len(), |(at, _)| at));
+        }
+        true
+    }
+}
+
+/// Whether every shell finds the same end of each substitution in the plain body of a
+/// here-document, and none of them holds a placeholder.
+fn is_certain(body: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || " _.,:/+=%*@-".contains(c);
+    let mut rest = body;
+    while let Some(at) = rest.find(['\\', '$', '`']) {
+        rest = &rest[at..];
+        let mut end = 1;
+        if rest.starts_with('\\') {
+            end += rest.chars().nth(1).map_or(0, char::len_utf8);
+        } else if rest.starts_with("$[") {
+            return false;
+        } else {
+            let (open, close) = match rest {
+                _ if rest.starts_with('`') => ("`", "`"),
+                _ if rest.starts_with("$((") => ("$((", "))"),
+                _ if rest.starts_with("$(") => ("$(", ")"),
+                // A placeholder, or a variable, or what is no more certain than a substitution.
+                _ if rest.starts_with("${") => ("${", "}"),
+                _ => {
+                    rest = &rest[1..];
+                    continue;
+                }
+            };
+            let Some((inside, _)) = rest[open.len()..].split_once(close) else { return false };
+            let braces = |c: char| open == "${" && "[]#?".contains(c) || !c.is_ascii();
+            if !inside.chars().all(|c| plain(c) || braces(c)) {
+                return false;
+            }
+            end = open.len() + inside.len() + close.len();
+        }
+        rest = &rest[end..];
+    }
+    true
 }

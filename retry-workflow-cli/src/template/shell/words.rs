@@ -1,56 +1,102 @@
-//! [`Command`]: the words of a command as far as they are read, which show whether the
-//! next one is an argument or something that is run.
+//! [`Commands`]: where in a list of commands each word stands: what is a keyword, the name of a
+//! command, a pattern, the target of a redirection.
 
-use super::programs::{
-    Next, Remote, basename, interpreter, is_assignment, is_shell, next, reads_code, remote,
-};
+use super::builtins::judge;
+use super::variables::{is_name, steers};
+use super::{SOCKETS, Target, reference};
 use crate::template::placeholder::Fault;
 
-/// A list of commands: the whole text, or what is in parentheses.
+/// A word as far as it is read.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is so or not, whatever the others are")]
-pub(super) struct Command {
-    pub(super) within: Within,
-    /// The words so far of the command that is being read.
-    pub(super) words: Vec<String>,
-    pub(super) word: Option<String>,
-    /// The next word is where a redirection goes.
-    pub(super) redirection: bool,
-    /// Open `case … in`.
-    pub(super) cases: usize,
-    /// What comes next is a pattern of one.
-    pub(super) pattern: bool,
-    /// The redirection is `<<<`.
-    pub(super) here_string: bool,
-    /// The first value of all.
-    pub(super) any: Option<Fed>,
-    /// The first value of this pipeline.
-    pub(super) fed: Option<Fed>,
-    /// The first value of what is piped into this command.
-    pub(super) upstream: Option<Fed>,
-    /// The same of what the commands stand in.
-    pub(super) piped_into: Option<Fed>,
-    /// The next word is the first one after a `|`.
-    pub(super) after_pipe: bool,
-    /// Open `{`, `if` and loops.
-    pub(super) open: usize,
-    /// Part of the word is quoted: it is no keyword.
+pub(super) struct Word {
+    /// Without its quotes; what expands, as it is written.
+    pub(super) text: String,
+    /// Part of it is quoted: it is no keyword.
     pub(super) quoted: bool,
-    /// There was a `time` or a `function`, which not every shell knows as keywords.
-    pub(super) extended: bool,
-    /// After one of these a `case` began: shells differ in what its `)` ends.
-    pub(super) uncertain: bool,
-    /// The last word was `time`.
-    pub(super) timed: bool,
-    /// Values that a later command would read as code.
-    pub(super) faults: Vec<Fault>,
+    /// What it becomes is known only when it runs.
+    pub(super) expands: bool,
+    /// What expands is not in quotes.
+    pub(super) bare: bool,
+    /// It is a pattern for names of files.
+    pub(super) pattern: bool,
+    /// An open brace without quotes, and with a comma or dots behind it.
+    pub(super) brace: bool,
+    pub(super) braces: bool,
+    /// The length of the name in `name=…`.
+    pub(super) assigns: Option<usize>,
+    pub(super) values: Vec<Value>,
+}
+
+impl Word {
+    /// Whether it is what is written.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.values.is_empty() && !self.expands && !self.splits()
+    }
+
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.is_fixed() && self.text == text
+    }
+
+    /// Whether it may become several words, or none.
+    pub(super) fn splits(&self) -> bool {
+        self.bare || self.pattern || self.braces
+    }
 }
 
 /// Where a value stands, and how it is written.
 #[derive(Clone)]
-pub(super) struct Fed {
+pub(super) struct Value {
     pub(super) at: usize,
     pub(super) part: String,
+    /// Its number in the script; `None`: the output of a command that holds it.
+    pub(super) number: Option<usize>,
+    /// So much of its word stands before it.
+    pub(super) before: usize,
+}
+
+/// A value, and why it cannot stand where it does.
+pub(super) struct Refusal(pub(super) Fault);
+
+impl Value {
+    pub(super) fn refused(&self, why: &str) -> Refusal {
+        let Self { at, part, number, .. } = self;
+        let what = if number.is_some() { "" } else { "the output of a command with " };
+        let message = format!("{what}`{part}` cannot stand here: {why}");
+        Refusal(Fault { at: *at, part: part.clone(), message })
+    }
+}
+
+/// A list of commands: the whole text, or what is in parentheses.
+#[derive(Default)]
+pub(super) struct Commands {
+    pub(super) within: Within,
+    /// So much of the word around them stands before them.
+    pub(super) before: usize,
+    pub(super) word: Option<Word>,
+    pub(super) place: Place,
+    /// The next word is where a redirection goes.
+    pub(super) redirection: Option<Redirection>,
+    /// Open `case … in`.
+    pub(super) cases: usize,
+    /// The last keyword was `time`.
+    timed: bool,
+    /// There was a `time` or a `function`, which `dash` does not know as keywords.
+    extended: bool,
+    /// An `&>` came before, which is two things.
+    pub(super) torn: bool,
+    /// The words so far of the command that is being read.
+    words: Vec<Word>,
+    /// The variable of the `for` that is being read.
+    variable: String,
+    /// The first value in it.
+    pub(super) holds: Option<Value>,
+    pub(super) faults: Vec<Fault>,
+    /// Why the quoting is not certain from here on.
+    pub(super) lost: Option<&'static str>,
+    /// Why no value is safe in the whole script.
+    pub(super) spoiled: Option<&'static str>,
+    pub(super) targets: Vec<Target>,
 }
 
 /// What commands stand in.
@@ -64,252 +110,261 @@ pub(super) enum Within {
     Substitution,
 }
 
-impl Command {
+/// What the next word is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A keyword, an assignment, or the name of a command.
+    #[default]
+    Start,
+    /// Part of a simple command.
+    Words,
+    /// The variable of `for`, then `in`, then its list.
+    ForName,
+    ForIn,
+    ForList,
+    /// What `case` looks at, then `in`, then its patterns.
+    Subject,
+    CaseIn,
+    Pattern {
+        first: bool,
+    },
+    FunctionName,
+    /// Inside `[[ … ]]`.
+    Condition,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Redirection {
+    File,
+    /// `>&`.
+    Descriptor,
+    /// `<<<`.
+    HereString,
+}
+
+impl Commands {
+    /// Those that stand in a word, or in others, so far behind its beginning.
+    pub(super) fn inside(within: Within, before: usize) -> Self {
+        Self { within, before, ..Self::default() }
+    }
+
+    pub(super) fn lose(&mut self, why: &'static str) {
+        self.lost.get_or_insert(why);
+    }
+
+    pub(super) fn word(&mut self) -> &mut Word {
+        self.word.get_or_insert_default()
+    }
+
+    fn refuse(&mut self, values: &[Value], why: &str) {
+        self.faults.extend(values.iter().map(|value| value.refused(why).0));
+    }
+
     pub(super) fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
-        let keyword = if std::mem::take(&mut self.quoted) { "" } else { word.as_str() };
-        self.after_pipe = false;
-        if std::mem::take(&mut self.redirection) {
-            self.here_string = false;
-            return;
-        }
-        if self.pattern {
-            if keyword == "esac" {
-                self.end_case();
+        if let Some(redirection) = self.redirection.take() {
+            self.redirected(&word, redirection);
+            if self.place == Place::Start {
+                // No keyword comes after it.
+                self.place = Place::Words;
             }
             return;
         }
-        if self.words.is_empty() {
-            match keyword {
-                "{" | "if" | "while" | "until" | "for" | "select" => self.open += 1,
-                "}" | "fi" | "done" => self.open = self.open.saturating_sub(1),
-                "esac" => self.end_case(),
-                _ => {}
-            }
-            if std::mem::take(&mut self.timed) && word.starts_with('-') {
-                if word == "-p" || word == "--" {
+        if self.torn {
+            let why = "`&>` is one thing to `bash` and another one to `sh`: write `> file 2>&1`";
+            self.refuse(&word.values, why);
+        }
+        let plain = !word.quoted && !word.expands && word.values.is_empty();
+        let keyword = if plain { word.text.as_str() } else { "" };
+        let timed = std::mem::take(&mut self.timed);
+        match self.place {
+            Place::Start => match keyword {
+                "if" | "then" | "do" | "else" | "elif" | "while" | "until" | "!" | "{" | "}"
+                | "fi" | "done" => {}
+                "esac" => self.cases = self.cases.saturating_sub(1),
+                "time" => {
                     self.timed = true;
-                    return;
+                    self.extended = true;
                 }
-                // Options that the keyword does not have: it is the program.
-                self.words.push("time".to_owned());
+                "-p" | "--" if timed => self.timed = true,
+                "for" | "select" => self.place = Place::ForName,
+                "case" => {
+                    self.place = Place::Subject;
+                    if self.extended {
+                        self.lose("in or after a `case` that `time` or `function` stands before");
+                    }
+                }
+                "function" => {
+                    self.place = Place::FunctionName;
+                    self.extended = true;
+                }
+                "[[" => self.place = Place::Condition,
+                "coproc" => self.lose("after `coproc`, which only `bash` knows"),
+                _ => self.simple(word),
+            },
+            Place::Words => self.simple(word),
+            Place::ForName => {
+                let why = "a value cannot be the name of a variable: write the name here";
+                self.refuse(&word.values, why);
+                self.variable = word.text;
+                self.place = Place::ForIn;
             }
-            self.timed |= keyword == "time";
-            self.extended |= keyword == "time" || keyword == "function";
-            let goes_on = matches!(
-                keyword,
-                "if" | "then" | "do" | "else" | "elif" | "while" | "until" | "!" | "{" | "time"
-            );
-            if goes_on || is_assignment(&word) {
-                return;
+            Place::ForIn => match keyword {
+                "in" => self.place = Place::ForList,
+                "do" | "{" => self.place = Place::Start,
+                _ => {
+                    self.refuse(&word.values, "`in` or `do` is missing before it");
+                    self.lose("after a `for` like this one");
+                }
+            },
+            Place::ForList => {
+                if steers(&self.variable) {
+                    let why = steered(&self.variable);
+                    self.refuse(&word.values, &why);
+                }
             }
-        }
-        if self.words.is_empty()
-            && keyword.is_empty()
-            && ["case", "function"].contains(&word.as_str())
-        {
-            // Some program of that name.
-            self.words.push(format!("./{word}"));
-            return;
-        }
-        self.words.push(word);
-        if self.words.len() == 3 && self.words[0] == "case" && self.words[2] == "in" {
-            self.cases += 1;
-            self.pattern = true;
-            self.uncertain |= self.extended;
-            self.words.clear();
-        }
-        if self.words.len() == 2 && self.words[0] == "function" {
-            self.words.clear();
+            Place::Subject => self.place = Place::CaseIn,
+            Place::CaseIn if keyword == "in" => {
+                self.cases += 1;
+                self.place = Place::Pattern { first: true };
+            }
+            Place::CaseIn => {
+                self.refuse(&word.values, "`in` is missing before it");
+                self.lose("after a `case` like this one");
+            }
+            Place::Pattern { first } if keyword == "esac" => {
+                if !first {
+                    self.lose("after an `esac` like this one");
+                }
+                self.cases = self.cases.saturating_sub(1);
+                self.place = Place::Start;
+            }
+            Place::Pattern { .. } => self.place = Place::Pattern { first: false },
+            Place::FunctionName => {
+                self.refuse(&word.values, "a value cannot be a function's name: write it here");
+                self.place = Place::Start;
+            }
+            Place::Condition if keyword == "]]" => self.place = Place::Start,
+            Place::Condition => {
+                let why = "`[[` may read it as arithmetic, and `sh` does not know it: use `[ … ]` or \
+                           `case`";
+                self.refuse(&word.values, why);
+            }
         }
     }
 
-    fn end_case(&mut self) {
-        self.cases = self.cases.saturating_sub(1);
-        self.pattern = false;
+    /// A word of a simple command.
+    fn simple(&mut self, word: Word) {
+        self.place = Place::Words;
+        if !self.words.is_empty() {
+            self.words.push(word);
+            return;
+        }
+        if let Some(length) = word.assigns {
+            let name = &word.text[..length];
+            if steers(name) {
+                let why = steered(name);
+                self.refuse(&word.values, &why);
+            }
+            return;
+        }
+        // `x+=1` and `x[1]=2` are assignments to `bash`, and names of commands to `dash`.
+        let begin = word.text.find(['+', '[']).unwrap_or(0);
+        if is_name(&word.text[..begin]) {
+            if word.text[begin..].contains('=') {
+                let why = "`sh` has no such assignment: write `x=${item.id}`";
+                self.refuse(&word.values, why);
+                return;
+            }
+            if word.text[begin..].starts_with('[') && !word.text.contains(']') {
+                self.lose("after a `[` like this one");
+            }
+        }
+        self.words.push(word);
+    }
+
+    /// The target of a redirection.
+    fn redirected(&mut self, word: &Word, redirection: Redirection) {
+        let Some(first) = word.values.first() else { return };
+        let why = match redirection {
+            Redirection::HereString => return,
+            Redirection::Descriptor => {
+                "after `>&` or `<&` it would be the number of a file: write `> file 2>&1`"
+            }
+            Redirection::File => {
+                let (before, from) = word.text.split_at(first.before);
+                // `<(…)` is a name that `bash` has made.
+                if first.number.is_none() && before.is_empty() && from.starts_with(['<', '>']) {
+                    return;
+                }
+                // What expands may become nothing.
+                let fixed = before.split(['$', '`']).next().unwrap_or_default();
+                let opens = SOCKETS
+                    .iter()
+                    .any(|socket| socket.starts_with(fixed) || fixed.starts_with(socket));
+                match first.number {
+                    Some(value) if fixed.is_empty() => {
+                        let goes_on = word.text.len() > reference(value).len();
+                        self.targets.push(Target { value, goes_on });
+                        return;
+                    }
+                    _ if !opens => return,
+                    _ => {
+                        "`bash` would open a connection if this became `/dev/tcp/…`: begin the \
+                         name of the file with its folder, as in `> ./${item.id}`"
+                    }
+                }
+            }
+        };
+        self.refuse(&word.values, why);
     }
 
     pub(super) fn end_command(&mut self) {
         self.end_word();
-        self.redirection = false;
-        self.here_string = false;
+        self.redirection = None;
         self.timed = false;
-        if let Some(Fed { at, part }) = &self.upstream
-            && let Some(name) = reads_code(&self.words)
-        {
-            let message = format!(
-                "`{part}` cannot stand here: `{name}` would read what is piped into it as code: run the \
-                 command itself, with the value as its argument"
-            );
-            self.faults.push(Fault { at: *at, part: part.clone(), message });
-            self.upstream = None;
+        self.torn = false;
+        match self.place {
+            Place::Subject | Place::CaseIn | Place::Condition | Place::ForName => {
+                self.lose("after a `case`, `for` or `[[` like this one");
+            }
+            Place::Pattern { first: false } => self.lose("after a pattern like this one"),
+            _ => {}
+        }
+        let verdict = judge(&self.words);
+        self.faults.extend(verdict.refused.into_iter().map(|Refusal(fault)| fault));
+        if let Some(why) = verdict.spoils {
+            self.spoiled.get_or_insert(why);
+        }
+        if self.words.first().is_some_and(|word| word.is("alias")) {
+            self.lose("after an `alias`, which changes how the text is read");
         }
         self.words.clear();
+        self.place = Place::Start;
     }
 
-    pub(super) fn part(&mut self, part: &str) {
-        self.word.get_or_insert_default().push_str(part);
-    }
-
-    /// Why a value must not stand where the lexer is now.
-    pub(super) fn refuses(&self) -> Option<String> {
-        let so_far = self.word.as_deref().unwrap_or_default();
-        if self.redirection {
-            let name = self.here_string.then(|| self.shell()).flatten()?;
-            return Some(reads_as_code(name));
-        }
-        if self.pattern {
-            return None;
-        }
-        if self.words.is_empty() {
-            return (!is_assignment(so_far)).then(never_a_command);
-        }
-        if let Some((name, how)) = remote(&self.words, so_far) {
-            return Some(match how {
-                Remote::Command => format!(
-                    "`{name}` would have the value read as code on the other side: send it on stdin, \
-                     as in `printf '%s\\n' ${{item.id}} | ssh host 'read -r id; …'`, or in a file"
-                ),
-                Remote::Option => format!(
-                    "an option of `{name}` can be a command that it runs: write it without a value, \
-                     or set it in the settings file of `ssh`"
-                ),
-            });
-        }
-        if let Some(name) = interpreter(&self.words, so_far) {
-            return Some(reads_as_code(name));
-        }
-        match next(&self.words, so_far) {
-            Next::Name => Some(never_a_command()),
-            Next::Own => None,
-            Next::Argument(at) => {
-                let rest = &self.words[at + 1..];
-                argument_refused(basename(&self.words[at]), rest, so_far)
-            }
+    pub(super) fn newline(&mut self) {
+        self.end_word();
+        match self.place {
+            // What comes next may stand on the next line.
+            Place::CaseIn | Place::ForIn | Place::Pattern { first: true } => {}
+            _ => self.end_command(),
         }
     }
 
-    /// Why the output of a command with a value must not stand where the lexer is now.
-    pub(super) fn refuses_output(&self) -> Option<String> {
-        let so_far = self.word.as_deref().unwrap_or_default();
-        if so_far.ends_with("<(")
-            && let Some(name) = self.shell()
-        {
-            return Some(reads_as_code(name));
-        }
-        let lenient = !self.redirection
-            && self.words.first().is_some_and(|first| {
-                matches!(first.as_str(), "[[" | "declare" | "typeset" | "local" | "export")
-            });
-        if lenient { None } else { self.refuses() }
+    /// Whether words were read of a command that has not ended.
+    pub(super) fn has_words(&self) -> bool {
+        !self.words.is_empty()
     }
 
-    /// The command's name, if it is one that reads code from stdin, or a file.
-    fn shell(&self) -> Option<&str> {
-        let Next::Argument(at) = next(&self.words, "") else { return None };
-        let name = basename(&self.words[at]);
-        (is_shell(name) || name == "." || name == "source" || reads_code(&self.words).is_some())
-            .then_some(name)
-    }
-
-    /// A value stands here.
-    pub(super) fn fed(&mut self, value: &Fed) {
-        self.any.get_or_insert_with(|| value.clone());
-        self.fed.get_or_insert_with(|| value.clone());
-    }
-
-    /// `|`.
-    pub(super) fn pipe(&mut self) {
-        self.end_command();
-        if self.upstream.is_none() {
-            self.upstream.clone_from(&self.fed);
-        }
-        self.after_pipe = true;
-    }
-
-    /// What ends a pipeline, unless that goes on around it.
-    pub(super) fn end_pipeline(&mut self) {
-        self.end_command();
-        if self.open == 0 && self.cases == 0 && !self.after_pipe {
-            self.fed = None;
-            self.upstream.clone_from(&self.piped_into);
-        }
+    /// Whether the word that is being read may be the name of a command.
+    pub(super) fn names(&self) -> bool {
+        let runs_others =
+            |word: &Word| ["command", "builtin", "exec"].contains(&word.text.as_str());
+        self.words.first().is_none_or(runs_others)
     }
 }
 
-fn never_a_command() -> String {
-    "a value is an argument and never a command, nor part of a command's name: write the name here"
-        .to_owned()
-}
-
-/// Why a value is no argument of this command.
-fn argument_refused(name: &str, rest: &[String], so_far: &str) -> Option<String> {
-    let last = rest.last().map(String::as_str).unwrap_or_default();
-    match name {
-        "eval" | "trap" | "alias" | "let" | "[[" | "unset" | "read" | "declare" | "typeset"
-        | "bind" | "complete" | "compgen" | "mapfile" | "readarray" | "getopts" => Some(format!(
-            "`{name}` would read the value as code: use a command that does not, such as `[ … ]` \
-             or `case`"
-        )),
-        "export" | "local" | "readonly" => (!is_assignment(so_far)).then(|| {
-            format!("a value cannot be the name of a variable: write `{name} x=${{item.id}}`")
-        }),
-        "[" | "test" | "printf" if last == "-v" || so_far.starts_with("-v") => Some(format!(
-            "`{name} -v` would read the value as the name of a variable, and code in it: write the \
-             name here"
-        )),
-        "watch" | "parallel" => Some(format!(
-            "`{name}` would have the value read as code by a shell: {}",
-            if name == "watch" {
-                "run the command in a loop, as in `while ./ready.sh ${item.id}; do sleep 1; done`"
-            } else {
-                "run the command for each value in a step of its own"
-            }
-        )),
-        "find" if ["-exec", "-execdir", "-ok", "-okdir"].contains(&last) => Some(never_a_command()),
-        "git" => {
-            let setting = last == "-c" && !so_far.starts_with("user.");
-            let code = ["-x", "--exec", "--config-env", "run", "foreach"].contains(&last)
-                || rest.iter().any(|word| word == "foreach" || word == "filter-branch")
-                || ["--exec", "--upload-pack", "--receive-pack", "--config-env"]
-                    .iter()
-                    .any(|flag| so_far.starts_with(flag));
-            (setting || code).then(|| {
-                "`git` would run the value as a command: write this word without a value".to_owned()
-            })
-        }
-        _ => None,
-    }
-}
-
-/// That a program reads the value as code, and what to write instead.
-fn reads_as_code(name: &str) -> String {
-    let instead = match name {
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
-            format!(
-                "hand it over as a variable, as in `{name} -v id=${{item.id}} '{{ print id }}'`"
-            )
-        }
-        "sed" | "gsed" => "use `awk` with a variable, as in `awk -v id=${item.id} '$1 == id'`, or \
-                           write the program without a value"
-            .to_owned(),
-        "env" => "write the command and its arguments without `-S`".to_owned(),
-        "flock" => {
-            "write the command without `-c`, as in `flock file ./work.sh ${item.id}`".to_owned()
-        }
-        "rsync" => "write the option without a value".to_owned(),
-        _ if is_shell(name) => {
-            format!(
-                "hand it over as an argument, as in `{name} -c 'echo \"$1\"' {name} ${{item.id}}`"
-            )
-        }
-        "su" | "runuser" | "script" => format!(
-            "hand it over in a variable, as in `ID=${{item.id}} {name} -c './work.sh \"$ID\"'`"
-        ),
-        _ => format!(
-            "hand it over as an argument of a script, or in a variable that the code reads, as in \
-             `ID=${{item.id}} {name} …`"
-        ),
-    };
-    format!("`{name}` would read the value as code: {instead}")
+fn steered(name: &str) -> String {
+    format!("the shell makes more of `{name}` than a text: give the value to another variable")
 }

@@ -92,6 +92,95 @@ fn a_value_that_no_argument_can_hold_says_so_as_a_failure_of_its_item() {
 }
 
 #[test]
+fn the_shells_own_commands_are_given_a_value_of_any_length_unchanged() {
+    let text = format!("{}\n$(touch pwned) '\"\\\n\n", "x y\n".repeat(500_000));
+    let items = json!([{ "id": "large", "text": text, "half": "y".repeat(100_000) }]);
+    let place = place(&items);
+    let shell = "printf %s ${item.text} > text; printf %s \"a${item.text}\" >> text; \
+                 printf %s ${item.half} > half; ./work.sh ${item.id}; \
+                 cp \"$RETRY_WORKFLOW_VALUE_1_FILE\" copy";
+    let place = place.script("work.sh", "env | grep -c 'x y' > exported; :");
+    let shell = serde_json::to_string(shell).unwrap();
+    place.write("job.yml", &MAP.replace("'./work.sh ${item.id}'", &shell));
+    // As if a job were run by another one, whose own values are exported.
+    let ran = place.command(&["run", "job.yml"]).env("RETRY_WORKFLOW_VALUE_1", "x").output();
+    assert!(ran.unwrap().status.success());
+    assert!(place.read("text") == format!("{text}a{text}"), "it is another one");
+    assert_eq!(place.read("half").len(), 100_000);
+    assert_eq!(place.read("exported"), "0\n");
+    assert!(place.read("copy") == text, "it is another one");
+    assert!(!place.path("pwned").exists());
+}
+
+#[test]
+fn many_values_that_are_long_together_are_handed_over_all_the_same() {
+    let mut item = json!({ "id": "a" });
+    for number in 0..30 {
+        item[format!("v{number}")] = json!("z".repeat(100_000));
+    }
+    let place = place(&json!([item]));
+    let words: Vec<_> = (0..30).map(|number| format!("${{item.v{number}}}")).collect();
+    let shell = format!("printf %s {} | wc -c > count; ./work.sh", words.concat());
+    let place = place.script("work.sh", "exit 0");
+    place.write("job.yml", &MAP.replace("./work.sh ${item.id}", &shell));
+    place.ends(0, &["run", "job.yml"]);
+    assert_eq!(place.read("count").trim(), "3000000");
+}
+
+#[test]
+fn a_program_of_exec_is_given_each_value_as_it_is_and_no_shell_reads_it() {
+    let ids: Vec<_> = SHELL.iter().chain(&TERMINAL).chain(&["-", "--", "$HOME", ""]).collect();
+    let items: Vec<_> = ids.iter().map(|id| json!({ "id": id, "list": [1, "a b"] })).collect();
+    let place = place(&json!(items)).script(
+        "work.sh",
+        "[ $# = 4 ] || exit 1; printf '%s\\0' \"$@\" > out.$RETRY_WORKFLOW_ITEM",
+    );
+    let exec = r#"exec: ["./work.sh", "--id=${item.id}", "${item.list}", "$HOME `x`", ""]"#;
+    let workflow = MAP.replace("shell: './work.sh ${item.id}'", exec);
+    place.write("job.yml", &workflow.replace("input:", "item_id: 'n-${item.n}'\n  input:"));
+    let numbered: Vec<_> = items
+        .into_iter()
+        .enumerate()
+        .map(|(number, mut item)| {
+            item["n"] = json!(number);
+            item
+        })
+        .collect();
+    place.write("items.json", &json!(numbered).to_string());
+    place.ends(0, &["run", "job.yml"]);
+    for (number, id) in ids.iter().enumerate() {
+        let given = place.read(&format!("out.n-{number}"));
+        let words: Vec<_> = given.split('\0').collect();
+        assert_eq!(words, [&format!("--id={id}"), r#"[1,"a b"]"#, "$HOME `x`", "", ""]);
+    }
+    assert!(!place.path("pwned").exists());
+}
+
+#[test]
+fn a_value_that_nothing_can_be_given_fails_its_item_at_once() {
+    let items =
+        json!([{ "id": "nul", "text": "a\0b" }, { "id": "large", "text": "x".repeat(200_000) }]);
+    let place = place(&items).script("work.sh", "exit 1");
+    let retried = "exec: ['./work.sh', '${item.text}']\n      retry_config: { attempts: 3, initial_delay: 1h, max_delay: 1h }";
+    place.write("job.yml", &MAP.replace("shell: './work.sh ${item.id}'", retried));
+    place.ends(3, &["run", "job.yml"]);
+    for (id, why) in [("nul", "NUL character"), ("large", "is 200000 bytes long")] {
+        place.ends(0, &["dlq", "show", id]).says(why);
+        let letter = place.object(&["dlq", "show", id]);
+        assert_eq!(letter["history"].as_array().unwrap().len(), 1, "{letter:#}");
+        assert_eq!(letter["history"][0]["failure"]["class"], "payload", "{letter:#}");
+    }
+}
+
+#[test]
+fn a_value_is_no_connection() {
+    let place = place(&json!([{ "id": "/dev/tcp/127.0.0.1/9" }, { "id": "fine" }]));
+    place.write("job.yml", &MAP.replace("./work.sh ${item.id}", "echo x > ${item.id}"));
+    place.ends(3, &["run", "job.yml"]).says("would connect to a machine");
+    assert_eq!(place.read("fine"), "x\n");
+}
+
+#[test]
 fn what_a_command_writes_need_be_no_text() {
     let place = place(&json!([{ "id": "good" }, { "id": "bad" }])).script(
         "work.sh",

@@ -1,0 +1,269 @@
+//! What the shell's own commands make of their words: which of them parse an argument, as code,
+//! as arithmetic, or as the name of a variable. That list is closed; what other programs make
+//! of their arguments is not known here.
+
+use super::variables::steers;
+use super::words::{Refusal, Word};
+
+const NEVER_A_COMMAND: &str =
+    "a value is an argument and never a command, nor part of a command's name: write the name here";
+
+/// What a command does to the whole script.
+#[derive(Default)]
+pub(super) struct Verdict {
+    pub(super) refused: Vec<Refusal>,
+    /// Why no value is safe in this script.
+    pub(super) spoils: Option<&'static str>,
+}
+
+impl Verdict {
+    fn refuse(&mut self, words: &[Word], why: &str) {
+        let refused = words.iter().flat_map(|word| &word.values);
+        self.refused.extend(refused.map(|value| value.refused(why)));
+    }
+}
+
+/// Whether the words of a simple command, its assignments left out, keep their values whole.
+pub(super) fn judge(words: &[Word]) -> Verdict {
+    let mut verdict = Verdict::default();
+    shells(words, &mut verdict);
+    let Some((at, name)) = resolve(words, &mut verdict) else { return verdict };
+    let arguments = &words[at + 1..];
+    verdict.spoils = spoils(name, arguments);
+    match name {
+        "[" | "test" => test(name, arguments, &mut verdict),
+        "printf" => printf(arguments, &mut verdict),
+        _ => {
+            if let Some(why) = parses(name) {
+                verdict.refuse(arguments, &why);
+            }
+        }
+    }
+    verdict
+}
+
+/// The name of the command and its place, behind `command`, `builtin` and `exec`; `None` where
+/// that is known only when it runs, or where it runs nothing.
+fn resolve<'a>(words: &'a [Word], verdict: &mut Verdict) -> Option<(usize, &'a str)> {
+    let mut at = 0;
+    loop {
+        let word = words.get(at)?;
+        if !word.values.is_empty() {
+            verdict.refuse(std::slice::from_ref(word), NEVER_A_COMMAND);
+            return None;
+        }
+        // `{eval,x}` and `ev?l` may become the name of any command of the shell.
+        if word.braces || word.pattern && word.text != "[" && !word.text.contains('/') {
+            let why = "the command's name before it may become several words: put it in quotes";
+            verdict.refuse(&words[at + 1..], why);
+            return None;
+        }
+        if word.expands {
+            return None;
+        }
+        let name = word.text.as_str();
+        if !matches!(name, "command" | "builtin" | "exec") {
+            return Some((at, name));
+        }
+        at += 1;
+        while let Some(option) = words.get(at).filter(|word| word.text.starts_with('-')) {
+            let (text, from) = (option.text.as_str(), at);
+            at += 1;
+            if name == "exec" && text.ends_with('a') {
+                at += 1;
+            }
+            if words[from..at.min(words.len())].iter().any(|word| !word.is_fixed()) {
+                verdict.refuse(&words[from..], "an option before it is not fixed: write it out");
+                return None;
+            }
+            if name == "command" && text.contains(['v', 'V']) {
+                // It only says what would be run.
+                return None;
+            }
+            if text == "--" {
+                break;
+            }
+        }
+    }
+}
+
+/// Why no value may be an argument of this command.
+fn parses(name: &str) -> Option<String> {
+    let instead = match name {
+        "eval" | "trap" | "coproc" => "write the command itself",
+        "." | "source" => "run the script as a command, `sh ./script.sh ${item.id}`",
+        "let" => "check the value with `case`, and give it to a variable first",
+        "export" | "readonly" => "write `x=${item.id}`, and then `export x`",
+        "declare" | "typeset" | "local" => "write `x=${item.id}`, by itself",
+        "alias" | "unset" | "read" | "mapfile" | "readarray" | "getopts" | "bind" | "complete"
+        | "compgen" | "compopt" | "enable" | "hash" | "wait" | "jobs" | "fc" | "history" => {
+            "write this word without a value"
+        }
+        _ => return None,
+    };
+    Some(format!("`{name}` may parse the value, as code or as a name: {instead}"))
+}
+
+/// Why this command changes what becomes of values elsewhere in the script.
+fn spoils(name: &str, arguments: &[Word]) -> Option<&'static str> {
+    let options = || {
+        arguments
+            .iter()
+            .map(|word| word.text.as_str())
+            .filter(|text| text.starts_with(['-', '+']) && !text.starts_with("--"))
+    };
+    match name {
+        "declare" | "typeset" | "local" if options().any(|text| text.contains(['i', 'n'])) => Some(
+            "in a script with `declare -i` or `declare -n`, whose variables parse what they are \
+             given: leave these options out",
+        ),
+        "set"
+            if options().any(|text| text.contains('k'))
+                || arguments.iter().any(|word| word.text == "keyword") =>
+        {
+            Some("in a script with `set -k`, which makes variables of arguments: leave that out")
+        }
+        "read" | "mapfile" | "readarray" | "getopts"
+            if arguments.iter().any(|word| steers(&word.text)) =>
+        {
+            Some("in a script that reads input into a variable of the shell's own: rename that")
+        }
+        _ => None,
+    }
+}
+
+/// `[` and `test`: where an operator could stand, the value would be one.
+fn test(name: &str, arguments: &[Word], verdict: &mut Verdict) {
+    const OPERATORS: [&str; 14] =
+        ["=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"];
+
+    let ends = name == "test" || arguments.last().is_some_and(|word| word.is("]"));
+    let operands = match arguments.split_last() {
+        Some((_, operands)) if name == "[" => operands,
+        _ => arguments,
+    };
+    let operands = match operands {
+        [not, rest @ ..] if not.is("!") => rest,
+        all => all,
+    };
+    let is_flag = |word: &Word| {
+        let letter = word.text.strip_prefix('-').filter(|letter| letter.len() == 1);
+        word.is_fixed() && letter.is_some_and(|letter| "abcdefghknoprstuwxzGLNOS".contains(letter))
+    };
+    let operator = |word: &Word| word.is_fixed() && OPERATORS.contains(&word.text.as_str());
+    let fits = match operands {
+        [_] => true,
+        [flag, _] => is_flag(flag),
+        [_, between, _] => operator(between),
+        _ => false,
+    };
+    // What is not in quotes may become several words.
+    let whole = arguments.iter().all(|word| word.values.is_empty() || !word.splits())
+        && !arguments.iter().any(|word| word.braces);
+    if !(ends && fits && whole) {
+        verdict.refuse(
+            arguments,
+            &format!(
+                "`{name}` might take it for an operator: write each test by itself, as in \
+                 `[ -n ${{item.id}} ] && [ ${{item.id}} = x ]`, and a substitution in double quotes"
+            ),
+        );
+    }
+}
+
+/// `printf`: its format, and what `-v` names.
+fn printf(arguments: &[Word], verdict: &mut Verdict) {
+    let arguments = match arguments {
+        [end, rest @ ..] if end.is("--") => rest,
+        all => all,
+    };
+    let Some((format, values)) = arguments.split_first() else { return };
+    if format.is_fixed() && !format.text.starts_with('-') && !counts(&format.text) {
+        return;
+    }
+    let why = "`printf` would read it as its format, or as the name of a variable: write \
+               `printf '%s\\n' ${item.id}`";
+    verdict.refuse(std::slice::from_ref(format), why);
+    let why = "`printf` begins with an option, with a format that is not fixed, or with one that \
+               has `%n`, and might read it as the name of a variable: write \
+               `printf '%s\\n' ${item.id}`";
+    verdict.refuse(values, why);
+}
+
+/// Whether a format has `%n`, which writes to the variable that an argument names.
+fn counts(format: &str) -> bool {
+    format.split('%').skip(1).any(|part| {
+        part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #0'.*hlLjzt".contains(c))
+            .starts_with('n')
+    })
+}
+
+/// `sh -c`: a value is no code for a shell, wherever in a command that stands.
+fn shells(words: &[Word], verdict: &mut Verdict) {
+    let mut named = 0;
+    for (at, word) in words.iter().enumerate() {
+        let name = word.text.rsplit('/').next().unwrap_or_default();
+        if at >= named
+            && word.values.is_empty()
+            && matches!(
+                name,
+                "sh" | "bash"
+                    | "rbash"
+                    | "dash"
+                    | "ash"
+                    | "ksh"
+                    | "mksh"
+                    | "zsh"
+                    | "fish"
+                    | "csh"
+                    | "tcsh"
+            )
+        {
+            // What comes after its code is the name that it gives itself.
+            named = at + 2 + shell(name, &words[at + 1..], verdict);
+        }
+    }
+}
+
+/// The words behind the name of a shell: its options, and its code or its script. Counts those
+/// up to its code.
+fn shell(name: &str, words: &[Word], verdict: &mut Verdict) -> usize {
+    let (mut code, mut options, mut skip) = (false, true, 0);
+    for (at, word) in words.iter().enumerate() {
+        let text = word.text.as_str();
+        if !word.values.is_empty() {
+            // What it begins with may make it an option: a value, or what may become nothing.
+            let open = text.is_empty() || text.starts_with(['-', '+', '$', '`', '<', '>']);
+            if code || options && (open || word.splits()) {
+                let instead = if code {
+                    format!(
+                        "hand it over as an argument, `{name} -c 'echo \"$1\"' {name} ${{item.id}}`"
+                    )
+                } else {
+                    format!(
+                        "name the script, `{name} ./script.sh ${{item.id}}`, or write `--` before it"
+                    )
+                };
+                let why = format!("`{name}` would read it as code, or as an option: {instead}");
+                verdict.refuse(std::slice::from_ref(word), &why);
+            }
+            return 0;
+        }
+        if skip > 0 {
+            skip -= 1;
+        } else if options && text == "--" {
+            options = false;
+        } else if options && text.starts_with("--") {
+            skip = usize::from(matches!(text, "--rcfile" | "--init-file"));
+        } else if options && text.len() > 1 && text.starts_with(['-', '+']) {
+            code |= text.starts_with('-') && text.contains('c');
+            // Each takes a word: `-euo pipefail`.
+            skip = text.matches(['o', 'O']).count();
+        } else if code {
+            return at + 1;
+        } else if word.is_fixed() {
+            return 0;
+        }
+    }
+    0
+}

@@ -76,6 +76,7 @@ fn report(error: &CommandError) {
 
 async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandError> {
     let path = store_path(arguments.store);
+    screen.flag = engine::flag(&path);
     match arguments.command {
         Command::Explain(explain) => explain::explain(&explain, screen),
         Command::Check { files } => files::check(&files, screen),
@@ -91,10 +92,7 @@ async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandE
             .await
         }
         Command::Jobs => jobs::jobs(&existing(&path)?, screen).await,
-        Command::Status { job } => {
-            let flag = engine::flag(&path);
-            status::status(&existing(&path)?, job.as_deref(), &flag, screen).await
-        }
+        Command::Status { job } => status::status(&existing(&path)?, job.as_deref(), screen).await,
         Command::Items(items) => items::run(items, &existing(&path)?, screen).await,
         Command::Dlq(dlq) => letters::run(dlq, &path, screen).await,
         Command::Completions { shell } => manual::completions(shell, screen),

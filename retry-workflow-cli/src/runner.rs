@@ -29,7 +29,7 @@ use crate::template::placeholder::Scope;
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
     Counts, ErrorPolicy, Graph, Job, JobEvent, JobReport, JobRunner, JobStatus, NewItem, Store,
-    StoreError, WorkflowError,
+    StoreError, Unit, WorkflowError,
 };
 
 /// What a job remembers of the file that it was made of.
@@ -54,6 +54,15 @@ impl Origin {
     pub(crate) fn file(file: &WorkflowFile) -> Self {
         let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
         Self { file: path, mode: file.mode().to_owned(), reduces: None }
+    }
+
+    /// What the items of its job are called.
+    pub(crate) fn unit(&self) -> Unit {
+        match self.mode.as_str() {
+            "standard" => Unit::Step,
+            "graph" => Unit::Task,
+            _ => Unit::Item,
+        }
     }
 
     fn to_json(&self) -> Option<serde_json::Value> {
@@ -189,6 +198,11 @@ impl Tasks {
     pub(crate) async fn begun<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
         let number = commands::number(store, job).await?;
         Ok(number.map(|number| Self { number, is_chain: true }))
+    }
+
+    /// What they are called.
+    pub(crate) const fn unit(self) -> Unit {
+        if self.is_chain { Unit::Step } else { Unit::Task }
     }
 
     /// How many have ended, of how many.

@@ -21,7 +21,7 @@ use crate::engine::work::Work;
 use crate::item::context::ItemContext;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
-use crate::job::report::JobReport;
+use crate::job::report::{JobReport, Unit};
 use crate::store::{MemoryStore, Store};
 use crate::workflow::closure::Closure;
 
@@ -172,7 +172,8 @@ impl<S: Store> Graph<S> {
         let store = runner.store.clone();
         let needs = Arc::clone(&dependencies);
         let source = GraphSource::new(store.clone(), &job.id, needs, redrives_dead).await?;
-        runner.run_job(job, source, GraphWork { store, dependencies, tasks }).await
+        let work = GraphWork { store, dependencies, tasks };
+        Ok(runner.run_job(job, source, work).await?.counted_in(Unit::Task, None))
     }
 }
 

@@ -107,7 +107,7 @@ pub use item::sanitize;
 pub use job::advice::Pattern;
 pub use job::event::{ItemFailure, JobEvent};
 pub use job::record::{Job, JobStatus, StopReason};
-pub use job::report::JobReport;
+pub use job::report::{JobReport, Unit};
 
 // What could not be done, and is taken back.
 pub use dead_letters::{

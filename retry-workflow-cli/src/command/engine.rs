@@ -17,7 +17,7 @@ use crate::file::WorkflowFile;
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{
-    Job, JobEvent, JobReport, JobStatus, NewItem, SqliteStore, Store, WorkflowError,
+    Job, JobEvent, JobReport, JobStatus, NewItem, SqliteStore, Store, Unit, WorkflowError,
 };
 
 /// A job, and the file that it is made of.
@@ -82,7 +82,8 @@ pub(super) async fn resume(
             let id = one_line(&job.id);
             screen.line(format_args!("{id} has ended: there is nothing to go on with"))?;
             if dead > 0 {
-                screen.line(letters_left(dead, &argument(&job.id), &flag(path)))?;
+                let unit = Origin::read(&job).map_or(Unit::Item, |origin| origin.unit());
+                screen.line(letters_left(dead, unit, &argument(&job.id), &flag(path)))?;
             }
         }
         return Ok(if dead > 0 { Exit::DeadLetters } else { Exit::Success });
@@ -308,13 +309,22 @@ fn print_reports(reports: &Reports, flag: &str, screen: &mut Screen) -> Result<E
     if stopped {
         screen.line(format_args!("go on by: retry-workflow{flag} resume {id}"))?;
     } else if job.dead() > 0 {
-        screen.line(letters_left(job.dead(), &id, flag))?;
+        screen.line(letters_left(job.dead(), job.unit(), &id, flag))?;
     }
     Ok(exit)
 }
 
-fn letters_left(dead: u64, id: &str, flag: &str) -> String {
-    format!("look at {} by: retry-workflow{flag} dlq stats {id}", count(dead, "dead letter"))
+fn letters_left(dead: u64, unit: Unit, id: &str, flag: &str) -> String {
+    match unit {
+        Unit::Item => {
+            let letters = count(dead, "dead letter");
+            format!("look at {letters} by: retry-workflow{flag} dlq stats {id}")
+        }
+        unit => {
+            let failed = count(dead, unit.as_str());
+            format!("{failed} failed; look by: retry-workflow{flag} dlq list {id}")
+        }
+    }
 }
 
 /// How to name this store on a command line.

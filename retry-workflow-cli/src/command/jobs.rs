@@ -8,7 +8,9 @@ use super::screen::Screen;
 use crate::runner::{Origin, Tasks};
 use crate::terminal::table::Table;
 use crate::terminal::text::thousands;
-use retry_workflow::{BreakerRecord, Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp};
+use retry_workflow::{
+    BreakerRecord, Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp, Unit,
+};
 
 /// A job as machines read it.
 #[derive(Debug, Serialize)]
@@ -33,6 +35,9 @@ pub(super) struct JobSummary {
     pub(super) leased_until: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) breaker_open_until: Option<Timestamp>,
+    /// What its items are called.
+    #[serde(skip)]
+    pub(super) unit: Unit,
     /// The job whose `reduce` it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     reduces: Option<String>,
@@ -46,6 +51,7 @@ impl JobSummary {
         let counts = store.counts(&job.id).await?;
         let breaker = BreakerRecord::find(store, &job.id).await?;
         let tasks = Tasks::begun(store, &job.id).await?;
+        let origin = Origin::read(job);
         let leased_until =
             if counts.leased > 0 { leased_until(store, &job.id).await? } else { None };
         Ok(Self {
@@ -64,7 +70,8 @@ impl JobSummary {
             next_due: store.next_due(&job.id).await?,
             leased_until,
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
-            reduces: Origin::read(job).and_then(|origin| origin.reduces),
+            unit: origin.as_ref().map_or(Unit::Item, Origin::unit),
+            reduces: origin.and_then(|origin| origin.reduces),
         })
     }
 
@@ -99,7 +106,8 @@ async fn leased_until<S: Store>(store: &S, job: &str) -> Result<Option<Timestamp
 pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exit, CommandError> {
     let jobs = Job::all(store).await?;
     if jobs.is_empty() && !screen.json {
-        screen.line("no jobs yet: `retry-workflow run FILE` begins one")?;
+        let begin = format!("no jobs yet: `retry-workflow{} run FILE` begins one", screen.flag);
+        screen.line(begin)?;
         return Ok(Exit::Success);
     }
     let headings =

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::arguments::RunArguments;
 use super::screen::terminal_width;
 use crate::runner::Tasks;
-use crate::terminal::text::{count, one_line, thousands};
-use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Timestamp};
+use crate::terminal::text::{count, failed, one_line, thousands};
+use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Timestamp, Unit};
 
 /// Where a job stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +30,11 @@ pub(super) struct Progress {
 }
 
 impl Progress {
+    /// What its items are called.
+    fn unit(&self) -> Unit {
+        self.tasks.map_or(Unit::Item, Tasks::unit)
+    }
+
     const fn is_total_known(&self) -> bool {
         self.total_known || self.tasks.is_some()
     }
@@ -125,8 +130,10 @@ impl ProgressReporter {
                 self.update(&mut heard, progress);
             }
             JobEvent::Failures(failures) => {
+                let unit = self.heard().progress.unit();
                 for failure in failures {
                     let ItemFailure { item, attempt, state, .. } = failure;
+                    let state = if unit == Unit::Item { state.as_str() } else { "failed" };
                     let attempts = count(u64::from(*attempt), "attempt");
                     self.println(&format!("{item}: {state} after {attempts}: {}", failure.failure));
                 }
@@ -247,14 +254,15 @@ fn rate(ended: u64, time: Duration) -> Option<f64> {
 fn line(progress: &Progress, rate: Option<f64>, now: Timestamp) -> String {
     let counts = &progress.counts;
     let (ended, total) = progress.so_far();
+    let unit = progress.unit();
     let mut line = if progress.is_total_known() {
         let percent = u128::from(ended) * 100 / u128::from(total.max(1));
-        format!("{} of {} ({percent} %)", thousands(ended), count(total, "item"))
+        format!("{} of {} ({percent} %)", thousands(ended), count(total, unit.as_str()))
     } else {
-        format!("{} of {} so far", thousands(ended), count(total, "item"))
+        format!("{} of {} so far", thousands(ended), count(total, unit.as_str()))
     };
     if counts.dead > 0 {
-        let _ = write!(line, ", {}", count(counts.dead, "dead letter"));
+        let _ = write!(line, ", {}", failed(counts.dead, unit));
     }
     if counts.skipped > 0 {
         let _ = write!(line, ", {} skipped", thousands(counts.skipped));
@@ -311,10 +319,10 @@ mod tests {
         assert_eq!(line(&at(1, 0, 1, false), Some(0.5), now), "1 of 2 items so far, 0.5/s");
         let chain = Tasks { number: 3, is_chain: true };
         let stopped = Progress { tasks: Some(chain), ..at(1, 1, 0, false) };
-        assert_eq!(line(&stopped, None, now), "1 of 3 items (33 %), 1 dead letter");
+        assert_eq!(line(&stopped, None, now), "1 of 3 steps (33 %), 1 failed");
         let graph = Tasks { number: 4, is_chain: false };
         let failed = Progress { tasks: Some(graph), ..stopped };
-        assert_eq!(line(&failed, None, now), "2 of 4 items (50 %), 1 dead letter");
+        assert_eq!(line(&failed, None, now), "2 of 4 tasks (50 %), 1 failed");
         let waits = Progress {
             waiting_until: Some(now + Duration::from_millis(1_500)),
             ..at(0, 0, 1, true)

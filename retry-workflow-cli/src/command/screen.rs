@@ -20,6 +20,9 @@ pub(crate) struct Screen {
     colour: bool,
     /// What ages are counted from.
     pub(crate) now: Timestamp,
+    /// Names the store on the command lines that are shown; empty for the one that is meant
+    /// without it.
+    pub(crate) flag: String,
 }
 
 impl fmt::Debug for Screen {
@@ -50,6 +53,7 @@ impl Screen {
             colour: terminal && !json && wants_colour(),
             out: Box::new(io::BufWriter::new(out)),
             now: Timestamp::now(),
+            flag: String::new(),
         }
     }
 

@@ -9,8 +9,8 @@ use super::letters::duration;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
-use crate::terminal::text::{argument, count, moment, one_line, thousands};
-use retry_workflow::{Counts, Job, Store, Timestamp};
+use crate::terminal::text::{argument, failed, moment, one_line, thousands};
+use retry_workflow::{Counts, Job, Store, Timestamp, Unit};
 
 /// A job, the last `reduce` of it, and whether it is to be resumed.
 struct Status {
@@ -19,17 +19,15 @@ struct Status {
     is_unfinished: bool,
 }
 
-/// Of a job; `None`: of the latest that is not the `reduce` of another one. `flag` names the
-/// store on a command line.
+/// Of a job; `None`: of the latest that is not the `reduce` of another one.
 pub(super) async fn status<S: Store>(
     store: &S,
     id: Option<&str>,
-    flag: &str,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let job = match id {
         Some(id) => super::engine::find(store, id).await?,
-        None => latest(store).await?,
+        None => latest(store, &screen.flag).await?,
     };
     let reduce = match runner::find_reduce(store, &job.id).await? {
         Some(reduce) => Some(JobSummary::load(store, &reduce).await?),
@@ -47,31 +45,33 @@ pub(super) async fn status<S: Store>(
         }
         screen.object(&object)?;
     } else {
-        status.text(flag, screen)?;
+        status.text(screen)?;
     }
     Ok(Exit::Success)
 }
 
-async fn latest<S: Store>(store: &S) -> Result<Job, CommandError> {
+async fn latest<S: Store>(store: &S, flag: &str) -> Result<Job, CommandError> {
     let jobs = Job::all(store).await?;
     let is_whole = |job: &Job| Origin::read(job).is_none_or(|origin| origin.reduces.is_none());
     jobs.into_iter().rfind(is_whole).ok_or_else(|| {
-        CommandError::Usage(
-            "the store has no jobs yet: `retry-workflow run FILE` begins one".to_owned(),
-        )
+        CommandError::Usage(format!(
+            "the store has no jobs yet: `retry-workflow{flag} run FILE` begins one"
+        ))
     })
 }
 
 impl Status {
-    fn text(&self, flag: &str, screen: &mut Screen) -> Result<(), CommandError> {
+    fn text(&self, screen: &mut Screen) -> Result<(), CommandError> {
         let Self { job, reduce, is_unfinished } = self;
+        let flag = screen.flag.clone();
         let counts = &job.counts;
         screen.line(format_args!("job       {}", one_line(&job.id)))?;
         screen.line(format_args!("status    {}", when(job, screen)))?;
         if let Some(reason) = &job.reason {
             screen.line(format_args!("because   {}", one_line(reason)))?;
         }
-        screen.line(format_args!("items     {}: {}", job.items(), states(counts)))?;
+        let unit = job.unit.as_str();
+        screen.line(format_args!("{unit}s     {}: {}", job.items(), states(counts, job.unit)))?;
         if counts.total() > 0 {
             screen.line(format_args!("          {}", bar(counts, job.so_far())))?;
         }
@@ -98,15 +98,17 @@ impl Status {
                 if job.status == "running" { "   (if no process works on it)" } else { "" };
             screen.line(format_args!("resume    retry-workflow{flag} resume {id}{perhaps}"))?;
         }
-        if counts.dead > 0 {
+        if counts.dead > 0 && job.unit == Unit::Item {
             screen.line(format_args!("letters   retry-workflow{flag} dlq stats {id}"))?;
+        } else if counts.dead > 0 {
+            screen.line(format_args!("failures  retry-workflow{flag} dlq list {id}"))?;
         }
         Ok(())
     }
 }
 
 fn reduce_line(reduce: &JobSummary, screen: &mut Screen) -> Result<(), CommandError> {
-    let (when, items) = (when(reduce, screen), states(&reduce.counts));
+    let (when, items) = (when(reduce, screen), states(&reduce.counts, reduce.unit));
     screen.line(format_args!("reduce    {when}: {items}"))?;
     if let Some(reason) = &reduce.reason {
         screen.line(format_args!("          {}", one_line(reason)))?;
@@ -166,10 +168,10 @@ fn whole_seconds(sum: Duration) -> Duration {
     if sum < Duration::from_secs(60) { sum } else { Duration::from_secs(sum.as_secs()) }
 }
 
-fn states(counts: &Counts) -> String {
+fn states(counts: &Counts, unit: Unit) -> String {
     let mut states = vec![format!("{} succeeded", thousands(counts.succeeded))];
     if counts.dead > 0 {
-        states.push(count(counts.dead, "dead letter"));
+        states.push(failed(counts.dead, unit));
     }
     for (number, word) in
         [(counts.skipped, "skipped"), (counts.leased, "with a worker"), (counts.pending, "waiting")]

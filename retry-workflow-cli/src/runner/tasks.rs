@@ -10,7 +10,7 @@ use crate::steps::step::Steps;
 use crate::template::placeholder::Scope;
 use retry_workflow::{
     AttemptReport, AttemptTimer, ErrorPolicy, Failure, Graph, Job, JobReport, OnItemFailure,
-    Reason, Store, Work, WorkItem, WorkflowError,
+    Reason, Store, Unit, Work, WorkItem, WorkflowError,
 };
 
 /// Commands one after another; a failure stops them. Where one had failed, it begins anew.
@@ -40,7 +40,8 @@ pub(super) async fn chain<S: Store>(
         let needs: Vec<_> = before.into_iter().map(String::as_str).collect();
         graph = graph.work(name, &needs, work);
     }
-    graph.run().await
+    let number = u64::try_from(steps.0.len()).ok();
+    Ok(graph.run().await?.counted_in(Unit::Step, number))
 }
 
 /// A task that is steps of a file.

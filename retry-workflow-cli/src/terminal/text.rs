@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use retry_workflow::Timestamp;
 use retry_workflow::sanitize::{Lines, OneLine, steers};
+use retry_workflow::{Timestamp, Unit};
 
 /// An error, and what lies below it: `the store jobs.db cannot be used: permission denied`.
 pub(crate) fn chain(error: &dyn Error) -> String {
@@ -88,6 +88,14 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 pub(crate) fn count(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", thousands(number))
+}
+
+/// How many have failed for good: `3 dead letters`, or `3 failed` where nothing of it is a letter.
+pub(crate) fn failed(number: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Item => count(number, "dead letter"),
+        _ => format!("{} failed", thousands(number)),
+    }
 }
 
 /// A number with a comma between each three digits.

@@ -14,6 +14,30 @@ use crate::job::advice::Pattern;
 use crate::job::record::{Job, JobStatus, StopReason};
 use crate::store::{Store, StoreError};
 
+/// What the items of a job are called where people read of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unit {
+    /// Items; those that failed for good are dead letters.
+    #[default]
+    Item,
+    /// Steps, which come one after another.
+    Step,
+    /// Tasks of a graph.
+    Task,
+}
+
+impl Unit {
+    /// Returns its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Item => "item",
+            Self::Step => "step",
+            Self::Task => "task",
+        }
+    }
+}
+
 /// What became of a job: `Display` for people, serde for machines.
 ///
 /// ```
@@ -49,6 +73,10 @@ pub struct JobReport {
     pub groups: Vec<Group>,
     /// Groups of three and more, with advice.
     pub patterns: Vec<Pattern>,
+    #[serde(skip)]
+    unit: Unit,
+    #[serde(skip)]
+    expected: Option<u64>,
 }
 
 /// More groups than these are no help.
@@ -72,7 +100,29 @@ impl JobReport {
         groups.truncate(MOST_GROUPS);
         let elapsed = job.ended.unwrap_or_else(Timestamp::now).since(job.created);
         let patterns = Pattern::among(&groups);
-        Ok(Some(Self { job, counts, elapsed, classes, groups, patterns }))
+        Ok(Some(Self {
+            job,
+            counts,
+            elapsed,
+            classes,
+            groups,
+            patterns,
+            unit: Unit::Item,
+            expected: None,
+        }))
+    }
+
+    /// Sets what its items are called, and how many there are to be where more than those
+    /// that have begun. Default: items, as many as there are.
+    #[must_use]
+    pub fn counted_in(mut self, unit: Unit, expected: Option<u64>) -> Self {
+        (self.unit, self.expected) = (unit, expected);
+        self
+    }
+
+    /// What its items are called.
+    pub const fn unit(&self) -> Unit {
+        self.unit
     }
 
     /// All items.
@@ -118,21 +168,21 @@ impl fmt::Display for JobReport {
             JobStatus::Finished => writeln!(f, "finished")?,
             JobStatus::Stopped { reason } => writeln!(f, "stopped: {reason}")?,
         }
-        write!(f, "  items     {} succeeded", counts.succeeded)?;
-        for (count, what) in [
-            (counts.dead, "dead letters"),
-            (counts.skipped, "skipped"),
-            (counts.unfinished(), "to do"),
-        ] {
+        let unit = self.unit.as_str();
+        write!(f, "  {unit}s     {} succeeded", counts.succeeded)?;
+        let dead = match (self.unit, counts.dead) {
+            (Unit::Item, 1) => "dead letter",
+            (Unit::Item, _) => "dead letters",
+            _ => "failed",
+        };
+        let total = self.expected.unwrap_or(0).max(counts.total());
+        let left = total.saturating_sub(counts.ended());
+        for (count, what) in [(counts.dead, dead), (counts.skipped, "skipped"), (left, "to do")] {
             if count > 0 {
-                write!(
-                    f,
-                    ", {count} {}",
-                    if count == 1 { what.trim_end_matches('s') } else { what }
-                )?;
+                write!(f, ", {count} {what}")?;
             }
         }
-        writeln!(f, ", of {}", counts.total())?;
+        writeln!(f, ", of {total}")?;
         write!(f, "  attempts  {}", counts.attempts)?;
         if counts.lost > 0 {
             write!(f, ", and {} lost with their worker", counts.lost)?;

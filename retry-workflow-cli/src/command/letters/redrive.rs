@@ -69,7 +69,8 @@ pub(super) async fn retry<S: Store>(
         let rate = arguments.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
         screen.line(format_args!("{} taken back{rate}", count(taken, "dead letter")))?;
         if taken > 0 && arguments.later {
-            screen.line("a worker goes on with them; if none runs: retry-workflow resume")?;
+            let resume = format!("retry-workflow{} resume", screen.flag);
+            screen.line(format_args!("a worker goes on with them; if none runs: {resume}"))?;
         }
     }
     // It is to be read before the work begins.

@@ -17,13 +17,14 @@ pub(crate) async fn show<S: Store>(
 ) -> Result<Exit, CommandError> {
     let job = match job {
         Some(job) => job.to_owned(),
-        None => find_job(letters, id).await?,
+        None => find_job(letters, id, &screen.flag).await?,
     };
     let Some(item) = letters.show(&job, id).await? else {
         return Err(CommandError::Usage(format!(
-            "job {} has no item {}: `retry-workflow dlq list` shows those that failed",
+            "job {} has no item {}: `retry-workflow{} items list` shows those that there are",
             one_line(&job),
-            one_line(id)
+            one_line(id),
+            screen.flag
         )));
     };
     if screen.json {
@@ -35,14 +36,18 @@ pub(crate) async fn show<S: Store>(
 }
 
 /// The job that has a dead letter of this id, if just one has.
-async fn find_job<S: Store>(letters: &DeadLetters<S>, id: &str) -> Result<String, CommandError> {
+async fn find_job<S: Store>(
+    letters: &DeadLetters<S>,
+    id: &str,
+    flag: &str,
+) -> Result<String, CommandError> {
     let any = Filter::default().ids([id]).states([ItemState::Dead, ItemState::Skipped]);
     let mut jobs: Vec<_> =
         letters.list(&any, None, 10).await?.items.into_iter().map(|item| item.job).collect();
     let shown = one_line(id);
     match jobs.len() {
         0 => Err(CommandError::Usage(format!(
-            "no job has a dead letter {shown}: `retry-workflow dlq list` shows those that there are; \
+            "no job has a dead letter {shown}: `retry-workflow{flag} dlq list` shows those that there are; \
              for any other item name its job, too: dlq show JOB {shown}"
         ))),
         1 => Ok(jobs.swap_remove(0)),

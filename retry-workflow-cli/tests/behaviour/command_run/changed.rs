@@ -101,8 +101,8 @@ fn steps_that_get_a_namesake_later_stay_what_they_are() {
 #[test]
 fn a_job_of_commands_knows_how_many_there_are() {
     let place = Place::with(&commands(&[FIRST, FAILS, SECOND, MENDED]));
-    place.ends(1, &["run", "job.yml"]).says("1 of 4 items (25 %), 1 dead letter\n");
+    place.ends(1, &["run", "job.yml"]).says("1 of 4 steps (25 %), 1 failed\n");
     let status = place.ends(0, &["status"]);
-    status.says("items     4: 1 succeeded, 1 dead letter").says(" 25 %");
+    status.says("steps     4: 1 succeeded, 1 failed").says(" 25 %");
     assert_eq!(place.object(&["status"])["commands"], 4);
 }

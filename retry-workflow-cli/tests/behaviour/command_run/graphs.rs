@@ -24,7 +24,7 @@ fn place() -> Place {
 fn what_depends_on_a_failure_is_skipped_and_names_it_and_the_rest_goes_on() {
     let place = place();
     let ran = place.ends(3, &["run", "job.yml"]);
-    ran.says("2 succeeded, 1 dead letter, 2 skipped, of 5");
+    ran.says("tasks     2 succeeded, 1 failed, 2 skipped, of 5");
     assert_eq!(place.sorted("log"), ["archive", "fetch", "fetch", "fetch", "notify"]);
     assert_eq!(place.waits("fetch"), [10, 20, 0]);
     for (task, why) in [

@@ -12,6 +12,7 @@ mod manual;
 mod letters;
 mod outcome;
 mod progress;
+mod removal;
 mod screen;
 mod signals;
 mod status;
@@ -91,8 +92,13 @@ async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandE
             )
             .await
         }
-        Command::Jobs => jobs::jobs(&existing(&path)?, screen).await,
-        Command::Status { job } => status::status(&existing(&path)?, job.as_deref(), screen).await,
+        Command::Jobs { what: None } => jobs::jobs(&existing(&path)?, screen).await,
+        Command::Jobs { what: Some(what) } => removal::run(what, &existing(&path)?, screen).await,
+        Command::Status { job, watch } => {
+            let watch = watch.then_some(status::EACH);
+            status::status(&existing(&path)?, job.as_deref(), watch, screen).await
+        }
+        Command::Vacuum => removal::vacuum(&path, screen),
         Command::Items(items) => items::run(items, &existing(&path)?, screen).await,
         Command::Dlq(dlq) => letters::run(dlq, &path, screen).await,
         Command::Completions { shell } => manual::completions(shell, screen),

@@ -172,6 +172,11 @@ pub(crate) async fn find_reduce<S: Store>(store: &S, job: &str) -> Result<Option
     }
 }
 
+/// Removes a job with what is kept for it here, and says how many items it had.
+pub(crate) async fn remove<S: Store>(store: &S, job: &str) -> Result<u64, StoreError> {
+    Job::remove(store, job, [commands::key(job), chain::key(job), Reducing::key(job)]).await
+}
+
 /// How many tasks a job has in all, if that is known from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tasks {

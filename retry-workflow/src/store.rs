@@ -120,6 +120,16 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// for good, and the item counts as skipped, so that it is not added again.
     fn purge(&self, filter: &Filter) -> impl Future<Output = StoreResult<u64>> + Send;
 
+    /// Removes up to `max` items of a job, whatever their state, with all that is known of
+    /// them, and says how many. Once none is left, the values of `keys` are removed, and the
+    /// job counts from 0. A worker that still holds one of the items has lost its lease.
+    fn remove(
+        &self,
+        job: &str,
+        max: usize,
+        keys: Vec<String>,
+    ) -> impl Future<Output = StoreResult<u64>> + Send;
+
     /// Adds items as they were elsewhere, histories included, to the job that each
     /// names, and says how many were new. One that was pending or leased is due at `now`.
     fn import(

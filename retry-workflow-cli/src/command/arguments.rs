@@ -72,14 +72,20 @@ Example:
         #[command(flatten)]
         how: RunArguments,
     },
-    /// List the jobs of the store
+    /// List the jobs of the store, or remove some
     #[command(after_help = "Example:\n  retry-workflow jobs --store /var/lib/shop/jobs.db")]
-    Jobs,
+    Jobs {
+        #[command(subcommand)]
+        what: Option<Jobs>,
+    },
     /// Show how far a job is, and what it waits for
-    #[command(after_help = "Example:\n  retry-workflow status import-1")]
+    #[command(after_help = "Example:\n  retry-workflow status import-1 --watch")]
     Status {
         /// The job's id [default: the latest]
         job: Option<String>,
+        /// Show it again each second, until the job has ended
+        #[arg(long)]
+        watch: bool,
     },
     /// Look at items, whatever has become of them
     #[command(
@@ -104,6 +110,13 @@ Example:
     },
     /// Show the waits of a policy as a table and a chart
     Explain(ExplainArguments),
+    /// Give the room of what was removed back to the disk
+    #[command(after_help = "\
+It needs as much room again while it works, and no other process may write to the store meanwhile.
+
+Example:
+  retry-workflow jobs prune --older-than 90d && retry-workflow vacuum")]
+    Vacuum,
     /// Write what a shell needs to complete this command's arguments
     #[command(after_help = "\
 Examples:
@@ -118,6 +131,37 @@ Examples:
     Man {
         /// The folder for them, which is made if it is not there
         folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Jobs {
+    /// Remove jobs for good: items, dead letters, histories
+    #[command(after_help = "Example:\n  retry-workflow jobs rm import-1 import-2")]
+    Rm {
+        /// The jobs' ids
+        #[arg(required = true, value_name = "JOB")]
+        jobs: Vec<String>,
+        /// Those too that have not ended, or have dead letters
+        #[arg(long)]
+        force: bool,
+    },
+    /// Remove all jobs that ended long ago
+    #[command(after_help = "\
+Jobs that are not finished stay, and so do those that have dead letters.
+
+Example:
+  retry-workflow jobs prune --older-than 90d --dry-run")]
+    Prune {
+        /// That ended longer ago than this
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        older_than: Duration,
+        /// Those too that have dead letters
+        #[arg(long)]
+        with_dead_letters: bool,
+        /// Only list them
+        #[arg(long)]
+        dry_run: bool,
     },
 }
 
@@ -380,6 +424,10 @@ fn time(text: &str) -> Result<Timestamp, String> {
         let ago = retry_rules::duration::parse(text.trim()).map_err(|_| error.to_string())?;
         Ok(Timestamp::now() - ago)
     })
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    retry_rules::duration::parse(text).map_err(|error| error.to_string())
 }
 
 fn state(text: &str) -> Result<ItemState, String> {

@@ -90,6 +90,18 @@ impl Screen {
         &mut self.out
     }
 
+    /// What follows is the same of a later moment: a terminal shows it in the place of what it
+    /// shows now.
+    pub(crate) fn next(&mut self) -> Result<(), CommandError> {
+        self.now = Timestamp::now();
+        match (self.json, self.width) {
+            (true, _) => Ok(()),
+            // Home, and nothing below.
+            (false, Some(_)) => Ok(self.out.write_all(b"\x1b[H\x1b[2J")?),
+            (false, None) => self.line(""),
+        }
+    }
+
     pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
         Ok(self.out.flush()?)
     }

@@ -12,6 +12,9 @@ use crate::runner::{self, Origin};
 use crate::terminal::text::{argument, failed, moment, one_line, thousands};
 use retry_workflow::{Counts, Job, Store, Timestamp, Unit};
 
+/// Between two looks at a job that is watched.
+pub(super) const EACH: Duration = Duration::from_secs(1);
+
 /// A job, the last `reduce` of it, and whether it is to be resumed.
 struct Status {
     job: JobSummary,
@@ -19,16 +22,30 @@ struct Status {
     is_unfinished: bool,
 }
 
-/// Of a job; `None`: of the latest that is not the `reduce` of another one.
+/// Of a job; `None`: of the latest that is not the `reduce` of another one. Where it is
+/// watched, again and again until it has ended.
 pub(super) async fn status<S: Store>(
     store: &S,
     id: Option<&str>,
+    watch: Option<Duration>,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let job = match id {
-        Some(id) => super::engine::find(store, id).await?,
-        None => latest(store, &screen.flag).await?,
+    let id = match id {
+        Some(id) => super::engine::find(store, id).await?.id,
+        None => latest(store, &screen.flag).await?.id,
     };
+    loop {
+        let is_running = once(store, &id, screen).await?;
+        let Some(each) = watch.filter(|_| is_running) else { return Ok(Exit::Success) };
+        screen.flush()?;
+        tokio::time::sleep(each).await;
+        screen.next()?;
+    }
+}
+
+/// Shows it, and says whether it runs still.
+async fn once<S: Store>(store: &S, id: &str, screen: &mut Screen) -> Result<bool, CommandError> {
+    let job = super::engine::find(store, id).await?;
     let reduce = match runner::find_reduce(store, &job.id).await? {
         Some(reduce) => Some(JobSummary::load(store, &reduce).await?),
         None => None,
@@ -47,7 +64,7 @@ pub(super) async fn status<S: Store>(
     } else {
         status.text(screen)?;
     }
-    Ok(Exit::Success)
+    Ok(status.is_unfinished && status.job.status == "running")
 }
 
 async fn latest<S: Store>(store: &S, flag: &str) -> Result<Job, CommandError> {

@@ -153,6 +153,6 @@ fn captures(steps: &Steps, up_to: usize) -> BTreeMap<&str, usize> {
     steps.filter_map(|(at, step)| Some((step.capture.as_ref()?.name.as_str(), at))).collect()
 }
 
-fn key(job: &str) -> String {
+pub(super) fn key(job: &str) -> String {
     format!("captured/{job}")
 }

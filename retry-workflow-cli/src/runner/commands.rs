@@ -115,7 +115,7 @@ pub(super) async fn remember<S: Store>(
     }
 }
 
-fn key(job: &str) -> String {
+pub(super) fn key(job: &str) -> String {
     format!("steps/{job}")
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Reducing {
 }
 
 impl Reducing {
-    fn key(job: &str) -> String {
+    pub(super) fn key(job: &str) -> String {
         format!("reduce/{job}")
     }
 

@@ -69,3 +69,68 @@ fn machines_get_counts() {
     assert_eq!(object["status"], "stopped");
     assert_eq!(objects[1], object);
 }
+
+#[test]
+fn a_job_is_removed_once_nothing_of_it_is_left_to_look_at_or_by_force() {
+    let folder = folder();
+    let output = run(folder.path(), &["jobs", "rm", "orders-1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let why = String::from_utf8(output.stderr).unwrap();
+    assert!(why.contains("orders-1 has 1 dead letter: write --force"), "{why}");
+    assert_eq!(told(folder.path(), &["jobs"]).lines().count(), 3, "nothing was removed");
+
+    told(folder.path(), &["dlq", "purge", "orders-1", "--yes"]);
+    assert_eq!(
+        told(folder.path(), &["jobs", "rm", "orders-1"]),
+        "orders-1 removed, with 3 items\n"
+    );
+    let output = run(folder.path(), &["jobs", "rm", "mails-1", "orders-1"]);
+    assert_eq!(output.status.code(), Some(2), "one of them is not there any more");
+    let forced = told(folder.path(), &["jobs", "rm", "mails-1", "--force"]);
+    assert!(forced.starts_with("mails-1 removed"), "{forced}");
+    assert!(told(folder.path(), &["jobs"]).starts_with("no jobs yet"));
+    assert_eq!(told(folder.path(), &["items", "list"]), "no items are like that\n");
+}
+
+#[test]
+fn old_jobs_are_pruned_and_those_with_dead_letters_only_if_asked_for() {
+    let folder = folder();
+    let prune = |more: &[&str]| told(folder.path(), &[&["jobs", "prune"], more].concat());
+    assert_eq!(prune(&["--older-than", "1h", "--with-dead-letters"]), "");
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    assert_eq!(prune(&["--older-than", "1ms"]), "", "it has a dead letter");
+    let dry = prune(&["--older-than", "1ms", "--with-dead-letters", "--dry-run"]);
+    assert_eq!(dry, "orders-1\n1 job would be removed\n", "the other one was stopped");
+    let done = prune(&["--older-than", "1ms", "--with-dead-letters"]);
+    assert_eq!(done, "orders-1 removed, with 3 items\n");
+    assert_eq!(told(folder.path(), &["jobs"]).lines().count(), 2);
+}
+
+#[test]
+fn a_vacuum_gives_the_room_of_what_was_removed_back() {
+    let folder = folder();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::open(folder.path().join("retry-workflow.db")).unwrap();
+        let large = Workflow::new("large").store(store);
+        large
+            .run((0..200).map(|_| "x".repeat(10_000)), |_, _| async { Ok::<_, String>(()) })
+            .await
+            .unwrap();
+    });
+    told(folder.path(), &["jobs", "rm", "large-1"]);
+    let freed = told(folder.path(), &["vacuum", "--json"]);
+    let freed: serde_json::Value = serde_json::from_str(&freed).unwrap();
+    let bytes = |key: &str| freed[key].as_u64().unwrap();
+    assert!(bytes("before") > 2_000_000 && bytes("after") < 200_000, "{freed}");
+    let file = std::fs::metadata(folder.path().join("retry-workflow.db")).unwrap().len();
+    assert_eq!(file, bytes("after"));
+    assert!(told(folder.path(), &["jobs"]).contains("orders-1"));
+}
+
+#[test]
+fn a_job_that_has_ended_is_watched_no_longer() {
+    let folder = folder();
+    let once = told(folder.path(), &["status", "orders-1", "--watch"]);
+    assert_eq!(once.matches("job       orders-1").count(), 1, "{once}");
+}

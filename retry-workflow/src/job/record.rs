@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::item::clock::Timestamp;
 use crate::item::sanitize::OneLine;
+use crate::job::breaker_record::BreakerRecord;
 use crate::job::error::WorkflowError;
 use crate::store::{Store, StoreError};
 
@@ -267,6 +268,31 @@ impl Job {
         Self::update(store, id, |job| job.origin = origin.cloned()).await
     }
 
+    /// Removes a job for good, with its items, its dead letters and their histories, and says
+    /// how many items it had. `also` are keys of values that a program keeps for it.
+    ///
+    /// A worker that works on it has lost its leases. Where this ends half-way, the job is
+    /// still there with fewer items, and is removed by the next time.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn remove<S: Store>(
+        store: &S,
+        id: &str,
+        also: impl IntoIterator<Item = String>,
+    ) -> Result<u64, StoreError> {
+        let mut keys: Vec<_> = also.into_iter().collect();
+        keys.extend([Self::key(id), BreakerRecord::key(id)]);
+        let mut all = 0_u64;
+        loop {
+            let removed = store.remove(id, REMOVED_AT_ONCE, keys.clone()).await?;
+            all = all.saturating_add(removed);
+            if usize::try_from(removed).is_ok_and(|removed| removed < REMOVED_AT_ONCE) {
+                return Ok(all);
+            }
+        }
+    }
+
     /// Changes what is stored, in spite of changes by other processes meanwhile.
     pub(crate) async fn update<S: Store>(
         store: &S,
@@ -284,6 +310,9 @@ impl Job {
 }
 
 const PREFIX: &str = "job/";
+
+/// Items in one transaction, so that others who write do not wait for long.
+const REMOVED_AT_ONCE: usize = 5_000;
 
 /// Finds the job that `choose` chooses from those whose keys begin so, or adds it.
 async fn find_or_insert<S: Store>(

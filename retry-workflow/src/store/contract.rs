@@ -77,6 +77,7 @@ macro_rules! store_contract {
             a_redrive_takes_what_its_filter_says
             a_redriven_item_can_die_again
             a_purged_item_is_an_empty_one_that_stays
+            a_job_is_removed_with_all_that_is_known_of_it
             what_is_exported_can_be_imported
             an_import_begins_anew_what_was_not_done
             an_import_leaves_what_is_there
@@ -860,6 +861,31 @@ pub async fn a_purged_item_is_an_empty_one_that_stays<S: Store>(store: &S) {
     enqueue(store, "job", &["c"]).await;
     assert_eq!(store.purge(&everything()).await, Ok(1));
     assert_eq!(found(store, "c").await.state, ItemState::Pending);
+}
+
+/// Other jobs stay, and no item that comes later is taken for one that is gone.
+pub async fn a_job_is_removed_with_all_that_is_known_of_it<S: Store>(store: &S) {
+    enqueue(store, "other", &["a"]).await;
+    kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
+    enqueue(store, "job", &["c"]).await;
+    let held = claim_one(store, 9).await;
+    assert_eq!(store.cas("k/job", 0, "1").await, Ok(true));
+    assert_eq!(store.cas("k/other", 0, "1").await, Ok(true));
+    assert_eq!(store.remove("job", 2, vec!["k/job".to_owned()]).await, Ok(2));
+    assert_eq!(store.get("k/job").await, Ok(Some((1, "1".to_owned()))), "an item is left");
+    assert_eq!(store.remove("job", 2, vec!["k/job".to_owned()]).await, Ok(1));
+    assert_eq!(store.remove("job", 2, Vec::new()).await, Ok(0));
+    assert_eq!((store.get("k/job").await, counts(store).await), (Ok(None), Counts::default()));
+    assert_eq!(store.values("k/").await.map(|values| values.len()), Ok(1));
+    let left: Vec<_> = store.list(&everything(), None, 9).await.expect("a page").items;
+    assert_eq!(left.iter().map(|item| &*item.job).collect::<Vec<_>>(), ["other"]);
+    assert_eq!(store.stats(&everything()).await.map(|groups| groups.len()), Ok(0));
+
+    assert_eq!(store.enqueue("job", vec![new("c")], at(9)).await, Ok(1));
+    let anew = claim_one(store, 9).await;
+    assert_ne!(anew.key.item, held.key.item);
+    assert!(!try_settle(store, &held, 10, Settled::Released).await);
+    assert_eq!((anew.attempt, found(store, "c").await.history), (1, Vec::new()));
 }
 
 /// An item comes to another job, or store, with all its past.

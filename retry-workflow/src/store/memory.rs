@@ -45,6 +45,8 @@ impl MemoryStore {
 struct Tables {
     /// By number: in the order in which they were added.
     items: BTreeMap<i64, Item>,
+    /// The number that was given out last, to an item that may be gone.
+    last: i64,
     jobs: BTreeMap<String, Job>,
     values: BTreeMap<String, (u64, String)>,
 }
@@ -200,7 +202,8 @@ impl Tables {
         if job.ids.contains_key(&record.id) {
             return false;
         }
-        let number = self.items.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
+        let number = self.last.saturating_add(1);
+        self.last = number;
         job.ids.insert(record.id.clone(), number);
         job.due.extend(record.due.map(|due| (due, number)));
         moved(&mut job.counts, None, record.state);
@@ -431,6 +434,32 @@ impl Store for MemoryStore {
             tables.purge(number);
         }
         Ok(u64::try_from(failed.len()).unwrap_or(u64::MAX))
+    }
+
+    async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {
+        let mut tables = self.lock();
+        let Tables { items, jobs, values, .. } = &mut *tables;
+        let of_job = jobs.get_mut(job).map(|job| &mut job.ids);
+        let gone: Vec<_> = of_job
+            .iter()
+            .flat_map(|ids| ids.iter())
+            .map(|(id, &number)| (id.clone(), number))
+            .take(max)
+            .collect();
+        for (id, number) in &gone {
+            items.remove(number);
+            if let Some(job) = jobs.get_mut(job) {
+                job.ids.remove(id);
+                job.due.retain(|(_, due)| due != number);
+            }
+        }
+        if gone.len() < max {
+            jobs.remove(job);
+            for key in &keys {
+                values.remove(key);
+            }
+        }
+        Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
     }
 
     async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {

@@ -10,6 +10,7 @@ mod dead;
 mod file;
 mod layout;
 mod read;
+mod remove;
 mod selection;
 mod settle;
 mod thread;
@@ -91,6 +92,20 @@ impl SqliteStore {
     /// How to open a store, other than by default.
     pub fn options() -> SqliteOptions {
         SqliteOptions::default()
+    }
+
+    /// Gives the room of what was removed back to the disk, and says how many bytes the file
+    /// had before and has now. It needs as much room again while it works, and no other
+    /// process may write meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Locked`](super::StoreError::Locked) where one does; those of
+    /// [`open_existing`](Self::open_existing).
+    pub fn vacuum(path: impl AsRef<Path>) -> StoreResult<(u64, u64)> {
+        let options = Self::options().must_exist(true);
+        let path = file::located(path.as_ref(), true)?;
+        file::vacuum(&path, &options)
     }
 
     /// The file, as an absolute path.
@@ -258,6 +273,11 @@ impl Store for SqliteStore {
     async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
         let filter = filter.clone();
         self.0.writer.run(move |tx| dead::purge(tx, &filter)).await
+    }
+
+    async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {
+        let job = job.to_owned();
+        self.0.writer.run(move |tx| remove::remove(tx, &job, max, &keys)).await
     }
 
     async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {

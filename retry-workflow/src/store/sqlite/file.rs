@@ -90,6 +90,25 @@ pub(super) fn open_to_read(path: &Path, options: &SqliteOptions) -> StoreResult<
     open().map_err(|error| sqlite_error::store_error(path, &error))
 }
 
+/// Writes the file anew without what was removed. In bytes: before, and after.
+pub(super) fn vacuum(path: &Path, options: &SqliteOptions) -> StoreResult<(u64, u64)> {
+    let connection = open_to_write(path, options)?;
+    let vacuum = || {
+        // The log is brought into the file, so that both are measured as one.
+        connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+        let before = bytes(&connection)?;
+        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
+        Ok((before, bytes(&connection)?))
+    };
+    vacuum().map_err(|error| sqlite_error::store_error(path, &error))
+}
+
+fn bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let pages: u64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+    let size: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    Ok(pages.saturating_mul(size))
+}
+
 /// What a file says it is.
 struct Marks {
     application: i64,

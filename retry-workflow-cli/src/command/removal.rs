@@ -1,0 +1,124 @@
+//! `jobs rm`, `jobs prune` and `vacuum`: what takes jobs away for good.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::arguments::Jobs;
+use super::engine::find;
+use super::outcome::{CommandError, Exit};
+use super::screen::Screen;
+use crate::runner::{self, Origin};
+use crate::terminal::text::{count, one_line, thousands};
+use retry_workflow::{Job, JobStatus, SqliteStore, Store};
+
+pub(super) async fn run<S: Store>(
+    what: Jobs,
+    store: &S,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    match what {
+        Jobs::Rm { jobs, force } => {
+            let mut found = Vec::new();
+            for id in &jobs {
+                let job = find(store, id).await?;
+                if !force && let Some(why) = why_kept(store, &job).await? {
+                    return Err(CommandError::Usage(format!(
+                        "{} {why}: write --force to remove it all the same",
+                        one_line(id)
+                    )));
+                }
+                found.push(job);
+            }
+            remove_all(store, found, screen).await
+        }
+        Jobs::Prune { older_than, with_dead_letters, dry_run } => {
+            let before = screen.now - older_than;
+            let mut old = Vec::new();
+            for job in Job::all(store).await? {
+                let is_whole = Origin::read(&job).is_none_or(|origin| origin.reduces.is_none());
+                let is_old = job.status == JobStatus::Finished
+                    && job.ended.is_some_and(|ended| ended < before);
+                if is_whole && is_old && is_done(store, &job, with_dead_letters).await? {
+                    old.push(job);
+                }
+            }
+            if dry_run { list(&old, screen) } else { remove_all(store, old, screen).await }
+        }
+    }
+}
+
+/// Whether nothing of it is left to do, or to look at.
+async fn is_done<S: Store>(store: &S, job: &Job, or_dead: bool) -> Result<bool, CommandError> {
+    if runner::is_unfinished(store, job).await? {
+        return Ok(false);
+    }
+    Ok(or_dead || store.counts(&job.id).await?.dead == 0)
+}
+
+/// Why a job is not removed without being asked twice.
+async fn why_kept<S: Store>(store: &S, job: &Job) -> Result<Option<String>, CommandError> {
+    let counts = store.counts(&job.id).await?;
+    Ok(if counts.leased > 0 {
+        Some(format!("has {} with a worker", count(counts.leased, "item")))
+    } else if runner::is_unfinished(store, job).await? {
+        Some("has not ended".to_owned())
+    } else if counts.dead > 0 {
+        Some(format!("has {}", count(counts.dead, "dead letter")))
+    } else {
+        None
+    })
+}
+
+fn list(jobs: &[Job], screen: &mut Screen) -> Result<Exit, CommandError> {
+    for job in jobs {
+        if screen.json {
+            screen.object(&json!({ "dry_run": true, "job": job.id }))?;
+        } else {
+            screen.line(one_line(&job.id))?;
+        }
+    }
+    if !screen.json {
+        let jobs = count(u64::try_from(jobs.len()).unwrap_or(u64::MAX), "job");
+        screen.line(format_args!("{jobs} would be removed"))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Each with its `reduce`s, which go first: without the job nobody would find them.
+async fn remove_all<S: Store>(
+    store: &S,
+    jobs: Vec<Job>,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let all = Job::all(store).await?;
+    for job in jobs {
+        let reduces = |one: &&Job| {
+            Origin::read(one).and_then(|origin| origin.reduces).is_some_and(|id| id == job.id)
+        };
+        let mut items = 0_u64;
+        for one in all.iter().filter(reduces).chain([&job]) {
+            items = items.saturating_add(runner::remove(store, &one.id).await?);
+        }
+        if screen.json {
+            screen.object(&json!({ "dry_run": false, "job": job.id, "items": items }))?;
+        } else {
+            let items = count(items, "item");
+            screen.line(format_args!("{} removed, with {items}", one_line(&job.id)))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn vacuum(path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
+    super::existing(path).map(drop)?;
+    let (before, after) =
+        SqliteStore::vacuum(path).map_err(|error| CommandError::opening(&error))?;
+    if screen.json {
+        screen.object(&json!({ "before": before, "after": after }))?;
+    } else {
+        let kib = |bytes: u64| thousands(bytes.div_ceil(1024));
+        screen.line(format_args!("{} KiB before, {} KiB now", kib(before), kib(after)))?;
+    }
+    Ok(Exit::Success)
+}

@@ -15,7 +15,7 @@
 mod shown_value;
 mod environment;
 mod item_path;
-mod input;
+pub(crate) mod input;
 mod forms;
 
 use std::collections::BTreeMap;
@@ -26,6 +26,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::environment::EnvironmentPlan;
+use self::input::select::Selection;
+use self::input::{Input, InputFrom, InputReader, Pipe};
 use self::item_path::ItemPath;
 use crate::steps::command_env::Workspace;
 use crate::steps::step::{AfterFailure, Steps};
@@ -50,18 +52,18 @@ pub struct WorkflowFile {
 #[derive(Debug)]
 pub(crate) enum Plan {
     Standard(Steps),
-    MapReduce(Box<MapPlan>),
+    MapReduce(Arc<MapPlan>),
     Graph(Vec<TaskPlan>),
 }
 
 /// `map`, and `reduce`.
 #[derive(Debug)]
 pub(crate) struct MapPlan {
-    /// As it is written: relative to the file's folder.
-    pub(crate) input: PathBuf,
-    /// Where that is written.
-    pub(crate) input_span: SourceSpan,
+    /// They run once, before the items.
+    pub(crate) setup: Option<Steps>,
+    pub(crate) input: Input,
     pub(crate) item_path: ItemPath,
+    pub(crate) selection: Selection,
     pub(crate) item_id: Option<ItemId>,
     pub(crate) steps: Steps,
     pub(crate) max_parallel: usize,
@@ -117,7 +119,7 @@ impl WorkflowFile {
         let path = path.as_ref().to_owned();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
         let folder = working_folder(&path);
-        let source = Arc::new(Source { path, text });
+        let source = Arc::new(Source { path, text, before: (0, 0) });
         let read = forms::read(&source)?;
         Ok(Self {
             source,
@@ -159,25 +161,35 @@ impl WorkflowFile {
         &self.error_policy
     }
 
-    /// The path of what its `map` reads items from; `None` in other modes.
+    /// The path of the file that its `map` reads items from; `None` where a command writes them,
+    /// they come from stdin, or there is no `map`.
     pub fn input(&self) -> Option<PathBuf> {
         match &self.plan {
-            Plan::MapReduce(map) => Some(map.input(self)),
+            Plan::MapReduce(map) => map.input.path(&self.source.path),
             Plan::Standard(_) | Plan::Graph(_) => None,
         }
     }
 
-    /// The items of its `map`, in the order of the document; none in other modes.
+    /// The items of its `map`, in their order; none in other modes. A command that writes them
+    /// is run.
     ///
     /// # Errors
     /// The input cannot be read, is no JSON, has nothing where `json_path` leads, an item has
     /// not what a step needs of it, or two have the same id. What is wrong is shown in the
     /// workflow file, or in the input if that is no JSON.
     pub fn items(&self) -> Result<Vec<NewItem>, FileError> {
-        match &self.plan {
-            Plan::MapReduce(map) => map.items(self, &self.handlers.values().collect::<Vec<_>>()),
-            Plan::Standard(_) | Plan::Graph(_) => Ok(Vec::new()),
+        let Some(reader) = self.reader() else { return Ok(Vec::new()) };
+        let mut items = Vec::new();
+        let mut keep = |item| {
+            items.push(item);
+            Ok(())
+        };
+        if reader.is_file() {
+            reader.give(reader.check()?, &mut keep)?;
+        } else {
+            reader.give_unchecked(&Pipe::default(), &mut keep)?;
         }
+        Ok(items)
     }
 }
 
@@ -190,10 +202,50 @@ impl WorkflowFile {
         Ok(self)
     }
 
-    /// What a check cannot look at, and why; what is there, it looks at.
-    pub(crate) fn unseen(&self) -> Result<Vec<String>, FileError> {
+    /// Whether steps run before its items.
+    pub(crate) fn has_setup(&self) -> bool {
+        matches!(&self.plan, Plan::MapReduce(map) if map.setup.is_some())
+    }
+
+    /// Reads the input of its `map`.
+    pub(crate) fn reader(&self) -> Option<InputReader> {
+        let Plan::MapReduce(map) = &self.plan else { return None };
+        let mut wanted = map.steps.placeholders();
+        wanted.extend(self.handlers.values().flat_map(Steps::placeholders));
+        wanted.extend(map.item_id.iter().flat_map(|id| id.template.placeholders()));
+        Some(InputReader {
+            source: Arc::clone(&self.source),
+            map: Arc::clone(map),
+            workspace: Arc::clone(&self.workspace),
+            wanted: wanted.into_iter().cloned().collect(),
+            captured: BTreeMap::new(),
+        })
+    }
+
+    /// How many items it has, as far as that can be known before anything runs; and what a check
+    /// cannot look at, with the reason.
+    pub(crate) fn looked_at(&self) -> Result<(Option<u64>, Vec<String>), FileError> {
         self.environment.read(&self.source, &self.workspace.folder, true)?;
-        Ok(self.environment.unseen(&self.workspace.folder))
+        let mut unseen = self.environment.unseen(&self.workspace.folder);
+        let Plan::MapReduce(map) = &self.plan else { return Ok((None, unseen)) };
+        let why = match &map.input.from {
+            InputFrom::Command(_) => "the items, for a check runs no command".to_owned(),
+            InputFrom::Stdin => "the items, for a check reads no stdin".to_owned(),
+            InputFrom::File(file) => {
+                let file = file.display();
+                match (self.input().is_some_and(|path| path.exists()), &map.setup) {
+                    (true, None) => {
+                        let reader = self.reader().map(|reader| reader.check()).transpose()?;
+                        return Ok((reader.map(|checked| checked.items), unseen));
+                    }
+                    (true, Some(_)) => format!("{file}, which `setup` may write anew"),
+                    (false, Some(_)) => format!("{file}, which is not there before `setup`"),
+                    (false, None) => format!("{file}, which is not there yet"),
+                }
+            }
+        };
+        unseen.push(why);
+        Ok((None, unseen))
     }
 
     /// The policies of its steps and tasks, in its order, each with the name of its place; then
@@ -203,6 +255,9 @@ impl WorkflowFile {
         match &self.plan {
             Plan::Standard(steps) => collect_policies("commands", steps, &mut found),
             Plan::MapReduce(map) => {
+                if let Some(setup) = &map.setup {
+                    collect_policies("setup", setup, &mut found);
+                }
                 collect_policies("map", &map.steps, &mut found);
                 if let Some(reduce) = &map.reduce {
                     collect_policies("reduce", reduce, &mut found);

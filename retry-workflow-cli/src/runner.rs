@@ -8,6 +8,7 @@
 mod commands;
 mod chain;
 mod handlers;
+mod input;
 mod reducing;
 mod tasks;
 
@@ -19,16 +20,19 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use self::chain::Chain;
 use self::handlers::add_handlers;
+use self::input::InputItems;
 use self::reducing::{Reducing, summary};
-use self::tasks::{Task, chain};
+use self::tasks::{Task, run_chain};
+use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{MapPlan, Plan, WorkflowFile};
 use crate::steps::list::ItemSteps;
 use crate::steps::step::Steps;
-use crate::template::placeholder::Scope;
+use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{
-    Counts, ErrorPolicy, Graph, Job, JobEvent, JobReport, JobRunner, JobStatus, NewItem, Store,
+    Counts, ErrorPolicy, Graph, ItemContext, Job, JobEvent, JobReport, JobRunner, JobStatus, Store,
     StoreError, Unit, WorkflowError,
 };
 
@@ -133,6 +137,8 @@ impl StopSignal {
 #[derive(Debug)]
 pub(crate) struct Reports {
     pub(crate) job: JobReport,
+    /// Of one that has not come to its end.
+    pub(crate) setup: Option<JobReport>,
     pub(crate) reduce: Option<JobReport>,
 }
 
@@ -217,21 +223,22 @@ impl Tasks {
     }
 }
 
-/// Begins a job, or goes on with it, until it has ended or is to stop. `items` are those of a
-/// map whose input is not in the store yet.
+/// Begins a job, or goes on with it, until it has ended or is to stop. `checked` is what is known
+/// of an input that is not in the store yet.
 pub(crate) async fn run<S: Store>(
     store: &S,
     job: Job,
     file: &WorkflowFile,
-    items: Vec<NewItem>,
+    checked: Option<CheckedInput>,
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
     let workspace = &file.workspace;
     match &file.plan {
         Plan::Standard(steps) => {
-            let job = chain(store, job, steps, workspace, Scope::default(), settings, stop).await?;
-            Ok(Reports { job, reduce: None })
+            let chain = Arc::new(Chain::new(store.clone(), steps.clone(), Scope::default()));
+            let job = run_chain(&chain, job, workspace, settings, stop).await?;
+            Ok(Reports { job, setup: None, reduce: None })
         }
         Plan::Graph(tasks) => {
             let most = settings.max_parallel.unwrap_or(PARALLEL);
@@ -247,9 +254,9 @@ pub(crate) async fn run<S: Store>(
                 graph.work(&task.name, &needs, work)
             });
             let job = graph.run().await?;
-            Ok(Reports { job, reduce: None })
+            Ok(Reports { job, setup: None, reduce: None })
         }
-        Plan::MapReduce(map) => map_reduce(store, job, file, map, items, settings, stop).await,
+        Plan::MapReduce(map) => map_reduce(store, job, file, map, checked, settings, stop).await,
     }
 }
 
@@ -258,11 +265,23 @@ async fn map_reduce<S: Store>(
     job: Job,
     file: &WorkflowFile,
     map: &MapPlan,
-    items: Vec<NewItem>,
+    checked: Option<CheckedInput>,
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<Reports, WorkflowError> {
     let id = job.id.clone();
+    let mut captured = BTreeMap::new();
+    if let Some(steps) = &map.setup {
+        match set_up(store, &job, file, steps, settings, stop).await? {
+            Ok(known) => captured = known,
+            Err(report) => {
+                return Ok(match JobReport::load(store, &id).await? {
+                    Some(job) => Reports { job, setup: Some(report), reduce: None },
+                    None => Reports { job: report, setup: None, reduce: None },
+                });
+            }
+        }
+    }
     if map.reduce.is_some() {
         // Remembered before the items end: who is killed in between is not done.
         Reducing::due(store, &id).await?;
@@ -272,13 +291,19 @@ async fn map_reduce<S: Store>(
     let work = ItemSteps {
         steps: map.steps.clone(),
         workspace: Arc::clone(&file.workspace),
-        captured: BTreeMap::new(),
+        captured: captured.clone(),
         limit: map.agent_timeout,
     };
-    let report = if job.input_complete {
-        runner.resume(&id, work).await?
-    } else {
-        runner.run(items.into_iter(), work).await?
+    let report = match file.reader().filter(|_| !job.input_complete) {
+        None => runner.resume(&id, work).await?,
+        Some(reader) => {
+            let reader = reader.with_captured(captured.clone());
+            let checked = match checked {
+                None if reader.is_file() => Some(check(reader.clone()).await?),
+                checked => checked,
+            };
+            runner.run(InputItems::read(reader, checked), work).await?
+        }
     };
     let mut reduced = None;
     if let Some(steps) = &map.reduce
@@ -287,19 +312,54 @@ async fn map_reduce<S: Store>(
         && !reducing.done
     {
         let reduce = reducing.job(&id);
-        let path = Origin::read(&report.job).map_or_else(PathBuf::new, |origin| origin.file);
-        let origin = Origin { file: path, mode: "standard".to_owned(), reduces: Some(id.clone()) };
-        let name = format!("{}, reduce", file.name());
-        let reduce = Job::find_or_create(store, &reduce, &name, origin.to_json()).await?;
-        let scope =
-            Scope { map: Some(Arc::new(summary(store, &report).await?)), ..Scope::default() };
-        let ended = chain(store, reduce, steps, &file.workspace, scope, settings, stop).await?;
+        let reduce = part(store, &report.job, &reduce, &format!("{}, reduce", file.name())).await?;
+        let map = Some(Arc::new(summary(store, &report).await?));
+        let scope = Scope { map, captured, ..Scope::default() };
+        let chain = Arc::new(Chain::new(store.clone(), steps.clone(), scope));
+        let ended = run_chain(&chain, reduce, &file.workspace, settings, stop).await?;
         if ended.job.status == JobStatus::Finished {
             reducing.ended(store, &id).await?;
         }
         reduced = Some(ended);
     }
-    Ok(Reports { job: report, reduce: reduced })
+    Ok(Reports { job: report, setup: None, reduce: reduced })
+}
+
+/// A part of a job that is a job of its own: its `setup`, its `reduce`.
+async fn part<S: Store>(store: &S, of: &Job, id: &str, name: &str) -> Result<Job, StoreError> {
+    let file = Origin::read(of).map_or_else(PathBuf::new, |origin| origin.file);
+    let origin = Origin { file, mode: "standard".to_owned(), reduces: Some(of.id.clone()) };
+    Job::find_or_create(store, id, name, origin.to_json()).await
+}
+
+/// Runs the steps before the items, unless they have been; and gives what they have captured.
+async fn set_up<S: Store>(
+    store: &S,
+    job: &Job,
+    file: &WorkflowFile,
+    steps: &Steps,
+    settings: &RunSettings,
+    stop: &StopSignal,
+) -> Result<Result<BTreeMap<String, Captured>, JobReport>, WorkflowError> {
+    let id = format!("{}/setup", job.id);
+    let setup = part(store, job, &id, &format!("{}, setup", file.name())).await?;
+    let chain = Arc::new(Chain::new(store.clone(), steps.clone(), Scope::default()));
+    if setup.status != JobStatus::Finished {
+        let report = run_chain(&chain, setup, &file.workspace, settings, stop).await?;
+        if report.job.status != JobStatus::Finished {
+            return Ok(Err(report));
+        }
+    }
+    let cx = ItemContext::new(id, "setup", "setup");
+    let scope = chain.before(steps.0.len(), &file.workspace, &cx).await;
+    let scope = scope.map_err(|failure| WorkflowError::input(failure.to_string()))?;
+    Ok(Ok(scope.captured))
+}
+
+/// Looks at an input, which may take a while.
+async fn check(reader: InputReader) -> Result<CheckedInput, WorkflowError> {
+    let checked = tokio::task::spawn_blocking(move || reader.check()).await;
+    checked.map_err(WorkflowError::input)?.map_err(WorkflowError::input)
 }
 
 /// Why a job cannot be gone on with by itself.

@@ -13,19 +13,20 @@ use super::progress::ProgressReporter;
 use super::screen::Screen;
 use super::signals::second_signal;
 use super::{STORE, files};
-use crate::file::WorkflowFile;
+use crate::file::input::{CheckedInput, InputReader};
+use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{
-    Job, JobEvent, JobReport, JobStatus, NewItem, SqliteStore, Store, Unit, WorkflowError,
+    Job, JobEvent, JobReport, JobStatus, SqliteStore, Store, Unit, WorkflowError,
 };
 
 /// A job, and the file that it is made of.
 struct Work {
     job: Job,
     file: WorkflowFile,
-    /// Of a map whose input is not in the store yet.
-    items: Vec<NewItem>,
+    /// What is known of an input that is not in the store yet.
+    checked: Option<CheckedInput>,
     /// The file is another one than before.
     is_moved: bool,
 }
@@ -39,7 +40,7 @@ pub(super) async fn run(
 ) -> Result<Exit, CommandError> {
     // All that can be wrong with it is said before there is a job.
     let file = files::ready(path)?;
-    let items = file.items().map_err(|error| CommandError::File(format!("{error:#}")))?;
+    let checked = checked_before(&file)?;
     let store = super::opened(store_path)?;
     if let Some(begun) = begun(&store, &file).await? {
         ProgressReporter::new(how, screen.json).println(&format!(
@@ -50,7 +51,7 @@ pub(super) async fn run(
         ));
     }
     let job = runner::create(&store, &file).await?;
-    let begun = Work { job, file, items, is_moved: false };
+    let begun = Work { job, file, checked, is_moved: false };
     work(&store, store_path, begun, how, screen).await
 }
 
@@ -189,12 +190,18 @@ async fn ready<S: Store>(store: &S, job: Job, file: Option<&Path>) -> Result<Wor
     if let Some(why) = runner::changed(store, &job, &file).await? {
         return Err(CommandError::Usage(why));
     }
-    let items = if job.input_complete {
-        Vec::new()
-    } else {
-        file.items().map_err(|error| CommandError::File(format!("{error:#}")))?
-    };
-    Ok(Work { job, file, items, is_moved })
+    let checked = if job.input_complete { None } else { checked_before(&file)? };
+    Ok(Work { job, file, checked, is_moved })
+}
+
+/// What can be known of an input before the job begins: it is a file, and no `setup` writes it.
+fn checked_before(file: &WorkflowFile) -> Result<Option<CheckedInput>, CommandError> {
+    let is_there = |reader: &InputReader| reader.is_file() && !file.has_setup();
+    let reader = file.reader().filter(is_there);
+    reader
+        .map(|reader| reader.check())
+        .transpose()
+        .map_err(|error| CommandError::File(format!("{error:#}")))
 }
 
 /// Works on a job until it ends or is to stop, and says what became of it.
@@ -205,7 +212,7 @@ async fn work(
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let Work { job, file, items, is_moved } = work;
+    let Work { job, file, checked, is_moved } = work;
     let id = job.id.clone();
     if is_moved {
         runner::adopt(store, &id, &file).await?;
@@ -225,7 +232,7 @@ async fn work(
     };
     let stop = StopSignal(requested);
     let ended = {
-        let running = Box::pin(runner::run(store, job, &file, items, &way, &stop));
+        let running = Box::pin(runner::run(store, job, &file, checked, &way, &stop));
         tokio::select! {
             ended = running => Some(ended),
             () = second_signal(&request, &reporter) => None,
@@ -245,7 +252,13 @@ async fn work(
             )));
             Err(CommandError::Reported)
         }
-        Some(Err(error)) => Err(CommandError::Usage(chain(&error))),
+        Some(Err(error)) => match input_error(&error) {
+            Some(wrong) => Err(CommandError::File(format!(
+                "{wrong:#}\n\nthe job has begun; go on by: retry-workflow{flag} resume {shown}{}",
+                input_again(&file)
+            ))),
+            None => Err(CommandError::Usage(chain(&error))),
+        },
         None => {
             given_back(store, &id).await;
             Err(CommandError::Stopped(format!(
@@ -253,6 +266,22 @@ async fn work(
                  {shown}"
             )))
         }
+    }
+}
+
+/// What is wrong with the input of a job that has begun.
+fn input_error(error: &WorkflowError) -> Option<&FileError> {
+    match error {
+        WorkflowError::Input(error) => error.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// What going on with a job needs besides, if its items have not all been read.
+fn input_again(file: &WorkflowFile) -> &'static str {
+    match file.reader().map(|reader| reader.is_stdin()) {
+        Some(true) => ", with its whole input on stdin again",
+        _ => "",
     }
 }
 
@@ -283,9 +312,9 @@ async fn given_back<S: Store>(store: &S, job: &str) {
 
 /// What became of a job, and what to do next.
 fn print_reports(reports: &Reports, flag: &str, screen: &mut Screen) -> Result<Exit, CommandError> {
-    let Reports { job, reduce } = reports;
+    let Reports { job, setup, reduce } = reports;
     let is_stopped = |report: &JobReport| matches!(report.job.status, JobStatus::Stopped { .. });
-    let stopped = is_stopped(job) || reduce.as_ref().is_some_and(is_stopped);
+    let stopped = setup.is_some() || is_stopped(job) || reduce.as_ref().is_some_and(is_stopped);
     let exit = if stopped {
         Exit::Stopped
     } else if job.dead() > 0 {
@@ -295,13 +324,19 @@ fn print_reports(reports: &Reports, flag: &str, screen: &mut Screen) -> Result<E
     };
     if screen.json {
         let mut object = json!(job);
+        if let Some(setup) = setup {
+            object["setup"] = json!(setup);
+        }
         if let Some(reduce) = reduce {
             object["reduce"] = json!(reduce);
         }
         screen.object(&object)?;
         return Ok(exit);
     }
-    screen.line(job)?;
+    match setup {
+        Some(setup) => screen.line(setup)?,
+        None => screen.line(job)?,
+    }
     if let Some(reduce) = reduce.as_ref().filter(|reduce| !reduce.is_success()) {
         screen.line(reduce)?;
     }

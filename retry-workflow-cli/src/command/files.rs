@@ -37,14 +37,8 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
                 let ok = screen.paint(Tone::Good, "ok");
                 let path = one_line(&path.display().to_string());
                 let name = one_line(file.name());
-                let items = match (file.input(), items) {
-                    (_, Some(items)) => format!(", {}", count(items, "item")),
-                    (Some(input), None) => {
-                        let input = one_line(&input.display().to_string());
-                        format!(", and no {input} yet to read items from")
-                    }
-                    (None, None) => String::new(),
-                };
+                let items = items.map(|items| format!(", {}", count(items, "item")));
+                let items = items.unwrap_or_default();
                 screen.line(format_args!("{path}: {ok} ({name}, mode {}{items})", file.mode()))?;
                 for what in unseen {
                     screen.line(format_args!("  not looked at: {}", one_line(&what)))?;
@@ -77,11 +71,7 @@ struct Checked {
 
 fn checked(path: &Path) -> Result<Checked, FileError> {
     let file = WorkflowFile::read(path)?;
-    let unseen = file.unseen()?;
-    let items = match file.input() {
-        Some(input) if input.exists() => Some(file.items()?.len() as u64),
-        _ => None,
-    };
+    let (items, unseen) = file.looked_at()?;
     Ok(Checked { file, items, unseen })
 }
 

@@ -41,6 +41,11 @@ const STEP: &[&str] = &[
 const MAP: &[&str] = &[
     "input",
     "json_path",
+    "filter",
+    "distinct",
+    "sort_by",
+    "offset",
+    "max_items",
     "item_id",
     "agent_template",
     "max_parallel",
@@ -55,6 +60,7 @@ const TOP: &[&str] = &[
     "env_files",
     "secrets",
     "commands",
+    "setup",
     "map",
     "reduce",
     "tasks",
@@ -64,7 +70,7 @@ const TOP: &[&str] = &[
 /// The modes, and the keys that belong to each alone.
 const MODES: [(&str, &[&str]); 3] = [
     ("standard", &["commands"]),
-    ("mapreduce", &["map", "reduce", "error_policy", "handlers"]),
+    ("mapreduce", &["map", "setup", "reduce", "error_policy", "handlers"]),
     ("graph", &["tasks"]),
 ];
 

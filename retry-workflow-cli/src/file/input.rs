@@ -1,93 +1,283 @@
-//! The items of a map: read from a JSON file, picked by a JSONPath, checked for what
-//! the steps need of them, and named.
+//! [`Input`]: where the items of a map come from; and [`InputReader`], which reads them: checked
+//! for what the steps need of them, named, and one by one.
 //!
 //! What is wrong is shown in the workflow file, where it can be mended; only an
 //! input that is no JSON is shown itself.
 
-use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io;
+pub(crate) mod read;
+pub(crate) mod select;
+pub(crate) mod check;
+mod pipe;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Deserialize as _;
-use serde_json::Value;
-
-use super::{ItemId, MapPlan, WorkflowFile};
+use self::check::{Checks, Doubles, IdRule, describe, differ, missing};
+pub(crate) use self::pipe::Pipe;
+use self::read::{End, Format, Halt, Item, Opened, Sink};
+use super::MapPlan;
 use crate::file::item_path::like;
-use crate::file::shown_value::{contents, short};
-use crate::steps::step::Steps;
-use crate::template::placeholder::{
-    Meaning, Part, Placeholder, Scope, Template, as_text, at, is_key,
-};
+use crate::file::shown_value::short;
+use crate::steps::command_env::Workspace;
+use crate::template::expression::Types;
+use crate::template::placeholder::{Captured, Meaning, Placeholder, at};
+use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::NewItem;
 
-/// What is longer names no item well.
-const LONGEST_ID: usize = 200;
-
-/// The input of a map, and what it is called in the workflow file.
-struct Input<'a> {
-    name: String,
-    items: Vec<Item<'a>>,
+/// `map.input`.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) from: InputFrom,
+    /// Where nothing is said, the name of a file says it, or its beginning.
+    pub(crate) format: Option<Format>,
+    /// Where it is written.
+    pub(crate) span: SourceSpan,
 }
 
-/// An item, and where in the input it stands.
-struct Item<'a> {
-    /// From 1.
-    position: usize,
-    location: String,
-    value: &'a Value,
+#[derive(Debug)]
+pub(crate) enum InputFrom {
+    /// As it is written: relative to the file's folder.
+    File(PathBuf),
+    Command(Box<Script>),
+    Stdin,
 }
 
-impl MapPlan {
-    /// The path of the input.
-    pub(super) fn input(&self, file: &WorkflowFile) -> PathBuf {
-        match file.path().parent() {
-            Some(folder) => folder.join(&self.input),
-            None => self.input.clone(),
+/// What has been found out about an input before its items are worked on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckedInput {
+    pub(crate) rule: IdRule,
+    pub(crate) items: u64,
+}
+
+/// Reads the input of a map.
+#[derive(Clone, Debug)]
+pub(crate) struct InputReader {
+    pub(super) source: Arc<Source>,
+    pub(super) map: Arc<MapPlan>,
+    pub(super) workspace: Arc<Workspace>,
+    /// What steps refer to.
+    pub(super) wanted: Vec<Placeholder>,
+    /// What the `setup` has captured.
+    pub(crate) captured: BTreeMap<String, Captured>,
+}
+
+/// Takes the items that are to be worked on.
+pub(crate) type Give<'a> = dyn FnMut(NewItem) -> Result<(), Halt> + 'a;
+
+impl InputReader {
+    /// After the `setup`.
+    pub(crate) fn with_captured(self, captured: BTreeMap<String, Captured>) -> Self {
+        Self { captured, ..self }
+    }
+
+    /// Whether it can be read twice.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.map.input.from, InputFrom::File(_))
+    }
+
+    pub(crate) fn is_stdin(&self) -> bool {
+        matches!(self.map.input.from, InputFrom::Stdin)
+    }
+
+    /// Looks at all items of a file.
+    pub(crate) fn check(&self) -> Result<CheckedInput, FileError> {
+        let map = &*self.map;
+        let mut checks = Checks::new(self.name(), map.item_id.as_ref(), &self.wanted);
+        let end = self.each(&Pipe::default(), &mut |item| {
+            checks.see(&item);
+            Ok(())
+        })?;
+        let items = checks.total();
+        if items == 0 {
+            self.find_none(&end)?;
+        }
+        let hint = self.other_list(&end);
+        let (rule, suspects, mut mistakes) = checks.ended(&hint);
+        if !suspects.is_empty() {
+            let mut doubles = Doubles::new(self.name());
+            self.each(&Pipe::default(), &mut |item| {
+                if suspects.contains(&item.position)
+                    && let Ok(id) = rule.id(&item, map.item_id.as_ref())
+                {
+                    doubles.see(&item, id);
+                }
+                Ok(())
+            })?;
+            if let Some(message) = doubles.ended(rule) {
+                let span = Checks::id_span(map.item_id.as_ref(), map.input.span);
+                mistakes.insert(0, Mistake { message, span: Some(span) });
+            }
+        }
+        if mistakes.is_empty() {
+            Ok(CheckedInput { rule, items })
+        } else {
+            Err(self.wrong(mistakes))
         }
     }
 
-    /// Reads the items, each with everything that `steps` (and these of the map) refer to.
-    pub(super) fn items(
-        &self,
-        file: &WorkflowFile,
-        others: &[&Steps],
-    ) -> Result<Vec<NewItem>, FileError> {
-        let file_error = |mistakes| FileError::new(Arc::clone(&file.source), mistakes);
-        let path = self.input(file);
-        let bytes = fs::read(&path).map_err(|error| {
-            let message = format!("cannot read the items: {}", self.unread(file, &error));
-            file_error(vec![Mistake { message, span: Some(self.input_span) }])
+    /// Gives the items of an input that has been checked.
+    pub(crate) fn give(&self, checked: CheckedInput, give: &mut Give<'_>) -> Result<(), FileError> {
+        let template = self.map.item_id.as_ref();
+        let end = self.each(&Pipe::default(), &mut |item| {
+            let id = checked.rule.id(&item, template).map_err(|why| {
+                let message = format!("{}: {why}", describe(&self.name(), &item));
+                Halt::Failed(self.wrong(vec![self.mistake(message)]))
+            })?;
+            give(NewItem::new(id, item.value.to_string()))
+        });
+        end.map(drop)
+    }
+
+    /// Gives the items of an input that can be read once only: what is wrong is told when it is
+    /// found.
+    pub(crate) fn give_unchecked(&self, pipe: &Pipe, give: &mut Give<'_>) -> Result<(), FileError> {
+        let template = self.map.item_id.as_ref();
+        let name = self.name();
+        let mut rule = template.map(|_| IdRule::Template);
+        let mut known: HashMap<u128, u64> = HashMap::new();
+        let end = self.each(pipe, &mut |item| {
+            let failed = |message, span| {
+                Halt::Failed(self.wrong(vec![Mistake { message, span: Some(span) }]))
+            };
+            for placeholder in &self.wanted {
+                if let Meaning::Item(path) = &placeholder.meaning
+                    && at(&item.value, path).is_none()
+                {
+                    return Err(failed(missing(&name, &item, path), placeholder.span));
+                }
+            }
+            let span = Checks::id_span(template, self.map.input.span);
+            let rule = *rule.get_or_insert_with(|| match check::own_id(&item.value) {
+                Some(_) => IdRule::Own,
+                None => IdRule::Position,
+            });
+            let id = match rule.id(&item, template) {
+                Ok(id) if !id.is_empty() => id,
+                Ok(_) => {
+                    let message = format!(
+                        "the id of {} is empty: name something that every item has",
+                        describe(&name, &item)
+                    );
+                    return Err(failed(message, span));
+                }
+                Err(_) if rule == IdRule::Own => {
+                    let message = format!(
+                        "{} has no field `id` that names it, and those before it have: write what \
+                         they are called by as `item_id`",
+                        describe(&name, &item)
+                    );
+                    return Err(failed(message, span));
+                }
+                Err(why) => {
+                    let message =
+                        format!("the id of {} cannot be read: {why}", describe(&name, &item));
+                    return Err(failed(message, span));
+                }
+            };
+            if let Some(first) = known.insert(select::hash(&id), item.position) {
+                let Item { position, place, .. } = &item;
+                let message = format!(
+                    "items {first} and {position} ({place}) of {name} have the same id, \"{}\": {}",
+                    short(&id),
+                    differ(rule)
+                );
+                return Err(failed(message, span));
+            }
+            give(NewItem::new(id, item.value.to_string()))
         })?;
-        let document = document(&path, bytes)?;
-        let input = Input::new(self, &document);
-        if input.items.is_empty() {
-            let lost = self.item_path.lost(&document, &input.name);
-            return lost.map_or_else(|| Ok(Vec::new()), |mistake| Err(file_error(vec![mistake])));
-        }
-        let mut wanted = self.steps.placeholders();
-        wanted.extend(others.iter().flat_map(|steps| steps.placeholders()));
-        wanted.extend(self.item_id.iter().flat_map(|id| id.template.placeholders()));
-        let hint = self.other_list(&document);
-        let missing: Vec<_> =
-            wanted.into_iter().filter_map(|wanted| input.missing(wanted, &hint)).collect();
-        if !missing.is_empty() {
-            return Err(file_error(missing));
-        }
-        let ids = match &self.item_id {
-            Some(id) => input.named(id).map_err(file_error)?,
-            None => input.own_ids().unwrap_or_else(|| input.positions()),
+        if known.is_empty() { self.find_none(&end) } else { Ok(()) }
+    }
+
+    /// All values that are items, in their order.
+    fn each(&self, pipe: &Pipe, each: &mut Sink<'_>) -> Result<End, FileError> {
+        let map = &*self.map;
+        let opened = match &map.input.from {
+            InputFrom::File(_) => self.open()?,
+            InputFrom::Stdin => pipe.stdin(map.input.known_format()),
+            InputFrom::Command(script) => pipe.command(self, script)?,
         };
-        let new = |(id, item): (String, &Item<'_>)| NewItem::new(id, item.value.to_string());
-        Ok(ids.into_iter().zip(&input.items).map(new).collect())
+        let types = match opened.format {
+            Some(Format::Csv) => Types::Texts,
+            _ => Types::Json,
+        };
+        let mut enough = false;
+        let read = |sink: &mut Sink<'_>| {
+            let mut watched = |item| {
+                let taken = sink(item);
+                enough = matches!(taken, Err(Halt::Enough));
+                taken
+            };
+            read::read(opened, &map.item_path, &mut watched)
+        };
+        let end = map.selection.run(types, &self.source, read, each)?;
+        pipe.ended(enough).map_err(|why| self.wrong(vec![self.mistake(why)]))?;
+        Ok(end)
+    }
+
+    fn open(&self) -> Result<Opened, FileError> {
+        let path = self.path().unwrap_or_default();
+        let opened = File::open(&path).and_then(|file| {
+            let is_folder = file.metadata()?.is_dir();
+            if is_folder { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
+        });
+        let file = opened.map_err(|error| {
+            let message = format!("cannot read the items: {}", self.unread(&path, &error));
+            self.wrong(vec![self.mistake(message)])
+        })?;
+        let reader = Box::new(BufReader::with_capacity(64 * 1024, file));
+        Ok(Opened { reader, name: path, is_file: true, format: self.map.input.known_format() })
+    }
+
+    /// The path of a file.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.map.input.path(&self.source.path)
+    }
+
+    /// What the input is called.
+    fn name(&self) -> String {
+        match &self.map.input.from {
+            InputFrom::File(path) => short(&path.to_string_lossy()),
+            InputFrom::Command(_) => "the command's output".to_owned(),
+            InputFrom::Stdin => "stdin".to_owned(),
+        }
+    }
+
+    fn wrong(&self, mistakes: Vec<Mistake>) -> FileError {
+        FileError::new(Arc::clone(&self.source), mistakes)
+    }
+
+    /// About the input as a whole.
+    fn mistake(&self, message: String) -> Mistake {
+        Mistake { message, span: Some(self.map.input.span) }
+    }
+
+    /// A list without items is none to complain of; a path that leads nowhere is.
+    fn find_none(&self, end: &End) -> Result<(), FileError> {
+        if end.was_found {
+            return Ok(());
+        }
+        let path = &self.map.item_path;
+        let lost = match &self.map.input.from {
+            InputFrom::File(_) => {
+                let Opened { reader, name, .. } = self.open()?;
+                let document = read::document(reader, &name, true)?;
+                path.lost(&document, &self.name())
+            }
+            InputFrom::Command(_) | InputFrom::Stdin => {
+                Some(self.mistake(format!("`{}` leads to no list in {}", path.text(), self.name())))
+            }
+        };
+        lost.map_or(Ok(()), |mistake| Err(self.wrong(vec![mistake])))
     }
 
     /// Why the input cannot be read, and which one may be meant.
-    fn unread(&self, file: &WorkflowFile, error: &io::Error) -> String {
-        let name = short(&self.input.to_string_lossy());
-        let path = self.input(file);
+    fn unread(&self, path: &Path, error: &io::Error) -> String {
+        let InputFrom::File(input) = &self.map.input.from else { return error.to_string() };
+        let name = short(&input.to_string_lossy());
         // Not every system says so by the kind of the error.
         if path.is_dir() {
             return format!("`{name}` is a folder: name a file in it");
@@ -95,27 +285,50 @@ impl MapPlan {
         if error.kind() != io::ErrorKind::NotFound {
             return format!("`{name}`: {error}");
         }
-        let seen =
-            if self.input.is_absolute() { "" } else { ", seen from the folder of this file" };
+        let seen = if input.is_absolute() { "" } else { ", seen from the folder of this file" };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
+        let command = if name.contains(' ') {
+            "; a command that ends so is written `{ command: … }`"
+        } else {
+            ""
+        };
         if !folder.is_dir() {
-            let folder = self.input.parent().unwrap_or(folder);
-            return format!("there is no folder `{}`{seen}", short(&folder.to_string_lossy()));
+            let folder = input.parent().unwrap_or(folder);
+            let folder = short(&folder.to_string_lossy());
+            return format!("there is no folder `{folder}`{seen}{command}");
         }
-        let meant = beside(folder, &path, file.path());
-        let meant = meant.map(|meant| self.input.with_file_name(meant));
+        let meant = beside(folder, path, &self.source.path);
+        let meant = meant.map(|meant| input.with_file_name(meant));
         let meant =
             meant.map(|meant| format!(": did you mean `{}`?", short(&meant.to_string_lossy())));
-        format!("there is no file `{name}`{seen}{}", meant.unwrap_or_default())
+        format!("there is no file `{name}`{seen}{}{command}", meant.unwrap_or_default())
     }
 
     /// Without a `json_path` the values of a map are the items, and rarely meant to be.
-    fn other_list(&self, document: &Value) -> String {
-        let lists = document.as_object().filter(|_| !self.item_path.is_written);
-        let list = lists.and_then(|map| map.iter().find(|(_, value)| value.is_array()));
-        let Some((key, _)) = list.filter(|(key, _)| is_plain(key)) else { return String::new() };
+    fn other_list(&self, end: &End) -> String {
+        let list = end.list_inside.as_ref().filter(|_| !self.map.item_path.is_written);
+        let Some(key) = list.filter(|key| is_plain(key)) else { return String::new() };
         format!("; if the items are those in `{key}`, write `json_path: \"$.{key}[*]\"`")
+    }
+}
+
+impl Input {
+    /// What it is written in, where that is known before it is read.
+    pub(crate) fn known_format(&self) -> Option<Format> {
+        self.format.or_else(|| match &self.from {
+            InputFrom::File(path) => Format::of_name(&path.to_string_lossy()),
+            InputFrom::Command(_) | InputFrom::Stdin => None,
+        })
+    }
+
+    /// The path of a file, which the workflow file at `workflow` names.
+    pub(crate) fn path(&self, workflow: &Path) -> Option<PathBuf> {
+        let InputFrom::File(path) = &self.from else { return None };
+        Some(match workflow.parent() {
+            Some(folder) => folder.join(path),
+            None => path.clone(),
+        })
     }
 }
 
@@ -131,221 +344,6 @@ fn beside(folder: &Path, missing: &Path, workflow: &Path) -> Option<String> {
     // What is meant is not to depend on the order that a system lists files in.
     names.sort();
     like(missing.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
-}
-
-fn document(path: &Path, bytes: Vec<u8>) -> Result<Value, FileError> {
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        FileError::whole(path, format!("this input is no text: byte {at} is not UTF-8"))
-    })?;
-    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-    if text.trim().is_empty() {
-        let message = "this input is empty: write a list of items, which is `[]` if there are none";
-        return Err(FileError::whole(path, message));
-    }
-    let mistake = |error: &serde_json::Error, what: &str| {
-        let start = text
-            .split_inclusive('\n')
-            .take(error.line().saturating_sub(1))
-            .map(str::len)
-            .sum::<usize>();
-        let span = SourceSpan::new(start.saturating_add(error.column().saturating_sub(1)), 1);
-        let message = format!("this input is no JSON: {what}");
-        let source = Source { path: path.to_owned(), text: text.clone() };
-        FileError::new(Arc::new(source), vec![Mistake { message, span: Some(span) }])
-    };
-    let mut deserializer = serde_json::Deserializer::from_str(&text);
-    let document = Value::deserialize(&mut deserializer).map_err(|error| {
-        let text = error.to_string();
-        // The place is shown by us.
-        let suffix = format!(" at line {} column {}", error.line(), error.column());
-        mistake(&error, text.strip_suffix(&suffix).unwrap_or(&text))
-    })?;
-    deserializer.end().map_err(|error| {
-        mistake(&error, "something follows its end: write one list of all items")
-    })?;
-    Ok(document)
-}
-
-impl<'a> Input<'a> {
-    fn new(plan: &MapPlan, document: &'a Value) -> Self {
-        let found = plan.item_path.find(document).into_iter().enumerate();
-        let items = found.map(|(index, node)| Item {
-            position: index + 1,
-            location: node.location().to_string(),
-            value: node.node(),
-        });
-        Self { name: short(&plan.input.to_string_lossy()), items: items.collect() }
-    }
-
-    /// `item 3 of customers.json (`$[2]`, id "c3")`.
-    fn describe(&self, item: &Item<'_>) -> String {
-        let id = match item.value.get("id") {
-            // Not those of a list, nor of a map that is an item's id by accident.
-            Some(id @ (Value::String(_) | Value::Number(_))) => {
-                format!(", id \"{}\"", short(&as_text(id)))
-            }
-            _ => String::new(),
-        };
-        let Item { position, location, .. } = item;
-        format!("item {position} of {} (`{}`{id})", self.name, short(location))
-    }
-
-    /// What a placeholder refers to and items have not.
-    fn missing(&self, placeholder: &Placeholder, hint: &str) -> Option<Mistake> {
-        let Meaning::Item(path) = &placeholder.meaning else { return None };
-        let mut lacking = self.items.iter().filter(|item| at(item.value, path).is_none());
-        let first = lacking.next()?;
-        let more = lacking.count();
-        let meant = match meant(first.value, path) {
-            Some(meant) => format!("did you mean `${{item.{meant}}}`? "),
-            None => String::new(),
-        };
-        let message = format!(
-            "{} has no `{}`: {meant}{}{}{hint}",
-            self.describe(first),
-            written(path),
-            has(first.value, path, if meant.is_empty() { "it" } else { "It" }),
-            others(self.items.len(), more),
-        );
-        Some(Mistake { message, span: Some(placeholder.span) })
-    }
-
-    /// What `map.item_id` calls them.
-    fn named(&self, id: &ItemId) -> Result<Vec<String>, Vec<Mistake>> {
-        let mut ids = Vec::with_capacity(self.items.len());
-        let mut holders = HashMap::new();
-        let mut empty = Vec::new();
-        let mut twice = Vec::new();
-        let mut failed = Vec::new();
-        for item in &self.items {
-            match render(&id.template, item) {
-                Ok(id) if id.is_empty() => empty.push(item),
-                Ok(id) => {
-                    if let Some(other) = holders.get(&id).copied() {
-                        twice.push((other, item, id.clone()));
-                    } else {
-                        holders.insert(id.clone(), item.position);
-                    }
-                    ids.push(id);
-                }
-                Err(why) => failed.push((item, why)),
-            }
-        }
-        let mut mistakes = Vec::new();
-        if let Some((other, item, id)) = twice.first() {
-            mistakes.push(format!(
-                "items {other} and {} of {} have the same id, \"{}\": name something that differs{}",
-                item.position,
-                self.name,
-                short(id),
-                and_more(twice.len() - 1, "has the id", "have the id", " of an item before it"),
-            ));
-        }
-        if let Some(item) = empty.first() {
-            mistakes.push(format!(
-                "the id of {} is empty: name something that every item has{}",
-                self.describe(item),
-                and_more(empty.len() - 1, "has an empty id", "have an empty id", ""),
-            ));
-        }
-        if let Some((item, why)) = failed.first() {
-            mistakes.push(format!(
-                "the id of {} cannot be read: {why}{}",
-                self.describe(item),
-                and_more(failed.len() - 1, "has such an id", "have such an id", ""),
-            ));
-        }
-        if mistakes.is_empty() {
-            return Ok(ids);
-        }
-        let mistake = |message| Mistake { message, span: Some(id.span) };
-        Err(mistakes.into_iter().map(mistake).collect())
-    }
-
-    /// The field `id` of each, if all have one that names them well.
-    fn own_ids(&self) -> Option<Vec<String>> {
-        let mut seen = HashSet::new();
-        self.items
-            .iter()
-            .map(|item| {
-                let id = match item.value.get("id")? {
-                    id @ (Value::String(_) | Value::Number(_)) => as_text(id),
-                    _ => return None,
-                };
-                let good =
-                    !id.is_empty() && id.len() <= LONGEST_ID && !id.contains(char::is_control);
-                (good && seen.insert(id.clone())).then_some(id)
-            })
-            .collect()
-    }
-
-    fn positions(&self) -> Vec<String> {
-        self.items.iter().map(|item| item.position.to_string()).collect()
-    }
-}
-
-fn render(template: &Template, item: &Item<'_>) -> Result<String, String> {
-    let item = Some(Arc::new(item.value.clone()));
-    template.render(&Scope { item, ..Scope::default() })
-}
-
-/// How many of the other items lack it, too.
-fn others(all: usize, more: usize) -> String {
-    match (all, more) {
-        (1, _) => String::new(),
-        (2, 0) => "; the other item has one".to_owned(),
-        (_, 0) => format!("; the other {} items have one", all - 1),
-        _ if more == all - 1 => format!("; none of the {all} items has one"),
-        (_, 1) => format!("; 1 more of the {all} items has none either"),
-        _ => format!("; {more} more of the {all} items have none either"),
-    }
-}
-
-fn and_more(more: usize, one: &str, many: &str, of: &str) -> String {
-    match more {
-        0 => String::new(),
-        1 => format!("; 1 more item {one}{of}"),
-        _ => format!("; {more} more items {many}{of}"),
-    }
-}
-
-fn written(path: &[Part]) -> String {
-    let mut text = String::new();
-    for part in path {
-        match part {
-            Part::Key(key) if text.is_empty() => text.push_str(key),
-            Part::Key(key) => text.extend([".", key]),
-            Part::Index(index) => text.extend(["[", &index.to_string(), "]"]),
-        }
-    }
-    text
-}
-
-/// How many parts of the path lead somewhere.
-fn reach(item: &Value, path: &[Part]) -> usize {
-    (0..path.len()).rev().find(|end| at(item, &path[..*end]).is_some()).unwrap_or(0)
-}
-
-/// The path that is there, and like this one.
-fn meant(item: &Value, path: &[Part]) -> Option<String> {
-    let end = reach(item, path);
-    let Part::Key(missing) = path.get(end)? else { return None };
-    let with = |key: &str| {
-        let mut other = path.to_vec();
-        other[end] = Part::Key(key.to_owned());
-        other
-    };
-    let keys = at(item, &path[..end])?.as_object()?.keys().map(String::as_str);
-    let keys = keys.filter(|key| is_key(key) && at(item, &with(key)).is_some());
-    like(missing, keys).map(|key| written(&with(key)))
-}
-
-/// How far the path leads, and what is there. `it` is the item.
-fn has(item: &Value, path: &[Part], it: &str) -> String {
-    let end = reach(item, path);
-    let what = if end == 0 { it.to_owned() } else { format!("`{}`", written(&path[..end])) };
-    format!("{what} {}", contents(at(item, &path[..end]).unwrap_or(&Value::Null)))
 }
 
 /// Whether a JSONPath can name it without quotes.

@@ -93,6 +93,25 @@ impl ItemPath {
         Some(Self { path, text: EACH.to_owned(), segments, is_written: false })
     }
 
+    /// As it is written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The names that lead to the list whose entries are the items; `None` where more is asked.
+    pub(super) fn streamed(&self) -> Option<Vec<String>> {
+        let part = |segment: &Segment| self.text.get(segment.range.clone());
+        let (last, names) = self.segments.split_last()?;
+        if part(last)? != "[*]" {
+            return None;
+        }
+        let name = |segment: &Segment| {
+            let part = part(segment).filter(|part| !part.starts_with(".."))?;
+            segment_name(part).filter(|name| *name != "*").map(str::to_owned)
+        };
+        names.iter().map(name).collect()
+    }
+
     /// In the order of the document.
     pub(super) fn find<'a>(&self, document: &'a Value) -> Vec<LocatedNode<'a>> {
         self.path.query_located(document).all()

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use super::commands;
 use crate::steps::command_env::Workspace;
 use crate::steps::list::has_secret;
 use crate::steps::step::Steps;
@@ -15,10 +16,11 @@ use retry_workflow::{Failure, ItemContext, Store, StoreError, WorkOutcome};
 
 /// The steps of a chain, and what they have said.
 pub(super) struct Chain<S> {
-    store: S,
-    names: Vec<String>,
-    steps: Steps,
-    scope: Scope,
+    pub(super) store: S,
+    pub(super) names: Vec<String>,
+    pub(super) steps: Steps,
+    /// What the first one is told.
+    pub(super) scope: Scope,
     /// What this process knows, with secrets: up to which step.
     known: Mutex<Option<(usize, Outputs)>>,
 }
@@ -33,7 +35,8 @@ struct Record {
 }
 
 impl<S: Store> Chain<S> {
-    pub(super) fn new(store: S, names: Vec<String>, steps: Steps, scope: Scope) -> Self {
+    pub(super) fn new(store: S, steps: Steps, scope: Scope) -> Self {
+        let names = commands::names(&steps);
         Self { store, names, steps, scope, known: Mutex::new(None) }
     }
 

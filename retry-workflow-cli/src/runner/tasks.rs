@@ -1,4 +1,4 @@
-//! [`Task`]: steps of a file as a task of a graph; and [`chain`]: commands one after another.
+//! [`Task`]: steps of a file as a task of a graph; and [`run_chain`]: commands one after another.
 
 use std::sync::Arc;
 
@@ -14,27 +14,24 @@ use retry_workflow::{
 };
 
 /// Commands one after another; a failure stops them. Where one had failed, it begins anew.
-pub(super) async fn chain<S: Store>(
-    store: &S,
+pub(super) async fn run_chain<S: Store>(
+    chain: &Arc<Chain<S>>,
     job: Job,
-    steps: &Steps,
     workspace: &Arc<Workspace>,
-    scope: Scope,
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<JobReport, WorkflowError> {
+    let Chain { store, names, steps, scope, .. } = &**chain;
     commands::remember(store, &job.id, steps).await?;
     let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::Stop);
     let runner = settings.runner(store, &job, policy, stop).max_parallel(1);
     let mut graph = Graph::from(runner).redrive_dead();
-    let names = commands::names(steps);
-    let chain = Arc::new(Chain::new(store.clone(), names.clone(), steps.clone(), scope.clone()));
     for (at, (name, step)) in names.iter().zip(&steps.0).enumerate() {
         let work = Task {
             steps: Steps(vec![step.clone()]),
             workspace: Arc::clone(workspace),
             scope: scope.clone(),
-            link: Some((at, Arc::clone(&chain))),
+            link: Some((at, Arc::clone(chain))),
         };
         let before = at.checked_sub(1).and_then(|before| names.get(before));
         let needs: Vec<_> = before.into_iter().map(String::as_str).collect();

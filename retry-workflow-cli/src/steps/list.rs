@@ -310,7 +310,6 @@ impl Attempt<'_> {
     ) -> Next<'a> {
         match &step.after_failure {
             AfterFailure::Stop => Next::End(failed.clone().end()),
-            AfterFailure::Continue => Next::GoOn(String::new()),
             AfterFailure::Fallback(script) => {
                 match self.fallback(step, script, &failed.scope(scope)).await {
                     Ok(output) => Next::GoOn(output),
@@ -323,7 +322,7 @@ impl Attempt<'_> {
             AfterFailure::Handle(steps) => Next::Run(steps),
             AfterFailure::Repair(repair) if !spent => Next::Run(&repair.steps),
             AfterFailure::Repair(repair) if repair.fails => Next::End(failed.clone().end()),
-            AfterFailure::Repair(_) => Next::GoOn(String::new()),
+            AfterFailure::Repair(_) | AfterFailure::Continue => Next::GoOn(String::new()),
         }
     }
 

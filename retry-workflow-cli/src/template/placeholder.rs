@@ -320,6 +320,17 @@ fn path(mut rest: &str) -> Option<Vec<Part>> {
     Some(path)
 }
 
+/// The path into an item that conditions and sorting write: `score`, `owner.id`, `item.score`, or
+/// `item` for all of it.
+pub(crate) fn item_path(name: &str) -> Option<Vec<Part>> {
+    let below =
+        name.strip_prefix("item").filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+    match below {
+        Some(rest) => path(rest),
+        None => path(&format!(".{name}")),
+    }
+}
+
 /// Whether a placeholder can name this key of an item.
 pub(crate) fn is_key(key: &str) -> bool {
     path(&format!(".{key}")).is_some_and(|path| path == [Part::Key(key.to_owned())])

@@ -12,6 +12,9 @@ use retry_workflow::sanitize::{Lines, OneLine};
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
+    /// Lines, and characters of the first line, that stand before this text: of a large input
+    /// only what is shown is held.
+    pub(crate) before: (usize, usize),
 }
 
 /// Part of a file's text, in bytes.
@@ -62,7 +65,7 @@ impl FileError {
 
     /// About the file as a whole.
     pub(crate) fn whole(path: &Path, message: impl Into<String>) -> Self {
-        let source = Source { path: path.to_owned(), text: String::new() };
+        let source = Source { path: path.to_owned(), text: String::new(), before: (0, 0) };
         Self::new(Arc::new(source), vec![Mistake { message: message.into(), span: None }])
     }
 
@@ -81,7 +84,7 @@ impl FileError {
     pub fn mistakes(&self) -> impl Iterator<Item = (Option<(usize, usize)>, &str)> {
         self.mistakes.iter().map(|mistake| {
             let at = mistake.span.map(|span| {
-                let line = Line::around(&self.source.text, span);
+                let line = Line::around(&self.source, span);
                 (line.number, line.column)
             });
             (at, mistake.message.as_str())
@@ -105,7 +108,7 @@ impl fmt::Display for FileError {
             let path = self.source.path.display().to_string();
             let path = OneLine(&path);
             match mistake.span {
-                Some(span) => Line::around(&self.source.text, span).draw(f, &path)?,
+                Some(span) => Line::around(&self.source, span).draw(f, &path)?,
                 None => write!(f, "\n --> {path}")?,
             }
         }
@@ -127,7 +130,8 @@ struct Line<'a> {
 const WIDEST: usize = 120;
 
 impl<'a> Line<'a> {
-    fn around(text: &'a str, span: SourceSpan) -> Self {
+    fn around(source: &'a Source, span: SourceSpan) -> Self {
+        let Source { text, before: (lines, characters), .. } = source;
         let boundary = |at: usize| {
             let at = at.min(text.len());
             (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
@@ -139,9 +143,10 @@ impl<'a> Line<'a> {
         };
         let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
         let end = boundary(span.end).clamp(start, line_end);
+        let left_out = if begin == 0 { *characters } else { 0 };
         Self {
-            number,
-            column: text[begin..start].chars().count() + 1,
+            number: number + lines,
+            column: text[begin..start].chars().count() + 1 + left_out,
             before: &text[begin..start],
             meant: text[start..end].trim_end(),
             after: text[end..line_end].trim_end(),
@@ -183,7 +188,7 @@ mod tests {
 
     fn drawn(text: &str, meant: &str) -> String {
         let span = SourceSpan::new(text.find(meant).unwrap(), meant.len());
-        let source = Source { path: "job.yml".into(), text: text.to_owned() };
+        let source = Source { path: "job.yml".into(), text: text.to_owned(), before: (0, 0) };
         let mistake = Mistake { message: "wrong".to_owned(), span: Some(span) };
         FileError::new(Arc::new(source), vec![mistake]).to_string()
     }
@@ -211,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_place_outside_the_text_is_no_panic() {
-        let source = Source { path: "job.yml".into(), text: "ä".to_owned() };
+        let source = Source { path: "job.yml".into(), text: "ä".to_owned(), before: (0, 0) };
         let mistake =
             Mistake { message: String::new(), span: Some(SourceSpan::new(1, usize::MAX)) };
         assert!(FileError::new(Arc::new(source), vec![mistake]).to_string().contains(":1:1"));

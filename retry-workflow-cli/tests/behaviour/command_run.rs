@@ -8,6 +8,7 @@ mod changed;
 mod conformance;
 mod graphs;
 mod hostile;
+mod inputs;
 mod items;
 mod killed;
 mod letters;

@@ -119,11 +119,11 @@ fn hostile_files_are_errors() {
         "{a: ".repeat(100_000),
         "commands: \"${item".repeat(1_000),
         "a: &a [*a]".to_owned(),
-        format!("map: {{ input: x, json_path: \"$[?{}\" }}", "(".repeat(50_000)),
-        format!("map: {{ input: x, json_path: \"$[?{}\" }}", "@[?".repeat(50_000)),
-        format!("map: {{ input: x, json_path: \"$[?{}\" }}", "(".repeat(7)),
-        format!("map: {{ input: x, json_path: \"$[?{}\" }}", "!".repeat(1_900)),
-        format!("map: {{ input: x, json_path: \"$[?{}\" }}", "@.a && ".repeat(250)),
+        format!("map: {{ input: x.json, json_path: \"$[?{}\" }}", "(".repeat(50_000)),
+        format!("map: {{ input: x.json, json_path: \"$[?{}\" }}", "@[?".repeat(50_000)),
+        format!("map: {{ input: x.json, json_path: \"$[?{}\" }}", "(".repeat(7)),
+        format!("map: {{ input: x.json, json_path: \"$[?{}\" }}", "!".repeat(1_900)),
+        format!("map: {{ input: x.json, json_path: \"$[?{}\" }}", "@.a && ".repeat(250)),
         "\0".to_owned(),
         "commands:\n- shell: \"a\\0b\"\n".to_owned(),
         "commands:\n- shell: !!binary aGk=\n  timeout: .nan\n".to_owned(),
@@ -137,4 +137,25 @@ fn hostile_files_are_errors() {
 fn a_file_that_is_not_there_is_an_error() {
     let error = WorkflowFile::read("no-such.yml").unwrap_err().to_string();
     assert_eq!(error, "error: cannot read the workflow: there is no such file\n --> no-such.yml");
+}
+
+#[test]
+fn the_forms_that_files_in_the_wild_have_are_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/config/real-forms.yml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, documents) = text.split_once("\n---\n").unwrap();
+    let documents: Vec<_> = documents.split("\n---\n").collect();
+    let read = |number: usize| WorkflowFile::parse("job.yml", documents[number]);
+    for (number, name, mode) in
+        [(0, "job", "standard"), (1, "captured", "standard"), (2, "mapped", "mapreduce")]
+    {
+        let file = read(number).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((file.name(), file.mode()), (name, mode));
+    }
+    let refused = read(3).unwrap_err().to_string();
+    assert!(
+        refused.contains("`commit_required` belongs to tools that work in git worktrees"),
+        "{refused}"
+    );
+    assert_eq!(documents.len(), 4);
 }

@@ -34,7 +34,6 @@ fn told(input: &str, map: &str, expected: &str) {
 fn ids_are_the_items_own_or_positions() {
     let any = "  agent_template: { shell: x }";
     assert_eq!(items(r#"[{"id": 7}, {"id": "b"}]"#, STEP).unwrap(), ["7", "b"]);
-    assert_eq!(items(r#"[{"id": 7}, {"id": "7"}]"#, STEP).unwrap(), ["1", "2"]);
     assert_eq!(items(r#"[{"id": 7}, 5]"#, any).unwrap(), ["1", "2"]);
     assert_eq!(items("[]", STEP).unwrap(), [""; 0]);
     let template = format!("  item_id: \"${{item.a}}-${{item.id}}\"\n{STEP}");
@@ -51,8 +50,8 @@ fn items_come_in_the_order_of_the_document() {
 #[test]
 fn a_field_that_no_item_has_is_told_where_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let item = r#"{"country": "NL", "id": "c1", "name": "a"}"#;
-    let list = [item; 12].join(", ");
+    let item = |n| format!(r#"{{"country": "NL", "id": "c{n}", "name": "a"}}"#);
+    let list = (1..=12).map(item).collect::<Vec<_>>().join(", ");
     fs::write(folder.path().join("customers.json"), format!("{{\"customers\": [{list}]}}"))
         .unwrap();
     let text = "\
@@ -169,7 +168,7 @@ fn ids_that_name_no_item_are_told_where_they_are_made() {
         r#"[{"a": 1}, {"a": 2}, {"a": "1"}, {"a": ""}, {"a": 2}, {"a": 1}, {"a": null}, {"a": "\u0000"}]"#,
         "  item_id: \"${item.a}\"\n  agent_template: { shell: x }",
         "\
-error: items 1 and 3 of items.json have the same id, \"1\": name something that differs; 2 more items have the id of an item before it
+error: items 1 (`$[0]`) and 3 (`$[2]`) of items.json have the same id, \"1\": name something that differs; 2 more items have the id of an item before it
  --> job.yml:3:12
   |
 3 |   item_id: \"${item.a}\"
@@ -283,7 +282,7 @@ fn an_input_that_is_no_json_is_told_with_its_place() {
     let told = items("{\"id\": 1}\n{\"id\": 2}\n", STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: this input is no JSON: something follows its end: write one list of all items\n --> items.json:2:1\n  |\n2 | {\"id\": 2}\n  | ^"
+        "error: this input is no JSON: something follows its end: write one list of all items, or call it .jsonl if each line is one\n --> items.json:2:1\n  |\n2 | {\"id\": 2}\n  | ^"
     );
     let told = items(&"[".repeat(1_000_000), STEP).unwrap_err();
     assert!(told.starts_with("error: this input is no JSON: recursion limit"), "{told:.200}");
@@ -308,16 +307,23 @@ fn an_input_that_cannot_be_read_is_told_where_it_is_named() {
         ),
         ("dat/x.json", "there is no folder `dat`, seen from the folder of this file"),
         ("/no-such/x.json", "there is no folder `/no-such`"),
-        ("data", "`data` is a folder: name a file in it"),
+        ("{ file: data }", "`data` is a folder: name a file in it"),
         // This very file is not meant.
-        ("job.yaml", "there is no file `job.yaml`, seen from the folder of this file"),
+        ("{ file: job.yaml }", "there is no file `job.yaml`, seen from the folder of this file"),
+        (
+            "cat x.json",
+            "there is no file `cat x.json`, seen from the folder of this file; a command that ends so \
+             is written `{ command: … }`",
+        ),
     ] {
         let told = read(folder.path(), &format!("map:\n  input: {input}\n{STEP}\n")).unwrap_err();
-        let carets = "^".repeat(input.len());
+        let meant = input.trim_start_matches("{ file: ").trim_end_matches(" }");
+        let (carets, column) = ("^".repeat(meant.len()), 10 + input.find(meant).unwrap());
+        let blanks = " ".repeat(column - 1);
         assert_eq!(
             told,
             format!(
-                "error: cannot read the items: {why}\n --> job.yml:2:10\n  |\n2 |   input: {input}\n  |          {carets}"
+                "error: cannot read the items: {why}\n --> job.yml:2:{column}\n  |\n2 |   input: {input}\n  | {blanks}{carets}"
             )
         );
     }
@@ -329,4 +335,185 @@ fn a_file_knows_where_its_items_are() {
     let map = format!("map:\n  input: items.json\n{STEP}\n");
     assert_eq!(file(&map).as_deref(), Some(Path::new("jobs/items.json")));
     assert_eq!(file("commands: { shell: x }"), None);
+}
+
+/// The ids of what this file holds, by this `map`.
+fn of_file(name: &str, input: &str, map: &str) -> Result<Vec<String>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(name), input).unwrap();
+    read(folder.path(), &format!("map:\n  input: {name}\n{map}\n"))
+}
+
+#[test]
+fn a_doubled_id_is_told_with_both_places() {
+    let input = "{\"id\": 7}\n\n{\"id\": 8}\n{\"id\": \"7\"}\n{\"id\": 8}\n";
+    let told = of_file("items.jsonl", input, STEP).unwrap_err();
+    assert_eq!(
+        told,
+        "error: items 1 (line 1) and 3 (line 4) of items.jsonl have the same id, \"7\": name what \
+         differs by `item_id`, or pick one of each by `distinct: id`; 1 more item has the id of an item \
+         before it\n --> job.yml:2:10\n  |\n2 |   input: items.jsonl\n  |          ^^^^^^^^^^^"
+    );
+    let distinct = format!("  distinct: id\n{STEP}");
+    // 7 and "7" differ, and have one id.
+    assert!(
+        of_file("items.jsonl", input, &distinct)
+            .unwrap_err()
+            .contains("items 1 (line 1) and 3 (line 4)")
+    );
+    let input = "{\"id\": 7}\n{\"id\": 8}\n{\"id\": 7}\n";
+    assert_eq!(of_file("items.jsonl", input, &distinct).unwrap(), ["7", "8"]);
+}
+
+#[test]
+fn json_lines_csv_and_lines_are_inputs() {
+    let any = "  agent_template: { shell: x }";
+    let lines = "{\"id\": \"a\"}\r\n\n  {\"id\": \"b\"}";
+    assert_eq!(of_file("x.jsonl", lines, STEP).unwrap(), ["a", "b"]);
+    assert_eq!(of_file("x.ndjson", &format!("\u{feff}{lines}"), STEP).unwrap(), ["a", "b"]);
+    let csv = "id,name\n7,\"a, b\"\n\"8\",\"two\nlines\"\n";
+    let named = "  item_id: \"${item.id} ${item.name}\"\n  agent_template: { shell: x }";
+    assert_eq!(of_file("x.csv", csv, named).unwrap(), ["7 a, b", "8 two\nlines"]);
+    assert_eq!(of_file("x.csv", "id\n", STEP).unwrap(), [""; 0]);
+    let text = "  item_id: \"${item}\"\n  agent_template: { shell: x }";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("list"), "a b\n\n{c}\n").unwrap();
+    let file = |what: &str| read(folder.path(), &format!("map:\n  input: {what}\n{text}\n"));
+    assert_eq!(file("{ file: list }").unwrap(), ["a b", "{c}"]);
+    assert_eq!(file("cat list").unwrap(), ["a b", "{c}"]);
+    assert_eq!(file("{ command: 'printf \"[1, 2]\"' }").unwrap(), ["1", "2"]);
+    assert_eq!(file("{ command: 'printf \"1\\n2\"', format: jsonl }").unwrap(), ["1", "2"]);
+    fs::write(folder.path().join("two"), "{\"id\": 1}\n{\"id\": 2}\n").unwrap();
+    assert_eq!(file("cat two").map(|ids| ids.len()), Ok(2));
+    assert_eq!(of_file("x.jsonl", "1\n2\n", any).unwrap(), ["1", "2"]);
+}
+
+#[test]
+fn what_is_wrong_in_a_line_is_told_with_its_place() {
+    let told = of_file("x.jsonl", "{\"id\": 1}\n\n  {\"id\" 2}\n", STEP).unwrap_err();
+    assert_eq!(
+        told,
+        "error: this line is no JSON: expected `:`\n --> x.jsonl:3:9\n  |\n3 |   {\"id\" 2}\n  |         ^"
+    );
+    let told = of_file("x.jsonl", "{\n  \"id\": 1\n}\n", STEP).unwrap_err();
+    assert!(told.starts_with("error: this line is no JSON: it ends too early; each line is one"));
+    let told = of_file("x.csv", "id,name\n1,a,b\n", STEP).unwrap_err();
+    assert_eq!(
+        told,
+        "error: this input is no CSV: line 2 has 3 fields, and the line of names has 2: put a text with \
+         a comma in it in quotes\n --> x.csv"
+    );
+    let told = of_file("x.csv", "id,id\n1,2\n", STEP).unwrap_err();
+    assert!(told.contains("names `id` twice"), "{told}");
+    let long = format!("[\"{}\", 1 2]", "ä".repeat(5_000));
+    let told = of_file("x.json", &long, STEP).unwrap_err();
+    assert!(told.contains("x.json:1:5008") && told.len() < 1_000, "{told}");
+}
+
+#[test]
+fn a_command_that_fails_or_cannot_be_read_is_told_where_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |input: &str| {
+        read(folder.path(), &format!("map:\n  input: {input}\n{STEP}\n")).unwrap_err()
+    };
+    let failed = told("echo '{}' | tr -d '{}'; echo no list >&2; exit 3");
+    assert!(
+        failed.starts_with(
+            "error: the command of the input has failed: exit status 3: no list\n --> job.yml:2:"
+        ),
+        "{failed}"
+    );
+    let none = told("{ command: 'echo 5', format: json }");
+    assert!(none.starts_with("error: `$[*]` leads to no list in the command's output"), "{none}");
+}
+
+#[test]
+fn what_is_picked_and_sorted_is_so_in_the_order_of_the_page() {
+    let input = r#"[
+        {"id": 1, "score": 5, "path": "b.rs", "tag": "x"},
+        {"id": 2, "score": 9, "path": "a.rs", "tag": "x"},
+        {"id": 3, "path": "c.rs"},
+        {"id": 4, "score": 9, "path": "A.rs", "tag": "y"},
+        {"id": 5, "score": null, "path": "d.txt", "tag": "z"},
+        {"id": 6, "score": 1, "path": "e.rs"}
+    ]"#;
+    for (map, expected) in [
+        ("filter: score > 4", "1 2 4"),
+        ("filter: \"item.score > 4 && path matches '^[a-z]'\"", "1 2"),
+        ("filter: \"!(score > 4)\"", "3 5 6"),
+        ("filter: \"score == null\"", "5"),
+        ("sort_by: score DESC, path ASC", "4 2 1 6 3 5"),
+        ("sort_by: [score, path desc]", "6 1 2 4 5 3"),
+        ("{ sort_by: score DESC NULLS LAST, max_items: 2 }", "2 4"),
+        ("{ sort_by: score DESC, offset: 1, max_items: 2 }", "4 1"),
+        ("{ offset: 2, max_items: 3 }", "3 4 5"),
+        ("distinct: tag", "1 3 4 5 6"),
+        ("{ distinct: tag, filter: id > 1, sort_by: id desc, offset: 1, max_items: 3 }", "5 4 3"),
+        ("{ sort_by: path, max_items: 20000 }", "4 2 1 3 5 6"),
+        ("{ offset: 10 }", ""),
+    ] {
+        let map = map.trim_start_matches("{ ").trim_end_matches(" }");
+        // In a map of one line commas part the keys, and in `sort_by` they part the fields.
+        let parts_fields = map.contains(": score DESC, path");
+        let lines = map.replace(", ", "\n  ").replace("[score\n  path", "[score, path");
+        let map = if parts_fields { map.to_owned() } else { lines };
+        let found = items(input, &format!("  {map}\n{STEP}"));
+        let ids = found.unwrap_or_else(|told| panic!("{map}: {told}")).join(" ");
+        assert_eq!(ids, expected, "{map}");
+    }
+    // What is left out is not looked at; positions are those of the input.
+    let input = r#"[{}, {"a": 1}, {"a": 2}]"#;
+    let map = "  filter: a > 0\n  agent_template: { shell: \"x ${item.a}\" }";
+    assert_eq!(items(input, map).unwrap(), ["2", "3"]);
+}
+
+#[test]
+fn texts_of_a_csv_are_numbers_where_numbers_are_meant() {
+    let csv = "id,score\na,10\nb,9\nc,\nd,x\n";
+    let ids = |map: &str| of_file("x.csv", csv, &format!("  {map}\n{STEP}"));
+    assert_eq!(ids("sort_by: score DESC").unwrap(), ["d", "c", "a", "b"]);
+    assert!(ids("filter: score > 9").unwrap_err().contains("for item 3 (line 4)"));
+    assert_eq!(ids("filter: \"score matches '^[0-9]+$' && score > 9\"").unwrap(), ["a"]);
+}
+
+#[test]
+fn what_cannot_be_picked_or_sorted_is_told() {
+    let input = r#"[{"id": 1, "a": 1}, {"id": 2, "a": "x"}, {"id": 3, "l": []}]"#;
+    for (map, told) in [
+        (
+            "filter: a > 0",
+            "the filter cannot be decided for item 2 (`$[1]`): the text \"x\" and the number 0",
+        ),
+        ("sort_by: a", "`a` is a number in item 1 and a text in item 2: sort by what is the same"),
+        ("sort_by: l", "`l` of item 3 is a list, which has no order"),
+        ("filter: a = 1", "write `==` to compare"),
+        ("filter: a >", "something is missing at the end"),
+        ("sort_by: a DECS", "write a field, and `ASC` or `DESC` after it"),
+        ("sort_by: a NULLS FIRST", "comes last: remove `NULLS FIRST`"),
+        ("max_items: 0", "with `max_items: 0` nothing is done"),
+    ] {
+        let found = items(input, &format!("  {map}\n{STEP}")).unwrap_err();
+        assert!(found.contains(told) && found.contains(" --> job.yml:3:"), "{map}: {found}");
+    }
+}
+
+#[test]
+fn an_input_is_a_file_a_command_or_is_asked_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = |input: &str| {
+        let text = format!("map:\n  input: {input}\n{STEP}\n");
+        read(folder.path(), &text).map_err(|told| told.lines().next().unwrap().to_owned())
+    };
+    assert!(
+        told("items")
+            .unwrap_err()
+            .contains("is this a file or a command? Write `{ file: \"items\" }`")
+    );
+    let misspelt = told("{ files: x }").unwrap_err();
+    assert!(misspelt.contains("unknown key `files`: did you mean `file`?"), "{misspelt}");
+    assert!(told("{ file: x, command: y }").unwrap_err().contains("keep one"));
+    assert!(told("{ file: x, format: jsno }").unwrap_err().contains("did you mean `json`?"));
+    let path = "x.jsonl\n  json_path: \"$.items[*]\"";
+    assert!(told(path).unwrap_err().contains("`json_path` leads into one JSON document"));
+    assert_eq!(told("./none 2>/dev/null; true"), Ok(Vec::new()));
 }

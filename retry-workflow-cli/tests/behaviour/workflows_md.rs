@@ -62,7 +62,7 @@ const REPAIR: &[&str] = &[
 ];
 
 /// The keys that may stand at a place, and a file with an unknown one there.
-const PLACES: [(&str, &str, &[&str]); 14] = [
+const PLACES: [(&str, &str, &[&str]); 15] = [
     (
         "the file",
         "{ commands: { shell: x }, qqqq: 1 }",
@@ -74,6 +74,7 @@ const PLACES: [(&str, &str, &[&str]); 14] = [
             "env_files",
             "secrets",
             "commands",
+            "setup",
             "map",
             "reduce",
             "tasks",
@@ -84,14 +85,24 @@ const PLACES: [(&str, &str, &[&str]); 14] = [
     ("a step", "commands: { shell: x, qqqq: 1 }", STEP),
     ("a task", "tasks: { a: { shell: x, qqqq: 1 } }", TASK),
     ("a repair", "commands: { shell: x, on_failure: { shell: x, qqqq: 1 } }", REPAIR),
+    (
+        "an input",
+        "map: { input: { qqqq: 1 }, agent_template: { shell: x } }",
+        &["file", "command", "format"],
+    ),
     ("a variable", "{ commands: { shell: x }, env: { A: { qqqq: 1 } } }", &["value", "secret"]),
     ("a secret", "{ commands: { shell: x }, secrets: { A: { qqqq: 1 } } }", &["env"]),
     (
         "map",
-        "map: { input: x, agent_template: { shell: x }, qqqq: 1 }",
+        "map: { input: x.json, agent_template: { shell: x }, qqqq: 1 }",
         &[
             "input",
             "json_path",
+            "filter",
+            "distinct",
+            "sort_by",
+            "offset",
+            "max_items",
             "item_id",
             "agent_template",
             "max_parallel",
@@ -102,7 +113,7 @@ const PLACES: [(&str, &str, &[&str]); 14] = [
     ("agent", "{ commands: { shell: x }, agent: { qqqq: 1 } }", &["program", "args"]),
     (
         "error_policy",
-        "{ map: { input: x, agent_template: { shell: x } }, error_policy: { qqqq: 1 } }",
+        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { qqqq: 1 } }",
         &[
             "on_item_failure",
             "continue_on_failure",
@@ -116,12 +127,12 @@ const PLACES: [(&str, &str, &[&str]); 14] = [
     ),
     (
         "circuit_breaker",
-        "{ map: { input: x, agent_template: { shell: x } }, error_policy: { circuit_breaker: { qqqq: 1 } } }",
+        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { circuit_breaker: { qqqq: 1 } } }",
         &["failure_threshold", "success_threshold", "timeout", "half_open_requests", "on_open"],
     ),
     (
         "retry_config of error_policy",
-        "{ map: { input: x, agent_template: { shell: x } }, error_policy: { retry_config: { qqqq: 1 } } }",
+        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { retry_config: { qqqq: 1 } } }",
         &[
             "max_attempts",
             "backoff",
@@ -201,6 +212,10 @@ const WORDS: &[&str] = &[
     "wait",
     "secs",
     "nanos",
+    "jsonl",
+    "csv",
+    "ASC",
+    "DESC",
     "string",
     "number",
     "boolean",

@@ -1,30 +1,45 @@
-//! `map`, and what belongs to it: the input, what is done with each item, and `reduce`.
+//! `map`, and what belongs to it: `setup`, the input, what is done with each item, and `reduce`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{ItemId, MapPlan, Plan};
 use super::{Forms, MAP};
+use crate::file::input::read::Format;
+use crate::file::input::select::{Selection, SortKey};
+use crate::file::input::{Input, InputFrom};
 use crate::file::item_path::ItemPath;
-use crate::template::placeholder::Offers;
-use crate::yaml::node::Node;
+use crate::steps::step::{Capture, Steps};
+use crate::template::expression::Expression;
+use crate::template::placeholder::{CapturedName, Fault, Offers, Part, item_path};
+use crate::yaml::node::{Node, Value, known_here};
 
 impl Forms<'_> {
     pub(super) fn map_reduce(&mut self, root: &Node) -> Option<Plan> {
         let node = self.needed(root, "map", "mode: mapreduce")?;
-        let reduce = root
-            .get("reduce")
-            .map(|node| self.steps(node, Offers { map: true, ..Offers::default() }));
+        let setup = root.get("setup").map(|node| self.steps(node, Offers::default()));
+        let captured = setup.as_ref().map(captured).unwrap_or_default();
+        let offers = Offers { captured: &captured, ..Offers::default() };
+        let reduce =
+            root.get("reduce").map(|node| self.steps(node, Offers { map: true, ..offers }));
         self.entries(node, "a map with `input` and `agent_template`", MAP)?;
-        let item = Offers { item: true, ..Offers::default() };
-        let input = self.needed(node, "input", "map").and_then(|input| self.text(input));
+        let item = Offers { item: true, ..offers };
+        let input = self.needed(node, "input", "map").and_then(|input| self.input(input, offers));
         let steps = self.needed(node, "agent_template", "map").map(|steps| self.steps(steps, item));
-        let input_span = node.get("input").map_or(node.span, |input| input.span);
         let item_path = match node.get("json_path") {
             Some(path) => self.item_path(path),
-            None => ItemPath::each(input_span),
+            None => ItemPath::each(node.get("input").map_or(node.span, |input| input.span)),
         };
+        if let (Some(path), Some(written)) = (&item_path, node.get("json_path"))
+            && path.text() != "$[*]"
+            && matches!(input.as_ref().and_then(Input::known_format), Some(format) if format != Format::Json)
+        {
+            let message = "`json_path` leads into one JSON document, and each line of this input is \
+                           an item: remove it, or pick by `filter`";
+            self.wrong(written.span, message);
+        }
         let item_id = node.get("item_id").and_then(|id| {
-            let offers = Offers { label: "the id of an item", ..item };
+            let offers = Offers { label: "the id of an item", captured: &[], ..item };
             let template = self.template(id, offers)?;
             Some(ItemId { template, span: id.span })
         });
@@ -39,9 +54,10 @@ impl Forms<'_> {
             }),
             None => Some(10),
         };
-        Some(Plan::MapReduce(Box::new(MapPlan {
-            input: input?.into(),
-            input_span,
+        Some(Plan::MapReduce(Arc::new(MapPlan {
+            setup,
+            input: input?,
+            selection: self.selection(node),
             item_path: item_path?,
             item_id,
             steps: steps?,
@@ -49,6 +65,159 @@ impl Forms<'_> {
             max_parallel: usize::try_from(max_parallel?).unwrap_or(usize::MAX),
             reduce,
         })))
+    }
+
+    /// A text that says by itself what it is, or one of two keys.
+    fn input(&mut self, node: &Node, offers: Offers<'_>) -> Option<Input> {
+        let Value::Map(_) = &node.value else {
+            let text = self.text(node)?;
+            let from = if text == "-" {
+                InputFrom::Stdin
+            } else if Format::of_name(text).is_some() {
+                InputFrom::File(text.into())
+            } else if text.starts_with("./")
+                || text.starts_with('/')
+                || text.trim().contains(char::is_whitespace)
+            {
+                InputFrom::Command(Box::new(self.script(node, offers)?))
+            } else {
+                self.wrong(
+                    node.span,
+                    format!(
+                        "is this a file or a command? Write `{{ file: \"{text}\" }}` or \
+                         `{{ command: \"{text}\" }}`; a name that ends in .json, .jsonl, .ndjson or \
+                         .csv is a file, and `-` is stdin"
+                    ),
+                );
+                return None;
+            };
+            return Some(Input { from, format: None, span: node.span });
+        };
+        self.entries(node, "`file` or `command`", &["file", "command", "format"])?;
+        let format = match node.get("format") {
+            None => None,
+            Some(node) => {
+                let word = self.text(node)?;
+                let known = Format::NAMES.iter().find(|(name, _)| *name == word);
+                if known.is_none() {
+                    let meant = known_here(word, &Format::NAMES.map(|(name, _)| name));
+                    self.wrong(node.span, format!("unknown format `{word}`{meant}"));
+                }
+                Some(known?.1)
+            }
+        };
+        let (from, span) = match (node.get("file"), node.get("command")) {
+            (Some(file), None) => {
+                let text = self.text(file)?;
+                let from =
+                    if text == "-" { InputFrom::Stdin } else { InputFrom::File(text.into()) };
+                (from, file.span)
+            }
+            (None, Some(command)) => {
+                (InputFrom::Command(Box::new(self.script(command, offers)?)), command.span)
+            }
+            (Some(_), Some(second)) => {
+                self.wrong(second.span, "an input is a `file` or a `command`: keep one");
+                return None;
+            }
+            (None, None) if super::has_like(node, &["file", "command"]) => return None,
+            (None, None) => {
+                self.wrong(node.span, "this input has neither `file` nor `command`: write one");
+                return None;
+            }
+        };
+        Some(Input { from, format, span })
+    }
+
+    /// Which values of the input are items, and in which order.
+    fn selection(&mut self, node: &Node) -> Selection {
+        let filter = node.get("filter").and_then(|filter| {
+            let text = self.text(filter)?;
+            let parsed = Expression::parse(text, |name, _| {
+                item_path(name).ok_or_else(|| format!("`{name}` is no path into an item"))
+            });
+            match parsed {
+                Ok(parsed) => Some((parsed, filter.span)),
+                Err(Fault { at, part, message }) => {
+                    let span = filter.span_within(&self.source.text, at, &part);
+                    self.wrong(span, message);
+                    None
+                }
+            }
+        });
+        let sort = node.get("sort_by");
+        let sort_by = sort.map(|sort| self.sort_by(sort)).unwrap_or_default();
+        let number = |forms: &mut Self, key| {
+            node.get(key).and_then(|node| forms.parsed(node.parse::<u64>()))
+        };
+        let max_items = number(self, "max_items");
+        if let (Some(0), Some(most)) = (max_items, node.get("max_items")) {
+            self.wrong(most.span, "with `max_items: 0` nothing is done: write 1 or more");
+        }
+        Selection {
+            filter,
+            distinct: node.get("distinct").and_then(|distinct| self.field(distinct)),
+            sort_by,
+            sort_span: sort.map(|sort| sort.span).unwrap_or_default(),
+            offset: number(self, "offset").unwrap_or_default(),
+            max_items,
+        }
+    }
+
+    fn field(&mut self, node: &Node) -> Option<Vec<Part>> {
+        let text = self.text(node)?.trim();
+        let path = item_path(text);
+        if path.is_none() {
+            self.wrong(
+                node.span,
+                format!("`{text}` is no field of an item: write one such as `owner.id`"),
+            );
+        }
+        path
+    }
+
+    /// `score DESC, path`, or a list of such.
+    fn sort_by(&mut self, node: &Node) -> Vec<SortKey> {
+        let list = match &node.value {
+            Value::List(list) => list.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        let mut keys = Vec::new();
+        for node in list {
+            let Some(text) = self.text(node) else { continue };
+            let mut at = 0;
+            for part in text.split(',') {
+                let span = node.span_within(&self.source.text, at, part.trim());
+                at += part.len() + 1;
+                let mut words = part.split_whitespace();
+                let name = words.next().unwrap_or_default();
+                let rest: Vec<_> = words.map(str::to_ascii_uppercase).collect();
+                let rest: Vec<_> = rest.iter().map(String::as_str).collect();
+                let descends = match rest.as_slice() {
+                    [] | ["ASC"] | ["ASC", "NULLS", "LAST"] => false,
+                    ["DESC"] | ["DESC", "NULLS", "LAST"] => true,
+                    [.., "NULLS", "FIRST"] => {
+                        self.wrong(
+                            span,
+                            "what is null, or is not there, comes last: remove `NULLS FIRST`",
+                        );
+                        continue;
+                    }
+                    _ => {
+                        self.wrong(span, "write a field, and `ASC` or `DESC` after it; between several stands a comma");
+                        continue;
+                    }
+                };
+                match item_path(name).filter(|_| !name.is_empty()) {
+                    Some(path) => keys.push(SortKey { name: name.to_owned(), path, descends }),
+                    None => self.wrong(
+                        span,
+                        format!("`{name}` is no field of an item: write one such as `owner.id`"),
+                    ),
+                }
+            }
+        }
+        keys
     }
 
     /// How long all steps of an item may run; in one of two places.
@@ -71,4 +240,10 @@ impl Forms<'_> {
         let path = ItemPath::read(node, text, &self.source.text);
         self.parsed(path)
     }
+}
+
+/// The names that these steps capture by.
+fn captured(steps: &Steps) -> Vec<CapturedName> {
+    let captures = steps.0.iter().filter_map(|step| step.capture.as_ref());
+    captures.map(Capture::captured_name).collect()
 }

@@ -15,7 +15,7 @@ fn steps(folder: &Path, text: &str) -> (Steps, Arc<Workspace>) {
     };
     let steps = match file.plan {
         Plan::Standard(steps) => steps,
-        Plan::MapReduce(map) => map.steps,
+        Plan::MapReduce(map) => map.steps.clone(),
         Plan::Graph(mut tasks) => tasks.remove(0).steps,
     };
     (steps, file.workspace)

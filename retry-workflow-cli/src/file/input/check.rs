@@ -1,0 +1,345 @@
+//! [`Checks`]: whether each item has what the steps refer to, and a good id that no other has.
+//!
+//! Of each id that is none of two a hash and a position are kept, and nothing else.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::read::Item;
+use crate::file::ItemId;
+use crate::file::item_path::like;
+use crate::file::shown_value::{contents, short};
+use crate::template::placeholder::{
+    Meaning, Part, Placeholder, Scope, Template, as_text, at, is_key,
+};
+use crate::yaml::span::{Mistake, SourceSpan};
+
+/// What is longer names no item well.
+const LONGEST_ID: usize = 200;
+
+/// What items are called by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdRule {
+    /// `map.item_id`.
+    Template,
+    /// Their field `id`.
+    Own,
+    Position,
+}
+
+impl IdRule {
+    /// The id of an item.
+    pub(crate) fn id(self, item: &Item, template: Option<&ItemId>) -> Result<String, String> {
+        match (self, template) {
+            (Self::Template, Some(id)) => render(&id.template, &item.value),
+            (Self::Own, _) => {
+                own_id(&item.value).ok_or_else(|| "its field `id` names it no longer".to_owned())
+            }
+            _ => Ok(item.position.to_string()),
+        }
+    }
+}
+
+/// What is to be told of the items of an input.
+pub(crate) struct Checks<'a> {
+    /// What the input is called.
+    name: String,
+    template: Option<&'a ItemId>,
+    wanted: Vec<Wanted<'a>>,
+    total: u64,
+    /// Each item has a good one so far.
+    has_own: bool,
+    /// Hashes of ids, and positions.
+    ids: Vec<(u64, u64)>,
+    empty: Problem,
+    failed: Problem,
+}
+
+/// What a step refers to, and which items have it not.
+struct Wanted<'a> {
+    placeholder: &'a Placeholder,
+    path: &'a [Part],
+    lacking: Problem,
+}
+
+/// What is wrong with the first of some items, and how many they are.
+#[derive(Default)]
+struct Problem {
+    first: Option<String>,
+    count: u64,
+}
+
+impl Problem {
+    fn add(&mut self, told: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(told);
+    }
+
+    fn more(&self) -> u64 {
+        self.count.saturating_sub(1)
+    }
+}
+
+/// Items that may have the same id, by their positions.
+pub(crate) type Suspects = HashSet<u64>;
+
+impl<'a> Checks<'a> {
+    pub(crate) fn new(
+        name: String,
+        template: Option<&'a ItemId>,
+        placeholders: impl IntoIterator<Item = &'a Placeholder>,
+    ) -> Self {
+        let wanted =
+            placeholders.into_iter().filter_map(|placeholder| match &placeholder.meaning {
+                Meaning::Item(path) => {
+                    Some(Wanted { placeholder, path, lacking: Problem::default() })
+                }
+                _ => None,
+            });
+        Self {
+            name,
+            template,
+            wanted: wanted.collect(),
+            total: 0,
+            has_own: true,
+            ids: Vec::new(),
+            empty: Problem::default(),
+            failed: Problem::default(),
+        }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Looks at an item.
+    pub(crate) fn see(&mut self, item: &Item) {
+        self.total += 1;
+        let name = &self.name;
+        for Wanted { path, lacking, .. } in &mut self.wanted {
+            if at(&item.value, path).is_none() {
+                lacking.add(|| missing(name, item, path));
+            }
+        }
+        let id = match self.template {
+            Some(id) => match render(&id.template, &item.value) {
+                Ok(id) if id.is_empty() => {
+                    self.empty.add(|| describe(name, item));
+                    return;
+                }
+                Ok(id) => id,
+                Err(why) => {
+                    self.failed.add(|| format!("{} cannot be read: {why}", describe(name, item)));
+                    return;
+                }
+            },
+            None if self.has_own => match own_id(&item.value) {
+                Some(id) => id,
+                None => {
+                    self.has_own = false;
+                    self.ids = Vec::new();
+                    return;
+                }
+            },
+            None => return,
+        };
+        self.ids.push((hash(&id), item.position));
+    }
+
+    /// What the items are called by, which of them may have the same id, and what is wrong with
+    /// them. `hint` is added to what is missing.
+    pub(crate) fn ended(mut self, hint: &str) -> (IdRule, Suspects, Vec<Mistake>) {
+        let mut mistakes = Vec::new();
+        for Wanted { placeholder, lacking, .. } in &self.wanted {
+            let Some(first) = &lacking.first else { continue };
+            let message = format!("{first}{}{hint}", others(self.total, lacking.more()));
+            mistakes.push(Mistake { message, span: Some(placeholder.span) });
+        }
+        if let Some(ItemId { span, .. }) = self.template {
+            let mut add = |message| mistakes.push(Mistake { message, span: Some(*span) });
+            if let Some(first) = &self.empty.first {
+                let more = and_more(self.empty.more(), "has an empty id", "have an empty id", "");
+                add(format!(
+                    "the id of {first} is empty: name something that every item has{more}"
+                ));
+            }
+            if let Some(first) = &self.failed.first {
+                let more = and_more(self.failed.more(), "has such an id", "have such an id", "");
+                add(format!("the id of {first}{more}"));
+            }
+        }
+        self.ids.sort_unstable();
+        let suspects: Suspects = self
+            .ids
+            .chunk_by(|one, two| one.0 == two.0)
+            .filter(|same| same.len() > 1)
+            .flatten()
+            .map(|(_, position)| *position)
+            .collect();
+        let rule = match self.template {
+            Some(_) => IdRule::Template,
+            None if self.has_own && self.total > 0 => IdRule::Own,
+            None => IdRule::Position,
+        };
+        (rule, suspects, mistakes)
+    }
+
+    /// Where mistakes about ids are shown.
+    pub(crate) fn id_span(template: Option<&ItemId>, input: SourceSpan) -> SourceSpan {
+        template.map_or(input, |id| id.span)
+    }
+}
+
+/// Items with one id, of those that may have.
+pub(crate) struct Doubles {
+    name: String,
+    known: HashMap<String, String>,
+    first: Option<String>,
+    more: u64,
+}
+
+impl Doubles {
+    pub(crate) fn new(name: String) -> Self {
+        Self { name, known: HashMap::new(), first: None, more: 0 }
+    }
+
+    pub(crate) fn see(&mut self, item: &Item, id: String) {
+        let here = format!("{} ({})", item.position, item.place);
+        let Some(other) = self.known.get(&id) else {
+            self.known.insert(id, here);
+            return;
+        };
+        if self.first.is_some() {
+            self.more += 1;
+        } else {
+            let id = short(&id);
+            self.first = Some(format!(
+                "items {other} and {here} of {} have the same id, \"{id}\"",
+                self.name
+            ));
+        }
+    }
+
+    /// What is wrong, if two have the same indeed.
+    pub(crate) fn ended(self, rule: IdRule) -> Option<String> {
+        let first = self.first?;
+        let more = and_more(self.more, "has the id", "have the id", " of an item before it");
+        Some(format!("{first}: {}{more}", differ(rule)))
+    }
+}
+
+pub(crate) fn differ(rule: IdRule) -> &'static str {
+    match rule {
+        IdRule::Template => "name something that differs",
+        _ => "name what differs by `item_id`, or pick one of each by `distinct: id`",
+    }
+}
+
+fn hash(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The field `id`, if it names the item well.
+pub(crate) fn own_id(value: &Value) -> Option<String> {
+    let id = match value.get("id")? {
+        id @ (Value::String(_) | Value::Number(_)) => as_text(id),
+        _ => return None,
+    };
+    let good = !id.is_empty() && id.len() <= LONGEST_ID && !id.contains(char::is_control);
+    good.then_some(id)
+}
+
+fn render(template: &Template, value: &Value) -> Result<String, String> {
+    let item = Some(Arc::new(value.clone()));
+    template.render(&Scope { item, ..Scope::default() })
+}
+
+/// `item 3 of customers.json (`$[2]`, id "c3")`.
+pub(crate) fn describe(name: &str, item: &Item) -> String {
+    let id = match item.value.get("id") {
+        // Not those of a list, nor of a map that is an item's id by accident.
+        Some(id @ (Value::String(_) | Value::Number(_))) => {
+            format!(", id \"{}\"", short(&as_text(id)))
+        }
+        _ => String::new(),
+    };
+    let Item { position, place, .. } = item;
+    format!("item {position} of {name} ({place}{id})")
+}
+
+/// What an item has instead of what is at this path.
+pub(crate) fn missing(name: &str, item: &Item, path: &[Part]) -> String {
+    let meant = match meant(&item.value, path) {
+        Some(meant) => format!("did you mean `${{item.{meant}}}`? "),
+        None => String::new(),
+    };
+    format!(
+        "{} has no `{}`: {meant}{}",
+        describe(name, item),
+        written(path),
+        has(&item.value, path, if meant.is_empty() { "it" } else { "It" }),
+    )
+}
+
+/// How many of the other items lack it, too.
+fn others(all: u64, more: u64) -> String {
+    match (all, more) {
+        (1, _) => String::new(),
+        (2, 0) => "; the other item has one".to_owned(),
+        (_, 0) => format!("; the other {} items have one", all - 1),
+        _ if more == all - 1 => format!("; none of the {all} items has one"),
+        (_, 1) => format!("; 1 more of the {all} items has none either"),
+        _ => format!("; {more} more of the {all} items have none either"),
+    }
+}
+
+fn and_more(more: u64, one: &str, many: &str, of: &str) -> String {
+    match more {
+        0 => String::new(),
+        1 => format!("; 1 more item {one}{of}"),
+        _ => format!("; {more} more items {many}{of}"),
+    }
+}
+
+fn written(path: &[Part]) -> String {
+    let mut text = String::new();
+    for part in path {
+        match part {
+            Part::Key(key) if text.is_empty() => text.push_str(key),
+            Part::Key(key) => text.extend([".", key]),
+            Part::Index(index) => text.extend(["[", &index.to_string(), "]"]),
+        }
+    }
+    text
+}
+
+/// How many parts of the path lead somewhere.
+fn reach(item: &Value, path: &[Part]) -> usize {
+    (0..path.len()).rev().find(|end| at(item, &path[..*end]).is_some()).unwrap_or(0)
+}
+
+/// The path that is there, and like this one.
+fn meant(item: &Value, path: &[Part]) -> Option<String> {
+    let end = reach(item, path);
+    let Part::Key(missing) = path.get(end)? else { return None };
+    let with = |key: &str| {
+        let mut other = path.to_vec();
+        other[end] = Part::Key(key.to_owned());
+        other
+    };
+    let keys = at(item, &path[..end])?.as_object()?.keys().map(String::as_str);
+    let keys = keys.filter(|key| is_key(key) && at(item, &with(key)).is_some());
+    like(missing, keys).map(|key| written(&with(key)))
+}
+
+/// How far the path leads, and what is there. `it` is the item.
+fn has(item: &Value, path: &[Part], it: &str) -> String {
+    let end = reach(item, path);
+    let what = if end == 0 { it.to_owned() } else { format!("`{}`", written(&path[..end])) };
+    format!("{what} {}", contents(at(item, &path[..end]).unwrap_or(&Value::Null)))
+}

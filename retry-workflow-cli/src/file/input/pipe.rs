@@ -1,0 +1,163 @@
+//! [`Pipe`]: an input that can be read once: stdin, or what a command writes. The command, with
+//! all that it has started, ends where nobody reads on.
+
+use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use super::InputReader;
+use super::read::{Format, Opened};
+use crate::steps::command_env::{PreparedCommand, Run, ValueFile};
+use crate::steps::mask::Masks;
+use crate::template::placeholder::Scope;
+use crate::template::shell::Script;
+use crate::yaml::span::{FileError, Mistake};
+
+/// Of a command's stderr so much is kept: its end.
+const LONGEST_TAIL: usize = 4 * 1024;
+
+/// An input that is being read, and is stopped by whoever holds a clone of this.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pipe(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_stopped: bool,
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+    masks: Arc<Masks>,
+    _files: Vec<ValueFile>,
+}
+
+impl Pipe {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody reads on.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state();
+        state.is_stopped = true;
+        if let Some(running) = &mut state.running {
+            running.kill();
+        }
+    }
+
+    pub(super) fn stdin(&self, format: Option<Format>) -> Opened {
+        let _ = self;
+        let reader = Box::new(BufReader::with_capacity(64 * 1024, io::stdin()));
+        Opened { reader, name: PathBuf::from("stdin"), is_file: false, format }
+    }
+
+    pub(super) fn command(
+        &self,
+        input: &InputReader,
+        script: &Script,
+    ) -> Result<Opened, FileError> {
+        let scope = Scope { captured: input.captured.clone(), ..Scope::default() };
+        let wrong = |why: &dyn std::fmt::Display| {
+            let message = format!("cannot start the command of the input: {why}");
+            FileError::new(
+                Arc::clone(&input.source),
+                vec![Mistake { message, span: Some(input.map.input.span) }],
+            )
+        };
+        let prepared = Run::Shell(script.clone()).prepare(&input.workspace, &scope);
+        let PreparedCommand { invocation, files, .. } = prepared.map_err(|error| wrong(&error))?;
+        let mut command = Command::new(&invocation.program);
+        command
+            .args(&invocation.args)
+            .envs(invocation.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(&invocation.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut state = self.state();
+        if state.is_stopped {
+            return Err(wrong(&"the job stops"));
+        }
+        let mut child = command.spawn().map_err(|error| wrong(&error))?;
+        let stdout = child.stdout.take().ok_or_else(|| wrong(&"it has no stdout"))?;
+        let stderr = child.stderr.take().map(|stderr| std::thread::spawn(move || tail(stderr)));
+        let masks = invocation.masks;
+        state.running = Some(Running { child, stderr, masks, _files: files });
+        drop(state);
+        let reader = Box::new(BufReader::with_capacity(64 * 1024, stdout));
+        let format = input.map.input.format;
+        Ok(Opened { reader, name: PathBuf::from("the command's output"), is_file: false, format })
+    }
+
+    /// The input has been read; `enough` says that it was not read to its end, and that what
+    /// its command does is of no interest any more.
+    ///
+    /// # Errors
+    /// The command has failed.
+    pub(super) fn ended(&self, enough: bool) -> Result<(), String> {
+        let Some(mut running) = self.state().running.take() else { return Ok(()) };
+        if enough { Ok(()) } else { running.wait() }
+    }
+}
+
+impl Running {
+    fn kill(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) =
+            i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
+        {
+            // It may have ended by itself just now.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.kill();
+    }
+
+    /// Its end, and what it says of a failure.
+    fn wait(&mut self) -> Result<(), String> {
+        let status =
+            self.child.wait().map_err(|error| format!("the command of the input: {error}"))?;
+        let stderr = self.stderr.take().and_then(|stderr| stderr.join().ok()).unwrap_or_default();
+        let Some(code) = status.code().filter(|_| !status.success()) else {
+            #[cfg(unix)]
+            if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+                return Err(format!("the command of the input was ended by signal {signal}"));
+            }
+            return Ok(());
+        };
+        let stderr = String::from_utf8_lossy(&stderr);
+        let from = stderr.len().saturating_sub(LONGEST_TAIL);
+        let said = self.masks.part(&stderr, from..stderr.len());
+        let said = said.trim();
+        let colon = if said.is_empty() { "" } else { ": " };
+        Err(format!("the command of the input has failed: exit status {code}{colon}{said}"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Where reading has failed, it may still write.
+        if let Ok(None) = self.child.try_wait() {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn tail(mut stream: impl Read) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 4 * 1024];
+    while let Ok(read @ 1..) = stream.read(&mut buffer) {
+        kept.extend_from_slice(&buffer[..read]);
+        // Twice as much: a secret that is cut is masked first.
+        let more = kept.len().saturating_sub(4 * LONGEST_TAIL);
+        kept.drain(..more);
+    }
+    kept
+}

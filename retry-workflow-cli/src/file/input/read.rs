@@ -1,0 +1,510 @@
+//! Reads an input: a JSON document, JSON lines, a CSV or lines of text, one value at a time.
+//! Of a JSON document nothing is held but the value, where its path allows it.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::file::item_path::ItemPath;
+use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
+
+/// What an input is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    JsonLines,
+    Csv,
+    Lines,
+}
+
+impl Format {
+    /// All, by the words for them.
+    pub(crate) const NAMES: [(&str, Self); 4] = [
+        ("json", Self::Json),
+        ("jsonl", Self::JsonLines),
+        ("csv", Self::Csv),
+        ("lines", Self::Lines),
+    ];
+
+    /// By the end of a file's name.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        let (_, ending) = name.rsplit_once('.')?;
+        match ending.to_ascii_lowercase().as_str() {
+            "json" => Some(Self::Json),
+            "jsonl" | "ndjson" => Some(Self::JsonLines),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// A value of the input.
+#[derive(Debug)]
+pub(crate) struct Item {
+    /// From 1, before anything is left out.
+    pub(crate) position: u64,
+    pub(crate) place: Place,
+    pub(crate) value: Value,
+}
+
+/// Where in the input a value stands.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// Below this path of a document.
+    Listed(Arc<str>, u64),
+    Path(String),
+    Line(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listed(list, index) => write!(f, "`{list}[{index}]`"),
+            Self::Path(path) => write!(f, "`{}`", crate::file::shown_value::short(path)),
+            Self::Line(number) => write!(f, "line {number}"),
+        }
+    }
+}
+
+/// Why no more is read.
+pub(crate) enum Halt {
+    /// What was asked for is there.
+    Enough,
+    Failed(FileError),
+}
+
+/// Takes values one by one.
+pub(crate) type Sink<'a> = dyn FnMut(Item) -> Result<(), Halt> + 'a;
+
+/// An input that has been opened.
+pub(crate) struct Opened {
+    pub(crate) reader: Box<dyn BufRead + Send>,
+    /// What messages call it.
+    pub(crate) name: PathBuf,
+    /// It can be read again.
+    pub(crate) is_file: bool,
+    pub(crate) format: Option<Format>,
+}
+
+/// What was found of a JSON document.
+pub(crate) struct End {
+    /// Whether there was a list, or a map, where the path leads.
+    pub(crate) was_found: bool,
+    /// The first list in a map whose values are the items.
+    pub(crate) list_inside: Option<String>,
+}
+
+/// Reads all values, until `each` has enough.
+pub(crate) fn read(
+    mut input: Opened,
+    path: &ItemPath,
+    each: &mut Sink<'_>,
+) -> Result<End, FileError> {
+    let failed = |input: &Opened, error: &io::Error| {
+        FileError::whole(&input.name, format!("cannot read the items: {error}"))
+    };
+    match input.reader.fill_buf() {
+        Ok(begin) if begin.starts_with(b"\xEF\xBB\xBF") => input.reader.consume(3),
+        Ok(_) => {}
+        Err(error) => return Err(failed(&input, &error)),
+    }
+    let format = match input.format {
+        Some(format) => format,
+        None => sniffed(&mut *input.reader, path).map_err(|error| failed(&input, &error))?,
+    };
+    let found = End { was_found: true, list_inside: None };
+    match format {
+        Format::Json => json(input, path, each),
+        Format::JsonLines => json_lines(input, each).map(|()| found),
+        Format::Csv => csv(input, each).map(|()| found),
+        Format::Lines => lines(input, each).map(|()| found),
+    }
+}
+
+/// What an input is, by its first character that is no blank.
+fn sniffed(reader: &mut dyn BufRead, path: &ItemPath) -> io::Result<Format> {
+    loop {
+        let buffer = reader.fill_buf()?;
+        let blanks = buffer.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        match buffer.get(blanks) {
+            Some(b'[') => return Ok(Format::Json),
+            Some(b'{') if path.is_written => return Ok(Format::Json),
+            Some(b'{') => return Ok(Format::JsonLines),
+            None if !buffer.is_empty() => {}
+            _ => return Ok(Format::Lines),
+        }
+        reader.consume(blanks);
+    }
+}
+
+fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
+    let mut position = 0;
+    each_line(&mut input, &mut |input, number, line| {
+        let Some(text) = as_text(line) else { return Err(no_text(input, number)) };
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        position += 1;
+        let value = serde_json::from_str(text).map_err(|error| {
+            let column = error.column().saturating_sub(1).min(text.len());
+            let what = if error.is_eof() {
+                "it ends too early; each line is one value".to_owned()
+            } else {
+                why(&error)
+            };
+            let message = format!("this line is no JSON: {what}");
+            Halt::Failed(in_line(input, number, text, column, message))
+        })?;
+        each(Item { position, place: Place::Line(number), value })
+    })
+}
+
+fn lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
+    let mut position = 0;
+    each_line(&mut input, &mut |input, number, line| {
+        let Some(text) = as_text(line) else { return Err(no_text(input, number)) };
+        let text = text.trim_end_matches(['\n', '\r']);
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        position += 1;
+        each(Item { position, place: Place::Line(number), value: text.into() })
+    })
+}
+
+fn as_text(line: &[u8]) -> Option<&str> {
+    std::str::from_utf8(line).ok()
+}
+
+fn no_text(input: &Opened, line: u64) -> Halt {
+    let message = format!("this input is no text: line {line} is not UTF-8");
+    Halt::Failed(FileError::whole(&input.name, message))
+}
+
+type EachLine<'a> = dyn FnMut(&Opened, u64, &[u8]) -> Result<(), Halt> + 'a;
+
+fn each_line(input: &mut Opened, each: &mut EachLine<'_>) -> Result<(), FileError> {
+    let mut line = Vec::new();
+    let mut number = 0;
+    loop {
+        line.clear();
+        match input.reader.read_until(b'\n', &mut line) {
+            Ok(0) => return Ok(()),
+            Ok(_) => number += 1,
+            Err(error) => {
+                let message = format!("cannot read the items: {error}");
+                return Err(FileError::whole(&input.name, message));
+            }
+        }
+        match each(input, number, &line) {
+            Ok(()) => {}
+            Err(Halt::Enough) => return Ok(()),
+            Err(Halt::Failed(error)) => return Err(error),
+        }
+    }
+}
+
+/// A mistake in one line of an input, which is shown.
+fn in_line(input: &Opened, number: u64, line: &str, column: usize, message: String) -> FileError {
+    let before = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+    let source =
+        Source { path: input.name.clone(), text: line.trim_end().to_owned(), before: (before, 0) };
+    let span = Some(SourceSpan::new(column, 1));
+    FileError::new(Arc::new(source), vec![Mistake { message, span }])
+}
+
+fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
+    let Opened { reader, name, .. } = input;
+    let mut reader = csv::ReaderBuilder::new().from_reader(reader);
+    let wrong = |error: &csv::Error| {
+        let what = match error.kind() {
+            csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
+                let line = pos.as_ref().map_or(0, csv::Position::line);
+                format!(
+                    "line {line} has {len} fields, and the line of names has {expected_len}: put a \
+                     text with a comma in it in quotes"
+                )
+            }
+            csv::ErrorKind::Utf8 { pos, .. } => {
+                let line = pos.as_ref().map_or(0, csv::Position::line);
+                format!("line {line} is not UTF-8")
+            }
+            _ => error.to_string(),
+        };
+        FileError::whole(&name, format!("this input is no CSV: {what}"))
+    };
+    let names = reader.headers().map_err(|error| wrong(&error))?.clone();
+    for (at, header) in names.iter().enumerate() {
+        if names.iter().take(at).any(|other| other == header) {
+            let message = format!(
+                "the first line of this CSV names `{}` twice: name each column once",
+                crate::file::shown_value::short(header)
+            );
+            return Err(FileError::whole(&name, message));
+        }
+    }
+    let mut record = csv::StringRecord::new();
+    let mut position = 0;
+    while reader.read_record(&mut record).map_err(|error| wrong(&error))? {
+        position += 1;
+        let line = record.position().map_or(0, csv::Position::line);
+        let fields = names.iter().zip(&record);
+        let map: Map<_, _> = fields.map(|(name, field)| (name.to_owned(), field.into())).collect();
+        match each(Item { position, place: Place::Line(line), value: map.into() }) {
+            Ok(()) => {}
+            Err(Halt::Enough) => return Ok(()),
+            Err(Halt::Failed(error)) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<End, FileError> {
+    let Opened { reader, name, is_file, .. } = input;
+    let Some(names) = path.streamed() else {
+        let document = document(reader, &name, is_file)?;
+        let was_found = path.lost(&document, "it").is_none();
+        for (position, node) in (1..).zip(path.find(&document)) {
+            let place = Place::Path(node.location().to_string());
+            match each(Item { position, place, value: node.node().clone() }) {
+                Ok(()) => {}
+                Err(Halt::Enough) => break,
+                Err(Halt::Failed(error)) => return Err(error),
+            }
+        }
+        return Ok(End { was_found, list_inside: None });
+    };
+    let mut reader = Watched { reader, is_empty: true };
+    let mut walk = Walk { each, position: 0, halted: None, was_found: false, list_inside: None };
+    let mut deserializer = serde_json::Deserializer::from_reader(&mut reader);
+    let down = Down { walk: &mut walk, names: &names, prefix: "$".to_owned() };
+    let read = down.deserialize(&mut deserializer);
+    let end = match (walk.halted.take(), read) {
+        (Some(Halt::Enough), _) => Ok(()),
+        (Some(Halt::Failed(error)), _) => return Err(error),
+        (None, Err(error)) => Err((error, None)),
+        (None, Ok(())) => deserializer.end().map_err(|error| {
+            let what = "something follows its end: write one list of all items, or call it .jsonl \
+                        if each line is one";
+            (error, Some(what))
+        }),
+    };
+    let Walk { was_found, list_inside, .. } = walk;
+    match end {
+        Ok(()) => Ok(End { was_found, list_inside }),
+        Err(_) if reader.is_empty => Err(empty(&name)),
+        Err((error, what)) => Err(no_json(&name, is_file, &error, what)),
+    }
+}
+
+/// The whole of a document.
+pub(crate) fn document(
+    reader: Box<dyn BufRead + Send>,
+    name: &Path,
+    is_file: bool,
+) -> Result<Value, FileError> {
+    let mut reader = Watched { reader, is_empty: true };
+    let mut deserializer = serde_json::Deserializer::from_reader(&mut reader);
+    let read = serde::Deserialize::deserialize(&mut deserializer);
+    let ended = read.and_then(|value| deserializer.end().map(|()| value));
+    match ended {
+        Ok(value) => Ok(value),
+        Err(_) if reader.is_empty => Err(empty(name)),
+        Err(error) => Err(no_json(name, is_file, &error, None)),
+    }
+}
+
+fn empty(name: &Path) -> FileError {
+    let message = "this input is empty: write a list of items, which is `[]` if there are none";
+    FileError::whole(name, message)
+}
+
+/// Knows whether there was anything but blanks.
+struct Watched {
+    reader: Box<dyn BufRead + Send>,
+    is_empty: bool,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.is_empty &= buffer[..read].iter().all(u8::is_ascii_whitespace);
+        Ok(read)
+    }
+}
+
+/// What is wrong, without the place, which is shown by us.
+fn why(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let suffix = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&suffix).unwrap_or(&text).to_owned()
+}
+
+fn no_json(name: &Path, is_file: bool, error: &serde_json::Error, what: Option<&str>) -> FileError {
+    if error.is_io() {
+        return FileError::whole(name, format!("cannot read the items: {error}"));
+    }
+    let what = what.map_or_else(|| why(error), str::to_owned);
+    let message = format!("this input is no JSON: {what}");
+    let found = is_file.then(|| excerpt(name, error.line(), error.column()).ok()).flatten();
+    match found {
+        Some((source, at)) => {
+            let span = Some(SourceSpan::new(at, 1));
+            FileError::new(Arc::new(source), vec![Mistake { message, span }])
+        }
+        None => FileError::whole(
+            name,
+            format!("{message} (line {}, column {})", error.line(), error.column()),
+        ),
+    }
+}
+
+/// The part of a line around a byte of it, from 1, and where in it that is.
+fn excerpt(path: &Path, line: usize, column: usize) -> io::Result<(Source, usize)> {
+    const BEFORE: usize = 1_000;
+    const AFTER: usize = 1_000;
+
+    let mut bytes = BufReader::new(File::open(path)?).bytes();
+    let mut number = 1;
+    while number < line {
+        match bytes.next().transpose()? {
+            Some(b'\n') => number += 1,
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let at = column.saturating_sub(1);
+    let mut kept = Vec::new();
+    let mut begin = at;
+    let mut skipped = 0;
+    for (index, byte) in bytes.enumerate() {
+        let byte = byte?;
+        if byte == b'\n' || index > at + AFTER {
+            break;
+        }
+        let is_start = byte & 0xC0 != 0x80;
+        if index + BEFORE < at {
+            // Characters, and not bytes, are counted.
+            skipped += usize::from(is_start);
+        } else if is_start || !kept.is_empty() {
+            begin = begin.min(index);
+            kept.push(byte);
+        }
+    }
+    let within = at.saturating_sub(begin).min(kept.len());
+    let before = String::from_utf8_lossy(&kept[..within]).into_owned();
+    let text = format!("{before}{}", String::from_utf8_lossy(&kept[within..]));
+    let source = Source { path: path.to_owned(), text, before: (line.saturating_sub(1), skipped) };
+    Ok((source, before.len()))
+}
+
+/// A walk through a document, to the values of a list or of a map.
+struct Walk<'a, 'b> {
+    each: &'a mut Sink<'b>,
+    position: u64,
+    halted: Option<Halt>,
+    was_found: bool,
+    list_inside: Option<String>,
+}
+
+impl Walk<'_, '_> {
+    /// Hands over a value; an error ends the walk.
+    fn give<E: serde::de::Error>(&mut self, place: Place, value: Value) -> Result<(), E> {
+        self.position += 1;
+        let position = self.position;
+        (self.each)(Item { position, place, value }).map_err(|halt| {
+            self.halted = Some(halt);
+            E::custom("halted")
+        })
+    }
+}
+
+/// Goes down by these names, and then to each value.
+struct Down<'w, 'a, 'b, 'n> {
+    walk: &'w mut Walk<'a, 'b>,
+    names: &'n [String],
+    prefix: String,
+}
+
+impl<'de> DeserializeSeed<'de> for Down<'_, '_, '_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Down<'_, '_, '_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Some((name, rest)) = self.names.split_first() else {
+            self.walk.was_found = true;
+            while let Some((key, value)) = map.next_entry::<String, Value>()? {
+                if self.walk.list_inside.is_none() && value.is_array() {
+                    self.walk.list_inside = Some(key.clone());
+                }
+                let place = Place::Path(format!("{}['{key}']", self.prefix));
+                self.walk.give(place, value)?;
+            }
+            return Ok(());
+        };
+        while let Some(key) = map.next_key::<String>()? {
+            if key == *name {
+                let prefix = format!("{}['{key}']", self.prefix);
+                map.next_value_seed(Down { walk: &mut *self.walk, names: rest, prefix })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        if !self.names.is_empty() {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(());
+        }
+        self.walk.was_found = true;
+        let list: Arc<str> = self.prefix.into();
+        let mut index = 0;
+        while let Some(value) = seq.next_element::<Value>()? {
+            self.walk.give(Place::Listed(Arc::clone(&list), index), value)?;
+            index += 1;
+        }
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+}

@@ -1,0 +1,328 @@
+//! [`Selection`]: which values of an input are items, and in which order. `filter`, `distinct`,
+//! `sort_by`, `offset`, `max_items`, one after another.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashSet};
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::read::{Halt, Item, Place, Sink};
+use crate::template::expression::{Expression, Types, compare, kind, number};
+use crate::template::placeholder::{Part, at};
+use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
+
+/// So many values are held in memory, instead of a file, where no more are asked for.
+const HELD: u64 = 10_000;
+
+/// What `map` says of its input.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) filter: Option<(Expression<Vec<Part>>, SourceSpan)>,
+    pub(crate) distinct: Option<Vec<Part>>,
+    pub(crate) sort_by: Vec<SortKey>,
+    pub(crate) sort_span: SourceSpan,
+    pub(crate) offset: u64,
+    pub(crate) max_items: Option<u64>,
+}
+
+/// A field, and whether the largest comes first.
+#[derive(Debug)]
+pub(crate) struct SortKey {
+    /// As it is written.
+    pub(crate) name: String,
+    pub(crate) path: Vec<Part>,
+    pub(crate) descends: bool,
+}
+
+/// A hash that no two values share by chance.
+pub(crate) fn hash(value: &str) -> u128 {
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, value).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
+}
+
+impl Selection {
+    /// Gives the items of what `read` reads to `each`.
+    pub(crate) fn run<T>(
+        &self,
+        types: Types,
+        source: &Arc<Source>,
+        read: impl FnOnce(&mut Sink<'_>) -> Result<T, FileError>,
+        each: &mut Sink<'_>,
+    ) -> Result<T, FileError> {
+        let mut seen = HashSet::new();
+        let mut picked = |item: &Item| -> Result<bool, FileError> {
+            if let Some((filter, span)) = &self.filter {
+                let holds = filter.holds(types, &|path| at(&item.value, path).map(Cow::Borrowed));
+                let holds = holds.map_err(|why| {
+                    let Item { position, place, .. } = item;
+                    let message = format!(
+                        "the filter cannot be decided for item {position} ({place}): {why}"
+                    );
+                    wrong(source, *span, message)
+                })?;
+                if !holds {
+                    return Ok(false);
+                }
+            }
+            let value = self.distinct.as_ref().and_then(|path| at(&item.value, path));
+            // What has none is like no other.
+            Ok(value.is_none_or(|value| seen.insert(hash(&value.to_string()))))
+        };
+        if !self.sort_by.is_empty() {
+            return self.sorted(types, source, read, &mut picked, each);
+        }
+        let (mut skipped, mut taken) = (0, 0);
+        read(&mut |item| {
+            if self.max_items.is_some_and(|most| taken >= most) {
+                return Err(Halt::Enough);
+            }
+            if !picked(&item).map_err(Halt::Failed)? {
+                return Ok(());
+            }
+            if skipped < self.offset {
+                skipped += 1;
+                return Ok(());
+            }
+            taken += 1;
+            each(item)
+        })
+    }
+
+    fn sorted<T>(
+        &self,
+        types: Types,
+        source: &Arc<Source>,
+        read: impl FnOnce(&mut Sink<'_>) -> Result<T, FileError>,
+        picked: &mut dyn FnMut(&Item) -> Result<bool, FileError>,
+        each: &mut Sink<'_>,
+    ) -> Result<T, FileError> {
+        let directions: Arc<[bool]> = self.sort_by.iter().map(|key| key.descends).collect();
+        let most = self.max_items.map(|most| most.saturating_add(self.offset));
+        let mut kinds: Vec<Option<(Kind, u64)>> = vec![None; self.sort_by.len()];
+        let spool_failed = |error: &io::Error| {
+            wrong(source, self.sort_span, format!("cannot sort in a temporary file: {error}"))
+        };
+        let mut order = match most.filter(|most| *most <= HELD) {
+            Some(most) => Order::Held(most, BinaryHeap::new()),
+            None => Order::Spooled(Spool::new().map_err(|error| spool_failed(&error))?, Vec::new()),
+        };
+        let end = read(&mut |item| {
+            if !picked(&item).map_err(Halt::Failed)? {
+                return Ok(());
+            }
+            let mut keys = Vec::with_capacity(self.sort_by.len());
+            for (key, known) in self.sort_by.iter().zip(&mut kinds) {
+                let value = at(&item.value, &key.path).filter(|value| !value.is_null());
+                let value = value.map(|value| sortable(value, types));
+                if let Some(value) = &value {
+                    same_kind(key, value, types, item.position, known)
+                        .map_err(|message| Halt::Failed(wrong(source, self.sort_span, message)))?;
+                }
+                keys.push(value);
+            }
+            let (position, place) = (item.position, item.place);
+            let entry =
+                |held| Entry { keys, directions: Arc::clone(&directions), position, place, held };
+            match &mut order {
+                Order::Held(most, heap) => {
+                    heap.push(entry(Held::Value(item.value)));
+                    if u64::try_from(heap.len()).is_ok_and(|len| len > *most) {
+                        heap.pop();
+                    }
+                }
+                Order::Spooled(spool, entries) => {
+                    let held = spool
+                        .put(&item.value)
+                        .map_err(|error| Halt::Failed(spool_failed(&error)))?;
+                    entries.push(entry(held));
+                }
+            }
+            Ok(())
+        })?;
+        let (mut entries, mut spool) = match order {
+            Order::Held(_, heap) => (heap.into_vec(), None),
+            Order::Spooled(spool, entries) => (entries, Some(spool)),
+        };
+        entries.sort_unstable();
+        let skipped = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let taken =
+            self.max_items.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        for Entry { position, place, held, .. } in entries.into_iter().skip(skipped).take(taken) {
+            let value = match (held, &mut spool) {
+                (Held::Value(value), _) => value,
+                (Held::At(from, len), Some(spool)) => {
+                    spool.get(from, len).map_err(|error| spool_failed(&error))?
+                }
+                (Held::At(..), None) => continue,
+            };
+            match each(Item { position, place, value }) {
+                Ok(()) => {}
+                Err(Halt::Enough) => break,
+                Err(Halt::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(end)
+    }
+}
+
+/// Values of different kinds have no order.
+fn same_kind(
+    key: &SortKey,
+    value: &Value,
+    types: Types,
+    position: u64,
+    known: &mut Option<(Kind, u64)>,
+) -> Result<(), String> {
+    let is = match value {
+        Value::Number(_) => Kind::Number,
+        Value::String(_) => Kind::Text,
+        Value::Bool(_) => Kind::Bool,
+        _ => {
+            return Err(format!(
+                "`{}` of item {position} is {}, which has no order: sort by a number or a text",
+                key.name,
+                kind(value)
+            ));
+        }
+    };
+    // In a CSV numbers come before the other texts.
+    if types == Types::Texts {
+        return Ok(());
+    }
+    match known {
+        Some((was, first)) if *was != is => Err(format!(
+            "`{}` is {} in item {first} and {} in item {position}: sort by what is the same in all",
+            key.name,
+            was.named(),
+            is.named()
+        )),
+        _ => {
+            *known = Some((is, known.map_or(position, |(_, first)| first)));
+            Ok(())
+        }
+    }
+}
+
+fn wrong(source: &Arc<Source>, span: SourceSpan, message: String) -> FileError {
+    FileError::new(Arc::clone(source), vec![Mistake { message, span: Some(span) }])
+}
+
+fn sortable(value: &Value, types: Types) -> Value {
+    match value {
+        Value::String(text) if types == Types::Texts => {
+            number(text).unwrap_or_else(|| value.clone())
+        }
+        other => other.clone(),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Text,
+    Bool,
+}
+
+impl Kind {
+    fn named(self) -> &'static str {
+        match self {
+            Self::Number => "a number",
+            Self::Text => "a text",
+            Self::Bool => "true or false",
+        }
+    }
+}
+
+enum Order {
+    /// The first so many.
+    Held(u64, BinaryHeap<Entry>),
+    Spooled(Spool, Vec<Entry>),
+}
+
+/// An item that is to be sorted.
+struct Entry {
+    keys: Vec<Option<Value>>,
+    directions: Arc<[bool]>,
+    position: u64,
+    place: Place,
+    held: Held,
+}
+
+enum Held {
+    Value(Value),
+    /// In the spool: where, and how long.
+    At(u64, usize),
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let rank = |value: &Value| u8::from(!value.is_number());
+        for ((one, two), &descends) in self.keys.iter().zip(&other.keys).zip(&*self.directions) {
+            let ordering = match (one, two) {
+                (Some(one), Some(two)) => {
+                    let ordering =
+                        compare(Types::Json, one, two).unwrap_or_else(|| rank(one).cmp(&rank(two)));
+                    if descends { ordering.reverse() } else { ordering }
+                }
+                // What is not there comes last, in both directions.
+                (one, two) => one.is_none().cmp(&two.is_none()),
+            };
+            if ordering.is_ne() {
+                return ordering;
+            }
+        }
+        self.position.cmp(&other.position)
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Entry {}
+
+/// Values in a file that nobody sees.
+struct Spool {
+    file: BufWriter<File>,
+    len: u64,
+}
+
+impl Spool {
+    fn new() -> io::Result<Self> {
+        Ok(Self { file: BufWriter::new(tempfile::tempfile()?), len: 0 })
+    }
+
+    fn put(&mut self, value: &Value) -> io::Result<Held> {
+        let text = value.to_string();
+        self.file.write_all(text.as_bytes())?;
+        let held = Held::At(self.len, text.len());
+        self.len += u64::try_from(text.len()).unwrap_or(u64::MAX);
+        Ok(held)
+    }
+
+    fn get(&mut self, from: u64, len: usize) -> io::Result<Value> {
+        self.file.flush()?;
+        let file = self.file.get_mut();
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = vec![0; len];
+        file.read_exact(&mut bytes)?;
+        serde_json::from_slice(&bytes).map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,67 @@
+//! [`InputItems`]: the items of a map, read by a thread of their own while the job runs, a few
+//! batches ahead of it.
+
+use tokio::sync::mpsc;
+
+use crate::file::FileError;
+use crate::file::input::read::Halt;
+use crate::file::input::{CheckedInput, InputReader, Pipe};
+use retry_workflow::{NewItem, Source, WorkflowError};
+
+/// More are not put into a store at once.
+const BATCH: usize = 1_000;
+/// Nor are more bytes of payload: items may be large.
+const BATCH_BYTES: usize = 1 << 20;
+/// Batches that have been read, and that the store has not taken yet.
+const AHEAD: usize = 2;
+
+/// The items of an input, as they are read.
+pub(super) struct InputItems {
+    batches: mpsc::Receiver<Result<Vec<NewItem>, FileError>>,
+    pipe: Pipe,
+}
+
+impl InputItems {
+    /// Begins to read. What has been checked before is not checked again.
+    pub(super) fn read(reader: InputReader, checked: Option<CheckedInput>) -> Self {
+        let (sender, batches) = mpsc::channel(AHEAD);
+        let pipe = Pipe::default();
+        let stopped = pipe.clone();
+        // A thread of its own, for stdin may have nothing to read for ever: nobody waits for it.
+        std::thread::spawn(move || {
+            let mut batch = Vec::new();
+            let mut bytes = 0;
+            let mut give = |item: NewItem| {
+                bytes += item.payload.len();
+                batch.push(item);
+                if batch.len() < BATCH && bytes < BATCH_BYTES {
+                    return Ok(());
+                }
+                bytes = 0;
+                // Nobody takes it: the job has been stopped.
+                sender.blocking_send(Ok(std::mem::take(&mut batch))).map_err(|_| Halt::Enough)
+            };
+            let read = match checked {
+                Some(checked) => reader.give(checked, &mut give),
+                None => reader.give_unchecked(&stopped, &mut give),
+            };
+            let last = if batch.is_empty() { Ok(()) } else { sender.blocking_send(Ok(batch)) };
+            if let (Ok(()), Err(error)) = (last, read) {
+                let _ = sender.blocking_send(Err(error));
+            }
+        });
+        Self { batches, pipe }
+    }
+}
+
+impl Drop for InputItems {
+    fn drop(&mut self) {
+        self.pipe.stop();
+    }
+}
+
+impl Source for InputItems {
+    async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+        self.batches.recv().await.transpose().map_err(WorkflowError::input)
+    }
+}

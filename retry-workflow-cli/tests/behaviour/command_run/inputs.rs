@@ -1,0 +1,109 @@
+//! Where items come from, and what runs before them.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use super::support::{Place, until};
+
+#[test]
+fn setup_runs_once_and_what_it_writes_is_the_input() {
+    let place = Place::with(
+        "name: job\nsetup:\n- shell: echo setup >> log; printf '{\"id\":\"a\"}\\n{\"id\":\"b\"}\\n' > items.jsonl; test -e ready\n\
+         - { shell: 'echo v7', capture: version }\n\
+         map:\n  input: items.jsonl\n  agent_template: { shell: 'echo ${item.id} ${version} >> seen' }\n\
+         reduce: { shell: 'echo ${map.successful} ${version} >> reduced' }\n",
+    );
+    place
+        .ends(0, &["check", "job.yml"])
+        .says("not looked at: items.jsonl, which is not there before `setup`");
+    place.ends(1, &["run", "job.yml"]).says("go on by: retry-workflow resume job-1");
+    place.write("ready", "");
+    place.ends(0, &["resume"]).says("2 succeeded, of 2");
+    assert_eq!(place.sorted("seen"), ["a v7", "b v7"]);
+    assert_eq!(place.read("reduced"), "2 v7\n");
+    assert_eq!(place.read("log"), "setup\nsetup\n", "once failed, once done");
+}
+
+#[test]
+fn a_mistake_in_what_setup_has_written_stops_the_job_which_can_be_gone_on_with() {
+    let place = Place::with(
+        "name: job\nsetup: { shell: 'test -e items.jsonl || echo \"{\\\"id\\\":1\" > items.jsonl' }\n\
+         map:\n  input: items.jsonl\n  agent_template: { shell: 'echo ${item.id} >> seen' }\n",
+    );
+    place.ends(2, &["run", "job.yml"]).says("items.jsonl:1:").says("retry-workflow resume job-1");
+    place.write("items.jsonl", "{\"id\":1}\n");
+    place.ends(0, &["resume"]).says("1 succeeded, of 1");
+    assert_eq!(place.read("seen"), "1\n");
+}
+
+#[test]
+fn items_of_a_command_are_worked_on_while_it_runs() {
+    let place = Place::with(
+        "name: job\nmap:\n  input: ./list.sh\n  agent_template: { shell: 'echo ${item} >> seen' }\n",
+    )
+    .script("list.sh", "seq 1 1500; while [ ! -e go ]; do sleep 0.02; done; echo last");
+    place
+        .ends(0, &["check", "job.yml"])
+        .says("not looked at: the items, for a check runs no command");
+    let running = place.spawn(&["run", "job.yml"]);
+    until("the first items are done", || place.read("seen").lines().count() > 20);
+    place.write("go", "");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(place.read("seen").lines().count(), 1501);
+}
+
+#[test]
+fn a_command_of_the_input_that_fails_stops_the_job_and_runs_again() {
+    let place = Place::with(
+        "name: job\nmap:\n  input: { command: './list.sh' }\n  item_id: '${item}'\n  agent_template: { shell: 'echo ${item} >> seen' }\n",
+    )
+    .script("list.sh", "echo a; test -e go || { echo no more >&2; exit 4; }; echo b");
+    place
+        .ends(2, &["run", "job.yml"])
+        .says("the command of the input has failed: exit status 4: no more")
+        .says("job.yml:3:21");
+    place.write("go", "");
+    place.ends(0, &["resume"]).says("2 succeeded, of 2");
+    assert_eq!(place.sorted("seen"), ["a", "b"]);
+}
+
+#[test]
+fn items_of_stdin_are_told_of_when_they_are_found() {
+    let place = Place::with(
+        "name: job\nmap:\n  input: '-'\n  filter: 'n > 1'\n  agent_template: { shell: 'echo ${item.n} >> seen' }\n",
+    );
+    place
+        .ends(0, &["check", "job.yml"])
+        .says("not looked at: the items, for a check reads no stdin");
+    let with = |arguments: &[&str], input: &str| {
+        let mut child = place.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let (code, told) = with(
+        &["run", "job.yml"],
+        "{\"id\":\"a\",\"n\":1}\n{\"id\":\"b\",\"n\":2}\n{\"id\":\"c\",\"n\":3}\n{\"id\":\"b\",\"n\":4}\n",
+    );
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("items 2 and 4 (line 4) of stdin have the same id, \"b\""), "{told}");
+    assert!(told.contains("resume job-1, with its whole input on stdin again"), "{told}");
+    let (code, told) = with(&["resume"], "{\"id\":\"b\",\"n\":2}\n{\"id\":\"c\",\"n\":3}\n");
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(place.sorted("seen"), ["2", "3"]);
+}
+
+#[test]
+fn a_job_that_stops_ends_the_command_of_its_input() {
+    let place = Place::with(
+        "name: job\nmap:\n  input: ./list.sh\n  agent_template: { shell: 'false' }\nerror_policy: { max_failures: 1 }\n",
+    )
+    .script("list.sh", "echo $$ > pid; seq 1 3000; sleep 600");
+    place.ends(1, &["run", "job.yml"]);
+    let pid = place.read("pid");
+    let stat = format!("/proc/{}/stat", pid.trim());
+    until("the command has ended", || {
+        std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+    });
+}

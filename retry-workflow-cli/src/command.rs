@@ -8,6 +8,7 @@ mod explain;
 mod files;
 mod items;
 mod jobs;
+mod keeper;
 mod manual;
 mod letters;
 mod outcome;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use self::arguments::{Arguments, Command};
+use self::keeper::Role;
 use self::outcome::{CommandError, Exit};
 use self::screen::Screen;
 use crate::terminal::text::lines;
@@ -37,6 +39,14 @@ const STORE_VARIABLE: &str = "RETRY_WORKFLOW_STORE";
 /// Runs the command that the arguments of this process ask for.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let duties = if arguments.command.works() {
+        match keeper::begin() {
+            Role::Keeper(code) => return code,
+            Role::Worker(duties) => Some(duties),
+        }
+    } else {
+        None
+    };
     let mut screen = Screen::standard(arguments.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -44,6 +54,9 @@ pub fn main() -> ExitCode {
             return ended(Err(CommandError::Stopped(format!("no threads to run on: {error}"))));
         }
     };
+    if let Some(duties) = duties {
+        duties.begin(&runtime);
+    }
     let result = runtime.block_on(run(arguments, &mut screen));
     // A failure to write may show only now.
     let flushed = screen.flush();

@@ -3,6 +3,7 @@
 
 pub(crate) mod mask;
 pub(crate) mod environment;
+pub(crate) mod descendants;
 pub(crate) mod process;
 pub(crate) mod vault;
 pub(crate) mod command_env;

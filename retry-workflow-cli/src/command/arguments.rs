@@ -134,6 +134,13 @@ Examples:
     },
 }
 
+impl Command {
+    /// Whether it may run the commands of a job.
+    pub(crate) fn works(&self) -> bool {
+        matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Dlq(Dlq::Retry { .. }))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Jobs {
     /// Remove jobs for good: items, dead letters, histories

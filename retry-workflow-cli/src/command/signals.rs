@@ -29,6 +29,11 @@ struct Signals {
     interrupt: Option<tokio::signal::unix::Signal>,
     terminate: Option<tokio::signal::unix::Signal>,
     quit: Option<tokio::signal::unix::Signal>,
+    /// What the keeper passes on.
+    passed_on: Option<tokio::signal::unix::Signal>,
+    /// How many came directly, and how many in the other way. Somebody who sends one to both
+    /// has asked once.
+    counts: [u32; 2],
     hangup: Option<tokio::signal::unix::Signal>,
 }
 
@@ -41,6 +46,11 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt()).ok(),
             terminate: signal(SignalKind::terminate()).ok(),
             quit: signal(SignalKind::quit()).ok(),
+            #[cfg(target_os = "linux")]
+            passed_on: signal(super::keeper::passed_on()).ok(),
+            #[cfg(not(target_os = "linux"))]
+            passed_on: None,
+            counts: [0; 2],
             hangup: if outlives_its_terminal() { None } else { signal(SignalKind::hangup()).ok() },
         }
     }
@@ -57,11 +67,19 @@ impl Signals {
             }
         }
 
-        tokio::select! {
-            () = one(&mut self.interrupt) => Signal::Other,
-            () = one(&mut self.terminate) => Signal::Other,
-            () = one(&mut self.quit) => Signal::Other,
-            () = one(&mut self.hangup) => Signal::Hangup,
+        loop {
+            let so_far = self.counts.iter().copied().max();
+            let way = tokio::select! {
+                () = one(&mut self.interrupt) => 0,
+                () = one(&mut self.terminate) => 0,
+                () = one(&mut self.quit) => 0,
+                () = one(&mut self.passed_on) => 1,
+                () = one(&mut self.hangup) => return Signal::Hangup,
+            };
+            self.counts[way] += 1;
+            if self.counts.iter().copied().max() > so_far {
+                return Signal::Other;
+            }
         }
     }
 }
@@ -69,7 +87,7 @@ impl Signals {
 /// Whether this was begun by `nohup`, or in the same way: who listens to a signal no longer
 /// ignores it.
 #[cfg(unix)]
-fn outlives_its_terminal() -> bool {
+pub(super) fn outlives_its_terminal() -> bool {
     use std::io::IsTerminal as _;
 
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {

@@ -8,13 +8,18 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::steps::descendants::{self, Mark};
 use crate::steps::mask::Masks;
+
+/// The variable that names the keeper of a worker; its commands are not its workers.
+pub(crate) const KEEPER: &str = "RETRY_WORKFLOW_KEEPER";
 
 /// Of a command's stdout so much is kept: its beginning.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
@@ -64,7 +69,7 @@ pub(crate) struct StepError {
     /// All of that, where the message shows less, or what makes it a timeout.
     source: Option<Source>,
     /// What may have led to it.
-    hint: Option<String>,
+    hint: Option<Box<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,7 +132,7 @@ impl StepError {
     /// Says what else is known if a program could not be started.
     pub(crate) fn hint(mut self, hint: Option<String>) -> Self {
         if self.status == Status::Exit(CANNOT_START) {
-            self.hint = hint;
+            self.hint = hint.map(String::into_boxed_str);
         }
         self
     }
@@ -199,14 +204,33 @@ impl std::error::Error for StepError {
     }
 }
 
+/// This process ends now, and its commands with it: none of them is begun or told of any more.
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Sees to it that no command is begun any more, and that the end of none is taken for its own.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nobody has a keeper"))]
+pub(crate) fn end_of_commands() {
+    ENDS.store(true, Ordering::SeqCst);
+}
+
+async fn unless_it_ends() {
+    if ENDS.load(Ordering::SeqCst) {
+        std::future::pending::<()>().await;
+    }
+}
+
 impl Invocation {
-    /// Runs it to its end, and gives what it wrote. Dropping the future ends the whole process
-    /// group at once.
+    /// Runs it to its end, and gives what it wrote. Dropping the future ends all that it has
+    /// started at once.
     pub(crate) async fn run(self) -> Result<Written, StepError> {
+        unless_it_ends().await;
+        let mark = Mark::new();
         let mut command = Command::new(&self.program);
         command
+            .env_remove(KEEPER)
             .args(&self.args)
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .env(descendants::VARIABLE, mark.value())
             .current_dir(&self.folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -215,7 +239,7 @@ impl Invocation {
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
-        let mut group = Group::led_by(&child);
+        let mut group = Group::led_by(&child, mark);
 
         let margin = self.masks.margin();
         let (mut out, mut err) = (Head::new(margin), Tailed::new(margin));
@@ -247,6 +271,7 @@ impl Invocation {
             }
             ended
         };
+        unless_it_ends().await;
         group.disarm();
         let stderr = err.text(&self.masks);
         let failed = |status| StepError::new(status, stderr.clone(), out.end(&self.masks));
@@ -303,17 +328,38 @@ fn to_status(status: ExitStatus) -> Status {
     Status::Exit(status.code().unwrap_or(-1))
 }
 
-/// A child's process group, which ends with this unless it is disarmed.
+/// A child's process group, and on Linux all else that it has started, which end with this unless
+/// it is disarmed.
 struct Group {
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nobody can look for it"))]
+    mark: Mark,
 }
 
 #[cfg(unix)]
 impl Group {
-    fn led_by(child: &tokio::process::Child) -> Self {
+    fn led_by(child: &tokio::process::Child, mark: Mark) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self { leader: id.and_then(rustix::process::Pid::from_raw) }
+        Self { leader: id.and_then(rustix::process::Pid::from_raw), mark }
+    }
+
+    /// What the child has started that runs.
+    #[cfg(target_os = "linux")]
+    fn processes(&self) -> Vec<rustix::process::Pid> {
+        self.leader.map(|leader| descendants::of_command(leader, &self.mark)).unwrap_or_default()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn processes(&self) -> Vec<rustix::process::Pid> {
+        Vec::new()
+    }
+
+    /// Ends all of it at once.
+    fn kill(&self) {
+        self.signal(rustix::process::Signal::KILL);
+        #[cfg(target_os = "linux")]
+        descendants::end_all(|| self.processes());
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
@@ -334,7 +380,14 @@ impl Group {
     /// that have ended.
     async fn end(&mut self, child: &mut tokio::process::Child, reading: impl Future<Output = ()>) {
         let last = Instant::now() + GRACE;
+        let elsewhere = self.processes();
         self.signal(rustix::process::Signal::TERM);
+        for process in elsewhere {
+            let is_in_group = rustix::process::getpgid(Some(process)).ok() == self.leader;
+            if !is_in_group {
+                let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
+            }
+        }
         let nobody_is_there = async {
             while self.is_there() {
                 sleep(Duration::from_millis(10)).await;
@@ -348,8 +401,14 @@ impl Group {
                 _ = nobody_writes => {}
             }
         };
+        let gone = async {
+            gone.await;
+            while !self.processes().is_empty() {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
         let _ = timeout_at(last, gone).await;
-        self.signal(rustix::process::Signal::KILL);
+        self.kill();
         let _ = child.wait().await;
     }
 
@@ -361,14 +420,16 @@ impl Group {
 #[cfg(unix)]
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(rustix::process::Signal::KILL);
+        if self.leader.is_some() {
+            self.kill();
+        }
     }
 }
 
 #[cfg(not(unix))]
 impl Group {
-    fn led_by(_: &tokio::process::Child) -> Self {
-        Self {}
+    fn led_by(_: &tokio::process::Child, mark: Mark) -> Self {
+        Self { mark }
     }
 
     async fn end(&mut self, child: &mut tokio::process::Child, reading: impl Future<Output = ()>) {

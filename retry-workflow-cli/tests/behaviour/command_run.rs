@@ -13,6 +13,7 @@ mod items;
 mod killed;
 mod letters;
 mod machines;
+mod orphans;
 mod signals;
 mod steps;
 mod stores;

@@ -57,7 +57,7 @@ fn a_job_that_is_killed_as_its_reduce_begins_runs_it_later() {
         .replace("echo one >> reduced", &format!("{KILLS}; echo one >> reduced"));
     place.write("job.yml", &workflow);
     let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
-    place.write("pid", &running.id().to_string());
+    place.write("pid", &running.worker().to_string());
     assert_eq!(running.ended().code, None);
     place.write("mended", "");
     place.write("reduced", "");
@@ -71,7 +71,7 @@ fn a_job_that_is_killed_in_the_midst_of_its_reduce_repeats_no_step_that_has_ende
     let place =
         place("echo $1 >> log").script("second.sh", &format!("{KILLS}\necho two >> reduced"));
     let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
-    place.write("pid", &running.id().to_string());
+    place.write("pid", &running.worker().to_string());
     assert_eq!(running.ended().code, None);
     place.write("mended", "");
     place.ends(0, &["resume"]);

@@ -154,6 +154,24 @@ impl Running {
         self.0.as_ref().unwrap().id()
     }
 
+    /// The process that does the work: on Linux a child of the one that was started.
+    #[track_caller]
+    pub(crate) fn worker(&self) -> u32 {
+        let parent = |id: &str| {
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+            stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
+        };
+        let mut found = (!cfg!(target_os = "linux")).then(|| self.id());
+        until("there is a worker", || {
+            let names = fs::read_dir("/proc").into_iter().flatten();
+            let mut names = names.filter_map(|it| it.ok()?.file_name().into_string().ok());
+            let child = names.find(|id| parent(id) == Some(self.id()));
+            found = found.or_else(|| child?.parse().ok());
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let id = self.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &id]).status().unwrap();

@@ -362,7 +362,11 @@ impl Random {
                 let heredoc = text.contains("<<");
                 text += if heredoc { "\n" } else { self.of(&["; ", "\n", " && ", " || ", " | "]) };
             }
-            let (context, _) = CONTEXTS[self.below(CONTEXTS.len())];
+            let (mut context, mut accepted) = CONTEXTS[self.below(CONTEXTS.len())];
+            // One that is refused refuses what is around it, too.
+            while !accepted && self.below(8) > 0 {
+                (context, accepted) = CONTEXTS[self.below(CONTEXTS.len())];
+            }
             for (at, part) in context.split('@').enumerate() {
                 if at > 0 {
                     let within = part.starts_with(['"', '\'']) || context.contains("<<");

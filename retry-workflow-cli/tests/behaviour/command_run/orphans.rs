@@ -1,0 +1,177 @@
+//! What commands start that outlives its parent, or makes itself a session of its own: it ends
+//! with them, whoever is killed.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::support::{Place, until};
+
+/// Starts three that write on: one in the background, one in a session of its own, and one more
+/// whose parent ends at once.
+const STARTS: &str = "\
+./beat.sh plain &
+setsid ./beat.sh session &
+(setsid sh -c './beat.sh orphan & exit' &)
+wait; sleep 60";
+
+const BEATS: [&str; 3] = ["plain", "session", "orphan"];
+
+fn place(step: &str) -> Place {
+    let workflow = format!(
+        "name: job\nmap:\n  input: items.json\n  agent_template:\n    - shell: './work.sh'\n{step}"
+    );
+    Place::with(&workflow)
+        .items(&["a"])
+        .script("beat.sh", "while [ ! -e over ]; do echo x >> \"$1\"; sleep 0.02; done")
+        .script("work.sh", STARTS)
+}
+
+fn all_beat(place: &Place) {
+    until("all have begun", || BEATS.iter().all(|name| place.read(name).len() > 2));
+}
+
+/// Nobody writes any more.
+#[track_caller]
+fn none_beats(place: &Place) {
+    let lengths = || BEATS.map(|name| place.read(name).len());
+    let before = lengths();
+    std::thread::sleep(Duration::from_millis(200));
+    let after = lengths();
+    // Should the test fail, they end all the same.
+    place.write("over", "");
+    assert_eq!(before, after);
+}
+
+fn signal(name: &str, to: &str) {
+    assert!(Command::new("kill").args(["-s", name, "--", to]).status().unwrap().success());
+}
+
+#[test]
+fn a_timeout_ends_all_that_the_command_has_started() {
+    let place = place("      timeout: 1s\n");
+    let ran = place.ends(3, &["run", "job.yml"]);
+    ran.says("timed out after");
+    assert!(BEATS.iter().all(|name| place.read(name).len() > 2), "not all have begun");
+    none_beats(&place);
+}
+
+#[test]
+fn one_that_ignores_the_polite_signal_of_a_timeout_is_killed() {
+    let place = place("      timeout: 1s\n").script(
+        "beat.sh",
+        "trap '' TERM; while [ ! -e over ]; do echo x >> \"$1\"; sleep 0.02; done",
+    );
+    let begun = Instant::now();
+    place.ends(3, &["run", "job.yml"]);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    none_beats(&place);
+}
+
+#[test]
+fn stopping_at_once_ends_them() {
+    let place = place("");
+    let mut running = place.spawn(&["run", "job.yml"]);
+    all_beat(&place);
+    running.signal("INT");
+    assert!(running.line_with("Ctrl-C again stops at once").is_some());
+    running.signal("INT");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("stopped at once");
+    none_beats(&place);
+}
+
+#[test]
+fn they_end_if_the_process_that_was_started_is_killed() {
+    let place = place("");
+    let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
+    all_beat(&place);
+    running.signal("KILL");
+    // Its outputs are open for as long as its worker is there.
+    assert_eq!(running.ended().code, None);
+    none_beats(&place);
+    let place = place.script("work.sh", "exit 0");
+    place.ends(0, &["resume"]).says("1 succeeded");
+}
+
+#[test]
+fn they_end_if_the_one_that_works_is_killed_and_so_does_the_other() {
+    let place = place("");
+    let running = place.spawn(&["run", "job.yml"]);
+    all_beat(&place);
+    signal("KILL", &running.worker().to_string());
+    assert_eq!(running.ended().code, None);
+    none_beats(&place);
+}
+
+#[test]
+fn a_signal_to_the_whole_group_is_one_request() {
+    let place = Place::with(
+        "name: job\ncommands:\n  - shell: 'echo x >> begun; sleep 0.5; echo x >> ended'\n  - shell: 'echo x >> second'\n",
+    );
+    for name in ["INT", "TERM"] {
+        let mut command = place.command(&["run", "job.yml"]);
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let _ = fs::remove_file(place.path("begun"));
+        let child = command.spawn().unwrap();
+        until("it runs", || !place.read("begun").is_empty());
+        // A moment, so that both listen.
+        std::thread::sleep(Duration::from_millis(100));
+        signal(name, &format!("-{}", child.id()));
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned()
+            + &String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("stopped: it was asked to"), "{said}");
+    }
+    assert_eq!(place.read("ended"), "x\nx\n", "what ran has come to its end");
+    assert_eq!(place.read("second"), "");
+}
+
+#[test]
+fn what_is_adopted_and_has_ended_is_not_kept() {
+    let place = Place::with(
+        "name: job\ncommands:\n  - shell: 'for i in 1 2 3 4 5 6 7 8; do (setsid sleep 0.1 &) ; done; echo x > begun'\n  - shell: 'while [ ! -e over ]; do sleep 0.02; done'\n",
+    );
+    let running = place.spawn(&["run", "job.yml"]);
+    until("all have begun", || !place.read("begun").is_empty());
+    let worker = running.worker();
+    let zombies = || {
+        let stats = fs::read_dir("/proc").unwrap().filter_map(|it| {
+            let stat = fs::read_to_string(it.ok()?.path().join("stat")).ok()?;
+            Some(stat.rsplit_once(") ")?.1.to_owned())
+        });
+        stats.filter(|stat| stat.starts_with(&format!("Z {worker} "))).count()
+    };
+    until("some have ended", || zombies() > 0);
+    until("none is kept", || zombies() == 0);
+    place.write("over", "");
+    assert_eq!(running.ended().code, Some(0));
+}
+
+#[test]
+fn what_a_step_leaves_behind_when_it_succeeds_stays() {
+    let place = place("").script("work.sh", "setsid ./beat.sh session >/dev/null 2>&1 & exit 0");
+    place.ends(0, &["run", "job.yml"]);
+    let before = place.read("session").len();
+    until("it goes on", || place.read("session").len() > before + 4);
+    place.write("over", "");
+}
+
+#[test]
+fn a_job_inside_a_job_has_a_keeper_of_its_own() {
+    let place = place("");
+    let name = env!("CARGO_BIN_EXE_retry-workflow");
+    let inner = format!("'{name}' run --store inner.db inner.yml & wait; sleep 60");
+    let place = place
+        .file("inner.yml", "name: inner\ncommands:\n  - shell: './begin.sh'\n")
+        .script("begin.sh", STARTS)
+        .script("work.sh", &inner);
+    let running = place.spawn(&["run", "job.yml"]);
+    all_beat(&place);
+    signal("KILL", &running.worker().to_string());
+    assert_eq!(running.ended().code, None);
+    none_beats(&place);
+}

@@ -6,6 +6,7 @@ mod busy;
 mod captures;
 mod changed;
 mod conformance;
+mod forms;
 mod graphs;
 mod hostile;
 mod inputs;

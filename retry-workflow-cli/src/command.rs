@@ -3,6 +3,7 @@
 
 mod arguments;
 mod arguments_explain;
+mod condition;
 mod engine;
 mod explain;
 mod files;

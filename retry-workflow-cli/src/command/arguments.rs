@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub(crate) use super::arguments_explain::ExplainArguments;
+use super::condition::Condition;
 use retry_workflow::{Cursor, InvalidTimestamp, ItemState, Rate, Timestamp};
 
 /// Runs jobs of many work items, on a process that may be killed at any time.
@@ -376,6 +377,12 @@ pub(crate) struct FilterArguments {
     /// That ended before
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) until: Option<Timestamp>,
+    /// Whose failure says this, in its message or in what led to it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// Whose payload is like this: 'item.priority >= 5 && item.region == "eu"'
+    #[arg(long = "where", value_name = "CONDITION", value_parser = Condition::parse)]
+    pub(crate) condition: Option<Condition>,
     /// With one of these ids
     #[arg(long = "item", value_name = "ID", num_args = 1.., action = ArgAction::Append)]
     pub(crate) items: Vec<String>,

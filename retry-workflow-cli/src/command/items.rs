@@ -15,11 +15,8 @@ pub(super) async fn run<S: Store>(
     let letters = DeadLetters::new(store.clone());
     match items {
         Items::List { which, states, page } => {
-            let filter = which.filter(&letters).await?;
-            let filter = match &states[..] {
-                [] => filter.states(ItemState::ALL),
-                states => filter.states(states.iter().copied()),
-            };
+            let states = if states.is_empty() { ItemState::ALL.to_vec() } else { states };
+            let filter = which.filter(&letters, Some(states)).await?;
             list(store, &filter, page, screen).await
         }
         Items::Show { job, item } => show(&letters, job.as_deref(), &item, screen).await,

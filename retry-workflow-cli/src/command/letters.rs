@@ -21,12 +21,12 @@ pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Ex
     match dlq {
         Dlq::List { which, page } => {
             let letters = existing()?;
-            let filter = which.filter(&letters).await?;
+            let filter = which.filter(&letters, None).await?;
             list::list(&letters, &filter, page, screen).await
         }
         Dlq::Stats { which } => {
             let letters = existing()?;
-            let filter = which.filter(&letters).await?;
+            let filter = which.filter(&letters, None).await?;
             list::stats(&letters, &filter, screen).await
         }
         Dlq::Show { job, item } => show::show(&existing()?, job.as_deref(), &item, screen).await,
@@ -34,7 +34,7 @@ pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Ex
             which.or_all(redrive.all, "taken back", "--all")?;
             let store = super::existing(path)?;
             let letters = DeadLetters::new(store.clone());
-            let filter = which.filter(&letters).await?;
+            let filter = which.filter(&letters, None).await?;
             let file = redrive.file.clone();
             match redrive::retry(&letters, &filter, &redrive, screen).await? {
                 redrive::Next::Nothing => Ok(Exit::Success),
@@ -47,13 +47,13 @@ pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Ex
         Dlq::Purge { which, all, yes, dry_run } => {
             which.or_all(all, "emptied", "--all")?;
             let letters = existing()?;
-            let filter = which.filter(&letters).await?;
+            let filter = which.filter(&letters, None).await?;
             let consent = redrive::Consent { yes, dry_run };
             redrive::purge(&letters, &filter, consent, screen).await
         }
         Dlq::Export { which, output } => {
             let letters = existing()?;
-            let filter = which.filter(&letters).await?;
+            let filter = which.filter(&letters, None).await?;
             exchange::export(&letters, &filter, output.as_deref(), screen).await
         }
         Dlq::Import { file, job } => exchange::import(path, &file, job.as_deref(), screen).await,

@@ -127,6 +127,10 @@ fn conditions_narrow_the_list() {
         (&["--since", "2026-11-21T08:00:02Z"], "abc"),
         (&["--until", "2026-11-21T08:00:02Z"], ""),
         (&["--job", "orders"], "abc"),
+        (&["--job", "orders", "--message", "no answer"], "ab"),
+        (&["--job", "orders", "--where", "item.to == 'Ada' && n < 18"], "abc"),
+        (&["--job", "orders", "--where", "n > 17"], ""),
+        (&["--job", "orders", "--where", "n == 17", "--message", "customer"], "c"),
     ] {
         let arguments = [&["dlq", "list", "--json"], conditions].concat();
         let found: String = objects(&told(folder.path(), &arguments))

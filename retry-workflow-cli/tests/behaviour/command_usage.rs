@@ -23,6 +23,7 @@ fn bad_arguments_are_exit_code_2() {
     fails(&["dlq", "list", "--limit", "0"], "0 is not in 1..");
     fails(&["dlq", "retry", "--all", "--rate", "10"], "write \"10/s\"");
     fails(&["dlq", "list", "--since", "yesterday"], "no point in time");
+    fails(&["dlq", "list", "--where", "n >"], "(at character 4)");
 }
 
 #[test]

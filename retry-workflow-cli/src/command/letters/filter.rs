@@ -2,13 +2,17 @@
 
 use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
-use retry_workflow::{DeadLetters, Filter, Store};
+use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store};
+
+/// Items that are looked at, at once.
+const PAGE: usize = 500;
 
 impl FilterArguments {
     /// The filter, with the signature looked up.
     pub(crate) async fn filter<S: Store>(
         &self,
         letters: &DeadLetters<S>,
+        states: Option<Vec<ItemState>>,
     ) -> Result<Filter, CommandError> {
         if let (Some(since), Some(until)) = (self.since, self.until)
             && since >= until
@@ -18,6 +22,7 @@ impl FilterArguments {
             )));
         }
         let mut filter = Filter::default();
+        filter.states = states;
         filter.job = self.job.clone().or_else(|| self.job_option.clone());
         filter.class.clone_from(&self.class);
         filter.since = self.since;
@@ -29,7 +34,43 @@ impl FilterArguments {
         if let Some(given) = &self.signature {
             filter.signature = Some(letters.signature(&filter, given).await?.as_str().to_owned());
         }
+        if self.message.is_some() || self.condition.is_some() {
+            filter.ids = Some(self.ids(letters.store(), &filter).await?);
+        }
         Ok(filter)
+    }
+
+    /// The items that are meant by what no index knows: each is looked at.
+    async fn ids<S: Store>(&self, store: &S, filter: &Filter) -> Result<Vec<String>, CommandError> {
+        if filter.job.is_none() {
+            return Err(CommandError::Usage(
+                "--message and --where look at each item of one job: name it".to_owned(),
+            ));
+        }
+        let (mut ids, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.list(filter, after, PAGE).await?;
+            for item in page.items {
+                if self.is_meant(&item).map_err(CommandError::Usage)? {
+                    ids.push(item.id);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(ids);
+            }
+        }
+    }
+
+    fn is_meant(&self, item: &ItemRecord) -> Result<bool, String> {
+        if let Some(text) = &self.message {
+            let failure = item.failure.as_ref();
+            let mut said = failure.iter().flat_map(|it| it.chain.iter().chain([&it.message]));
+            if !said.any(|said| said.contains(text)) {
+                return Ok(false);
+            }
+        }
+        self.condition.as_ref().map_or(Ok(true), |condition| condition.holds(item))
     }
 
     fn is_empty(&self) -> bool {
@@ -39,6 +80,8 @@ impl FilterArguments {
             && self.class.is_none()
             && self.since.is_none()
             && self.until.is_none()
+            && self.message.is_none()
+            && self.condition.is_none()
             && self.items.is_empty()
     }
 

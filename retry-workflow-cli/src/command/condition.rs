@@ -1,0 +1,64 @@
+//! [`Condition`]: what `--where` says of the payloads of items.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::template::expression::{Expression, Types};
+use crate::template::placeholder::{Fault, Part, at, item_path};
+use crate::terminal::text::one_line;
+use retry_workflow::ItemRecord;
+
+/// A condition over payloads, by the grammar of `filter` in workflow files.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition(Expression<Vec<Part>>);
+
+impl Condition {
+    /// Reads one. A field is `item.priority`, as in placeholders, or `priority`, as in `filter`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let reference = |name: &str, _| {
+            item_path(name).ok_or_else(|| format!("`{name}` is no path into an item"))
+        };
+        Expression::parse(text, reference).map(Self).map_err(|Fault { at, message, .. }| {
+            // The place, as the line is shown once more by whoever reports it.
+            let before = text.get(..at).unwrap_or_default().chars().count();
+            format!("{message} (at character {})", before + 1)
+        })
+    }
+
+    /// Whether it holds for this item.
+    pub(crate) fn holds(&self, item: &ItemRecord) -> Result<bool, String> {
+        // What was purged has no payload, and so no field.
+        let payload: Value = serde_json::from_str(&item.payload).unwrap_or_default();
+        self.0.holds(Types::Json, &|path| at(&payload, path).map(Cow::Borrowed)).map_err(|why| {
+            format!("`--where` cannot be decided for item {}: {why}", one_line(&item.id))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(condition: &str, payload: &str) -> Result<bool, String> {
+        Condition::parse(condition)?.holds(&ItemRecord::new("j", "i", payload))
+    }
+
+    #[test]
+    fn fields_are_named_as_in_placeholders_or_as_in_filters() {
+        for field in ["item.priority", "priority"] {
+            assert_eq!(holds(&format!("{field} >= 5"), r#"{"priority": 7}"#), Ok(true));
+            assert_eq!(holds(&format!("{field} >= 5"), r#"{"priority": 3}"#), Ok(false));
+            assert_eq!(holds(&format!("{field} >= 5"), "{}"), Ok(false));
+        }
+        assert_eq!(holds("priority >= 5", ""), Ok(false), "it was purged");
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place_or_their_item() {
+        let wrong = holds("priority >= && 5", "{}").unwrap_err();
+        assert!(wrong.ends_with("(at character 13)"), "{wrong}");
+        let wrong = holds("priority >= 5", r#"{"priority": "high"}"#).unwrap_err();
+        assert!(wrong.starts_with("`--where` cannot be decided for item i: "), "{wrong}");
+    }
+}

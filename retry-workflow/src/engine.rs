@@ -14,6 +14,7 @@ pub(crate) mod work;
 pub(crate) mod retry_state;
 pub(crate) mod job_runner;
 mod attempt;
+mod alone;
 mod breaker;
 mod collect;
 mod leases;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
+use self::alone::{Entrance, Floor};
 use self::attempt::{Completion, Process};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::breaker::Breaker;
@@ -60,6 +62,8 @@ pub(crate) struct Options {
 
 /// How often the store is polled for what other processes have done.
 const POLL_EVERY: Duration = Duration::from_secs(1);
+/// A suspect waits until nothing else is due, but no longer than this.
+const MOST_PATIENCE: Duration = Duration::from_secs(60);
 /// Tasks that are looked at before something else is.
 const SETTLED_AT_ONCE: usize = 256;
 
@@ -88,6 +92,7 @@ pub(crate) async fn run<S: Store, W: Work>(
         ledger: Ledger::new(options.max_parallel, base, job.baseline),
         collector: Collector::new(options.policy.error_collection, options.listeners),
         looked_after: None,
+        floor: Floor::new(),
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
         poll_at: Instant::now() + POLL_EVERY,
@@ -146,6 +151,8 @@ struct Engine<S: Store, W: Work> {
     leases: Leases<S>,
     ledger: Ledger,
     tasks: JoinSet<Completion>,
+    /// Where they run.
+    floor: Floor,
     /// What is to be settled.
     finished: Vec<Completion>,
     collector: Collector,
@@ -222,7 +229,16 @@ impl<S: Store, W: Work> Engine<S, W> {
                         Job::update(&self.store, &self.job, whole).await?;
                     }
                 }
-                EngineEvent::Claimed(leases, wanted) => self.claimed(leases, wanted),
+                EngineEvent::Claimed { leases, wanted, starts } => {
+                    self.claimed(leases, wanted, starts);
+                }
+                EngineEvent::ClaimedSuspect(Some(lease)) => {
+                    self.ledger.changed();
+                    self.leases.add(lease, true);
+                }
+                EngineEvent::ClaimedSuspect(None) => self.leave_alone(),
+                EngineEvent::Entered(leave) => self.floor.entered(leave),
+                EngineEvent::Alone(leave) => self.floor.alone(Some(leave)),
                 EngineEvent::Settled(finished, good) => {
                     for (finished, good) in finished.into_iter().zip(good) {
                         self.settled(finished, good, &mut source);
@@ -236,12 +252,17 @@ impl<S: Store, W: Work> Engine<S, W> {
                     self.ledger.changed();
                     self.claim_soon();
                 }
-                // What has changed since the query may be due before: the query is repeated.
-                EngineEvent::NextDue(changes, due) if changes == self.ledger.changes() => {
-                    self.sleep_until(due);
+                EngineEvent::NextDue { changes, due, suspect } => {
+                    // What has changed since the query may be due before: the query is repeated.
+                    let is_current = changes == self.ledger.changes();
+                    if self.is_time_for(suspect, is_current) {
+                        self.floor.want_alone();
+                    } else if is_current && self.is_idle() {
+                        self.sleep_until(due);
+                    }
                 }
                 EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
-                EngineEvent::NextDue(..) | EngineEvent::Wake => {}
+                EngineEvent::Wake => {}
             }
         }
         self.end().await
@@ -302,6 +323,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         if self.claim_at.is_some_and(|at| at <= now) && self.may_claim() {
             self.start_claiming();
         }
+        self.take_turns();
         if self.breaker.as_ref().is_some_and(Breaker::has_moved) {
             self.share_breaker();
         }
@@ -311,7 +333,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         // A look from before the last change says nothing of now.
         let is_old = self.claim_at.is_none() || self.looked_after != Some(self.ledger.changes());
-        if self.is_idle() && is_old && self.stopping.is_none() {
+        if self.is_idle() && is_old && self.stopping.is_none() && !self.floor.wants_alone() {
             self.start_looking_ahead();
         }
     }
@@ -326,20 +348,89 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     fn start_tasks(&mut self) {
         // What is done is about to stop the job: nothing is started beyond a bound.
-        let will_stop = self.ledger.will_stop(&self.policy);
-        while !will_stop
-            && self.tasks.len() < self.max_parallel
+        let may_start = !self.leases.are_handed_out()
+            && !self.ledger.will_stop(&self.policy)
             && self.stopping.is_none()
+            && self.floor.admits(self.tasks.len());
+        let most = if self.floor.is_alone() { 1 } else { self.max_parallel };
+        while may_start
+            && self.tasks.len() < most
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
         {
-            let Some(lease) = self.leases.next_ready() else { break };
-            self.tasks.spawn(Arc::clone(&self.process).run(lease));
+            let Some(lease) = self.leases.start_next() else { break };
+            self.tasks.spawn(alone::handler(Arc::clone(&self.process).run(lease)));
         }
         while self.stopping.is_some()
             && let Some(lease) = self.leases.next_ready()
         {
             self.finished.push(Completion::released(lease.key));
         }
+        // Its place is gone, since it was claimed: the store has as started what is not.
+        while let Some(lease) = self.leases.next_misled() {
+            self.finished.push(Completion::released(lease.key));
+        }
+    }
+
+    /// Waits for leave to start what is in hand, or to be alone with a suspect; and has it no
+    /// longer than it needs it.
+    fn take_turns(&mut self) {
+        if self.tasks.is_empty() {
+            self.floor.is_empty();
+        }
+        let is_idle = self.is_idle();
+        if self.stopping.is_some() && is_idle {
+            self.floor.leave();
+            return;
+        }
+        let has_nothing = self.leases.are_handed_out();
+        if !self.operations.is_under_way(Operation::Enter)
+            && (is_idle || (!has_nothing && self.tasks.is_empty() && self.may_start_soon()))
+            && let Some(entrance) = self.floor.entrance(is_idle)
+        {
+            self.operations.start(Operation::Enter, async move {
+                Ok(match entrance {
+                    Entrance::Shared => EngineEvent::Entered(alone::shared().await),
+                    Entrance::Alone => EngineEvent::Alone(alone::exclusive().await),
+                })
+            });
+        }
+        if self.floor.is_alone() && is_idle {
+            if self.floor.turn_has_ended() || !self.may_start_soon() {
+                self.leave_alone();
+            } else {
+                self.start_claiming_suspect();
+            }
+        }
+    }
+
+    /// Whether nothing but other jobs keeps a handler from starting.
+    fn may_start_soon(&self) -> bool {
+        !self.ledger.will_stop(&self.policy)
+            && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
+    }
+
+    fn leave_alone(&mut self) {
+        self.floor.leave();
+        self.ledger.changed();
+        self.claim_soon();
+    }
+
+    /// Whether a suspect is to run, which is due then: when nothing else is, or after a while.
+    fn is_time_for(&self, suspect: Option<Timestamp>, is_current: bool) -> bool {
+        let Some(due) = suspect.filter(|_| self.stopping.is_none() && self.may_start_soon()) else {
+            return false;
+        };
+        let now = Timestamp::now();
+        due + MOST_PATIENCE <= now || (is_current && self.is_idle() && due <= now)
+    }
+
+    fn start_claiming_suspect(&mut self) {
+        let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
+        let lease = self.lease;
+        self.operations.start(Operation::Claim, async move {
+            let lease = store.claim_suspect(&job, &worker, Timestamp::now(), lease).await?;
+            Ok(EngineEvent::ClaimedSuspect(lease))
+        });
     }
 
     fn start_settling(&mut self) {
@@ -355,9 +446,9 @@ impl<S: Store, W: Work> Engine<S, W> {
             Some(settlement)
         };
         let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();
-        let store = self.store.clone();
+        let (store, started) = (self.store.clone(), self.leases.starts());
         self.operations.start(Operation::Settle, async move {
-            let good = store.settle(settlements, Timestamp::now()).await?;
+            let good = store.settle(settlements, started, Timestamp::now()).await?;
             Ok(EngineEvent::Settled(finished, good))
         });
     }
@@ -369,6 +460,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             && self.to_claim() > 0
             && !self.leases.are_large()
             && self.breaker.as_ref().is_none_or(Breaker::is_closed_enough)
+            && self.floor.is_open()
     }
 
     fn to_claim(&self) -> usize {
@@ -378,16 +470,19 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     fn start_claiming(&mut self) {
         let wanted = self.to_claim();
+        let free = self.max_parallel.saturating_sub(self.tasks.len());
+        let starts = self.leases.free_beyond_ready(free);
         self.claim_at = None;
         let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
         let lease = self.lease;
         self.operations.start(Operation::Claim, async move {
-            let leases = store.claim(&job, &worker, Timestamp::now(), wanted, lease).await?;
-            Ok(EngineEvent::Claimed(leases, wanted))
+            let leases =
+                store.claim(&job, &worker, Timestamp::now(), wanted, starts, lease).await?;
+            Ok(EngineEvent::Claimed { leases, wanted, starts })
         });
     }
 
-    fn claimed(&mut self, leases: Vec<Lease>, wanted: usize) {
+    fn claimed(&mut self, leases: Vec<Lease>, wanted: usize, starts: usize) {
         // Fewer than requested: no more are due. Any event claims again, and may have
         // done so while this claim was under way.
         let bytes: usize = leases.iter().map(|lease| lease.payload.len()).sum();
@@ -397,8 +492,8 @@ impl<S: Store, W: Work> Engine<S, W> {
         if !leases.is_empty() {
             self.ledger.changed();
         }
-        for lease in leases {
-            self.leases.add(lease);
+        for (place, lease) in leases.into_iter().enumerate() {
+            self.leases.add(lease, place < starts);
         }
     }
 
@@ -412,7 +507,8 @@ impl<S: Store, W: Work> Engine<S, W> {
             let changes = self.ledger.changes();
             self.looked_after = Some(changes);
             self.operations.start(Operation::NextDue, async move {
-                Ok(EngineEvent::NextDue(changes, store.next_due(&job).await?))
+                let suspect = store.next_suspect(&job).await?;
+                Ok(EngineEvent::NextDue { changes, due: store.next_due(&job).await?, suspect })
             });
         }
     }
@@ -460,6 +556,10 @@ impl<S: Store, W: Work> Engine<S, W> {
         if self.claim_at.is_none() {
             self.claim_soon();
         }
+        // A suspect may have waited for long.
+        if !self.floor.wants_alone() && self.stopping.is_none() {
+            self.start_looking_ahead();
+        }
         self.share_breaker();
     }
 
@@ -478,9 +578,10 @@ impl<S: Store, W: Work> Engine<S, W> {
             return;
         }
         let (store, keys, lease) = (self.store.clone(), self.leases.keys(), self.lease);
+        let started = self.leases.starts();
         self.operations.start(Operation::Extend, async move {
             // One that is not prolonged is refused when it is settled.
-            store.extend(keys, Timestamp::now() + lease).await.map(|_| EngineEvent::Wake)
+            store.extend(keys, started, Timestamp::now() + lease).await.map(|_| EngineEvent::Wake)
         });
     }
 

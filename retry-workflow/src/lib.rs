@@ -63,8 +63,12 @@
 //! leases end, and another worker claims the items again; if the first one comes back after all,
 //! what it settles is refused. So each item ends in one state, and a handler may have run more
 //! than once. Attempts that were lost with their worker are in the history and do not count
-//! against the policy; five in a row make an item a dead letter, for it may be what takes the
-//! workers down.
+//! against the policy.
+//!
+//! An item may be what takes the workers down. Once two of its leases have ended unsettled it is a
+//! suspect: it is worked on alone, while no other handler of its process runs. If its worker dies
+//! then, three times in a row, it is a dead letter of class `lost`; what was merely beside it
+//! never is.
 //!
 //! # Features
 //!
@@ -123,7 +127,7 @@ pub use engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, 
 // Where jobs live.
 pub use item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
-    LeaseKey, NewItem, Page, Settled, Settlement,
+    LeaseKey, NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
 };
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;

@@ -21,7 +21,7 @@ pub use self::memory::MemoryStore;
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::Timestamp;
 use crate::item::record::{
-    Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement,
+    Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
 };
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
@@ -48,39 +48,68 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Leases up to `max` items to `worker`, and no more once their payloads have reached
     /// [`MOST_CLAIMED_BYTES`], until `now + lease`: those that are due, and
-    /// those whose lease has ended, in the order of these times. Their attempt and
-    /// their token grow by one. A lease that ended unsettled gets a row in the
-    /// history ([`Lost`](crate::AttemptOutcome::Lost), by the worker that had it, from
-    /// the claim to the end of the lease), and is counted in [`Lease::lost`].
+    /// those whose lease has ended, in the order of these times; no suspects. The first `starts`
+    /// of them start at `now`, the others wait for a free place. Their attempt and
+    /// their token grow by one.
+    ///
+    /// A lease that has ended unsettled is counted now. Where the item was started, the attempt
+    /// is lost: it gets a row in the history ([`Lost`](crate::AttemptOutcome::Lost), by the
+    /// worker that had it, from its start to the end of the lease), and [`Lease::lost`] grows.
+    /// Else [`Lease::dropped`] grows, without a row. With two of either kind the item is a
+    /// [suspect](Lease::is_suspect).
     fn claim(
         &self,
         job: &str,
         worker: &str,
         now: Timestamp,
         max: usize,
+        starts: usize,
         lease: Duration,
     ) -> impl Future<Output = StoreResult<Vec<Lease>>> + Send;
 
+    /// Leases the first suspect that is due, as [`claim`](Self::claim) does other items, and
+    /// starts it: the caller works on nothing else meanwhile.
+    fn claim_suspect(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        lease: Duration,
+    ) -> impl Future<Output = StoreResult<Option<Lease>>> + Send;
+
     /// Settles leases: state, history and dead letter of each at once. `false` for
-    /// a lease that the item has no longer, of which nothing is written.
+    /// a lease that the item has no longer, of which nothing is written. And writes down which
+    /// other leased items have started meanwhile; a start of a lease that the item has no longer
+    /// is left out.
     ///
     /// A lease that has ended is good until the item is claimed again. Settling
-    /// sets [`Lease::lost`] back to 0; a release does not, and takes the attempt back.
+    /// sets [`Lease::lost`] and [`Lease::dropped`] back to 0; a release does not, and takes the
+    /// attempt and its start back.
     fn settle(
         &self,
         settlements: Vec<Settlement>,
+        started: Vec<Start>,
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
 
-    /// Prolongs leases, and never shortens one; `false` for one that the item has no longer.
+    /// Prolongs leases, and never shortens one; `false` for one that the item has no longer. And
+    /// writes down starts, as [`settle`](Self::settle) does.
     fn extend(
         &self,
         leases: Vec<LeaseKey>,
+        started: Vec<Start>,
         until: Timestamp,
     ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
 
-    /// When the next item of a job can be claimed: it is due, or its lease ends.
+    /// When the next item of a job can be claimed, suspects included: it is due, or its lease
+    /// ends.
     fn next_due(&self, job: &str) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
+
+    /// When the next suspect of a job can be claimed.
+    fn next_suspect(
+        &self,
+        job: &str,
+    ) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
 
     /// How many items of a job are in which state. Cheap, however many there are.
     fn counts(&self, job: &str) -> impl Future<Output = StoreResult<Counts>> + Send;

@@ -73,7 +73,7 @@ async fn store_alone(store: SqliteStore, items: u64, at_a_time: usize) -> Durati
     loop {
         let now = Timestamp::now();
         let lease = Duration::from_secs(30);
-        let leases = store.claim(JOB, WORKER, now, at_a_time, lease).await;
+        let leases = store.claim(JOB, WORKER, now, at_a_time, at_a_time, lease).await;
         let leases = leases.expect("a store that works");
         if leases.is_empty() {
             break;
@@ -83,7 +83,7 @@ async fn store_alone(store: SqliteStore, items: u64, at_a_time: usize) -> Durati
             (row.run, row.attempt) = (lease.run, lease.attempt);
             Settlement::new(lease.key, Settled::Succeeded(None), vec![row])
         });
-        store.settle(settlements.collect(), now).await.expect("a store that works");
+        store.settle(settlements.collect(), Vec::new(), now).await.expect("a store that works");
     }
     let spent = start.elapsed();
     assert_eq!(store.counts(JOB).await.expect("a store that works").succeeded, items);

@@ -32,7 +32,7 @@ async fn fill(store: &impl Store, job: &str, letters: &[(&str, &str, &str)]) {
         letters.iter().map(|(id, ..)| NewItem::new(*id, r#"{"n":17,"to":"Ada"}"#)).collect();
     store.enqueue(job, items, start).await.unwrap();
     let minute = Duration::from_secs(60);
-    let leases = store.claim(job, "host-1", start, letters.len(), minute).await.unwrap();
+    let leases = store.claim(job, "host-1", start, letters.len(), 0, minute).await.unwrap();
     let settlements = leases
         .into_iter()
         .map(|lease| {
@@ -45,7 +45,7 @@ async fn fill(store: &impl Store, job: &str, letters: &[(&str, &str, &str)]) {
             Settlement::new(lease.key, Settled::Dead(failure), vec![row])
         })
         .collect();
-    store.settle(settlements, start + Duration::from_secs(2)).await.unwrap();
+    store.settle(settlements, Vec::new(), start + Duration::from_secs(2)).await.unwrap();
 }
 
 const LETTERS: [(&str, &str, &str); 3] = [

@@ -23,9 +23,9 @@ use crate::item::record::{AttemptRecord, ItemState, Lease, LeaseKey, Settled, Se
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
 
-/// Leases of an item that may be lost in a row. An item that takes its worker down each time
-/// would otherwise do so for ever.
-const MOST_LOST: u32 = 5;
+/// Workers that an item may take down while it alone is worked on. It would otherwise do so for
+/// ever.
+const MOST_STRIKES: u32 = 3;
 
 /// The class of a handler's panic.
 const PANIC: &str = "panic";
@@ -141,15 +141,16 @@ impl<W: Work> Process<W> {
     }
 
     async fn handle(self: Arc<Self>, lease: Lease) -> Completion {
-        let Lease { key, id, payload, correlation, run, attempt, lost, checkpoint } = lease;
+        let strikes = lease.strikes();
+        let Lease { key, id, payload, correlation, run, attempt, checkpoint, .. } = lease;
         let timer = AttemptTimer::start();
         let checkpoint: Checkpoint =
             checkpoint.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let Checkpoint { work, rounds } = checkpoint;
         let item = Item { key, run, attempt, id: id.clone(), correlation: correlation.clone() };
 
-        if lost >= MOST_LOST {
-            let message = format!("{lost} workers in a row were lost while they had it");
+        if strikes >= MOST_STRIKES {
+            let message = format!("{strikes} workers in a row died while they worked on it alone");
             let failure = Failure::new("lost", message);
             return self.failed(item, &payload, rounds, failure, Vec::new()).await;
         }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::ledger::Load;
 use crate::item::clock::Timestamp;
-use crate::item::record::{Lease, LeaseKey, Settled, Settlement};
+use crate::item::record::{Lease, LeaseKey, Settled, Settlement, Start};
 use crate::store::{MOST_CLAIMED_BYTES, Store};
 
 /// The leases that a worker has.
@@ -14,13 +14,31 @@ pub(super) struct Leases<S: Store> {
     /// Item to token.
     tokens: HashMap<i64, u64>,
     /// Items that no handler works on yet, and how many bytes their payloads are.
-    ready: VecDeque<Lease>,
+    ready: VecDeque<Ready>,
     ready_bytes: usize,
+    /// How many of these the store has as started.
+    ready_started: usize,
+    /// When handlers began to work on items, where the store does not know yet.
+    started: Vec<(i64, Timestamp)>,
+}
+
+/// An item that no handler works on yet.
+struct Ready {
+    lease: Lease,
+    /// The store has it as started: it was claimed for a place that was free.
+    is_started: bool,
 }
 
 impl<S: Store> Leases<S> {
     pub(super) fn new(store: S) -> Self {
-        Self { store, tokens: HashMap::new(), ready: VecDeque::new(), ready_bytes: 0 }
+        Self {
+            store,
+            tokens: HashMap::new(),
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            ready_started: 0,
+            started: Vec::new(),
+        }
     }
 
     pub(super) fn load(&self, running: usize) -> Load {
@@ -36,25 +54,76 @@ impl<S: Store> Leases<S> {
         self.ready.is_empty()
     }
 
+    /// How many of so many free places the items that no handler works on yet leave free.
+    pub(super) fn free_beyond_ready(&self, free: usize) -> usize {
+        free.saturating_sub(self.ready.len())
+    }
+
     /// Whether the items that no handler works on yet are as many bytes as a claim may be.
     pub(super) fn are_large(&self) -> bool {
         self.ready_bytes >= MOST_CLAIMED_BYTES
     }
 
-    pub(super) fn add(&mut self, lease: Lease) {
+    /// Adds a lease; `is_started` says whether the store has the item as started.
+    pub(super) fn add(&mut self, lease: Lease, is_started: bool) {
+        let LeaseKey { item, token } = lease.key;
         // Its own, which had expired: the handler that works on it, or is about to, continues.
-        if self.tokens.insert(lease.key.item, lease.key.token).is_some() {
+        if self.tokens.insert(item, token).is_some() {
+            match self.ready.iter_mut().find(|ready| ready.lease.key.item == item) {
+                Some(ready) => {
+                    self.ready_started += usize::from(is_started);
+                    self.ready_started -= usize::from(ready.is_started);
+                    ready.is_started = is_started;
+                }
+                None if is_started => {}
+                None => self.started.push((item, Timestamp::now())),
+            }
             return;
         }
         self.ready_bytes = self.ready_bytes.saturating_add(lease.payload.len());
-        self.ready.push_back(lease);
+        self.ready_started += usize::from(is_started);
+        self.ready.push_back(Ready { lease, is_started });
     }
 
     /// Hands out the next item that no handler works on yet.
     pub(super) fn next_ready(&mut self) -> Option<Lease> {
-        let lease = self.ready.pop_front()?;
+        self.remove_ready(0)
+    }
+
+    fn remove_ready(&mut self, at: usize) -> Option<Lease> {
+        let Ready { lease, is_started } = self.ready.remove(at)?;
         self.ready_bytes = self.ready_bytes.saturating_sub(lease.payload.len());
+        self.ready_started -= usize::from(is_started);
         Some(lease)
+    }
+
+    /// Hands out the next item that no handler works on yet, to one that does now.
+    pub(super) fn start_next(&mut self) -> Option<Lease> {
+        let is_started = self.ready.front()?.is_started;
+        let lease = self.next_ready()?;
+        if !is_started {
+            self.started.push((lease.key.item, Timestamp::now()));
+        }
+        Some(lease)
+    }
+
+    /// Hands out an item that was claimed for a free place, and is not worked on.
+    pub(super) fn next_misled(&mut self) -> Option<Lease> {
+        if self.ready_started == 0 {
+            return None;
+        }
+        let at = self.ready.iter().position(|ready| ready.is_started)?;
+        self.remove_ready(at)
+    }
+
+    /// What has begun since the store was last told, and still runs.
+    pub(super) fn starts(&mut self) -> Vec<Start> {
+        let Self { tokens, started, .. } = self;
+        let start = |(item, at)| {
+            let &token = tokens.get(&item)?;
+            Some(Start::new(LeaseKey { item, token }, at))
+        };
+        started.drain(..).filter_map(start).collect()
     }
 
     /// Hands out the lease that this worker has of an item now.
@@ -89,7 +158,7 @@ impl<S: Store> Drop for Leases<S> {
                 history: Vec::new(),
             });
             // A failure cannot be reported any more; the leases expire by themselves.
-            drop(store.settle(released.collect(), Timestamp::now()).await);
+            drop(store.settle(released.collect(), Vec::new(), Timestamp::now()).await);
         });
     }
 }

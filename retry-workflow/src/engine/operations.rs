@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Counts, Lease, NewItem};
@@ -16,13 +17,27 @@ pub(super) enum EngineEvent {
     Stop,
     /// The source has further items, or no more.
     Input(Option<Vec<NewItem>>),
-    /// Leases, of so many that were wanted.
-    Claimed(Vec<Lease>, usize),
+    /// Leases, of so many that were wanted, and of so many that the store has as started.
+    Claimed {
+        leases: Vec<Lease>,
+        wanted: usize,
+        starts: usize,
+    },
+    /// A suspect, if one is due.
+    ClaimedSuspect(Option<Lease>),
+    /// Handlers may run.
+    Entered(Shared),
+    /// Nothing else runs in this process.
+    Alone(Exclusive),
     /// What was settled, and whether the lease was good.
     Settled(Vec<Completion>, Vec<bool>),
     Enqueued,
-    /// When something is due next, by a look after so many changes.
-    NextDue(u64, Option<Timestamp>),
+    /// When something is due next, and when a suspect is, by a look after so many changes.
+    NextDue {
+        changes: u64,
+        due: Option<Timestamp>,
+        suspect: Option<Timestamp>,
+    },
     /// How many items are in which state, by a look after so many changes.
     Counted(u64, Counts),
     /// Anything else: the loop looks at what can be started.
@@ -39,13 +54,14 @@ pub(super) enum Operation {
     Count,
     Extend,
     ShareBreaker,
+    Enter,
 }
 
 type UnderWay = Pin<Box<dyn Future<Output = Result<EngineEvent, StoreError>> + Send>>;
 
 /// What the store is doing for this job.
 #[derive(Default)]
-pub(super) struct Operations([Option<UnderWay>; Operation::ShareBreaker as usize + 1]);
+pub(super) struct Operations([Option<UnderWay>; Operation::Enter as usize + 1]);
 
 impl Operations {
     pub(super) fn start(

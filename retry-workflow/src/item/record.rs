@@ -107,9 +107,11 @@ pub struct LeaseKey {
 /// ```
 /// use retry_workflow::{Lease, LeaseKey};
 ///
-/// let mut lease = Lease::new(LeaseKey { item: 7, token: 2 }, "A-17", r#"{"quantity": 3}"#);
-/// lease.attempt = 2;
-/// lease.lost = 1;
+/// let mut lease = Lease::new(LeaseKey { item: 7, token: 4 }, "A-17", r#"{"quantity": 3}"#);
+/// lease.attempt = 4;
+/// (lease.lost, lease.dropped) = (2, 1);
+/// assert!(lease.is_suspect());
+/// assert_eq!(lease.strikes(), 1);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -126,14 +128,19 @@ pub struct Lease {
     pub run: u32,
     /// The number of this attempt within the run; the first is 1.
     pub attempt: u32,
-    /// How many leases in a row ended without being settled, just before this one.
+    /// How many leases have ended unsettled, and with the item started, since one was settled:
+    /// each was an attempt, and has a row in the history.
     pub lost: u32,
+    /// How many leases have ended unsettled, and with the item never started, since one was
+    /// settled: their worker was gone before it came to this item.
+    pub dropped: u32,
     /// What the last attempt left for this one.
     pub checkpoint: Option<String>,
 }
 
 impl Lease {
-    /// Creates the lease of a first attempt: run 0, attempt 1, nothing lost, no checkpoint.
+    /// Creates the lease of a first attempt: run 0, attempt 1, nothing lost or dropped, no
+    /// checkpoint.
     pub fn new(key: LeaseKey, id: impl Into<String>, payload: impl Into<String>) -> Self {
         Self {
             key,
@@ -143,8 +150,42 @@ impl Lease {
             run: 0,
             attempt: 1,
             lost: 0,
+            dropped: 0,
             checkpoint: None,
         }
+    }
+
+    /// Returns whether the item may be what its workers died of: so many of its leases have
+    /// ended unsettled that it is leased by [`Store::claim_suspect`](crate::Store::claim_suspect)
+    /// only.
+    pub const fn is_suspect(&self) -> bool {
+        self.lost.saturating_add(self.dropped) >= SUSPECT_AFTER
+    }
+
+    /// Returns how many workers have died while this item alone was worked on. Any other loss
+    /// may be the fault of an item beside it.
+    pub const fn strikes(&self) -> u32 {
+        self.lost.saturating_add(self.dropped).saturating_sub(SUSPECT_AFTER)
+    }
+}
+
+/// An item is a [suspect](Lease::is_suspect) when so many of its leases have ended unsettled.
+pub const SUSPECT_AFTER: u32 = 2;
+
+/// When the work on a leased item has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Start {
+    /// The lease.
+    pub lease: LeaseKey,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Start {
+    /// Creates the start of a leased item.
+    pub const fn new(lease: LeaseKey, at: Timestamp) -> Self {
+        Self { lease, at }
     }
 }
 
@@ -166,7 +207,7 @@ pub enum Settled {
     Dead(Failure),
     /// Left out, for this reason if there is one.
     Skipped(Option<Failure>),
-    /// As if it had not been claimed: pending and due, the attempt not counted.
+    /// As if it had not been claimed: pending and due, the attempt neither started nor counted.
     Released,
 }
 
@@ -288,7 +329,8 @@ pub struct ItemRecord {
     pub state: ItemState,
     /// 0, and one more for each re-drive.
     pub run: u32,
-    /// Attempts of this run, those that were lost included.
+    /// The number of its last attempt in this run. Numbers of leases that were dropped before
+    /// the item was started are left out in the history, and not used again.
     pub attempt: u32,
     /// When it is due, while it is pending; when its lease ends, while it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -25,7 +25,7 @@ use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
-    NewItem, Settled, Settlement,
+    NewItem, Settled, Settlement, Start,
 };
 
 /// A test for each behaviour of the contract of stores.
@@ -48,7 +48,14 @@ macro_rules! store_contract {
             large_payloads_are_claimed_a_few_at_a_time
             a_lease_is_exclusive_until_it_ends
             a_lease_that_ended_is_claimed_again_and_counted_as_lost
+            a_lease_whose_item_was_not_started_is_dropped
+            the_first_of_a_claim_start_with_it
+            a_start_is_written_with_a_settlement_or_an_extension
+            a_stale_start_is_left_out
             losses_in_a_row_are_counted_until_one_is_settled
+            two_losses_of_any_kind_make_a_suspect
+            a_suspect_is_claimed_alone_and_started
+            suspects_are_claimed_in_their_order
             a_lease_that_ended_can_be_settled_until_it_is_claimed_again
             a_stale_settlement_writes_nothing
             a_lease_is_settled_once
@@ -121,13 +128,22 @@ async fn enqueue<S: Store>(store: &S, job: &str, ids: &[&str]) {
 }
 
 async fn claim<S: Store>(store: &S, now: i64, max: usize) -> Vec<Lease> {
-    store.claim("job", "worker", at(now), max, MINUTE).await.expect("claimed")
+    store.claim("job", "worker", at(now), max, max, MINUTE).await.expect("claimed")
 }
 
 async fn claim_one<S: Store>(store: &S, now: i64) -> Lease {
     let mut leases = claim(store, now, 1).await;
     assert_eq!(leases.len(), 1, "an item is due");
     leases.remove(0)
+}
+
+/// The first `starts` of what is due are started.
+async fn prefetch<S: Store>(store: &S, now: i64, max: usize, starts: usize) -> Vec<Lease> {
+    store.claim("job", "worker", at(now), max, starts, MINUTE).await.expect("claimed")
+}
+
+async fn claim_suspect<S: Store>(store: &S, now: i64) -> Option<Lease> {
+    store.claim_suspect("job", "worker", at(now), MINUTE).await.expect("claimed, or nothing")
 }
 
 async fn nothing_is_due<S: Store>(store: &S, now: i64) {
@@ -143,7 +159,7 @@ async fn try_settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) 
     let failed = matches!(end, Settled::RetryAt { .. } | Settled::Dead(_));
     let history = vec![row(lease, now, failed)];
     let settlements = vec![Settlement { lease: lease.key, end, history }];
-    let settled = store.settle(settlements, at(now)).await.expect("settled or refused");
+    let settled = store.settle(settlements, Vec::new(), at(now)).await.expect("settled or refused");
     assert_eq!(settled.len(), 1);
     settled[0]
 }
@@ -230,8 +246,8 @@ pub async fn an_item_is_added_once<S: Store>(store: &S) {
 /// Nothing to do is no error.
 pub async fn an_empty_batch_is_nothing<S: Store>(store: &S) {
     assert_eq!(store.enqueue("job", Vec::new(), at(0)).await, Ok(0));
-    assert_eq!(store.settle(Vec::new(), at(0)).await, Ok(Vec::new()));
-    assert_eq!(store.extend(Vec::new(), at(0)).await, Ok(Vec::new()));
+    assert_eq!(store.settle(Vec::new(), Vec::new(), at(0)).await, Ok(Vec::new()));
+    assert_eq!(store.extend(Vec::new(), Vec::new(), at(0)).await, Ok(Vec::new()));
     assert_eq!(store.import(Vec::new(), at(0)).await, Ok(0));
     enqueue(store, "job", &["a"]).await;
     assert!(claim(store, 0, 0).await.is_empty());
@@ -266,7 +282,10 @@ pub async fn jobs_are_apart<S: Store>(store: &S) {
     assert_eq!(store.counts("other").await.map(|counts| counts.pending), Ok(1));
     assert_eq!(counts(store).await.pending, 1);
     assert_eq!(claim(store, 0, 10).await.len(), 1);
-    assert_eq!(store.claim("other", "worker", at(0), 10, MINUTE).await.map(|all| all.len()), Ok(1));
+    assert_eq!(
+        store.claim("other", "worker", at(0), 10, 10, MINUTE).await.map(|all| all.len()),
+        Ok(1)
+    );
 }
 
 /// An item has its own correlation id, or `job/id`; a worker sees only its own.
@@ -306,7 +325,7 @@ pub async fn what_is_not_due_is_not_claimed<S: Store>(store: &S) {
 /// [`Timestamp::NEVER`] does not come.
 pub async fn what_is_never_due_is_never_claimed<S: Store>(store: &S) {
     assert_eq!(store.enqueue("job", vec![new("a")], Timestamp::NEVER).await, Ok(1));
-    let leases = store.claim("job", "worker", Timestamp::NEVER, 1, MINUTE).await;
+    let leases = store.claim("job", "worker", Timestamp::NEVER, 1, 1, MINUTE).await;
     assert_eq!(leases, Ok(Vec::new()));
     assert_eq!(store.next_due("job").await, Ok(None));
     assert_eq!(found(store, "a").await.due, Some(Timestamp::NEVER));
@@ -330,11 +349,11 @@ pub async fn a_lease_is_exclusive_until_it_ends<S: Store>(store: &S) {
 /// The next lease has a higher token and attempt; the lost one is in the history.
 pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
-    let first = store.claim("job", "one", at(5), 1, MINUTE).await.expect("claimed").remove(0);
-    let second = store.claim("job", "two", at(500), 1, MINUTE).await.expect("claimed").remove(0);
+    let first = store.claim("job", "one", at(5), 1, 1, MINUTE).await.expect("claimed").remove(0);
+    let second = store.claim("job", "two", at(500), 1, 1, MINUTE).await.expect("claimed").remove(0);
     assert_eq!(first.key.item, second.key.item);
     assert!(second.key.token > first.key.token, "the token fences");
-    assert_eq!((second.attempt, second.lost), (2, 1));
+    assert_eq!((second.attempt, second.lost, second.dropped), (2, 1, 0));
     let lost = AttemptRecord {
         run: 0,
         attempt: 1,
@@ -353,17 +372,142 @@ pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(s
     assert_eq!(counts.worked, Duration::ZERO);
 }
 
-/// [`Lease::lost`] is 0 again after a settlement.
+/// It was claimed ahead, and its worker was gone before it came to it: no attempt was made, and
+/// its number is not used again.
+pub async fn a_lease_whose_item_was_not_started_is_dropped<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    assert_eq!(prefetch(store, 0, 1, 0).await.len(), 1);
+    let lease = claim_one(store, 100).await;
+    assert_eq!((lease.attempt, lease.lost, lease.dropped), (2, 0, 1));
+    assert_eq!((found(store, "a").await.history, counts(store).await.lost), (Vec::new(), 0));
+    settle(store, &lease, 101, Settled::RetryAt { due: at(110), checkpoint: None }).await;
+    let lease = claim_one(store, 110).await;
+    assert_eq!((lease.attempt, lease.lost, lease.dropped), (3, 0, 0));
+    let attempts: Vec<_> = found(store, "a").await.history.iter().map(|row| row.attempt).collect();
+    assert_eq!(attempts, [2]);
+}
+
+/// So many as there are free places; those behind them wait for one.
+pub async fn the_first_of_a_claim_start_with_it<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    assert_eq!(prefetch(store, 0, 3, 2).await.len(), 3);
+    let leases = claim(store, 100, 3).await;
+    let losses: Vec<_> = leases.iter().map(|lease| (lease.lost, lease.dropped)).collect();
+    assert_eq!(losses, [(1, 0), (1, 0), (0, 1)]);
+    assert_eq!(found(store, "b").await.history[0].started, at(0));
+    assert_eq!(counts(store).await.lost, 2);
+}
+
+/// And that is when the lost attempt began.
+pub async fn a_start_is_written_with_a_settlement_or_an_extension<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    let leases = prefetch(store, 0, 3, 1).await;
+    let start = |place: usize, now| vec![Start::new(leases[place].key, at(now))];
+    let end = Settled::Succeeded(None);
+    let settlement = Settlement { lease: leases[0].key, end, history: Vec::new() };
+    assert_eq!(store.settle(vec![settlement], start(1, 7), at(8)).await, Ok(vec![true]));
+    assert_eq!(store.extend(vec![leases[1].key], start(2, 9), at(90)).await, Ok(vec![true]));
+    let again = claim(store, 100, 3).await;
+    assert!(again.iter().all(|lease| (lease.lost, lease.dropped) == (1, 0)), "{again:?}");
+    let (b, c) = (found(store, "b").await, found(store, "c").await);
+    assert_eq!((b.history[0].started, b.history[0].duration), (at(7), Duration::from_secs(83)));
+    assert_eq!((c.history[0].started, c.history[0].duration), (at(9), Duration::from_secs(51)));
+}
+
+/// Whoever has the item now says when it starts; and nobody says so of one that is not held.
+pub async fn a_stale_start_is_left_out<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b"]).await;
+    let stale = prefetch(store, 0, 2, 0).await;
+    settle(store, &stale[1], 1, Settled::RetryAt { due: at(2), checkpoint: None }).await;
+    let held = prefetch(store, 100, 1, 0).await;
+    assert_eq!(held[0].id, "b");
+    let held = prefetch(store, 100, 1, 0).await;
+    assert_eq!((held[0].id.as_str(), held[0].dropped), ("a", 1));
+    let starts = |now| {
+        let mut starts: Vec<_> = stale.iter().map(|lease| Start::new(lease.key, at(now))).collect();
+        starts.push(Start::new(LeaseKey { item: -1, token: u64::MAX }, at(now)));
+        starts
+    };
+    assert_eq!(store.settle(Vec::new(), starts(101), at(101)).await, Ok(Vec::new()));
+    assert_eq!(store.extend(Vec::new(), starts(101), at(101)).await, Ok(Vec::new()));
+    let lease = claim_suspect(store, 300).await.expect("dropped twice");
+    assert_eq!((lease.id.as_str(), lease.lost, lease.dropped), ("a", 0, 2));
+    assert_eq!(claim_one(store, 300).await.dropped, 1, "of `b`");
+}
+
+/// [`Lease::lost`] and [`Lease::dropped`] are 0 again after a settlement.
 pub async fn losses_in_a_row_are_counted_until_one_is_settled<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     assert_eq!(claim_one(store, 0).await.lost, 0);
     assert_eq!(claim_one(store, 100).await.lost, 1);
-    let lease = claim_one(store, 200).await;
-    assert_eq!((lease.lost, lease.attempt), (2, 3));
-    settle(store, &lease, 201, Settled::RetryAt { due: at(210), checkpoint: None }).await;
-    assert_eq!(claim_one(store, 210).await.lost, 0);
-    assert_eq!(claim_one(store, 300).await.lost, 1);
-    assert_eq!(counts(store).await.lost, 3);
+    let lease = claim_suspect(store, 200).await.expect("it is due");
+    assert_eq!((lease.lost, lease.attempt, lease.is_suspect()), (2, 3, true));
+    let lease = claim_suspect(store, 300).await.expect("its lease has ended");
+    assert_eq!((lease.lost, lease.strikes()), (3, 1));
+    settle(store, &lease, 301, Settled::RetryAt { due: at(310), checkpoint: None }).await;
+    let lease = claim_one(store, 310).await;
+    assert_eq!((lease.lost, lease.attempt, lease.is_suspect()), (0, 5, false));
+    assert_eq!(claim_one(store, 400).await.lost, 1);
+    assert_eq!(counts(store).await.lost, 4);
+}
+
+/// An item that its workers may have died of is not among others, and not hidden either.
+pub async fn two_losses_of_any_kind_make_a_suspect<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    assert_eq!(prefetch(store, 0, 2, 1).await.len(), 2);
+    assert_eq!(store.next_suspect("job").await, Ok(None));
+    assert_eq!(prefetch(store, 100, 2, 0).await[1].id, "a");
+    assert_eq!(store.next_suspect("job").await, Ok(Some(at(160))), "when its lease has ended");
+    assert!(claim_suspect(store, 159).await.is_none());
+    let leases = claim(store, 200, 9).await;
+    assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    for lease in &leases {
+        settle(store, lease, 200, Settled::Succeeded(None)).await;
+    }
+    nothing_is_due(store, 200).await;
+    assert_eq!(store.next_due("job").await, Ok(Some(at(160))));
+    assert_eq!(counts(store).await.leased, 1);
+}
+
+/// Each of its leases that ends unsettled is a strike: it was started with the claim. A release
+/// leaves it a suspect.
+pub async fn a_suspect_is_claimed_alone_and_started<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    assert!(claim_suspect(store, 0).await.is_none(), "it is above suspicion");
+    for now in [0, 100] {
+        assert_eq!(prefetch(store, now, 1, 0).await.len(), 1);
+    }
+    for (strikes, now) in (0..4).zip([200, 300, 400, 500]) {
+        nothing_is_due(store, now).await;
+        let lease = claim_suspect(store, now).await.expect("it is due");
+        assert_eq!((lease.strikes(), lease.lost, lease.dropped), (strikes, strikes, 2));
+        assert!(claim_suspect(store, now).await.is_none(), "another worker has it");
+        if now == 500 {
+            settle(store, &lease, now, Settled::Released).await;
+        }
+    }
+    let lease = claim_suspect(store, 500).await.expect("it was released");
+    assert_eq!((lease.strikes(), lease.attempt), (3, 6));
+    assert_eq!(found(store, "a").await.history.len(), 4, "three were lost, and one says why");
+    settle(store, &lease, 501, Settled::Dead(failure("lost", "no"))).await;
+    assert_eq!(store.redrive(&Filter::job("job"), None, at(600), MINUTE).await, Ok(1));
+    let lease = claim_one(store, 600).await;
+    assert_eq!((lease.lost, lease.dropped, lease.run), (0, 0, 1));
+}
+
+/// By due time, and one at a time.
+pub async fn suspects_are_claimed_in_their_order<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    assert_eq!(prefetch(store, 0, 3, 0).await.len(), 3);
+    for now in [102, 101, 100] {
+        assert_eq!(prefetch(store, now, 1, 0).await.len(), 1);
+    }
+    for id in ["c", "b", "a"] {
+        assert_eq!(claim_suspect(store, 300).await.map(|lease| lease.id).as_deref(), Some(id));
+    }
+    assert!(claim_suspect(store, 300).await.is_none());
+    assert_eq!(store.next_suspect("job").await, Ok(Some(at(360))));
+    assert_eq!(store.next_suspect("other").await, Ok(None));
 }
 
 /// A worker that is late, while no other has the item, is still in time.
@@ -404,7 +548,10 @@ pub async fn a_lease_is_settled_once<S: Store>(store: &S) {
     let end = || Settled::RetryAt { due: at(500), checkpoint: None };
     let settlement =
         || Settlement { lease: lease.key, end: end(), history: vec![row(&lease, 1, true)] };
-    assert_eq!(store.settle(vec![settlement(), settlement()], at(1)).await, Ok(vec![true, false]));
+    assert_eq!(
+        store.settle(vec![settlement(), settlement()], Vec::new(), at(1)).await,
+        Ok(vec![true, false])
+    );
     assert!(!try_settle(store, &lease, 2, end()).await);
     assert_eq!(found(store, "a").await.history.len(), 1);
     assert_eq!(counts(store).await.attempts, 1);
@@ -421,8 +568,12 @@ pub async fn an_unknown_lease_is_refused<S: Store>(store: &S) {
         LeaseKey { token: u64::MAX, ..lease.key },
     ] {
         let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
-        assert_eq!(store.settle(vec![settlement], at(1)).await, Ok(vec![false]), "{key:?}");
-        assert_eq!(store.extend(vec![key], at(900)).await, Ok(vec![false]), "{key:?}");
+        assert_eq!(
+            store.settle(vec![settlement], Vec::new(), at(1)).await,
+            Ok(vec![false]),
+            "{key:?}"
+        );
+        assert_eq!(store.extend(vec![key], Vec::new(), at(900)).await, Ok(vec![false]), "{key:?}");
     }
 }
 
@@ -490,14 +641,14 @@ pub async fn a_release_takes_the_attempt_back<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     let release = Settlement { lease: lease.key, end: Settled::Released, history: Vec::new() };
-    assert_eq!(store.settle(vec![release.clone()], at(7)).await, Ok(vec![true]));
+    assert_eq!(store.settle(vec![release.clone()], Vec::new(), at(7)).await, Ok(vec![true]));
     let item = found(store, "a").await;
     assert_eq!((item.state, item.attempt, item.due), (ItemState::Pending, 0, Some(at(7))));
     assert!(item.history.is_empty());
     let again = claim_one(store, 7).await;
     assert_eq!(again.attempt, 1);
     assert!(again.key.token > lease.key.token);
-    assert_eq!(store.settle(vec![release], at(8)).await, Ok(vec![false]));
+    assert_eq!(store.settle(vec![release], Vec::new(), at(8)).await, Ok(vec![false]));
 }
 
 /// What a release gives back is the lease, and nothing else.
@@ -510,7 +661,7 @@ pub async fn a_release_keeps_losses_and_checkpoint<S: Store>(store: &S) {
     let lease = claim_one(store, 100).await;
     assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
     let release = Settlement { lease: lease.key, end: Settled::Released, history: Vec::new() };
-    assert_eq!(store.settle(vec![release], at(101)).await, Ok(vec![true]));
+    assert_eq!(store.settle(vec![release], Vec::new(), at(101)).await, Ok(vec![true]));
     let lease = claim_one(store, 101).await;
     assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
 }
@@ -519,11 +670,11 @@ pub async fn a_release_keeps_losses_and_checkpoint<S: Store>(store: &S) {
 pub async fn an_extended_lease_ends_later<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
-    assert_eq!(store.extend(vec![lease.key], at(500)).await, Ok(vec![true]));
+    assert_eq!(store.extend(vec![lease.key], Vec::new(), at(500)).await, Ok(vec![true]));
     assert_eq!(store.next_due("job").await, Ok(Some(at(500))));
     nothing_is_due(store, 499).await;
     // Also one that has ended, as long as no other worker has the item.
-    assert_eq!(store.extend(vec![lease.key], at(900)).await, Ok(vec![true]));
+    assert_eq!(store.extend(vec![lease.key], Vec::new(), at(900)).await, Ok(vec![true]));
     nothing_is_due(store, 899).await;
     settle(store, &lease, 899, Settled::Succeeded(None)).await;
 }
@@ -532,7 +683,7 @@ pub async fn an_extended_lease_ends_later<S: Store>(store: &S) {
 pub async fn an_extension_never_shortens_a_lease<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
-    assert_eq!(store.extend(vec![lease.key], at(10)).await, Ok(vec![true]));
+    assert_eq!(store.extend(vec![lease.key], Vec::new(), at(10)).await, Ok(vec![true]));
     assert_eq!(store.next_due("job").await, Ok(Some(at(60))));
 }
 
@@ -544,7 +695,7 @@ pub async fn a_stale_extension_is_refused<S: Store>(store: &S) {
     settle(store, &other, 0, Settled::Succeeded(None)).await;
     let held = claim_one(store, 100).await;
     let keys = vec![stale.key, held.key, other.key];
-    assert_eq!(store.extend(keys, at(500)).await, Ok(vec![false, true, false]));
+    assert_eq!(store.extend(keys, Vec::new(), at(500)).await, Ok(vec![false, true, false]));
     assert_eq!(found(store, "a").await.due, Some(at(500)));
     assert_eq!(found(store, "b").await.due, None);
 }
@@ -562,7 +713,7 @@ pub async fn settlements_answer_in_their_order<S: Store>(store: &S) {
             history: vec![row(lease, 2, true)],
         })
         .collect();
-    assert_eq!(store.settle(settlements, at(2)).await, Ok(vec![true, false, true]));
+    assert_eq!(store.settle(settlements, Vec::new(), at(2)).await, Ok(vec![true, false, true]));
     let counts = counts(store).await;
     assert_eq!((counts.succeeded, counts.dead, counts.attempts), (1, 2, 3));
 }
@@ -630,7 +781,7 @@ pub async fn attempts_are_kept_in_their_order<S: Store>(store: &S) {
                 Settled::RetryAt { due: at(now), checkpoint: None }
             };
             let settlement = Settlement { lease: lease.key, end, history: rows };
-            assert_eq!(store.settle(vec![settlement], at(now)).await, Ok(vec![true]));
+            assert_eq!(store.settle(vec![settlement], Vec::new(), at(now)).await, Ok(vec![true]));
         }
         let due = at(run * 1000 + 1000);
         assert_eq!(store.redrive(&Filter::job("job"), None, due, MINUTE).await, Ok(1));
@@ -914,7 +1065,7 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
     assert_eq!(store.stats(&Filter::job("copy")).await.map(|groups| groups.len()), Ok(1));
     // The copy keeps the correlation of the original, and can go on.
     assert_eq!(store.redrive(&Filter::job("copy"), None, at(50), MINUTE).await, Ok(1));
-    let leases = store.claim("copy", "worker", at(50), 9, MINUTE).await.expect("claimed");
+    let leases = store.claim("copy", "worker", at(50), 9, 9, MINUTE).await.expect("claimed");
     let correlations: Vec<_> = leases.iter().map(|lease| lease.correlation.as_deref()).collect();
     assert_eq!(correlations, [Some("job/d"), Some("job/b")]);
     settle(store, &leases[1], 51, Settled::Succeeded(None)).await;
@@ -933,7 +1084,7 @@ pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
         "copy".clone_into(&mut item.job);
     }
     assert_eq!(store.import(items, at(40)).await, Ok(2));
-    let leases = store.claim("copy", "worker", at(40), 9, MINUTE).await.expect("claimed");
+    let leases = store.claim("copy", "worker", at(40), 9, 9, MINUTE).await.expect("claimed");
     let attempts: Vec<_> = leases.iter().map(|lease| (lease.id.as_str(), lease.attempt)).collect();
     assert_eq!(attempts, [("a", 2), ("b", 2)]);
     let counts = store.counts("copy").await.expect("counts");
@@ -1052,7 +1203,7 @@ pub async fn anything_can_be_an_id<S: Store>(store: &S) {
     for job in TEXTS {
         let items = TEXTS.map(|text| NewItem::new(text, text).correlation(text));
         assert_eq!(store.enqueue(job, items.to_vec(), at(0)).await, Ok(TEXTS.len() as u64));
-        let leases = store.claim(job, job, at(0), 99, MINUTE).await.expect("claimed");
+        let leases = store.claim(job, job, at(0), 99, 99, MINUTE).await.expect("claimed");
         for (lease, text) in leases.iter().zip(TEXTS) {
             assert_eq!((lease.id.as_str(), lease.payload.as_str()), (text, text));
             assert_eq!(lease.correlation.as_deref(), Some(text));
@@ -1071,7 +1222,7 @@ pub async fn anything_can_be_an_id<S: Store>(store: &S) {
                 end: Settled::Dead(why.clone()),
                 history: vec![row.clone()],
             };
-            assert_eq!(store.settle(vec![settlement], at(1)).await, Ok(vec![true]));
+            assert_eq!(store.settle(vec![settlement], Vec::new(), at(1)).await, Ok(vec![true]));
             let item = store.item(job, text).await.expect("read").expect("there");
             assert_eq!((item.job.as_str(), item.id.as_str()), (job, text));
             assert_eq!((item.failure, item.history), (Some(why), vec![row]));
@@ -1113,7 +1264,7 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
     let early = Timestamp::from_micros(i64::MIN);
     assert_eq!(store.enqueue("job", vec![new("a"), new("b")], early).await, Ok(2));
     assert_eq!(store.next_due("job").await, Ok(Some(early)));
-    let leases = store.claim("job", "w", early, 1, Duration::MAX).await.expect("claimed");
+    let leases = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed");
     let mut long = row(&leases[0], 0, false);
     long.duration = Duration::MAX;
     long.wait = Duration::MAX;
@@ -1121,7 +1272,7 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
     let history = vec![long.clone(), long];
     let settlement =
         Settlement { lease: leases[0].key, end: Settled::Dead(failure("other", "no")), history };
-    assert_eq!(store.settle(vec![settlement], Timestamp::NEVER).await, Ok(vec![true]));
+    assert_eq!(store.settle(vec![settlement], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
     let longest = Duration::from_micros(i64::MAX.unsigned_abs());
     let counts = counts(store).await;
     assert_eq!((counts.worked, counts.waited), (longest, longest));
@@ -1137,9 +1288,9 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
     let item = found(store, "c").await;
     assert_eq!((item.run, item.due), (u32::MAX, Some(Timestamp::NEVER)));
     // The lease of `b` has no end.
-    let b = store.claim("job", "w", early, 1, Duration::MAX).await.expect("claimed").remove(0);
-    assert_eq!(store.extend(vec![b.key], Timestamp::NEVER).await, Ok(vec![true]));
-    let leases = store.claim("job", "w", Timestamp::NEVER, 9, MINUTE).await.expect("claimed");
+    let b = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed").remove(0);
+    assert_eq!(store.extend(vec![b.key], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
+    let leases = store.claim("job", "w", Timestamp::NEVER, 9, 9, MINUTE).await.expect("claimed");
     assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["a"]);
 }
 

@@ -10,7 +10,7 @@ use super::{MOST_CLAIMED_BYTES, Store, StoreResult};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
-    LeaseKey, NewItem, Page, Settled, Settlement,
+    LeaseKey, NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
 };
 
 /// A store for tests: in memory, and gone with its last handle.
@@ -54,8 +54,8 @@ struct Tables {
 #[derive(Debug, Default)]
 struct Job {
     ids: HashMap<String, i64>,
-    /// What can be claimed, or can be once its lease has ended.
-    due: BTreeSet<(Timestamp, i64)>,
+    /// What can be claimed, or can be once its lease has ended; suspects behind all others.
+    due: BTreeSet<(bool, Timestamp, i64)>,
     counts: Counts,
 }
 
@@ -67,8 +67,10 @@ struct Item {
     checkpoint: Option<String>,
     token: u64,
     lost: u32,
+    dropped: u32,
     worker: Arc<str>,
-    claimed: Timestamp,
+    /// When the work of this lease has begun.
+    started: Option<Timestamp>,
     purged: bool,
 }
 
@@ -81,10 +83,17 @@ impl Item {
             checkpoint: None,
             token: 0,
             lost: 0,
+            dropped: 0,
             worker: Arc::from(""),
-            claimed: Timestamp::default(),
+            started: None,
             purged,
         }
+    }
+
+    /// Its place among what can be claimed, as it is, or as it will be when its lease ends.
+    fn place(&self, number: i64) -> Option<(bool, Timestamp, i64)> {
+        let losses = self.lost + self.dropped + u32::from(self.record.state == ItemState::Leased);
+        self.record.due.map(|due| (losses >= SUSPECT_AFTER, due, number))
     }
 
     fn is_held_by(&self, lease: LeaseKey) -> bool {
@@ -93,17 +102,39 @@ impl Item {
 }
 
 impl Job {
-    /// Brings an item into a state, and to its place in the order of due times.
-    fn move_to(&mut self, number: i64, item: &mut Item, to: ItemState, due: Option<Timestamp>) {
-        if let Some(due) = item.record.due {
-            self.due.remove(&(due, number));
-        }
-        if let Some(due) = due {
-            self.due.insert((due, number));
+    /// Brings an item into a state, with these losses, and to its place in the order of due times.
+    fn move_to(
+        &mut self,
+        number: i64,
+        item: &mut Item,
+        (to, due): (ItemState, Option<Timestamp>),
+        (lost, dropped): (u32, u32),
+    ) {
+        if let Some(place) = item.place(number) {
+            self.due.remove(&place);
         }
         moved(&mut self.counts, Some(item.record.state), to);
         item.record.state = to;
         item.record.due = due;
+        (item.lost, item.dropped) = (lost, dropped);
+        self.due.extend(item.place(number));
+    }
+
+    /// The numbers of those that can be claimed now.
+    fn claimable(&self, suspects: bool, now: Timestamp) -> impl Iterator<Item = i64> {
+        let from = (suspects, Timestamp::from_micros(i64::MIN), i64::MIN);
+        self.due
+            .range(from..)
+            .take_while(move |(suspect, due, _)| {
+                *suspect == suspects && *due <= now && *due < Timestamp::NEVER
+            })
+            .map(|(_, _, number)| *number)
+    }
+
+    fn next_due(&self, suspects: bool) -> Option<Timestamp> {
+        let from = (suspects, Timestamp::from_micros(i64::MIN), i64::MIN);
+        let next = self.due.range(from..).next().filter(|(suspect, ..)| *suspect == suspects);
+        next.map(|(_, due, _)| *due).filter(|due| *due < Timestamp::NEVER)
     }
 
     fn write(&mut self, item: &mut Item, mut row: AttemptRecord) {
@@ -117,14 +148,23 @@ impl Job {
         &mut self,
         number: i64,
         item: &mut Item,
-        (worker, now, until): (&Arc<str>, Timestamp, Timestamp),
+        (worker, started, until): (&Arc<str>, Option<Timestamp>, Timestamp),
     ) -> Lease {
-        if let (ItemState::Leased, Some(ended)) = (item.record.state, item.record.due) {
+        let (mut lost, mut dropped) = (item.lost, item.dropped);
+        if item.record.state == ItemState::Leased {
+            match item.started {
+                Some(_) => lost = lost.saturating_add(1),
+                None => dropped = dropped.saturating_add(1),
+            }
+        }
+        if let (ItemState::Leased, Some(ended), Some(started)) =
+            (item.record.state, item.record.due, item.started)
+        {
             let row = AttemptRecord {
                 run: item.record.run,
                 attempt: item.record.attempt,
-                started: item.claimed,
-                duration: ended.since(item.claimed),
+                started,
+                duration: ended.since(started),
                 wait: Duration::ZERO,
                 worker: item.worker.clone(),
                 step: None,
@@ -132,13 +172,12 @@ impl Job {
                 failure: None,
             };
             self.write(item, row);
-            item.lost = item.lost.saturating_add(1);
         }
-        self.move_to(number, item, ItemState::Leased, Some(until));
+        self.move_to(number, item, (ItemState::Leased, Some(until)), (lost, dropped));
         item.record.attempt = item.record.attempt.saturating_add(1);
         item.token = item.token.saturating_add(1);
         item.worker = worker.clone();
-        item.claimed = now;
+        item.started = started;
         Lease {
             key: LeaseKey { item: number, token: item.token },
             id: item.record.id.clone(),
@@ -146,7 +185,8 @@ impl Job {
             correlation: item.correlation.clone(),
             run: item.record.run,
             attempt: item.record.attempt,
-            lost: item.lost,
+            lost,
+            dropped,
             checkpoint: item.checkpoint.clone(),
         }
     }
@@ -157,31 +197,31 @@ impl Job {
             self.write(item, row);
         }
         if settlement.end != Settled::Released {
-            item.lost = 0;
             item.checkpoint = None;
         }
         match settlement.end {
             Settled::Succeeded(output) => {
-                self.move_to(number, item, ItemState::Succeeded, None);
+                self.move_to(number, item, (ItemState::Succeeded, None), (0, 0));
                 item.record.ended = Some(now);
                 item.record.output = output;
             }
             Settled::RetryAt { due, checkpoint } => {
-                self.move_to(number, item, ItemState::Pending, Some(due));
+                self.move_to(number, item, (ItemState::Pending, Some(due)), (0, 0));
                 item.checkpoint = checkpoint;
             }
             Settled::Dead(failure) => {
-                self.move_to(number, item, ItemState::Dead, None);
+                self.move_to(number, item, (ItemState::Dead, None), (0, 0));
                 item.record.ended = Some(now);
                 item.record.failure = Some(failure);
             }
             Settled::Skipped(failure) => {
-                self.move_to(number, item, ItemState::Skipped, None);
+                self.move_to(number, item, (ItemState::Skipped, None), (0, 0));
                 item.record.ended = Some(now);
                 item.record.failure = failure;
             }
             Settled::Released => {
-                self.move_to(number, item, ItemState::Pending, Some(now));
+                let losses = (item.lost, item.dropped);
+                self.move_to(number, item, (ItemState::Pending, Some(now)), losses);
                 item.record.attempt = item.record.attempt.saturating_sub(1);
             }
         }
@@ -205,13 +245,49 @@ impl Tables {
         let number = self.last.saturating_add(1);
         self.last = number;
         job.ids.insert(record.id.clone(), number);
-        job.due.extend(record.due.map(|due| (due, number)));
+        job.due.extend(item.place(number));
         moved(&mut job.counts, None, record.state);
         for row in &record.history {
             wrote(&mut job.counts, row);
         }
         self.items.insert(number, item);
         true
+    }
+
+    /// Claims up to `max` items, or suspects, of which the first `starts` start now.
+    fn claim(
+        &mut self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        (suspects, max, starts): (bool, usize, usize),
+        lease: Duration,
+    ) -> Vec<Lease> {
+        let Self { items, jobs, .. } = self;
+        let Some(job) = jobs.get_mut(job) else { return Vec::new() };
+        let due: Vec<_> = job.claimable(suspects, now).take(max).collect();
+        let worker = Arc::from(worker);
+        let mut bytes: usize = 0;
+        due.into_iter()
+            .enumerate()
+            .map_while(|(place, number)| {
+                let terms = (&worker, (place < starts).then_some(now), now + lease);
+                let lease = (bytes < MOST_CLAIMED_BYTES)
+                    .then(|| Some(job.claim(number, items.get_mut(&number)?, terms)))??;
+                bytes = bytes.saturating_add(lease.payload.len());
+                Some(lease)
+            })
+            .collect()
+    }
+
+    fn start(&mut self, started: Vec<Start>) {
+        for Start { lease, at } in started {
+            if let Some(item) = self.items.get_mut(&lease.item)
+                && item.is_held_by(lease)
+            {
+                item.started = Some(at);
+            }
+        }
     }
 
     /// The numbers of dead letters and skipped items that are meant and not purged.
@@ -233,19 +309,18 @@ impl Tables {
 
     fn redrive(&mut self, number: i64, due: Timestamp) {
         if let Some((job, item)) = self.job_and_item(number) {
-            job.move_to(number, item, ItemState::Pending, Some(due));
+            job.move_to(number, item, (ItemState::Pending, Some(due)), (0, 0));
             item.record.run = item.record.run.saturating_add(1);
             item.record.attempt = 0;
             item.record.ended = None;
             item.record.failure = None;
             item.checkpoint = None;
-            item.lost = 0;
         }
     }
 
     fn purge(&mut self, number: i64) {
         if let Some((job, item)) = self.job_and_item(number) {
-            job.move_to(number, item, ItemState::Skipped, None);
+            job.move_to(number, item, (ItemState::Skipped, None), (0, 0));
             item.purged = true;
             item.record.payload = String::new();
             item.record.failure = None;
@@ -299,33 +374,30 @@ impl Store for MemoryStore {
         worker: &str,
         now: Timestamp,
         max: usize,
+        starts: usize,
         lease: Duration,
     ) -> StoreResult<Vec<Lease>> {
-        let Tables { items, jobs, .. } = &mut *self.lock();
-        let Some(job) = jobs.get_mut(job) else { return Ok(Vec::new()) };
-        let due: Vec<_> = job
-            .due
-            .iter()
-            .take_while(|(due, _)| *due <= now && *due < Timestamp::NEVER)
-            .take(max)
-            .map(|(_, number)| *number)
-            .collect();
-        let worker = Arc::from(worker);
-        let terms = (&worker, now, now + lease);
-        let mut bytes: usize = 0;
-        Ok(due
-            .into_iter()
-            .map_while(|number| {
-                let lease = (bytes < MOST_CLAIMED_BYTES)
-                    .then(|| Some(job.claim(number, items.get_mut(&number)?, terms)))??;
-                bytes = bytes.saturating_add(lease.payload.len());
-                Some(lease)
-            })
-            .collect())
+        Ok(self.lock().claim(job, worker, now, (false, max, starts), lease))
     }
 
-    async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> StoreResult<Vec<bool>> {
+    async fn claim_suspect(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        lease: Duration,
+    ) -> StoreResult<Option<Lease>> {
+        Ok(self.lock().claim(job, worker, now, (true, 1, 1), lease).pop())
+    }
+
+    async fn settle(
+        &self,
+        settlements: Vec<Settlement>,
+        started: Vec<Start>,
+        now: Timestamp,
+    ) -> StoreResult<Vec<bool>> {
         let mut tables = self.lock();
+        tables.start(started);
         let mut settle = |settlement: Settlement| match tables.job_and_item(settlement.lease.item) {
             Some((job, item)) if item.is_held_by(settlement.lease) => {
                 job.settle(item, settlement, now);
@@ -336,12 +408,19 @@ impl Store for MemoryStore {
         Ok(settlements.into_iter().map(&mut settle).collect())
     }
 
-    async fn extend(&self, leases: Vec<LeaseKey>, until: Timestamp) -> StoreResult<Vec<bool>> {
+    async fn extend(
+        &self,
+        leases: Vec<LeaseKey>,
+        started: Vec<Start>,
+        until: Timestamp,
+    ) -> StoreResult<Vec<bool>> {
         let mut tables = self.lock();
+        tables.start(started);
         let mut extend = |lease: LeaseKey| match tables.job_and_item(lease.item) {
             Some((job, item)) if item.is_held_by(lease) => {
                 let until = item.record.due.max(Some(until));
-                job.move_to(lease.item, item, ItemState::Leased, until);
+                let losses = (item.lost, item.dropped);
+                job.move_to(lease.item, item, (ItemState::Leased, until), losses);
                 true
             }
             _ => false,
@@ -351,8 +430,16 @@ impl Store for MemoryStore {
 
     async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
         let tables = self.lock();
-        let first = tables.jobs.get(job).and_then(|job| job.due.first());
-        Ok(first.map(|(due, _)| *due).filter(|due| *due < Timestamp::NEVER))
+        let job = tables.jobs.get(job);
+        Ok(job
+            .into_iter()
+            .flat_map(|job| [job.next_due(false), job.next_due(true)])
+            .flatten()
+            .min())
+    }
+
+    async fn next_suspect(&self, job: &str) -> StoreResult<Option<Timestamp>> {
+        Ok(self.lock().jobs.get(job).and_then(|job| job.next_due(true)))
     }
 
     async fn counts(&self, job: &str) -> StoreResult<Counts> {

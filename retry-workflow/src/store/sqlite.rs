@@ -23,12 +23,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::claim::Wanted;
 use self::thread::Thread;
-use self::transaction::Access;
+use self::transaction::{Access, Transaction};
 use super::{Store, StoreResult};
 use crate::item::clock::Timestamp;
 use crate::item::record::{
-    Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement,
+    Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
 };
 
 /// A store in one SQLite file. A clone is another handle on it.
@@ -61,6 +62,24 @@ struct Inner {
     // brings it in order.
     reader: Thread,
     writer: Thread,
+}
+
+impl Inner {
+    async fn claim(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        wanted: Wanted,
+        lease: Duration,
+    ) -> StoreResult<Vec<Lease>> {
+        let (job, worker) = (job.to_owned(), worker.to_owned());
+        let until = now + lease;
+        // Where the caller has gone, the lease would have no holder.
+        let claim =
+            move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, wanted, until);
+        self.writer.run_if_wanted(claim).await
+    }
 }
 
 impl SqliteStore {
@@ -208,29 +227,49 @@ impl Store for SqliteStore {
         worker: &str,
         now: Timestamp,
         max: usize,
+        starts: usize,
         lease: Duration,
     ) -> StoreResult<Vec<Lease>> {
-        let (job, worker) = (job.to_owned(), worker.to_owned());
-        let until = now + lease;
-        // Where the caller has gone, the lease would have no holder.
-        self.0
-            .writer
-            .run_if_wanted(move |tx| claim::claim(tx, &job, &worker, now, max, until))
-            .await
+        self.0.claim(job, worker, now, Wanted::Items { max, starts }, lease).await
     }
 
-    async fn settle(&self, settlements: Vec<Settlement>, now: Timestamp) -> StoreResult<Vec<bool>> {
-        self.0.writer.run(move |tx| settle::settle(tx, &settlements, now)).await
+    async fn claim_suspect(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        lease: Duration,
+    ) -> StoreResult<Option<Lease>> {
+        Ok(self.0.claim(job, worker, now, Wanted::Suspect, lease).await?.pop())
     }
 
-    async fn extend(&self, leases: Vec<LeaseKey>, until: Timestamp) -> StoreResult<Vec<bool>> {
+    async fn settle(
+        &self,
+        settlements: Vec<Settlement>,
+        started: Vec<Start>,
+        now: Timestamp,
+    ) -> StoreResult<Vec<bool>> {
+        self.0.writer.run(move |tx| settle::settle(tx, &settlements, &started, now)).await
+    }
+
+    async fn extend(
+        &self,
+        leases: Vec<LeaseKey>,
+        started: Vec<Start>,
+        until: Timestamp,
+    ) -> StoreResult<Vec<bool>> {
         // A caller that has gone has nothing to renew.
-        self.0.writer.run_if_wanted(move |tx| settle::extend(tx, &leases, until)).await
+        self.0.writer.run_if_wanted(move |tx| settle::extend(tx, &leases, &started, until)).await
     }
 
     async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
         let job = job.to_owned();
         self.0.reader.run_if_wanted(move |tx| claim::next_due(tx, &job)).await
+    }
+
+    async fn next_suspect(&self, job: &str) -> StoreResult<Option<Timestamp>> {
+        let job = job.to_owned();
+        self.0.reader.run_if_wanted(move |tx| claim::next_suspect(tx, &job)).await
     }
 
     async fn counts(&self, job: &str) -> StoreResult<Counts> {

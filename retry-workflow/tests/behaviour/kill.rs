@@ -1,32 +1,46 @@
-//! One job of 10,000 items with failures and waits, whose process is killed 25 times.
+//! Jobs whose process is killed again and again: nothing healthy is buried, and what kills is.
 //!
 //! With real processes and real time, for what is tested is what a killed process leaves
-//! behind. The workers are this very program: the test [`worker`] is one, if a store is named.
+//! behind. The workers are this very program: the tests [`worker`] and [`poisoned_worker`] are
+//! ones, if a store is named.
+//!
+//! `KILLS=100 KILL_ITEMS=5000 cargo test --test behaviour kill:: -- --nocapture` kills more.
 #![cfg(all(unix, feature = "sqlite"))]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use retry_workflow::{
     AttemptOutcome, Filter, ItemState, Job, JobStatus, SqliteStore, Store, Workflow, keyed, policy,
 };
 
-const ITEMS: u32 = 10_000;
-const KILLS: u32 = 25;
 const ATTEMPTS: u32 = 3;
-const JOB: &str = "killed";
+const JOBS: [&str; 4] = ["one", "two", "three", "four"];
 const FOLDER: &str = "RETRY_WORKFLOW_TEST_FOLDER";
+
+fn number(variable: &str, default: u32) -> u32 {
+    std::env::var(variable).map_or(default, |number| number.parse().unwrap())
+}
+
+fn kills() -> u32 {
+    number("KILLS", 12)
+}
+
+fn items() -> u32 {
+    number("KILL_ITEMS", 1_500)
+}
 
 /// How many attempts of an item fail, from none to all.
 fn failures(item: u32) -> u32 {
     let mut hasher = DefaultHasher::new();
     item.hash(&mut hasher);
-    match hasher.finish() % 10 {
+    match hasher.finish() % 20 {
         0 => ATTEMPTS,
         1 => 2,
         2 | 3 => 1,
@@ -34,40 +48,48 @@ fn failures(item: u32) -> u32 {
     }
 }
 
-/// A worker, until it is killed or the job is done.
+/// A worker on four jobs at once, until it is killed or they are done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let folder = Path::new(&folder);
-    let log = OpenOptions::new().append(true).create(true).open(folder.join("log")).unwrap();
-    let log = std::sync::Arc::new(log);
-    Workflow::new("kill")
-        .job_id(JOB)
-        .store(SqliteStore::open(folder.join("store.db")).unwrap())
-        .retry(policy!(attempts = 3, initial_delay = "50ms", backoff = fixed, jitter))
-        .lease(Duration::from_millis(600))
-        .max_parallel(8)
-        .run(keyed(1..=ITEMS, u32::to_string), move |item: u32, cx| {
-            let log = std::sync::Arc::clone(&log);
-            async move {
-                // One write: lines of several processes do not mix.
-                let line = format!("{} {} {}\n", cx.id(), cx.attempt(), cx.worker());
-                (&*log).write_all(line.as_bytes()).unwrap();
-                tokio::time::sleep(Duration::from_millis(4)).await;
-                if cx.retry_count() < failures(item) {
-                    Err(format!("item {item} is not ready"))
-                } else {
-                    Ok(())
-                }
-            }
+    let store = SqliteStore::open(folder.join("store.db")).unwrap();
+    let jobs: Vec<_> = JOBS
+        .into_iter()
+        .map(|job| {
+            let log = folder.join(job);
+            let log = Arc::new(OpenOptions::new().append(true).create(true).open(log).unwrap());
+            let work = Workflow::new("kill")
+                .job_id(job)
+                .store(store.clone())
+                .retry(policy!(attempts = 3, initial_delay = "50ms", backoff = fixed, jitter))
+                .lease(Duration::from_secs(1))
+                .max_parallel(4)
+                .run(keyed(1..=items(), u32::to_string), move |item: u32, cx| {
+                    let log = Arc::clone(&log);
+                    async move {
+                        // One write: lines of several processes do not mix.
+                        let line = format!("{} {} {}\n", cx.id(), cx.attempt(), cx.worker());
+                        (&*log).write_all(line.as_bytes()).unwrap();
+                        tokio::time::sleep(Duration::from_millis(4)).await;
+                        if cx.retry_count() < failures(item) {
+                            Err(format!("item {item} is not ready"))
+                        } else {
+                            Ok(())
+                        }
+                    }
+                });
+            tokio::spawn(work)
         })
-        .await
-        .unwrap();
+        .collect();
+    for job in jobs {
+        job.await.unwrap().unwrap();
+    }
 }
 
-fn start(folder: &Path) -> Child {
+fn start(folder: &Path, worker: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "kill::worker", "--nocapture"])
+        .args(["--exact", worker, "--nocapture"])
         .env(FOLDER, folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -76,36 +98,39 @@ fn start(folder: &Path) -> Child {
 }
 
 #[tokio::test]
-async fn a_job_survives_25_kills_of_its_process() {
+async fn no_item_of_four_jobs_is_buried_by_the_kills_of_their_process() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let store = SqliteStore::open(folder.join("store.db")).unwrap();
-    for kill in 0..KILLS {
-        let mut child = start(folder);
-        // From the opening of the store to the midst of work, one moment after another.
-        let moment = 60 + u64::from(kill * 7919 % 25) * 20;
+    let random = RandomState::new();
+    let mut killed = 0;
+    for kill in 0..kills() {
+        let mut child = start(folder, "kill::worker");
+        // From the opening of the store to the midst of work.
+        let moment = 60 + random.hash_one(kill) % 500;
         tokio::time::sleep(Duration::from_millis(moment)).await;
-        let job = Job::find(&store, JOB).await.unwrap();
-        assert!(
-            job.is_none_or(|job| job.status == JobStatus::Running),
-            "it has ended before kill {kill}"
-        );
         child.kill().unwrap();
-        child.wait().unwrap();
+        killed += u32::from(!child.wait().unwrap().success());
     }
+    assert!(killed > kills() / 2, "the jobs have ended after {killed} kills");
     // Two at once, to the end.
-    let (mut one, mut two) = (start(folder), start(folder));
+    let (mut one, mut two) = (start(folder, "kill::worker"), start(folder, "kill::worker"));
     assert!(one.wait().unwrap().success() && two.wait().unwrap().success());
+    for job in JOBS {
+        let log = fs::read_to_string(folder.join(job)).unwrap();
+        let lost = check(&store, job, &log).await;
+        println!("{job}: {} items, {killed} kills, {lost} attempts lost", items());
+    }
+}
 
-    let job = Job::find(&store, JOB).await.unwrap().unwrap();
-    assert_eq!(job.status, JobStatus::Finished);
-    let counts = store.counts(JOB).await.unwrap();
-    assert_eq!(counts.total(), u64::from(ITEMS));
-    assert_eq!(counts.succeeded + counts.dead, u64::from(ITEMS));
-    assert!(counts.lost > 0, "no kill has hit a lease");
+/// What has become of the items of a job, beside what was executed by the processes' own account.
+async fn check(store: &SqliteStore, job: &str, log: &str) -> usize {
+    assert_eq!(Job::find(store, job).await.unwrap().unwrap().status, JobStatus::Finished);
+    let counts = store.counts(job).await.unwrap();
+    assert_eq!(counts.total(), u64::from(items()));
+    assert_eq!(counts.succeeded + counts.dead, u64::from(items()));
 
-    // What was executed, by the processes' own account: item → attempt → worker.
-    let log = fs::read_to_string(folder.join("log")).unwrap();
+    // Item → attempt → worker.
     let mut executed: BTreeMap<&str, BTreeMap<u32, &str>> = BTreeMap::new();
     for line in log.lines() {
         let [item, attempt, worker] = line.split(' ').collect::<Vec<_>>()[..] else {
@@ -117,16 +142,18 @@ async fn a_job_survives_25_kills_of_its_process() {
     }
 
     let mut lost_rows = 0;
-    for number in 1..=ITEMS {
+    for number in 1..=items() {
         let id = number.to_string();
-        let item = store.item(JOB, &id).await.unwrap().unwrap_or_else(|| panic!("{id} is lost"));
+        let item = store.item(job, &id).await.unwrap().unwrap_or_else(|| panic!("{id} is lost"));
         let dead = failures(number) >= ATTEMPTS;
         let expected = if dead { ItemState::Dead } else { ItemState::Succeeded };
         assert_eq!(item.state, expected, "{item:?}");
+        assert!(item.failure.as_ref().is_none_or(|failure| failure.class == "other"), "{item:?}");
 
-        // Each attempt has one row, settled or lost, by the worker that made it.
+        // Numbers go up; what was claimed ahead and dropped with its worker has none.
         let attempts: Vec<u32> = item.history.iter().map(|row| row.attempt).collect();
-        assert_eq!(attempts, (1..=item.attempt).collect::<Vec<_>>(), "{item:?}");
+        assert!(attempts.is_sorted_by(|one, next| one < next), "{item:?}");
+        assert!(attempts.last() <= Some(&item.attempt), "{item:?}");
         let settled = |row: &&retry_workflow::AttemptRecord| row.outcome != AttemptOutcome::Lost;
         // Never above the policy; a lost attempt is none of its.
         let policys = item.history.iter().filter(settled).count();
@@ -134,22 +161,70 @@ async fn a_job_survives_25_kills_of_its_process() {
         assert_eq!(policys, usize::try_from(wanted).unwrap(), "{item:?}");
 
         let executed = executed.remove(id.as_str()).unwrap_or_default();
-        for (attempt, worker) in &executed {
-            // A lease explains each execution.
-            let row = item.history.iter().find(|row| row.attempt == *attempt);
-            assert_eq!(row.map(|row| &*row.worker), Some(*worker), "{item:?}");
-        }
         for row in item.history.iter().filter(settled) {
-            assert!(executed.contains_key(&row.attempt), "settled, and not executed: {item:?}");
+            let worker = executed.get(&row.attempt);
+            assert_eq!(worker, Some(&&*row.worker), "settled, and not executed: {item:?}");
         }
+        // An attempt that has no row was killed in the moment in which it began.
         lost_rows += item.history.len() - policys;
     }
     assert!(executed.is_empty(), "executed, and not in the job: {executed:?}");
     assert_eq!(counts.lost, u64::try_from(lost_rows).unwrap());
+    assert!(lost_rows > 0, "no kill has hit an attempt");
 
-    let dead: BTreeSet<String> = {
-        let page = store.list(&Filter::job(JOB), None, ITEMS as usize).await.unwrap();
-        page.items.into_iter().map(|item| item.id).collect()
-    };
+    let page = store.list(&Filter::job(job), None, items() as usize).await.unwrap();
+    let dead: BTreeSet<String> = page.items.into_iter().map(|item| item.id).collect();
     assert_eq!(u64::try_from(dead.len()).unwrap(), counts.dead);
+    lost_rows
+}
+
+/// A worker that one item takes down each time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn poisoned_worker() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let store = SqliteStore::open(Path::new(&folder).join("store.db")).unwrap();
+    let run = |job: &'static str| {
+        let work = Workflow::new("poison")
+            .job_id(job)
+            .store(store.clone())
+            .lease(Duration::from_millis(300))
+            .max_parallel(4)
+            .run(keyed(1..=200, u32::to_string), move |item: u32, _| async move {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                if item == 20 && job == JOBS[0] {
+                    std::process::abort();
+                }
+                Ok::<_, String>(())
+            });
+        tokio::spawn(work)
+    };
+    for job in JOBS.map(run) {
+        job.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_item_that_takes_its_worker_down_each_time_is_the_only_one_that_dies() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut workers = 0;
+    while !start(folder, "kill::poisoned_worker").wait().unwrap().success() {
+        workers += 1;
+        assert!(workers < 20, "it takes down one worker after the other");
+    }
+    // Twice among others, and three times alone.
+    assert_eq!(workers, 5);
+    let store = SqliteStore::open(folder.join("store.db")).unwrap();
+    for job in JOBS {
+        let counts = store.counts(job).await.unwrap();
+        let dead = u64::from(job == JOBS[0]);
+        assert_eq!((counts.succeeded, counts.dead), (200 - dead, dead), "{job}");
+    }
+    let poison = store.item(JOBS[0], "20").await.unwrap().unwrap();
+    let failure = poison.failure.as_ref().unwrap();
+    assert_eq!(failure.class, "lost");
+    assert_eq!(failure.message, "3 workers in a row died while they worked on it alone");
+    // Among others its start may not have been written yet when it took them down.
+    assert!((3..=5).contains(&poison.history.len()), "{poison:?}");
+    assert!(poison.history.iter().all(|row| row.outcome == AttemptOutcome::Lost));
 }

@@ -122,7 +122,7 @@ async fn a_newer_layout_is_left_alone() {
     other.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 99").unwrap();
     drop(other);
     let error = refused(&path);
-    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 1 });
+    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 2 });
 }
 
 #[tokio::test]
@@ -132,6 +132,43 @@ async fn a_newer_layout_that_is_still_in_the_log_is_seen() {
     let other = Connection::open(&path).unwrap();
     other.execute_batch("PRAGMA user_version = 99").unwrap();
     assert!(matches!(SqliteStore::open(&path), Err(StoreError::Newer { found: 99, .. })));
+}
+
+#[tokio::test]
+async fn a_layout_that_no_version_has_written_is_refused() {
+    for version in [0, -1] {
+        let (_folder, path) = folder();
+        drop(filled(&path, 1).await);
+        let other = Connection::open(&path).unwrap();
+        other.pragma_update(None, "journal_mode", "DELETE").unwrap();
+        other.pragma_update(None, "user_version", version).unwrap();
+        drop(other);
+        let error = refused(&path);
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+        let why = error.source().unwrap().to_string();
+        assert_eq!(why, format!("its layout is {version}, and the first one is 1"));
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_layout_is_brought_to_this_one() {
+    let (_folder, path) = folder();
+    let store = filled(&path, 3).await;
+    let (now, minute) = (Timestamp::from_micros(1), Duration::from_secs(60));
+    store.claim("job", "w", now, 2, 2, minute).await.unwrap();
+    drop(store);
+    let older = "DROP INDEX claimable; ALTER TABLE states RENAME COLUMN started TO claimed;
+        ALTER TABLE states DROP COLUMN dropped; ALTER TABLE states DROP COLUMN suspect; PRAGMA user_version = 1;
+        CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;";
+    Connection::open(&path).unwrap().execute_batch(older).unwrap();
+
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.counts("job").await.unwrap().leased, 2);
+    let leases = store.claim("job", "w", now + minute, 9, 9, minute).await.unwrap();
+    // Whether they had been started is unknown, and nothing is held against them.
+    let losses: Vec<_> = leases.iter().map(|lease| (lease.lost, lease.dropped)).collect();
+    assert_eq!(losses, [(0, 0), (0, 1), (0, 1)]);
+    assert_eq!(store.counts("job").await.unwrap().lost, 0);
 }
 
 #[tokio::test]
@@ -214,7 +251,8 @@ async fn a_full_store_keeps_what_it_has() {
     assert_eq!(error, StoreError::Full { path: path.clone() });
     assert_eq!(store.counts("other").await.unwrap().pending, 0);
     // What is there can still be worked on, and so can a name that was new in what failed.
-    let leases = store.claim("job", "w", Timestamp::default(), 10, Duration::ZERO).await.unwrap();
+    let leases =
+        store.claim("job", "w", Timestamp::default(), 10, 10, Duration::ZERO).await.unwrap();
     assert_eq!(leases.len(), 10);
     assert_eq!(store.enqueue("other", items(1), Timestamp::default()).await, Ok(1));
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use retry_workflow::{
     AttemptOutcome, AttemptRecord, Counts, Failure, Filter, ItemRecord, ItemState, Lease, LeaseKey,
-    MemoryStore, NewItem, Settled, Settlement, SqliteStore, Store, Timestamp,
+    MemoryStore, NewItem, SUSPECT_AFTER, Settled, Settlement, SqliteStore, Start, Store, Timestamp,
 };
 
 const JOBS: [&str; 2] = ["one", "two"];
@@ -32,14 +32,21 @@ enum Operation {
         job: usize,
         worker: bool,
         max: usize,
+        starts: usize,
+        lease: u64,
+    },
+    ClaimSuspect {
+        job: usize,
         lease: u64,
     },
     /// Leases by their place among all that were ever given: most are stale.
     Settle {
         which: Vec<(usize, End, u8)>,
+        started: Vec<usize>,
     },
     Extend {
         which: Vec<usize>,
+        started: Vec<usize>,
         by: i64,
     },
     Wait(i64),
@@ -113,18 +120,25 @@ fn filter() -> impl Strategy<Value = Filter> {
         })
 }
 
+fn started() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(0..12_usize, 0..3)
+}
+
 fn operation() -> impl Strategy<Value = Operation> {
     let job = || 0..JOBS.len();
     prop_oneof![
         3 => (job(), prop::collection::vec(0..12_u8, 0..6), 0..40_i64)
             .prop_map(|(job, ids, due)| Operation::Enqueue { job, ids, due }),
-        6 => (job(), any::<bool>(), 0..5_usize, 0..40_u64).prop_map(
-            |(job, worker, max, lease)| Operation::Claim { job, worker, max, lease }
+        6 => (job(), any::<bool>(), 0..5_usize, 0..4_usize, 0..40_u64).prop_map(
+            |(job, worker, max, starts, lease)| {
+                Operation::Claim { job, worker, max, starts, lease }
+            }
         ),
-        6 => prop::collection::vec((0..12_usize, end(), 0..3_u8), 0..5)
-            .prop_map(|which| Operation::Settle { which }),
-        2 => (prop::collection::vec(0..12_usize, 0..3), 0..60_i64)
-            .prop_map(|(which, by)| Operation::Extend { which, by }),
+        3 => (job(), 0..40_u64).prop_map(|(job, lease)| Operation::ClaimSuspect { job, lease }),
+        6 => (prop::collection::vec((0..12_usize, end(), 0..3_u8), 0..5), started())
+            .prop_map(|(which, started)| Operation::Settle { which, started }),
+        2 => (prop::collection::vec(0..12_usize, 0..3), started(), 0..60_i64)
+            .prop_map(|(which, started, by)| Operation::Extend { which, started, by }),
         4 => (-5..50_i64).prop_map(Operation::Wait),
         2 => (filter(), prop::option::of(0..4_u64), 0..10_u64)
             .prop_map(|(filter, max, every)| Operation::Redrive { filter, max, every }),
@@ -156,10 +170,25 @@ struct Entry {
     own_correlation: Option<String>,
     token: u64,
     lost: u32,
+    dropped: u32,
     checkpoint: Option<String>,
     holder: Arc<str>,
-    since: Timestamp,
+    since: Option<Timestamp>,
     is_purged: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Wanted {
+    Items { max: usize, starts: usize },
+    Suspect,
+}
+
+impl Entry {
+    /// Now, or once its lease has ended.
+    fn is_suspect(&self) -> bool {
+        let leased = u32::from(self.seen.state == ItemState::Leased);
+        self.lost + self.dropped + leased >= SUSPECT_AFTER
+    }
 }
 
 /// What a store is, said as simply as can be: a list of items, searched from its beginning.
@@ -186,9 +215,10 @@ impl Model {
             own_correlation,
             token: 0,
             lost: 0,
+            dropped: 0,
             checkpoint: None,
             holder: Arc::from(""),
-            since: at(0),
+            since: None,
         });
         1
     }
@@ -198,11 +228,16 @@ impl Model {
         job: &str,
         worker: &str,
         now: Timestamp,
-        max: usize,
+        wanted: Wanted,
         until: Timestamp,
     ) -> Vec<(usize, Lease)> {
+        let (suspects, max, starts) = match wanted {
+            Wanted::Items { max, starts } => (false, max, starts),
+            Wanted::Suspect => (true, 1, 1),
+        };
         let mut due: Vec<_> = (0..self.entries.len())
             .filter(|&at| self.entries[at].seen.job == job)
+            .filter(|&at| self.entries[at].is_suspect() == suspects)
             .filter_map(|at| Some((self.entries[at].seen.due?, at)))
             .filter(|(due, _)| *due <= now)
             .collect();
@@ -212,28 +247,39 @@ impl Model {
         for (due, at) in due {
             let entry = &mut self.entries[at];
             if entry.seen.state == ItemState::Leased {
-                entry.lost += 1;
-                let holder = Arc::clone(&entry.holder);
-                let mut row = AttemptRecord::new(holder, entry.since, AttemptOutcome::Lost);
-                (row.run, row.attempt) = (entry.seen.run, entry.seen.attempt);
-                row.duration = due.since(entry.since);
-                entry.seen.history.push(row);
+                match entry.since {
+                    Some(since) => {
+                        entry.lost += 1;
+                        let holder = Arc::clone(&entry.holder);
+                        let mut row = AttemptRecord::new(holder, since, AttemptOutcome::Lost);
+                        (row.run, row.attempt) = (entry.seen.run, entry.seen.attempt);
+                        row.duration = due.since(since);
+                        entry.seen.history.push(row);
+                    }
+                    None => entry.dropped += 1,
+                }
             }
             entry.token += 1;
             entry.seen.state = ItemState::Leased;
             entry.seen.attempt += 1;
             entry.seen.due = Some(until);
             entry.holder = Arc::from(worker);
-            entry.since = now;
+            entry.since = (leases.len() < starts).then_some(now);
             let key = LeaseKey { item: 0, token: entry.token };
             let mut lease = Lease::new(key, &entry.seen.id, &entry.seen.payload);
             lease.correlation.clone_from(&entry.own_correlation);
             (lease.run, lease.attempt) = (entry.seen.run, entry.seen.attempt);
-            lease.lost = entry.lost;
+            (lease.lost, lease.dropped) = (entry.lost, entry.dropped);
             lease.checkpoint.clone_from(&entry.checkpoint);
             leases.push((at, lease));
         }
         leases
+    }
+
+    fn start(&mut self, held: (usize, u64), now: Timestamp) {
+        if self.holds(held) {
+            self.entries[held.0].since = Some(now);
+        }
     }
 
     fn holds(&self, (at, token): (usize, u64)) -> bool {
@@ -250,10 +296,10 @@ impl Model {
         if !self.holds(held) {
             return false;
         }
-        let Entry { seen, lost, checkpoint, .. } = &mut self.entries[held.0];
+        let Entry { seen, lost, dropped, checkpoint, .. } = &mut self.entries[held.0];
         seen.history.extend_from_slice(rows);
         (seen.due, seen.ended) = (None, Some(now));
-        let (lost_before, checkpoint_before) = (std::mem::take(lost), checkpoint.take());
+        let before = (std::mem::take(lost), std::mem::take(dropped), checkpoint.take());
         match end.clone() {
             Settled::Succeeded(output) => {
                 (seen.state, seen.output) = (ItemState::Succeeded, output);
@@ -271,7 +317,7 @@ impl Model {
             Settled::Released => {
                 (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(now), None);
                 seen.attempt -= 1;
-                (*lost, *checkpoint) = (lost_before, checkpoint_before);
+                (*lost, *dropped, *checkpoint) = before;
             }
         }
         true
@@ -295,7 +341,7 @@ impl Model {
             entry.seen.attempt = 0;
             entry.seen.due = Some(now + Duration::from_secs(every * redriven));
             (entry.seen.ended, entry.seen.failure) = (None, None);
-            (entry.lost, entry.checkpoint) = (0, None);
+            (entry.lost, entry.dropped, entry.checkpoint) = (0, 0, None);
             redriven += 1;
         }
         redriven
@@ -344,6 +390,11 @@ impl Model {
         of_job.filter_map(|entry| entry.seen.due).min()
     }
 
+    fn next_suspect(&self, job: &str) -> Option<Timestamp> {
+        let suspects = self.entries.iter().filter(|entry| entry.is_suspect());
+        suspects.filter(|entry| entry.seen.job == job).filter_map(|entry| entry.seen.due).min()
+    }
+
     fn list(&self, filter: &Filter) -> Vec<ItemRecord> {
         let wanted = self.entries.iter().map(|entry| &entry.seen).filter(|seen| filter.wants(seen));
         let without_history = |seen: &ItemRecord| {
@@ -352,6 +403,24 @@ impl Model {
             seen
         };
         wanted.map(without_history).collect()
+    }
+}
+
+async fn claim<S: Store>(
+    store: &S,
+    job: &str,
+    worker: &str,
+    now: Timestamp,
+    wanted: Wanted,
+    lease: Duration,
+) -> Vec<Lease> {
+    match wanted {
+        Wanted::Items { max, starts } => {
+            store.claim(job, worker, now, max, starts, lease).await.unwrap()
+        }
+        Wanted::Suspect => {
+            store.claim_suspect(job, worker, now, lease).await.unwrap().into_iter().collect()
+        }
     }
 }
 
@@ -371,11 +440,14 @@ impl Stage {
         let now = at(self.now);
         match operation {
             Operation::Enqueue { job, ids, due } => self.enqueue(job, &ids, due).await,
-            Operation::Claim { job, worker, max, lease } => {
-                self.claim(job, worker, max, lease).await;
+            Operation::Claim { job, worker, max, starts, lease } => {
+                self.claim(job, worker, Wanted::Items { max, starts }, lease).await;
             }
-            Operation::Settle { which } => self.settle(which).await,
-            Operation::Extend { which, by } => self.extend(&which, by).await,
+            Operation::ClaimSuspect { job, lease } => {
+                self.claim(job, true, Wanted::Suspect, lease).await;
+            }
+            Operation::Settle { which, started } => self.settle(which, &started).await,
+            Operation::Extend { which, started, by } => self.extend(&which, &started, by).await,
             // Clocks of machines differ: a claim may come from a little before the last one.
             Operation::Wait(seconds) => self.now += seconds,
             Operation::Redrive { filter, max, every } => {
@@ -439,14 +511,14 @@ impl Stage {
         assert_eq!(sqlite.enqueue(job, items, due).await, Ok(added));
     }
 
-    async fn claim(&mut self, job: usize, worker: bool, max: usize, lease: u64) {
+    async fn claim(&mut self, job: usize, worker: bool, wanted: Wanted, lease: u64) {
         let Self { memory, sqlite, model, .. } = self;
         let now = at(self.now);
         let (job, worker) = (JOBS[job], if worker { "ada" } else { "bob" });
         let lease = Duration::from_secs(lease);
-        let expected = model.claim(job, worker, now, max, now + lease);
-        let first = memory.claim(job, worker, now, max, lease).await.unwrap();
-        let second = sqlite.claim(job, worker, now, max, lease).await.unwrap();
+        let expected = model.claim(job, worker, now, wanted, now + lease);
+        let first = claim(memory, job, worker, now, wanted, lease).await;
+        let second = claim(sqlite, job, worker, now, wanted, lease).await;
         // How a store numbers its items, and its tokens, is its own affair.
         let without_key = |lease: &Lease| {
             let mut lease = lease.clone();
@@ -462,7 +534,8 @@ impl Stage {
         }
     }
 
-    async fn settle(&mut self, which: Vec<(usize, End, u8)>) {
+    async fn settle(&mut self, which: Vec<(usize, End, u8)>, started: &[usize]) {
+        let (first_starts, second_starts) = self.start(started);
         let Self { memory, sqlite, model, .. } = self;
         let now = at(self.now);
         let (mut first, mut second, mut expected) = (Vec::new(), Vec::new(), Vec::new());
@@ -497,11 +570,24 @@ impl Stage {
             first.push(settlement(in_memory));
             second.push(settlement(in_sqlite));
         }
-        assert_eq!(memory.settle(first, now).await.as_ref(), Ok(&expected));
-        assert_eq!(sqlite.settle(second, now).await.as_ref(), Ok(&expected));
+        assert_eq!(memory.settle(first, first_starts, now).await.as_ref(), Ok(&expected));
+        assert_eq!(sqlite.settle(second, second_starts, now).await.as_ref(), Ok(&expected));
     }
 
-    async fn extend(&mut self, which: &[usize], by: i64) {
+    /// What has started, as each of the two stores knows it; the model knows it by then.
+    fn start(&mut self, which: &[usize]) -> (Vec<Start>, Vec<Start>) {
+        let (model, now) = (&mut self.model, at(self.now));
+        let given = which.iter().filter_map(|&back| self.given.iter().nth_back(back));
+        given
+            .map(|&(held, in_memory, in_sqlite, _)| {
+                model.start(held, now);
+                (Start::new(in_memory, now), Start::new(in_sqlite, now))
+            })
+            .unzip()
+    }
+
+    async fn extend(&mut self, which: &[usize], started: &[usize], by: i64) {
+        let (first_starts, second_starts) = self.start(started);
         let Self { memory, sqlite, model, .. } = self;
         let until = at(self.now + by);
         let leases: Vec<_> =
@@ -517,8 +603,8 @@ impl Stage {
         }
         let first = leases.iter().map(|lease| lease.1).collect();
         let second = leases.iter().map(|lease| lease.2).collect();
-        assert_eq!(memory.extend(first, until).await.as_ref(), Ok(&expected));
-        assert_eq!(sqlite.extend(second, until).await.as_ref(), Ok(&expected));
+        assert_eq!(memory.extend(first, first_starts, until).await.as_ref(), Ok(&expected));
+        assert_eq!(sqlite.extend(second, second_starts, until).await.as_ref(), Ok(&expected));
     }
 
     async fn import(&mut self, from: usize) {
@@ -553,6 +639,7 @@ impl Stage {
         for job in JOBS {
             assert_eq!(store.counts(job).await, Ok(self.model.counts(job)));
             assert_eq!(store.next_due(job).await, Ok(self.model.next_due(job)));
+            assert_eq!(store.next_suspect(job).await, Ok(self.model.next_suspect(job)));
         }
     }
 

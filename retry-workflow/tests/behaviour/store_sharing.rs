@@ -30,12 +30,12 @@ fn done(lease: &Lease) -> Settlement {
 async fn work(store: SqliteStore, worker: &str) -> Vec<String> {
     let mut got = Vec::new();
     loop {
-        let leases = store.claim("job", worker, Timestamp::now(), 7, MINUTE).await.unwrap();
+        let leases = store.claim("job", worker, Timestamp::now(), 7, 7, MINUTE).await.unwrap();
         if leases.is_empty() {
             return got;
         }
         let settlements: Vec<_> = leases.iter().map(done).collect();
-        let settled = store.settle(settlements, Timestamp::now()).await.unwrap();
+        let settled = store.settle(settlements, Vec::new(), Timestamp::now()).await.unwrap();
         assert!(settled.iter().all(|settled| *settled), "nobody else had them");
         got.extend(leases.into_iter().map(|lease| lease.id));
     }
@@ -149,7 +149,7 @@ fn a_killed_process_leaves_leases_that_end() {
     assert_eq!(left.total(), 50_000);
     // A little later, all that it left behind is claimed.
     let later = Timestamp::now() + 2 * MINUTE;
-    let leases = run(store.claim("job", "other", later, 100_000, MINUTE)).unwrap();
+    let leases = run(store.claim("job", "other", later, 100_000, 0, MINUTE)).unwrap();
     assert_eq!(leases.len() as u64, left.unfinished());
     assert_eq!(run(store.counts("job")).unwrap().lost, left.leased);
 }
@@ -179,13 +179,16 @@ async fn another_process_reads_and_writes_while_one_works() {
     let store = SqliteStore::open(&path).unwrap();
     store.enqueue("job", items(10), Timestamp::default()).await.unwrap();
     let other = SqliteStore::open_existing(&path).unwrap();
-    let leases = store.claim("job", "w", Timestamp::default(), 5, MINUTE).await.unwrap();
+    let leases = store.claim("job", "w", Timestamp::default(), 5, 5, MINUTE).await.unwrap();
     assert_eq!(other.counts("job").await.unwrap().leased, 5);
     let settlements = leases.iter().map(done).collect();
-    assert_eq!(other.settle(settlements, Timestamp::default()).await, Ok(vec![true; 5]));
+    assert_eq!(
+        other.settle(settlements, Vec::new(), Timestamp::default()).await,
+        Ok(vec![true; 5])
+    );
     assert_eq!(store.counts("job").await.unwrap().succeeded, 5);
     drop(other);
-    assert_eq!(store.claim("job", "w", Timestamp::default(), 9, MINUTE).await.unwrap().len(), 5);
+    assert_eq!(store.claim("job", "w", Timestamp::default(), 9, 9, MINUTE).await.unwrap().len(), 5);
 }
 
 /// Tokio moves a stopped clock to the next timer when nothing else is to be done.

@@ -492,28 +492,6 @@ async fn two_workers_share_a_job_and_no_item_is_handled_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_that_takes_its_workers_down_becomes_a_dead_letter() {
-    let store = MemoryStore::new();
-    let run = || {
-        Workflow::new("poison")
-            .job_id("poison")
-            .store(store.clone())
-            .run(["poison".to_owned()], |_: String, _| std::future::pending::<Result<(), String>>())
-    };
-    for _ in 0..5 {
-        // As a kill does: nothing is given back.
-        let mut run = Box::pin(run());
-        let poll = tokio::time::timeout(Duration::from_secs(5), run.as_mut()).await;
-        assert!(poll.is_err());
-        std::mem::forget(run);
-        tokio::time::advance(Duration::from_secs(40)).await;
-    }
-    let report = run().await.unwrap();
-    assert_eq!(report.classes, BTreeMap::from([("lost".into(), 1)]), "{report}");
-    assert_eq!(report.counts.lost, 5);
-}
-
-#[tokio::test(start_paused = true)]
 async fn failures_are_collected_as_the_policy_asks() {
     let run = |collection: ErrorCollection| async move {
         let batches = Arc::new(Mutex::new(Vec::new()));
@@ -821,7 +799,7 @@ async fn what_an_attempt_leaves_for_the_next_is_json_once() {
         .run([1], |_: u32, _| async { Err::<(), _>("it said \"no\"") });
     tokio::time::timeout(Duration::from_secs(10), run).await.unwrap_err();
     let later = retry_workflow::Timestamp::now() + 2 * hour;
-    let leases = store.claim("once-1", "other", later, 1, hour).await.unwrap();
+    let leases = store.claim("once-1", "other", later, 1, 1, hour).await.unwrap();
     let left: serde_json::Value =
         serde_json::from_str(leases[0].checkpoint.as_deref().unwrap()).unwrap();
     assert_eq!(left["work"]["failure"]["message"], "it said \"no\"");

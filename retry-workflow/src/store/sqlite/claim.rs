@@ -5,9 +5,18 @@ use rusqlite::{OptionalExtension, Result, Row};
 use super::layout::{LEASED, outcome_code};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
-use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey};
+use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER};
 use crate::store::MOST_CLAIMED_BYTES;
 use crate::store::tally::moved;
+
+/// What is claimed.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    /// Up to `max` items, of which the first `starts` start now.
+    Items { max: usize, starts: usize },
+    /// One that may be what its workers died of.
+    Suspect,
+}
 
 /// An item that is leased now, and what was left of the lease before.
 struct Claimed {
@@ -20,7 +29,8 @@ struct Before {
     token: u64,
     attempt: u32,
     worker: i64,
-    claimed: Timestamp,
+    /// When the item was started; `None`: never.
+    started: Option<Timestamp>,
     ended: Timestamp,
 }
 
@@ -29,18 +39,22 @@ pub(super) fn claim(
     job: &str,
     worker: &str,
     now: Timestamp,
-    max: usize,
+    wanted: Wanted,
     until: Timestamp,
 ) -> Result<Vec<Lease>> {
     let Some(job) = tx.find_job(job)? else { return Ok(Vec::new()) };
-    let due = find_due(tx, job, now, max)?;
+    let (max, starts) = match wanted {
+        Wanted::Items { max, starts } => (max, starts),
+        Wanted::Suspect => (1, 1),
+    };
+    let due = find_due(tx, job, now, matches!(wanted, Wanted::Suspect), max)?;
     if due.is_empty() {
         return Ok(Vec::new());
     }
     let worker = tx.worker(worker)?;
     let mut lease_item = tx.prepare(
         "UPDATE states SET state = 1, due = ?2, token = ?3, attempt = ?4, lost = ?5, \
-         worker = ?6, claimed = ?7 WHERE item = ?1",
+         dropped = ?6, suspect = ?7, worker = ?8, started = ?9 WHERE item = ?1",
     )?;
     let mut leases = Vec::with_capacity(due.len());
     for Claimed { lease, before } in due {
@@ -50,8 +64,10 @@ pub(super) fn claim(
             lease.key.token,
             lease.attempt,
             lease.lost,
+            lease.dropped,
+            lease.lost.saturating_add(lease.dropped).saturating_add(1) >= SUSPECT_AFTER,
             worker,
-            now.as_micros(),
+            (leases.len() < starts).then_some(now.as_micros()),
         ))?;
         match before {
             Some(before) => write_lost(tx, job, &lease, &before)?,
@@ -62,20 +78,27 @@ pub(super) fn claim(
     Ok(leases)
 }
 
-fn find_due(tx: &Transaction<'_>, job: i64, now: Timestamp, max: usize) -> Result<Vec<Claimed>> {
+fn find_due(
+    tx: &Transaction<'_>,
+    job: i64,
+    now: Timestamp,
+    suspects: bool,
+    max: usize,
+) -> Result<Vec<Claimed>> {
     // `CROSS` keeps this order of tables: by the index, which has the wanted order too.
     let mut due = tx.prepare(
-        "SELECT s.item, s.state, s.token, s.attempt, s.lost, s.worker, s.claimed, s.due, \
-                s.run, s.checkpoint, i.id, i.correlation, i.payload \
+        "SELECT s.item, s.state, s.token, s.attempt, s.lost, s.worker, s.started, s.due, \
+                s.run, s.checkpoint, i.id, i.correlation, i.payload, s.dropped \
          FROM states s INDEXED BY claimable CROSS JOIN items i ON i.item = s.item \
-         WHERE s.job = ?1 AND s.due <= ?2 ORDER BY s.due, s.item LIMIT ?3",
+         WHERE s.job = ?1 AND s.suspect = ?2 AND s.due <= ?3 \
+         ORDER BY s.due, s.item LIMIT ?4",
     )?;
     // What is due at the end of time never is.
     let now = now.as_micros().min(i64::MAX - 1);
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let mut bytes: usize = 0;
     let mut taken = Vec::new();
-    for item in due.query_map((job, now, max), claimed)? {
+    for item in due.query_map((job, suspects, now, max), claimed)? {
         let item = item?;
         bytes = bytes.saturating_add(item.lease.payload.len());
         taken.push(item);
@@ -90,18 +113,19 @@ fn claimed(row: &Row<'_>) -> Result<Claimed> {
     let was_leased = row.get::<_, i64>(1)? == LEASED;
     let token: u64 = row.get(2)?;
     let attempt: u32 = row.get(3)?;
-    let lost: u32 = row.get(4)?;
     let before = if was_leased {
         Some(Before {
             token,
             attempt,
             worker: row.get(5)?,
-            claimed: Timestamp::from_micros(row.get(6)?),
+            started: row.get::<_, Option<_>>(6)?.map(Timestamp::from_micros),
             ended: Timestamp::from_micros(row.get(7)?),
         })
     } else {
         None
     };
+    let was_started = before.as_ref().is_some_and(|before| before.started.is_some());
+    let was_dropped = was_leased && !was_started;
     let lease = Lease {
         key: LeaseKey { item: row.get(0)?, token: token.saturating_add(1) },
         id: row.get(10)?,
@@ -109,14 +133,17 @@ fn claimed(row: &Row<'_>) -> Result<Claimed> {
         correlation: row.get(11)?,
         run: row.get(8)?,
         attempt: attempt.saturating_add(1),
-        lost: lost.saturating_add(u32::from(was_leased)),
+        lost: row.get::<_, u32>(4)?.saturating_add(was_started.into()),
+        dropped: row.get::<_, u32>(13)?.saturating_add(was_dropped.into()),
         checkpoint: row.get(9)?,
     };
     Ok(Claimed { lease, before })
 }
 
+/// Writes the attempt that was lost, if the lease before had come to one.
 fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before) -> Result<()> {
-    let worked = before.ended.since(before.claimed);
+    let Some(started) = before.started else { return Ok(()) };
+    let worked = before.ended.since(started);
     tx.prepare(
         "INSERT INTO history \
          (item, token, part, run, attempt, started, duration, wait, worker, outcome) \
@@ -127,7 +154,7 @@ fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before
         before.token,
         lease.run,
         before.attempt,
-        before.claimed.as_micros(),
+        started.as_micros(),
         micros(worked),
         before.worker,
         outcome_code(AttemptOutcome::Lost),
@@ -138,13 +165,22 @@ fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before
 }
 
 pub(super) fn next_due(tx: &mut Transaction<'_>, job: &str) -> Result<Option<Timestamp>> {
+    let (item, suspect) = (next(tx, job, false)?, next(tx, job, true)?);
+    Ok(item.into_iter().chain(suspect).min())
+}
+
+pub(super) fn next_suspect(tx: &mut Transaction<'_>, job: &str) -> Result<Option<Timestamp>> {
+    next(tx, job, true)
+}
+
+fn next(tx: &mut Transaction<'_>, job: &str, suspects: bool) -> Result<Option<Timestamp>> {
     let Some(job) = tx.find_job(job)? else { return Ok(None) };
     let due: Option<i64> = tx
         .prepare(
             "SELECT due FROM states INDEXED BY claimable \
-             WHERE job = ?1 AND due < ?2 ORDER BY due LIMIT 1",
+             WHERE job = ?1 AND suspect = ?2 AND due < ?3 ORDER BY due LIMIT 1",
         )?
-        .query_row((job, i64::MAX), |row| row.get(0))
+        .query_row((job, suspects, i64::MAX), |row| row.get(0))
         .optional()?;
     Ok(due.map(Timestamp::from_micros))
 }

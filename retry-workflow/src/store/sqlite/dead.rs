@@ -78,7 +78,7 @@ pub(super) fn redrive(
         move_failed(tx, item, ItemState::Pending)?;
         tx.prepare(
             "UPDATE states SET state = 0, due = ?2, run = min(run + 1, 4294967295), attempt = 0, \
-             lost = 0, ended = NULL, checkpoint = NULL WHERE item = ?1",
+             lost = 0, dropped = 0, ended = NULL, checkpoint = NULL WHERE item = ?1",
         )?
         .execute((item, due.as_micros()))?;
         after = after.saturating_add(micros(every));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
-use super::layout::{APPLICATION, TABLES, VERSION};
+use super::layout::{APPLICATION, FROM_1, TABLES, VERSION};
 use super::{SqliteOptions, Synchronous, sqlite_error};
 use crate::store::{StoreError, StoreResult};
 
@@ -140,6 +140,11 @@ impl Marks {
         if self.application == APPLICATION && self.version > VERSION {
             return Err(StoreError::Newer { path: path(), found: self.version, known: VERSION });
         }
+        // No version of this program has written it.
+        if self.application == APPLICATION && self.version < 1 {
+            let why = format!("its layout is {}, and the first one is 1", self.version);
+            return Err(StoreError::corrupt(path(), why));
+        }
         Ok(())
     }
 }
@@ -197,6 +202,8 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
             return Err(StoreError::Missing { path: path.to_path_buf() });
         }
         create(path, connection)?;
+    } else if marks.version < VERSION {
+        upgrade(path, connection)?;
     }
     let synchronous = match options.synchronous {
         Synchronous::Normal => "NORMAL",
@@ -238,6 +245,25 @@ fn create(path: &Path, connection: &mut Connection) -> StoreResult<()> {
     transaction
         .execute_batch(TABLES)
         .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION))
+        .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
+        .and_then(|()| transaction.commit())
+        .map_err(named)
+}
+
+/// Brings an older store to the layout of this program: as a whole, or not at all.
+fn upgrade(path: &Path, connection: &mut Connection) -> StoreResult<()> {
+    let named = |error| sqlite_error::store_error(path, &error);
+    let transaction = connection
+        .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+        .map_err(named)?;
+    // Another process may have been faster.
+    let marks = Marks::read(&transaction).map_err(named)?;
+    marks.check(path)?;
+    if marks.version == VERSION {
+        return Ok(());
+    }
+    transaction
+        .execute_batch(FROM_1)
         .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
         .and_then(|()| transaction.commit())
         .map_err(named)

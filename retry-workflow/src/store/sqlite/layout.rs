@@ -7,13 +7,16 @@ pub(super) const APPLICATION: i64 = 0x7274_7279;
 
 /// The layout below (`PRAGMA user_version`). A change of it is a higher number, and a
 /// step that brings older files there.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// What is written once (`items`) is apart from what changes with each attempt
 /// (`states`): a claim rewrites a few numbers, however large the payload is.
 ///
 /// `due` is when a pending item is due and when the lease of a leased one ends, so that
-/// one index (`claimable`) finds both; an item that has ended has none, and leaves it.
+/// one index (`claimable`) finds both; an item that has ended has none, and leaves it. `suspect`
+/// says of a pending item that it is one, and of a leased one that it is when its lease ends
+/// unsettled: one column for the index, for an expression in it costs each update more.
+///
 /// Points in time and durations are in microseconds; a failure is JSON, with what it is
 /// searched by beside it.
 pub(super) const TABLES: &str = "
@@ -51,13 +54,15 @@ CREATE TABLE states (
     run INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     lost INTEGER NOT NULL,
+    dropped INTEGER NOT NULL DEFAULT 0,
+    suspect INTEGER NOT NULL DEFAULT 0,
     worker INTEGER,
-    claimed INTEGER,
+    started INTEGER,
     ended INTEGER,
     checkpoint TEXT,
     output TEXT
 );
-CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;
+CREATE INDEX claimable ON states (job, suspect, due) WHERE due IS NOT NULL;
 CREATE INDEX failed ON states (job) WHERE state >= 3;
 CREATE TABLE history (
     item INTEGER NOT NULL,
@@ -87,6 +92,16 @@ CREATE TABLE vals (
     revision INTEGER NOT NULL,
     value TEXT NOT NULL
 ) WITHOUT ROWID;
+";
+
+/// Brings a store of layout 1, which did not know whether a leased item was started, to this one.
+pub(super) const FROM_1: &str = "
+DROP INDEX claimable;
+ALTER TABLE states RENAME COLUMN claimed TO started;
+ALTER TABLE states ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE states ADD COLUMN suspect INTEGER NOT NULL DEFAULT 0;
+UPDATE states SET started = NULL, lost = 0;
+CREATE INDEX claimable ON states (job, suspect, due) WHERE due IS NOT NULL;
 ";
 
 pub(super) const PENDING: i64 = 0;

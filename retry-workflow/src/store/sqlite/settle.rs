@@ -7,14 +7,18 @@ use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::transaction::{Json, Transaction};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptRecord, ItemState, LeaseKey, Settled, Settlement};
+use crate::item::record::{
+    AttemptRecord, ItemState, LeaseKey, SUSPECT_AFTER, Settled, Settlement, Start,
+};
 use crate::store::tally::{moved, wrote};
 
 pub(super) fn settle(
     tx: &mut Transaction<'_>,
     settlements: &[Settlement],
+    started: &[Start],
     now: Timestamp,
 ) -> Result<Vec<bool>> {
+    write_starts(tx, started)?;
     settlements.iter().map(|settlement| settle_one(tx, settlement, now)).collect()
 }
 
@@ -59,16 +63,16 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
         Settled::Skipped(_) => (SKIPPED, None, Some(now), None, None),
         Settled::Released => {
             tx.prepare(
-                "UPDATE states SET state = 0, due = ?2, attempt = max(attempt - 1, 0) \
-                 WHERE item = ?1",
+                "UPDATE states SET state = 0, due = ?2, started = NULL, \
+                 suspect = lost + dropped >= ?3, attempt = max(attempt - 1, 0) WHERE item = ?1",
             )?
-            .execute((item, now))?;
+            .execute((item, now, SUSPECT_AFTER))?;
             return Ok(());
         }
     };
     tx.prepare(
-        "UPDATE states SET state = ?2, due = ?3, ended = ?4, lost = 0, checkpoint = ?5, \
-         output = ?6 WHERE item = ?1",
+        "UPDATE states SET state = ?2, due = ?3, ended = ?4, lost = 0, dropped = 0, \
+         suspect = 0, checkpoint = ?5, output = ?6 WHERE item = ?1",
     )?
     .execute((item, state, due, ended, checkpoint, output))?;
     Ok(())
@@ -124,8 +128,10 @@ pub(super) fn write_failure(
 pub(super) fn extend(
     tx: &mut Transaction<'_>,
     leases: &[LeaseKey],
+    started: &[Start],
     until: Timestamp,
 ) -> Result<Vec<bool>> {
+    write_starts(tx, started)?;
     let mut extend = tx.prepare(
         "UPDATE states SET due = max(due, ?3) WHERE item = ?1 AND token = ?2 AND state = 1",
     )?;
@@ -134,4 +140,15 @@ pub(super) fn extend(
         Ok(extend.execute((lease.item, token, until.as_micros()))? == 1)
     };
     leases.iter().map(&mut extend).collect()
+}
+
+fn write_starts(tx: &Transaction<'_>, started: &[Start]) -> Result<()> {
+    let mut start =
+        tx.prepare("UPDATE states SET started = ?3 WHERE item = ?1 AND token = ?2 AND state = 1")?;
+    for Start { lease, at } in started {
+        if let Ok(token) = i64::try_from(lease.token) {
+            start.execute((lease.item, token, at.as_micros()))?;
+        }
+    }
+    Ok(())
 }

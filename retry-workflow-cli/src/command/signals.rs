@@ -5,6 +5,8 @@ use std::future::pending;
 use tokio::sync::watch;
 
 use super::progress::ProgressReporter;
+#[cfg(unix)]
+use crate::steps::interruption;
 
 /// The first signal asks for an end, the second one ends this.
 pub(super) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
@@ -69,13 +71,19 @@ impl Signals {
 
         loop {
             let so_far = self.counts.iter().copied().max();
-            let way = tokio::select! {
-                () = one(&mut self.interrupt) => 0,
-                () = one(&mut self.terminate) => 0,
-                () = one(&mut self.quit) => 0,
-                () = one(&mut self.passed_on) => 1,
-                () = one(&mut self.hangup) => return Signal::Hangup,
+            let (way, signals) = tokio::select! {
+                () = one(&mut self.interrupt) => (0, &[2][..]),
+                () = one(&mut self.terminate) => (0, &[15][..]),
+                () = one(&mut self.quit) => (0, &[3][..]),
+                // Which one it was is not told.
+                () = one(&mut self.passed_on) => (1, &[2, 3, 15][..]),
+                () = one(&mut self.hangup) => {
+                    interruption::stopped_by(&[1]);
+                    return Signal::Hangup;
+                }
             };
+            // A command may have died of it, too.
+            interruption::stopped_by(signals);
             self.counts[way] += 1;
             if self.counts.iter().copied().max() > so_far {
                 return Signal::Other;

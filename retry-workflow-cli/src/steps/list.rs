@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::steps::command_env::{PreparedCommand, Run, Workspace, item_variables};
+use crate::steps::interruption;
 use crate::steps::mask::Masks;
 use crate::steps::process::{StepError, Written};
 use crate::steps::step::{AfterFailure, Capture, Step, Steps};
@@ -121,6 +122,8 @@ struct Attempt<'a> {
     workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
+    /// A command has ended because this process is stopped: the attempt has not failed.
+    is_stopped: bool,
     began: Instant,
     /// How long the steps of the item may run in all, and have run before.
     limit: Option<Duration>,
@@ -167,9 +170,15 @@ impl Steps {
             }
         };
         let (began, ran) = (Instant::now(), checkpoint.ran);
-        let mut attempt = Attempt { workspace, cx, records: Vec::new(), began, limit, ran };
+        let (records, is_stopped) = (Vec::new(), false);
+        let mut attempt = Attempt { workspace, cx, records, is_stopped, began, limit, ran };
         let mut outputs = None;
-        let outcome = match attempt.list(self, scope, checkpoint).await {
+        let ended = attempt.list(self, scope, checkpoint).await;
+        if attempt.is_stopped {
+            let report = AttemptReport::new(WorkOutcome::Released);
+            return Attempted { report, outputs };
+        }
+        let outcome = match ended {
             ListEnd::Done(Scope { last, captured, .. }) => {
                 attempt.records.push(timer.succeeded());
                 let masks = &workspace.environment.masks;
@@ -258,6 +267,8 @@ impl Attempt<'_> {
                             failed @ ListEnd::Failed(..) => return failed,
                         }
                     }
+                    // The attempt is put back as a whole.
+                    Phase::Failed(failed, _) if self.is_stopped => return failed.end(),
                     Phase::Failed(failed, from) => {
                         if let Some(over) = self.over() {
                             return over;
@@ -482,7 +493,7 @@ impl Attempt<'_> {
 
     /// Runs a command of a step that has been retried so often.
     async fn run(
-        &self,
+        &mut self,
         step: &Step,
         command: &Run,
         scope: &Scope,
@@ -503,6 +514,9 @@ impl Attempt<'_> {
         }
         invocation.variables.extend(item_variables(self.cx, retries));
         let ended = invocation.run().await;
+        if let Err(error) = &ended {
+            self.is_stopped |= interruption::explains(error.status()).await;
+        }
         // They live as long as the command runs.
         drop(files);
         ended.map_err(|error| error.hint(hint))

@@ -167,7 +167,6 @@ impl StepError {
         }
     }
 
-    #[cfg(test)]
     pub(crate) fn status(&self) -> &Status {
         &self.status
     }

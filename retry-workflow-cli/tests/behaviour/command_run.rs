@@ -17,6 +17,7 @@ mod machines;
 mod orphans;
 mod signals;
 mod steps;
+mod stopping;
 mod stores;
 mod support;
 mod waits;

@@ -197,7 +197,8 @@ impl<W: Work> Process<W> {
                 // What no retry would mend says nothing about the health of the other side.
                 WorkOutcome::Failed { reason: Reason::NotRetryable, .. }
                 | WorkOutcome::Skipped(_)
-                | WorkOutcome::Postponed { .. } => {
+                | WorkOutcome::Postponed { .. }
+                | WorkOutcome::Released => {
                     permit.forgive();
                 }
                 WorkOutcome::Retry { .. } | WorkOutcome::Failed { .. } => permit.failure(),
@@ -213,6 +214,7 @@ impl<W: Work> Process<W> {
             WorkOutcome::Skipped(failure) => {
                 self.finished(item, Settled::Skipped(Some(failure)), records, None)
             }
+            WorkOutcome::Released => Completion::released(key),
             WorkOutcome::Postponed { wait } => {
                 let due = Timestamp::now() + wait;
                 let checkpoint = Checkpoint { work: None, rounds }.write();

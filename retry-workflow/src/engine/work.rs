@@ -215,6 +215,9 @@ pub enum WorkOutcome {
         /// How long to wait.
         wait: Duration,
     },
+    /// The attempt was cut off because this process is about to stop: the item is put back as if
+    /// it had not been claimed. Its last checkpoint stays, and nothing of this attempt is kept.
+    Released,
     /// The item has failed for good. The [`ErrorPolicy`](crate::ErrorPolicy) says what becomes
     /// of it.
     Failed {

@@ -1,0 +1,108 @@
+//! Stopping is not failing: Ctrl-C on a terminal, which reaches what has just been started as
+//! well, and services whose processes are all signalled at once.
+//!
+//! `CTRL_CS=100 CTRL_C_ITEMS=20000 cargo test --test behaviour stopping:: -- --nocapture` presses
+//! more often.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{Read as _, Write as _};
+use std::process::Child;
+use std::time::Duration;
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty, open};
+
+use super::support::{Place, until};
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |number| number.parse().unwrap())
+}
+
+/// The command on a terminal, whose screen nobody reads.
+fn on_terminal(place: &Place, arguments: &[&str]) -> (Child, Pty) {
+    let (terminal, side) = open().unwrap();
+    terminal.resize(Size::new(24, 80)).unwrap();
+    let command = Command::new(env!("CARGO_BIN_EXE_retry-workflow")).args(arguments);
+    let command = command.current_dir(place.path(".")).env_remove("RETRY_WORKFLOW_STORE");
+    let child = command.spawn(side).unwrap();
+    let copy = std::os::fd::AsFd::as_fd(&terminal).try_clone_to_owned().unwrap();
+    std::thread::spawn(move || {
+        let mut screen = std::fs::File::from(copy);
+        let mut bytes = [0; 4096];
+        // It ends with an error, when the terminal is gone.
+        while let Ok(1..) = screen.read(&mut bytes) {}
+    });
+    (child, terminal)
+}
+
+#[test]
+fn ctrl_c_on_a_terminal_makes_no_dead_letter() {
+    let (presses, items) = (number("CTRL_CS", 8), number("CTRL_C_ITEMS", 1_200));
+    let place = Place::with(
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 8\n  agent_template:\n    - shell: 'exec true'\n",
+    );
+    let ids: Vec<_> = (0..items).map(|id| id.to_string()).collect();
+    let place = place.items(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    let random = RandomState::new();
+    let mut pressed = 0;
+    for press in 0..presses {
+        let arguments: &[&str] = if press == 0 { &["run", "job.yml"] } else { &["resume"] };
+        let (mut child, mut terminal) = on_terminal(&place, arguments);
+        std::thread::sleep(Duration::from_millis(80 + random.hash_one(press) % 200));
+        terminal.write_all(b"\x03").unwrap();
+        if press % 4 == 3 {
+            std::thread::sleep(Duration::from_millis(random.hash_one(press) % 10));
+            terminal.write_all(b"\x03").unwrap();
+        }
+        pressed += u64::from(child.wait().unwrap().code() != Some(0));
+    }
+    assert!(pressed * 2 > presses, "the job has ended after {pressed} of {presses}");
+    place.ends(0, &["resume"]);
+    let counts = &place.object(&["status", "job-1"])["counts"];
+    println!("{pressed} times Ctrl-C: {counts}");
+    assert_eq!((&counts["succeeded"], &counts["dead"]), (&items.into(), &0.into()), "{counts}");
+}
+
+/// A job with a step that says who it is, and waits to be signalled.
+fn waiting() -> Place {
+    let step = "name: job\nmap:\n  input: items.json\n  agent_template:\n    - shell: './work.sh'\n      retry_config: { attempts: 1 }\n      on_failure: continue\n    - shell: 'echo on >> log'\n";
+    Place::with(step).items(&["a"]).script("work.sh", "echo $$ > pid; sleep 5 & wait")
+}
+
+fn signal(name: &str, id: &str) {
+    let sent = std::process::Command::new("kill").args(["-s", name, id]).status().unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn a_command_that_dies_of_the_signal_that_stops_its_job_is_put_back() {
+    for is_first in [true, false] {
+        let place = waiting();
+        let running = place.spawn(&["run", "job.yml"]);
+        until("it runs", || !place.read("pid").trim().is_empty());
+        let pid = place.read("pid");
+        // As whoever ends a service does: one after the other.
+        if is_first {
+            signal("TERM", pid.trim());
+            std::thread::sleep(Duration::from_millis(20));
+            running.signal("TERM");
+        } else {
+            running.signal("TERM");
+            signal("TERM", pid.trim());
+        }
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        let status = place.object(&["status", "job-1"]);
+        let counts = &status["counts"];
+        assert_eq!((&counts["pending"], &counts["attempts"]), (&1.into(), &0.into()), "{counts}");
+        assert_eq!(place.read("log"), "", "no further step was begun");
+    }
+}
+
+#[test]
+fn a_command_that_dies_of_a_signal_of_its_own_has_failed() {
+    let place = Place::with("name: job\ncommands:\n  - shell: 'kill -TERM $$'\n");
+    place.ends(1, &["run", "job.yml"]).says("ended by signal 15");
+    let place = Place::with("name: job\ncommands:\n  - shell: 'exit 130'\n");
+    place.ends(1, &["run", "job.yml"]).says("exit status 130");
+}

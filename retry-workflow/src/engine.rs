@@ -17,6 +17,7 @@ mod attempt;
 mod alone;
 mod breaker;
 mod collect;
+mod heartbeat;
 mod leases;
 mod ledger;
 mod operations;
@@ -36,6 +37,7 @@ use self::attempt::{Completion, Process};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::breaker::Breaker;
 use self::collect::Collector;
+use self::heartbeat::Heartbeat;
 use self::leases::Leases;
 use self::ledger::Ledger;
 use self::operations::{EngineEvent, Operation, Operations};
@@ -86,6 +88,8 @@ pub(crate) async fn run<S: Store, W: Work>(
 
     let id: Arc<str> = job.id.as_str().into();
     let worker: Arc<str> = worker().into();
+    let heartbeat = Heartbeat::new(&id, &worker, options.lease);
+    heartbeat.clone().beat(store.clone()).await?;
     let process = Process::new(&id, &worker, work, &options, breaker.as_ref());
     let engine = Engine {
         leases: Leases::new(store.clone()),
@@ -93,6 +97,7 @@ pub(crate) async fn run<S: Store, W: Work>(
         collector: Collector::new(options.policy.error_collection, options.listeners),
         looked_after: None,
         floor: Floor::new(),
+        heartbeat,
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
         poll_at: Instant::now() + POLL_EVERY,
@@ -145,6 +150,7 @@ struct Engine<S: Store, W: Work> {
     policy: ErrorPolicy,
     process: Arc<Process<W>>,
     breaker: Option<Breaker>,
+    heartbeat: Heartbeat,
     max_parallel: usize,
     lease: Duration,
 
@@ -262,7 +268,8 @@ impl<S: Store, W: Work> Engine<S, W> {
                     }
                 }
                 EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
-                EngineEvent::Wake => {}
+                EngineEvent::Beaten { freed: 0 } | EngineEvent::Wake => {}
+                EngineEvent::Beaten { .. } => self.claim_soon(),
             }
         }
         self.end().await
@@ -556,6 +563,12 @@ impl<S: Store, W: Work> Engine<S, W> {
         if self.claim_at.is_none() {
             self.claim_soon();
         }
+        if !self.operations.is_under_way(Operation::Heartbeat) {
+            let beat = self.heartbeat.clone().beat(self.store.clone());
+            self.operations.start(Operation::Heartbeat, async {
+                Ok(EngineEvent::Beaten { freed: beat.await? })
+            });
+        }
         // A suspect may have waited for long.
         if !self.floor.wants_alone() && self.stopping.is_none() {
             self.start_looking_ahead();
@@ -672,6 +685,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             _ => JobStatus::Stopped { reason: StopReason::InputIncomplete },
         };
         Job::update(&self.store, &self.job, |job| {
+            self.heartbeat.leave(job);
             job.status = status.clone();
             job.ended = Some(Timestamp::now());
         })

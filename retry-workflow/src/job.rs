@@ -1,6 +1,8 @@
 //! Jobs: what a store keeps of one, what a job does about failures, and what it
 //! reports, while it runs and at its end.
 
+pub(crate) mod name;
+pub(crate) mod worker_record;
 pub(crate) mod record;
 pub(crate) mod breaker_record;
 pub(crate) mod error_policy;

@@ -110,8 +110,10 @@ pub use item::clock::{InvalidTimestamp, Timestamp};
 pub use item::sanitize;
 pub use job::advice::Pattern;
 pub use job::event::{ItemFailure, JobEvent};
+pub use job::name::InvalidName;
 pub use job::record::{Job, JobStatus, StopReason};
 pub use job::report::{JobReport, Unit};
+pub use job::worker_record::WorkerRecord;
 
 // What could not be done, and is taken back.
 pub use dead_letters::{

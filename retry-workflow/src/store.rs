@@ -101,6 +101,15 @@ pub trait Store: Clone + Send + Sync + 'static {
         until: Timestamp,
     ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
 
+    /// Ends the leases that these workers have of items of a job, for they are known to be dead, and
+    /// says how many there were.
+    fn expire(
+        &self,
+        job: &str,
+        workers: Vec<String>,
+        now: Timestamp,
+    ) -> impl Future<Output = StoreResult<u64>> + Send;
+
     /// When the next item of a job can be claimed, suspects included: it is due, or its lease
     /// ends.
     fn next_due(&self, job: &str) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;

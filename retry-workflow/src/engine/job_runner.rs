@@ -12,6 +12,7 @@ use crate::engine::work::Work;
 use crate::engine::{self, Handlers, Options};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
+use crate::job::name;
 use crate::job::record::Job;
 use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store};
@@ -161,6 +162,10 @@ impl<S> JobRunner<S> {
 
     /// Checks whether the settings can be obeyed.
     pub(crate) fn check(&self) -> Result<(), WorkflowError> {
+        for name in [&self.name].into_iter().chain(&self.job_id) {
+            let named = |source| WorkflowError::Name { name: name.clone(), source };
+            name::check(name).map_err(named)?;
+        }
         let Options { max_parallel, lease, policy, handlers, .. } = &self.options;
         policy.validate().map_err(WorkflowError::ErrorPolicy)?;
         if *max_parallel == 0 {

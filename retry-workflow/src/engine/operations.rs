@@ -40,6 +40,11 @@ pub(super) enum EngineEvent {
     },
     /// How many items are in which state, by a look after so many changes.
     Counted(u64, Counts),
+    /// The job's record has this worker; leases of so many items, of workers that are dead, have
+    /// ended.
+    Beaten {
+        freed: u64,
+    },
     /// Anything else: the loop looks at what can be started.
     Wake,
 }
@@ -55,13 +60,14 @@ pub(super) enum Operation {
     Extend,
     ShareBreaker,
     Enter,
+    Heartbeat,
 }
 
 type UnderWay = Pin<Box<dyn Future<Output = Result<EngineEvent, StoreError>> + Send>>;
 
 /// What the store is doing for this job.
 #[derive(Default)]
-pub(super) struct Operations([Option<UnderWay>; Operation::Enter as usize + 1]);
+pub(super) struct Operations([Option<UnderWay>; Operation::Heartbeat as usize + 1]);
 
 impl Operations {
     pub(super) fn start(

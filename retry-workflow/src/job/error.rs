@@ -10,6 +10,7 @@ use retry_runtime::Invalid;
 use crate::item::sanitize::OneLine;
 use crate::job::dependencies::InvalidGraph;
 use crate::job::error_policy::InvalidErrorPolicy;
+use crate::job::name::InvalidName;
 use crate::store::StoreError;
 
 /// Why a job cannot be run at all, or not on. An item that fails is none of these: it
@@ -47,6 +48,13 @@ pub enum WorkflowError {
         name: String,
         /// The one that has begun the job.
         found: String,
+    },
+    /// The name of the job, or the id that it is given, cannot be one.
+    Name {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        source: InvalidName,
     },
     /// No item may run at all.
     NoParallelism,
@@ -110,6 +118,9 @@ impl fmt::Display for WorkflowError {
                         Ok(())
                     }
                 }
+            }
+            Self::Name { name, source } => {
+                write!(f, "`{}` is no name of a job: {source}", OneLine(name))
             }
             Self::NoParallelism => {
                 f.write_str("`max_parallel` is 0, and no item would ever run: write at least 1")

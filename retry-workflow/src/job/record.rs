@@ -1,6 +1,8 @@
 //! [`Job`]: what a store knows of a job beside its items.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,6 +11,8 @@ use crate::item::clock::Timestamp;
 use crate::item::sanitize::OneLine;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::error::WorkflowError;
+use crate::job::name::{self, InvalidName};
+use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
 /// What a store knows of a job beside its items.
@@ -36,6 +40,9 @@ pub struct Job {
     /// `retry-workflow` keeps the path of the workflow file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Value>,
+    /// Who works on it, or has been killed while it did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerRecord>,
 }
 
 /// Items that thresholds do not count.
@@ -153,6 +160,7 @@ impl Job {
             input_complete: false,
             baseline: Baseline::default(),
             origin,
+            workers: Vec::new(),
         }
     }
 
@@ -217,6 +225,60 @@ impl Job {
     ) -> Result<Self, StoreError> {
         let new = Self::new(String::new(), name, origin);
         find_or_insert(store, &Self::key(name), move |jobs| Ok(new.numbered(jobs))).await
+    }
+
+    /// Chooses one of all jobs by its id, or creates a job as [`create`](Self::create) does, in one
+    /// step: of callers at the same time one creates it, and the others can choose it. Returns
+    /// the job, and whether it is new.
+    ///
+    /// The new one is this process's until `until`: a [`WorkerRecord`] in [`Job::workers`] says
+    /// so, before it is run.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn choose_or_create<S: Store>(
+        store: &S,
+        name: &str,
+        origin: Option<Value>,
+        until: Timestamp,
+        mut choose: impl FnMut(&[Self]) -> Option<String> + Send + 'static,
+    ) -> Result<(Self, bool), StoreError> {
+        let mut new = Self::new(String::new(), name, origin);
+        new.workers.push(WorkerRecord::new("", until));
+        let mine = new.workers.clone();
+        let is_new = Arc::new(AtomicBool::new(false));
+        let created = Arc::clone(&is_new);
+        let job = find_or_insert(store, PREFIX, move |found| {
+            let mut jobs = parse_all(found)?;
+            jobs.sort_by_key(|job| job.created);
+            let chosen = choose(&jobs);
+            let chosen = jobs.into_iter().find(|job| Some(&job.id) == chosen.as_ref());
+            created.store(chosen.is_none(), Ordering::Release);
+            Ok(chosen.unwrap_or_else(|| new.numbered(found)))
+        })
+        .await?;
+        let is_new = is_new.load(Ordering::Acquire) && job.workers == mine;
+        Ok((job, is_new))
+    }
+
+    /// Checks whether a text can be the name of a job.
+    ///
+    /// ```
+    /// use retry_workflow::{InvalidName, Job};
+    ///
+    /// assert!(Job::check_name("import").is_ok());
+    /// assert_eq!(Job::check_name(" "), Err(InvalidName::Empty));
+    /// ```
+    ///
+    /// # Errors
+    /// It is empty, or has a control character in it.
+    pub fn check_name(name: &str) -> Result<(), InvalidName> {
+        name::check(name)
+    }
+
+    /// Returns whether a worker of it is there, as far as this process can know.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.workers.iter().any(|worker| worker.is_live(now))
     }
 
     /// Returns the job of this id, or creates it, with this name and

@@ -56,6 +56,7 @@ macro_rules! store_contract {
             two_losses_of_any_kind_make_a_suspect
             a_suspect_is_claimed_alone_and_started
             suspects_are_claimed_in_their_order
+            leases_of_the_dead_end_at_once
             a_lease_that_ended_can_be_settled_until_it_is_claimed_again
             a_stale_settlement_writes_nothing
             a_lease_is_settled_once
@@ -508,6 +509,26 @@ pub async fn suspects_are_claimed_in_their_order<S: Store>(store: &S) {
     assert!(claim_suspect(store, 300).await.is_none());
     assert_eq!(store.next_suspect("job").await, Ok(Some(at(360))));
     assert_eq!(store.next_suspect("other").await, Ok(None));
+}
+
+/// And those of others, and of other jobs, do not.
+pub async fn leases_of_the_dead_end_at_once<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c", "d"]).await;
+    enqueue(store, "other", &["a"]).await;
+    for (job, worker, max) in [("job", "one", 2), ("job", "two", 1), ("other", "one", 1)] {
+        let leases = store.claim(job, worker, at(0), max, 1, MINUTE).await.expect("claimed");
+        assert_eq!(leases.len(), max);
+    }
+    let dead = || vec!["one".to_owned(), "nobody".to_owned()];
+    assert_eq!(store.expire("nowhere", dead(), at(5)).await, Ok(0));
+    assert_eq!(store.expire("job", Vec::new(), at(5)).await, Ok(0));
+    assert_eq!(store.expire("job", dead(), at(5)).await, Ok(2));
+    assert_eq!(store.expire("job", dead(), at(6)).await, Ok(0), "they have ended");
+    let leases = claim(store, 6, 9).await;
+    let ids: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
+    assert_eq!(ids, ["d", "a", "b"]);
+    assert_eq!((leases[1].lost, leases[2].dropped), (1, 1));
+    assert_eq!(found(store, "a").await.history[0].duration, Duration::from_secs(5));
 }
 
 /// A worker that is late, while no other has the item, is still in time.

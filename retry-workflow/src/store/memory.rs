@@ -428,6 +428,25 @@ impl Store for MemoryStore {
         Ok(leases.into_iter().map(&mut extend).collect())
     }
 
+    async fn expire(&self, job: &str, workers: Vec<String>, now: Timestamp) -> StoreResult<u64> {
+        let Tables { items, jobs, .. } = &mut *self.lock();
+        let Some(job) = jobs.get_mut(job) else { return Ok(0) };
+        let held: Vec<_> = job.ids.values().copied().collect();
+        let mut expired = 0;
+        for number in held {
+            if let Some(item) = items.get_mut(&number)
+                && item.record.state == ItemState::Leased
+                && item.record.due > Some(now)
+                && workers.iter().any(|worker| *worker == *item.worker)
+            {
+                let losses = (item.lost, item.dropped);
+                job.move_to(number, item, (ItemState::Leased, Some(now)), losses);
+                expired += 1;
+            }
+        }
+        Ok(expired)
+    }
+
     async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
         let tables = self.lock();
         let job = tables.jobs.get(job);

@@ -262,6 +262,11 @@ impl Store for SqliteStore {
         self.0.writer.run_if_wanted(move |tx| settle::extend(tx, &leases, &started, until)).await
     }
 
+    async fn expire(&self, job: &str, workers: Vec<String>, now: Timestamp) -> StoreResult<u64> {
+        let job = job.to_owned();
+        self.0.writer.run(move |tx| claim::expire(tx, &job, &workers, now)).await
+    }
+
     async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
         let job = job.to_owned();
         self.0.reader.run_if_wanted(move |tx| claim::next_due(tx, &job)).await

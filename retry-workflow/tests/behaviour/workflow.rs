@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use retry_workflow::matchers::{network, timeout};
 use retry_workflow::{
-    AttemptOutcome, BreakerConfig, ErrorCollection, ErrorPolicy, ItemState, Job, JobEvent,
-    JobReport, JobStatus, MemoryStore, OnItemFailure, OnOpen, Policy, StopReason, Store, Workflow,
-    WorkflowError, keyed, policy,
+    AttemptOutcome, BreakerConfig, ErrorCollection, ErrorPolicy, ItemContext, ItemState, Job,
+    JobEvent, JobReport, JobStatus, MemoryStore, OnItemFailure, OnOpen, Policy, StopReason, Store,
+    Timestamp, Workflow, WorkflowError, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -823,4 +823,51 @@ async fn a_checkpoint_that_is_not_json_fails_its_item() {
     let item = store.item("careless-1", "a").await.unwrap().unwrap();
     let message = item.failure.unwrap().message;
     assert!(message.starts_with("the checkpoint of the attempt is not JSON: "), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_ids_are_made_of_is_checked() {
+    let run = |workflow: Workflow| workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) });
+    for (name, why) in [
+        (
+            " ",
+            "` ` is no name of a job: it is empty, and the ids of jobs are made of it: write one",
+        ),
+        (
+            "a\nb",
+            "`a\\nb` is no name of a job: it has a control character in it, `\\n`, and the ids of jobs are made of it: remove the character",
+        ),
+    ] {
+        let error = run(Workflow::new(name)).await.unwrap_err();
+        assert!(matches!(error, WorkflowError::Name { .. }));
+        assert_eq!(error.to_string(), why);
+        let error = run(Workflow::new("good").job_id(name)).await.unwrap_err();
+        assert_eq!(error.to_string(), why);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_knows_who_works_on_it_until_that_ends() {
+    let store = MemoryStore::new();
+    let (seen, in_handler) = (Arc::new(Mutex::new(Vec::new())), store.clone());
+    let log = Arc::clone(&seen);
+    Workflow::new("seen")
+        .store(store.clone())
+        .run([1], move |_: u32, cx: ItemContext| {
+            let (store, log) = (in_handler.clone(), Arc::clone(&log));
+            async move {
+                // Longer than a heartbeat is good for.
+                tokio::time::sleep(Duration::from_secs(100)).await;
+                let job = Job::find(&store, cx.job()).await.unwrap().unwrap();
+                assert!(job.is_live(Timestamp::now()));
+                log.lock().unwrap().extend(job.workers.into_iter().map(|one| one.worker));
+                assert_eq!(*log.lock().unwrap(), [cx.worker()]);
+                Ok::<_, String>(())
+            }
+        })
+        .await
+        .unwrap();
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    let job = Job::find(&store, "seen-1").await.unwrap().unwrap();
+    assert!(job.workers.is_empty() && !job.is_live(Timestamp::now()));
 }

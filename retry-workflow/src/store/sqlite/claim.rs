@@ -164,6 +164,26 @@ fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before
     Ok(())
 }
 
+pub(super) fn expire(
+    tx: &mut Transaction<'_>,
+    job: &str,
+    workers: &[String],
+    now: Timestamp,
+) -> Result<u64> {
+    let Some(job) = tx.find_job(job)? else { return Ok(0) };
+    let mut expired: u64 = 0;
+    for worker in workers {
+        let changed = tx
+            .prepare(
+                "UPDATE states SET due = ?3 WHERE job = ?1 AND suspect IN (0, 1) AND due > ?3 \
+                 AND state = 1 AND worker = (SELECT worker FROM workers WHERE name = ?2)",
+            )?
+            .execute((job, worker, now.as_micros()))?;
+        expired = expired.saturating_add(u64::try_from(changed).unwrap_or(u64::MAX));
+    }
+    Ok(expired)
+}
+
 pub(super) fn next_due(tx: &mut Transaction<'_>, job: &str) -> Result<Option<Timestamp>> {
     let (item, suspect) = (next(tx, job, false)?, next(tx, job, true)?);
     Ok(item.into_iter().chain(suspect).min())

@@ -1,0 +1,62 @@
+//! [`Heartbeat`]: says in the job's record that this worker is there, and looks which others are
+//! gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::item::clock::Timestamp;
+use crate::job::record::Job;
+use crate::job::worker_record::WorkerRecord;
+use crate::store::{Store, StoreError};
+
+/// A heartbeat is good for this long, where leases are shorter.
+const SHORTEST: Duration = Duration::from_secs(3);
+
+/// This worker, as the job's record is to have it.
+#[derive(Clone)]
+pub(super) struct Heartbeat {
+    job: Arc<str>,
+    worker: Arc<str>,
+    good_for: Duration,
+}
+
+impl Heartbeat {
+    pub(super) fn new(job: &Arc<str>, worker: &Arc<str>, lease: Duration) -> Self {
+        let good_for = lease.max(SHORTEST);
+        Self { job: Arc::clone(job), worker: Arc::clone(worker), good_for }
+    }
+
+    /// Writes it down where it is time, and ends the leases of workers that are dead; says how
+    /// many these were.
+    pub(super) async fn beat<S: Store>(self, store: S) -> Result<u64, StoreError> {
+        let now = Timestamp::now();
+        let Some(job) = Job::find(&store, &self.job).await? else { return Ok(0) };
+        let (dead, others): (Vec<_>, Vec<_>) =
+            job.workers.into_iter().partition(WorkerRecord::is_dead);
+        // A third of its time has passed.
+        let late = now + self.good_for - self.good_for / 3;
+        let is_late =
+            !others.iter().any(|other| *other.worker == *self.worker && other.until > late);
+        if dead.is_empty() && !is_late {
+            return Ok(0);
+        }
+        // First: whoever is no longer in the record is not looked for.
+        let names = dead.iter().map(|worker| worker.worker.clone()).collect();
+        let freed = store.expire(&self.job, names, now).await?;
+        let mine = WorkerRecord::new(&self.worker, now + self.good_for);
+        Job::update(&store, &self.job, |job| {
+            job.workers.retain(|other| {
+                let is_old = other.worker == mine.worker || other.is_begun_by(&mine);
+                !is_old && !dead.contains(other) && other.until > now
+            });
+            job.workers.push(mine.clone());
+        })
+        .await?;
+        Ok(freed)
+    }
+
+    /// Takes it away from the record.
+    pub(super) fn leave(&self, job: &mut Job) {
+        job.workers.retain(|other| *other.worker != *self.worker);
+    }
+}

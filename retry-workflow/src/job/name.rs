@@ -1,0 +1,48 @@
+//! What a name of a job may be: ids are made of it, and lines of logs and terminals show it.
+
+use std::error::Error;
+use std::fmt;
+
+/// Why a text is no name of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidName {
+    /// There is nothing in it.
+    Empty,
+    /// A character in it would do something to a terminal, or begin a line.
+    Control {
+        /// The character.
+        found: char,
+        /// Where, in bytes.
+        at: usize,
+    },
+}
+
+impl fmt::Display for InvalidName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => {
+                f.write_str("it is empty, and the ids of jobs are made of it: write one")
+            }
+            Self::Control { found, .. } => write!(
+                f,
+                "it has a control character in it, `{}`, and the ids of jobs are made of it: remove \
+                 the character",
+                found.escape_debug()
+            ),
+        }
+    }
+}
+
+impl Error for InvalidName {}
+
+/// Checks the name of a workflow, or the id of a job.
+pub(crate) fn check(name: &str) -> Result<(), InvalidName> {
+    if name.trim().is_empty() {
+        return Err(InvalidName::Empty);
+    }
+    match name.char_indices().find(|(_, c)| c.is_control()) {
+        Some((at, found)) => Err(InvalidName::Control { found, at }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,126 @@
+//! [`WorkerRecord`]: who works on a job, and whether that process is still there.
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::clock::Timestamp;
+
+/// A worker of a job, as the job's record has it: written when it begins, again and again while
+/// it lives, and taken away when it ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WorkerRecord {
+    /// Its name, as histories have it; empty before it has begun.
+    pub worker: String,
+    /// Its process.
+    pub process: u32,
+    /// Where that runs: only there its number means anything. `None` where the system does not
+    /// say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    /// When the process began, in the system's own count: numbers are used again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    started: Option<u64>,
+    /// Its last heartbeat is good until then.
+    pub until: Timestamp,
+}
+
+impl WorkerRecord {
+    /// A worker of this process.
+    pub(crate) fn new(worker: &str, until: Timestamp) -> Self {
+        let process = std::process::id();
+        let machine = MACHINE.clone();
+        let started = machine.as_ref().and_then(|_| system::started(process));
+        Self { worker: worker.to_owned(), process, machine, started, until }
+    }
+
+    /// Returns whether the worker is there, as far as this process can know: its heartbeat is
+    /// good, and its process is not known to be gone.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.until > now && !self.is_dead()
+    }
+
+    /// Whether its process is gone for sure: it ran on this machine, and does no more.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.machine.is_some()
+            && self.machine == *MACHINE
+            && self.started.is_some()
+            && system::started(self.process) != self.started
+    }
+
+    /// Whether it stands for a worker of the same process that has not begun.
+    pub(crate) fn is_begun_by(&self, other: &Self) -> bool {
+        self.worker.is_empty() && (self.process, self.started) == (other.process, other.started)
+    }
+}
+
+/// This machine since it was started, and the numbers of processes that count here: containers
+/// have their own.
+static MACHINE: LazyLock<Option<String>> = LazyLock::new(system::machine);
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs;
+
+    pub(super) fn machine() -> Option<String> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let numbers = fs::read_link("/proc/self/ns/pid").ok()?;
+        Some(format!("{} {}", boot.trim(), numbers.display()))
+    }
+
+    /// When a process began; `None` if there is none, or what is left of one.
+    pub(super) fn started(process: u32) -> Option<u64> {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        // A name may be anything, and ends with the last of these.
+        let (_, after) = stat.rsplit_once(')')?;
+        let mut fields = after.split_ascii_whitespace();
+        let state = fields.next()?;
+        let is_gone = matches!(state, "Z" | "X" | "x");
+        // The 22nd field, where the name is the second.
+        fields.nth(18)?.parse().ok().filter(|_| !is_gone)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    pub(super) fn machine() -> Option<String> {
+        None
+    }
+
+    pub(super) fn started(_: u32) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_dead_when_it_is_gone_and_not_before() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let now = Timestamp::from_micros(1);
+        let of = |process: u32| WorkerRecord {
+            process,
+            started: system::started(process),
+            ..WorkerRecord::new("w", Timestamp::from_micros(2))
+        };
+        let other = of(child.id());
+        assert!(other.is_live(now) && !other.is_dead());
+        assert!(!other.is_live(Timestamp::from_micros(2)), "its heartbeat is old");
+        child.kill().unwrap();
+        while !other.is_dead() {
+            std::thread::yield_now();
+        }
+        assert!(!other.is_live(now), "nobody has waited for it yet");
+        child.wait().unwrap();
+        assert!(other.is_dead());
+        // Another process with its number is another one.
+        let again = WorkerRecord { process: std::process::id(), ..other.clone() };
+        assert!(again.is_dead());
+        let elsewhere = WorkerRecord { machine: Some("another".to_owned()), ..other };
+        assert!(elsewhere.is_live(now) && !elsewhere.is_dead());
+        assert!(WorkerRecord::new("w", Timestamp::NEVER).is_live(now));
+    }
+}

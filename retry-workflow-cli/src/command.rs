@@ -3,6 +3,7 @@
 
 mod arguments;
 mod arguments_explain;
+mod beginning;
 mod condition;
 mod engine;
 mod explain;
@@ -95,7 +96,7 @@ async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandE
     match arguments.command {
         Command::Explain(explain) => explain::explain(&explain, screen),
         Command::Check { files } => files::check(&files, screen),
-        Command::Run { file, how } => engine::run(&path, &file, &how, screen).await,
+        Command::Run { file, begin, how } => engine::run(&path, &file, begin, &how, screen).await,
         Command::Resume { job, file, how } => {
             engine::resume(
                 &existing(&path)?,

@@ -69,7 +69,7 @@ impl Origin {
         }
     }
 
-    fn to_json(&self) -> Option<serde_json::Value> {
+    pub(crate) fn to_json(&self) -> Option<serde_json::Value> {
         serde_json::to_value(self).ok()
     }
 }
@@ -144,11 +144,6 @@ pub(crate) struct Reports {
 
 /// Tasks that run at a time where nothing is said.
 const PARALLEL: usize = 10;
-
-/// A new job of a file.
-pub(crate) async fn create<S: Store>(store: &S, file: &WorkflowFile) -> Result<Job, StoreError> {
-    Job::create(store, file.name(), Origin::file(file).to_json()).await
-}
 
 /// From now on, a job is one of this file.
 pub(crate) async fn adopt<S: Store>(

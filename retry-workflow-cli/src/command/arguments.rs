@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub(crate) use super::arguments_explain::ExplainArguments;
+pub(crate) use super::beginning::BeginArguments;
 use super::condition::Condition;
 use retry_workflow::{Cursor, InvalidTimestamp, ItemState, Rate, Timestamp};
 
@@ -24,6 +25,7 @@ Exit codes:
   1  the job stopped before its end, or its store failed
   2  the arguments or a file cannot be used
   3  the job came to its end and left dead letters
+  4  another process works on a job of the same file
 
 Example:
   retry-workflow run job.yml; retry-workflow dlq stats"
@@ -55,6 +57,8 @@ Example:
     Run {
         /// The workflow file, in YAML
         file: PathBuf,
+        #[command(flatten)]
+        begin: BeginArguments,
         #[command(flatten)]
         how: RunArguments,
     },

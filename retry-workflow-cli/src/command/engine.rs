@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::arguments::RunArguments;
+use super::arguments::{BeginArguments, RunArguments};
 use super::outcome::{CommandError, Exit};
 use super::progress::ProgressReporter;
 use super::screen::Screen;
 use super::signals::second_signal;
-use super::{STORE, files};
+use super::{STORE, beginning, files};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
@@ -31,10 +31,11 @@ struct Work {
     is_moved: bool,
 }
 
-/// `run FILE`: a new job, from its beginning.
+/// `run FILE`: a new job, from its beginning; or the one that has not ended.
 pub(super) async fn run(
     store_path: &Path,
     path: &Path,
+    begin: BeginArguments,
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
@@ -42,15 +43,22 @@ pub(super) async fn run(
     let file = files::ready(path)?;
     let checked = checked_before(&file)?;
     let store = super::opened(store_path)?;
-    if let Some(begun) = begun(&store, &file).await? {
-        ProgressReporter::new(how, screen.json).println(&format!(
-            "{begun} of this file has not ended, and this is another job; to go on with that one: \
+    let unfinished = begun(&store, &file).await?;
+    let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
+    let (job, is_new) = beginning::choose(&store, &file, begin, unfinished.clone(), tell).await?;
+    if !is_new {
+        let begun = ready(&store, job, None).await?;
+        return work(&store, store_path, begun, how, screen).await;
+    }
+    if let Some(begun) = unfinished {
+        tell(&format!(
+            "{} of this file has not ended, and this is another job; to go on with that one: \
              retry-workflow{} resume {}",
+            one_line(&begun),
             flag(store_path),
             argument(&begun)
         ));
     }
-    let job = runner::create(&store, &file).await?;
     let begun = Work { job, file, checked, is_moved: false };
     work(&store, store_path, begun, how, screen).await
 }

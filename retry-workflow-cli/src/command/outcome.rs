@@ -40,6 +40,8 @@ pub(crate) enum CommandError {
     File(String),
     /// The work was begun, and could not be ended: exit code 1.
     Stopped(String),
+    /// Another process works on a job of the same file: exit code 4.
+    Running(String),
     /// The reader of the output has gone (`| head`): not an error, and nothing is printed.
     BrokenPipe,
     /// The work was begun and could not be ended, and that has been reported: exit code 1.
@@ -51,6 +53,7 @@ impl CommandError {
         ExitCode::from(match self {
             Self::Usage(_) | Self::File(_) => 2,
             Self::Stopped(_) | Self::Reported => 1,
+            Self::Running(_) => 4,
             Self::BrokenPipe => 0,
         })
     }
@@ -69,7 +72,9 @@ impl CommandError {
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) | Self::File(text) | Self::Stopped(text) => f.write_str(text),
+            Self::Usage(text) | Self::File(text) | Self::Stopped(text) | Self::Running(text) => {
+                f.write_str(text)
+            }
             Self::BrokenPipe | Self::Reported => Ok(()),
         }
     }

@@ -20,7 +20,7 @@ use crate::steps::step::Steps;
 use crate::template::placeholder::Offers;
 use crate::yaml::node::{Key, Node, Value, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
-use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, OnItemFailure};
+use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, InvalidName, Job, OnItemFailure};
 
 const STEP: &[&str] = &[
     "name",
@@ -188,7 +188,13 @@ impl Forms<'_> {
 
     /// The name of the workflow, which the ids of its jobs are made of.
     fn name<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
-        if matches!(&node.value, Value::Text(text) if text.trim().is_empty()) {
+        // No text at all is told as what it is.
+        let text = match &node.value {
+            Value::Text(text) => text.as_str(),
+            _ => "-",
+        };
+        let checked = Job::check_name(text);
+        if checked == Err(InvalidName::Empty) {
             self.wrong(
                 node.span,
                 "this name is empty, and the ids of jobs are made of it: write one, or remove the key",
@@ -196,7 +202,7 @@ impl Forms<'_> {
             return None;
         }
         let name = self.text(node)?;
-        if let Some((at, found)) = name.char_indices().find(|(_, c)| c.is_control()) {
+        if let Err(InvalidName::Control { at, found }) = checked {
             let span = node.span_within(&self.source.text, at, found.encode_utf8(&mut [0; 4]));
             let found = found.escape_debug();
             self.wrong(

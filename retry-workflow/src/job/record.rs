@@ -261,6 +261,29 @@ impl Job {
         Ok((job, is_new))
     }
 
+    /// Says in the record of a job that this process is about to work on it, and until when it has
+    /// to have begun; `false` where a worker is there already.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn reserve<S: Store>(
+        store: &S,
+        id: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let is_free = AtomicBool::new(false);
+        Self::update(store, id, |job| {
+            let free = !job.is_live(now);
+            is_free.store(free, Ordering::Release);
+            if free {
+                job.workers.push(WorkerRecord::new("", until));
+            }
+        })
+        .await?;
+        Ok(is_free.into_inner())
+    }
+
     /// Checks whether a text can be the name of a job.
     ///
     /// ```

@@ -3,6 +3,7 @@
 use clap::CommandFactory as _;
 
 use super::*;
+use crate::command::beginning::IfRunning;
 
 fn parsed(line: &str) -> Command {
     let words = std::iter::once("retry-workflow").chain(line.split(' '));
@@ -27,7 +28,10 @@ fn the_definition_is_sound_and_every_command_has_an_example() {
 
 #[test]
 fn jobs_are_run_resumed_and_looked_at() {
-    let Command::Run { file, how } = parsed("run job.yml --max-parallel 8 -q") else { panic!() };
+    let Command::Run { file, begin, how } = parsed("run job.yml --max-parallel 8 -q") else {
+        panic!()
+    };
+    assert!(!begin.continues && begin.if_running == IfRunning::Refuse);
     assert_eq!(file, PathBuf::from("job.yml"));
     assert_eq!((how.max_parallel, how.quiet, how.no_progress), (Some(8), true, false));
     let Command::Resume { job, .. } = parsed("resume") else { panic!() };

@@ -1,0 +1,104 @@
+//! `run --continue` and `--if-running`: what a `run` does about a job of the same file that has
+//! not ended, or that another process works on.
+
+use super::support::{Place, Running, until};
+
+fn place(work: &str) -> Place {
+    let ids: Vec<_> = (0..8).map(|id| format!("item-{id}")).collect();
+    Place::with(
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 2\n  agent_template:\n    - shell: './work.sh ${item.id}'\nreduce:\n  - shell: 'echo on >> reduced; sleep 0.3'\n",
+    )
+    .items(&ids.iter().map(String::as_str).collect::<Vec<_>>())
+    .script("work.sh", work)
+}
+
+/// A job that has begun.
+fn begun(place: &Place) -> Running {
+    let running = place.spawn(&["run", "job.yml"]);
+    until("some have begun", || place.read("log").lines().count() >= 2);
+    running
+}
+
+const SLOW: &str = "echo $1 >> log; sleep 0.1";
+
+fn jobs(place: &Place) -> usize {
+    let jobs = place.objects(&["jobs"]);
+    jobs.iter().filter(|job| !job["id"].as_str().unwrap().contains("/reduce-")).count()
+}
+
+#[test]
+fn a_second_run_of_a_running_file_is_refused() {
+    let place = place(SLOW);
+    let first = begun(&place);
+    let second = place.ends(4, &["run", "job.yml"]);
+    let why = format!("error: job-1 of this file is running, in process {}", first.id());
+    second.says(&why).says("by --if-running wait").says("by --if-running join");
+    place.ends(4, &["run", "job.yml", "--continue"]).says(&why);
+    // While it reduces as well.
+    until("it reduces", || !place.read("reduced").is_empty());
+    place.ends(4, &["run", "job.yml"]).says(&why);
+    assert_eq!(first.ended().code, Some(0));
+    assert_eq!(jobs(&place), 1);
+    place.ends(0, &["run", "job.yml"]).says("job job-2: ");
+}
+
+#[test]
+fn a_run_waits_for_the_end_of_another_and_begins_then() {
+    let place = place(SLOW);
+    let first = begun(&place);
+    let mut second = place.spawn(&["run", "job.yml", "--if-running", "wait"]);
+    let told = second.line_with("waiting for job-1, on which process ").unwrap();
+    assert!(told.ends_with(&format!(" {} works", first.id())), "{told}");
+    assert_eq!(jobs(&place), 1);
+    assert_eq!((first.ended().code, second.ended().code), (Some(0), Some(0)));
+    assert_eq!((jobs(&place), place.read("log").lines().count()), (2, 16));
+    assert_eq!(place.read("reduced"), "on\non\n");
+}
+
+#[test]
+fn a_run_joins_another_and_each_item_is_run_once() {
+    let place = place(SLOW);
+    let first = begun(&place);
+    let second = place.ends(0, &["run", "job.yml", "--if-running", "join"]);
+    second.says("job job-1: ").says("8 succeeded, of 8");
+    assert_eq!(first.ended().code, Some(0));
+    assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
+}
+
+#[test]
+fn run_continue_goes_on_with_what_has_not_ended_or_begins() {
+    let place = place(SLOW);
+    let first = begun(&place);
+    first.signal("INT");
+    assert_eq!(first.ended().code, Some(1));
+    place.ends(0, &["run", "job.yml", "--continue"]).says("job job-1: ").says("8 succeeded, of 8");
+    assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
+    place.ends(0, &["run", "job.yml", "--continue"]).says("job job-2: ");
+    // Without it, `run` begins.
+    place.write("work.sh", "#!/bin/sh\nexit 1\n");
+    place.ends(3, &["run", "job.yml"]).says("job job-3: ");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_job_whose_process_was_killed_does_not_run() {
+    let place = place(SLOW);
+    let first = begun(&place);
+    first.signal("KILL");
+    assert_eq!(first.ended().code, None);
+    // At once: its leases were to last for 30 s.
+    let again = place.ends(0, &["run", "job.yml", "--continue"]);
+    again.says("job job-1: ").says("8 succeeded, of 8").says("2 lost with their worker");
+}
+
+#[test]
+fn runs_that_begin_at_once_make_one_job() {
+    for arguments in [&["run", "job.yml"][..], &["run", "job.yml", "--continue"]] {
+        let place = place("echo $1 >> log; sleep 0.4");
+        let all: Vec<_> = (0..6).map(|_| place.spawn(arguments)).collect();
+        let mut codes: Vec<_> = all.into_iter().map(|one| one.ended().code).collect();
+        codes.sort();
+        assert_eq!(codes, [Some(0), Some(4), Some(4), Some(4), Some(4), Some(4)], "{arguments:?}");
+        assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
+    }
+}

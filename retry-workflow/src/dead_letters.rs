@@ -11,7 +11,6 @@ use std::time::Duration;
 pub use self::exchange::{ExportError, ImportError, Imported};
 pub use self::rate::{InvalidRate, Rate};
 pub use self::signature::SignatureError;
-use crate::item::clock::Timestamp;
 use crate::item::record::{Cursor, Filter, Group, ItemRecord, Page};
 use crate::store::{Store, StoreResult};
 
@@ -137,7 +136,7 @@ impl<S: Store> DeadLetters<S> {
     /// The store cannot be written.
     pub async fn retry(&self, filter: &Filter, redrive: Redrive) -> StoreResult<u64> {
         let every = redrive.rate.map_or(Duration::ZERO, Rate::every);
-        self.store.redrive(filter, redrive.max, Timestamp::now(), every).await
+        self.store.redrive(filter, redrive.max, self.store.now(), every).await
     }
 
     /// Empties items for good, and says how many: payload, history and failure are gone.

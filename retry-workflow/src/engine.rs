@@ -43,7 +43,7 @@ use self::ledger::Ledger;
 use self::operations::{EngineEvent, Operation, Operations};
 use crate::engine::source::Source;
 use crate::engine::work::Work;
-use crate::item::clock::Timestamp;
+use crate::item::clock::{Clock, Timestamp, by_clock};
 use crate::item::record::{Counts, Lease, NewItem, Settlement};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
@@ -87,10 +87,14 @@ pub(crate) async fn run<S: Store, W: Work>(
     let job = Job::find(&store, &job.id).await?.unwrap_or(job);
 
     let id: Arc<str> = job.id.as_str().into();
-    let worker: Arc<str> = worker().into();
+    let worker: Arc<str> = worker(store.now()).into();
     let heartbeat = Heartbeat::new(&id, &worker, options.lease);
     heartbeat.clone().beat(store.clone()).await?;
-    let process = Process::new(&id, &worker, work, &options, breaker.as_ref());
+    let clock: Clock = {
+        let store = store.clone();
+        Arc::new(move || store.now())
+    };
+    let process = Process::new((&id, &worker), clock, work, &options, breaker.as_ref());
     let engine = Engine {
         leases: Leases::new(store.clone()),
         ledger: Ledger::new(options.max_parallel, base, job.baseline),
@@ -134,12 +138,12 @@ async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), Wor
 }
 
 /// A name for this worker that no other one has: the process, and when it began.
-fn worker() -> String {
+fn worker(now: Timestamp) -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     static WORKERS: AtomicU32 = AtomicU32::new(0);
     let number = WORKERS.fetch_add(1, Ordering::Relaxed);
-    let micros = Timestamp::now().as_micros();
+    let micros = now.as_micros();
     format!("{}-{micros:x}-{number}", std::process::id())
 }
 
@@ -365,7 +369,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
         {
             let Some(lease) = self.leases.start_next() else { break };
-            self.tasks.spawn(alone::handler(Arc::clone(&self.process).run(lease)));
+            self.tasks.spawn(by_clock(self.process.clock(), Arc::clone(&self.process).run(lease)));
         }
         while self.stopping.is_some()
             && let Some(lease) = self.leases.next_ready()
@@ -427,7 +431,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let Some(due) = suspect.filter(|_| self.stopping.is_none() && self.may_start_soon()) else {
             return false;
         };
-        let now = Timestamp::now();
+        let now = self.store.now();
         due + MOST_PATIENCE <= now || (is_current && self.is_idle() && due <= now)
     }
 
@@ -435,7 +439,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
         let lease = self.lease;
         self.operations.start(Operation::Claim, async move {
-            let lease = store.claim_suspect(&job, &worker, Timestamp::now(), lease).await?;
+            let lease = store.claim_suspect(&job, &worker, store.now(), lease).await?;
             Ok(EngineEvent::ClaimedSuspect(lease))
         });
     }
@@ -455,7 +459,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();
         let (store, started) = (self.store.clone(), self.leases.starts());
         self.operations.start(Operation::Settle, async move {
-            let good = store.settle(settlements, started, Timestamp::now()).await?;
+            let good = store.settle(settlements, started, store.now()).await?;
             Ok(EngineEvent::Settled(finished, good))
         });
     }
@@ -483,8 +487,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
         let lease = self.lease;
         self.operations.start(Operation::Claim, async move {
-            let leases =
-                store.claim(&job, &worker, Timestamp::now(), wanted, starts, lease).await?;
+            let leases = store.claim(&job, &worker, store.now(), wanted, starts, lease).await?;
             Ok(EngineEvent::Claimed { leases, wanted, starts })
         });
     }
@@ -523,7 +526,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     /// Nothing can be claimed before `due`.
     fn sleep_until(&mut self, due: Option<Timestamp>) {
         // Another process may add items, or put them back.
-        let wait = due.map_or(POLL_EVERY, |due| due.since(Timestamp::now()).min(POLL_EVERY));
+        let wait = due.map_or(POLL_EVERY, |due| due.since(self.store.now()).min(POLL_EVERY));
         self.claim_at = Some(Instant::now() + wait);
         // Nothing at all is pending or leased: is it the end?
         if due.is_none() && !self.ledger.is_current() {
@@ -594,7 +597,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let started = self.leases.starts();
         self.operations.start(Operation::Extend, async move {
             // One that is not prolonged is refused when it is settled.
-            store.extend(keys, started, Timestamp::now() + lease).await.map(|_| EngineEvent::Wake)
+            store.extend(keys, started, store.now() + lease).await.map(|_| EngineEvent::Wake)
         });
     }
 
@@ -605,7 +608,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         let (store, job) = (self.store.clone(), self.job.clone());
         self.operations.start(Operation::Enqueue, async move {
-            store.enqueue(&job, items, Timestamp::now()).await.map(|_| EngineEvent::Enqueued)
+            store.enqueue(&job, items, store.now()).await.map(|_| EngineEvent::Enqueued)
         });
     }
 
@@ -687,7 +690,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         Job::update(&self.store, &self.job, |job| {
             self.heartbeat.leave(job);
             job.status = status.clone();
-            job.ended = Some(Timestamp::now());
+            job.ended = Some(self.store.now());
         })
         .await?;
         Ok(())

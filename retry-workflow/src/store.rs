@@ -19,7 +19,7 @@ pub use self::error::StoreError;
 pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
-use crate::item::clock::Timestamp;
+use crate::item::clock::{Timestamp, measured};
 use crate::item::record::{
     Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
 };
@@ -37,6 +37,15 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// durations are kept in whole microseconds. `contract` (with
 /// the feature `testing`) holds every store to what stands here.
 pub trait Store: Clone + Send + Sync + 'static {
+    /// Now, by the clock of this store: the only one that jobs ask, and what they pass to the other
+    /// methods. It does not go backwards, whatever becomes of the system's clock.
+    ///
+    /// By default it is measured, from what the system's clock said when this process first
+    /// asked. A store that outlives its process goes on from what it has kept.
+    fn now(&self) -> Timestamp {
+        measured()
+    }
+
     /// Adds items to a job, due at `due`, and says how many were new: an item
     /// that the job has already, by its id, is left as it is.
     fn enqueue(

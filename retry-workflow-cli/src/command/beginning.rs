@@ -52,7 +52,7 @@ pub(super) async fn choose<S: Store>(
     let origin = Origin::file(file);
     let mut is_told = false;
     loop {
-        let now = Timestamp::now();
+        let now = store.now();
         let until = now + SHORTEST;
         let (mine, unfinished) = (origin.clone(), unfinished.clone());
         let choose = move |jobs: &[Job]| {

@@ -18,7 +18,7 @@ use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{
-    Job, JobEvent, JobReport, JobStatus, SqliteStore, Store, Unit, WorkflowError,
+    Job, JobEvent, JobReport, JobStatus, SqliteStore, Store, Timestamp, Unit, WorkflowError,
 };
 
 /// A job, and the file that it is made of.
@@ -301,7 +301,9 @@ async fn show_waits<S: Store>(store: &S, reporter: &ProgressReporter) {
             // An error of the store is reported by the run itself.
             && let Ok(due) = store.next_due(&job).await
         {
-            reporter.waits_until(due);
+            // What is shown is in the time of whoever reads it.
+            let wait = |due: Timestamp| Timestamp::now() + due.since(store.now());
+            reporter.waits_until(due.map(wait));
         }
     }
 }

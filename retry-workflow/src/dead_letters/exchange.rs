@@ -6,7 +6,6 @@ use std::fmt;
 use std::io::{self, BufRead, Write};
 
 use super::DeadLetters;
-use crate::item::clock::Timestamp;
 use crate::item::record::{Filter, ItemRecord};
 use crate::job::record::Job;
 use crate::store::{Store, StoreError};
@@ -168,7 +167,7 @@ impl<S: Store> DeadLetters<S> {
             }
             let read = u64::try_from(batch.len()).unwrap_or(u64::MAX);
             let jobs: BTreeSet<String> = batch.iter().map(|item| item.job.clone()).collect();
-            let new = self.store.import(batch, Timestamp::now()).await?;
+            let new = self.store.import(batch, self.store.now()).await?;
             for job in jobs {
                 Job::adopt(&self.store, &job).await?;
             }

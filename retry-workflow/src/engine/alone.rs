@@ -7,12 +7,10 @@ use std::time::Duration;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::Instant;
 
+use crate::item::clock::is_in_handler;
+
 /// One for the process: a handler that takes it down takes all jobs along.
 static FLOOR: RwLock<()> = RwLock::const_new(());
-
-tokio::task_local! {
-    static IN_HANDLER: ();
-}
 
 /// After so long others are let in, though more suspects are due.
 const TURN: Duration = Duration::from_secs(1);
@@ -45,8 +43,7 @@ pub(super) enum Entrance {
 
 impl Floor {
     pub(super) fn new() -> Self {
-        let is_nested = IN_HANDLER.try_with(|()| ()).is_ok();
-        Self { is_nested, hold: Hold::Nothing, wants_alone: false }
+        Self { is_nested: is_in_handler(), hold: Hold::Nothing, wants_alone: false }
     }
 
     /// Whether a handler may be started beside so many of this job.
@@ -135,9 +132,4 @@ pub(super) fn shared() -> impl Future<Output = Shared> + Send {
 /// Waits until no handler of this process runs.
 pub(super) fn exclusive() -> impl Future<Output = Exclusive> + Send {
     FLOOR.write()
-}
-
-/// A handler: a job that it runs itself knows that it is in one.
-pub(super) fn handler<F: Future>(handler: F) -> impl Future<Output = F::Output> {
-    IN_HANDLER.scope((), handler)
 }

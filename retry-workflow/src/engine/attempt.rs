@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::{Breaker, Options};
 use crate::engine::retry_state::{NextStep, RetryState};
 use crate::engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, WorkOutcome};
-use crate::item::clock::Timestamp;
+use crate::item::clock::Clock;
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, ItemState, Lease, LeaseKey, Settled, Settlement};
@@ -41,6 +41,7 @@ pub(crate) type Handlers = BTreeMap<String, Handler>;
 pub(super) struct Process<W> {
     job: Arc<str>,
     worker: Arc<str>,
+    clock: Clock,
     work: Arc<W>,
     action: OnItemFailure,
     handlers: Handlers,
@@ -102,8 +103,8 @@ impl Checkpoint {
 
 impl<W: Work> Process<W> {
     pub(super) fn new(
-        job: &Arc<str>,
-        worker: &Arc<str>,
+        (job, worker): (&Arc<str>, &Arc<str>),
+        clock: Clock,
         work: Arc<W>,
         options: &Options,
         breaker: Option<&Breaker>,
@@ -111,12 +112,17 @@ impl<W: Work> Process<W> {
         Self {
             job: Arc::clone(job),
             worker: Arc::clone(worker),
+            clock,
             work,
             action: options.policy.on_item_failure.clone(),
             handlers: options.handlers.clone(),
             rounds: Retrier::new(options.policy.retry_config).name("workflow"),
             breaker: breaker.cloned(),
         }
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        Arc::clone(&self.clock)
     }
 
     pub(super) async fn run(self: Arc<Self>, lease: Lease) -> Completion {
@@ -216,13 +222,13 @@ impl<W: Work> Process<W> {
             }
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::Postponed { wait } => {
-                let due = Timestamp::now() + wait;
+                let due = (self.clock)() + wait;
                 let checkpoint = Checkpoint { work: None, rounds }.write();
                 self.finished(item, Settled::RetryAt { due, checkpoint }, records, None)
             }
             WorkOutcome::Retry { wait, checkpoint } => match RawValue::from_string(checkpoint) {
                 Ok(work) => {
-                    let due = Timestamp::now() + wait;
+                    let due = (self.clock)() + wait;
                     let checkpoint = Checkpoint { work: Some(work), rounds }.write();
                     self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(wait))
                 }
@@ -279,7 +285,7 @@ impl<W: Work> Process<W> {
                     NextStep::Retry { wait, state } => {
                         event.state = ItemState::Pending;
                         let checkpoint = Checkpoint { work: None, rounds: Some(*state) }.write();
-                        let due = Timestamp::now() + wait;
+                        let due = (self.clock)() + wait;
                         (Settled::RetryAt { due, checkpoint }, Some(wait))
                     }
                     NextStep::GiveUp(_) => (Settled::Dead(failure), None),

@@ -102,12 +102,12 @@ impl Breaker {
         {
             let stored: Option<BreakerRecord> = serde_json::from_str(&text).ok();
             if let Some(stored) = &stored {
-                self.take_over(stored);
+                self.take_over(stored, store.now());
             }
             self.know(LastKnown { revision, stored });
             return Ok(());
         }
-        let here = self.here();
+        let here = self.here(store.now());
         let nothing_to_say =
             known.stored.is_none() && here.state == State::Closed && here.consecutive_failures == 0;
         if nothing_to_say || known.stored.as_ref().is_some_and(|stored| stored.is_like(&here)) {
@@ -128,19 +128,19 @@ impl Breaker {
         *self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = shared;
     }
 
-    fn here(&self) -> BreakerRecord {
+    fn here(&self, now: Timestamp) -> BreakerRecord {
         let snapshot = self.circuit.snapshot();
         let is_open = snapshot.state == State::Open;
         BreakerRecord {
             state: snapshot.state,
             consecutive_failures: snapshot.consecutive_failures,
-            open_until: is_open.then(|| Timestamp::now() + snapshot.remaining),
+            open_until: is_open.then(|| now + snapshot.remaining),
         }
     }
 
-    fn take_over(&self, stored: &BreakerRecord) {
+    fn take_over(&self, stored: &BreakerRecord, now: Timestamp) {
         let until = stored.open_until;
-        let remaining = until.map_or(Duration::ZERO, |until| until.since(Timestamp::now()));
+        let remaining = until.map_or(Duration::ZERO, |until| until.since(now));
         self.circuit.restore(stored.state, stored.consecutive_failures, remaining);
     }
 }

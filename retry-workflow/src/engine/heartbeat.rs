@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::item::clock::Timestamp;
 use crate::job::record::Job;
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
@@ -29,7 +28,7 @@ impl Heartbeat {
     /// Writes it down where it is time, and ends the leases of workers that are dead; says how
     /// many these were.
     pub(super) async fn beat<S: Store>(self, store: S) -> Result<u64, StoreError> {
-        let now = Timestamp::now();
+        let now = store.now();
         let Some(job) = Job::find(&store, &self.job).await? else { return Ok(0) };
         let (dead, others): (Vec<_>, Vec<_>) =
             job.workers.into_iter().partition(WorkerRecord::is_dead);

@@ -76,7 +76,7 @@ impl<S: Store> Leases<S> {
                     ready.is_started = is_started;
                 }
                 None if is_started => {}
-                None => self.started.push((item, Timestamp::now())),
+                None => self.started.push((item, self.store.now())),
             }
             return;
         }
@@ -102,7 +102,7 @@ impl<S: Store> Leases<S> {
         let is_started = self.ready.front()?.is_started;
         let lease = self.next_ready()?;
         if !is_started {
-            self.started.push((lease.key.item, Timestamp::now()));
+            self.started.push((lease.key.item, self.store.now()));
         }
         Some(lease)
     }
@@ -158,7 +158,8 @@ impl<S: Store> Drop for Leases<S> {
                 history: Vec::new(),
             });
             // A failure cannot be reported any more; the leases expire by themselves.
-            drop(store.settle(released.collect(), Vec::new(), Timestamp::now()).await);
+            let now = store.now();
+            drop(store.settle(released.collect(), Vec::new(), now).await);
         });
     }
 }

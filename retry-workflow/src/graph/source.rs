@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::engine::source::Source;
-use crate::item::clock::Timestamp;
 use crate::item::record::{Filter, ItemState, NewItem};
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
@@ -43,7 +42,7 @@ impl<S: Store> GraphSource<S> {
         redrives_dead: bool,
     ) -> Result<Self, StoreError> {
         if redrives_dead {
-            store.redrive(&Filter::job(job), None, Timestamp::now(), Duration::ZERO).await?;
+            store.redrive(&Filter::job(job), None, store.now(), Duration::ZERO).await?;
         }
         let mut source = Self {
             store,
@@ -127,7 +126,7 @@ impl<S: Store> Source for GraphSource<S> {
                 if !anew.is_empty() {
                     let skipped =
                         Filter::job(&self.job).ids(anew.clone()).states([ItemState::Skipped]);
-                    self.store.redrive(&skipped, None, Timestamp::now(), Duration::ZERO).await?;
+                    self.store.redrive(&skipped, None, self.store.now(), Duration::ZERO).await?;
                 }
                 self.anew.retain(|task| !anew.contains(task));
                 for task in anew.iter().chain(&new) {

@@ -1,8 +1,9 @@
 //! The one clock of jobs: points in time that another process understands.
 
 use std::fmt;
+use std::future::Future;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -23,24 +24,13 @@ impl Timestamp {
     /// After every other one: what is due then is never due.
     pub const NEVER: Self = Self(i64::MAX);
 
-    /// Now, by the system's clock; in a test on virtual time, by tokio's.
+    /// Now: in a handler, by the clock of the job's store ([`Store::now`](crate::Store::now)); in a
+    /// test on virtual time, by tokio's; else by the system's.
     pub fn now() -> Self {
-        static START: OnceLock<(Instant, Timestamp)> = OnceLock::new();
-
-        let before = Instant::now();
-        let tokios = tokio::time::Instant::now().into_std();
-        if (before..=Instant::now()).contains(&tokios) {
-            return Self::from(SystemTime::now());
+        if let Ok(now) = CLOCK.try_with(|clock| clock()) {
+            return now;
         }
-        // A test has paused tokio's clock: a moment of the past, or of the future.
-        let (start, at_start) = *START.get_or_init(|| (before, Self::from(SystemTime::now())));
-        match tokios.checked_duration_since(start) {
-            Some(later) => at_start + later,
-            // Rounded down as well: a wait is as long as it is, to the microsecond.
-            None => {
-                at_start - (start.saturating_duration_since(tokios) + Duration::from_nanos(999))
-            }
-        }
+        virtual_now().unwrap_or_else(|| Self::from(SystemTime::now()))
     }
 
     /// From microseconds since 1970.
@@ -59,6 +49,52 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
 }
+
+/// What says what time it is.
+pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+tokio::task_local! {
+    static CLOCK: Clock;
+}
+
+/// A handler, whose clock is that of the store of its job.
+pub(crate) fn by_clock<F: Future>(
+    clock: Clock,
+    handler: F,
+) -> impl Future<Output = F::Output> + use<F> {
+    CLOCK.scope(clock, handler)
+}
+
+/// Whether this runs in a handler.
+pub(crate) fn is_in_handler() -> bool {
+    CLOCK.try_with(|_| ()).is_ok()
+}
+
+/// Now by tokio's clock, where a test has stopped it: a moment of the past, or of the future.
+pub(crate) fn virtual_now() -> Option<Timestamp> {
+    let before = Instant::now();
+    let tokios = tokio::time::Instant::now().into_std();
+    if (before..=Instant::now()).contains(&tokios) {
+        return None;
+    }
+    let (start, at_start) = *START;
+    Some(match tokios.checked_duration_since(start) {
+        Some(later) => at_start + later,
+        // Rounded down as well: a wait is as long as it is, to the microsecond.
+        None => at_start - (start.saturating_duration_since(tokios) + Duration::from_nanos(999)),
+    })
+}
+
+/// Now, measured since this process first asked: setting the system's clock does not move it.
+pub(crate) fn measured() -> Timestamp {
+    virtual_now().unwrap_or_else(|| {
+        let (start, at_start) = *START;
+        at_start + start.elapsed()
+    })
+}
+
+static START: LazyLock<(Instant, Timestamp)> =
+    LazyLock::new(|| (Instant::now(), Timestamp::from(SystemTime::now())));
 
 /// A duration in microseconds, as far as the count goes.
 pub(crate) fn micros(duration: Duration) -> i64 {

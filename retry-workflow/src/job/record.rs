@@ -150,12 +150,12 @@ impl Job {
         serde_json::to_string(self).map_err(StoreError::other)
     }
 
-    fn new(id: String, name: &str, origin: Option<Value>) -> Self {
+    fn new(id: String, name: &str, origin: Option<Value>, now: Timestamp) -> Self {
         Self {
             id,
             name: name.to_owned(),
             status: JobStatus::Running,
-            created: Timestamp::now(),
+            created: now,
             ended: None,
             input_complete: false,
             baseline: Baseline::default(),
@@ -200,7 +200,7 @@ impl Job {
         store: &S,
         name: &str,
     ) -> Result<Self, StoreError> {
-        let new = Self::new(String::new(), name, None);
+        let new = Self::new(String::new(), name, None, store.now());
         find_or_insert(store, PREFIX, move |jobs| {
             let unfinished = parse_all(jobs)?
                 .into_iter()
@@ -223,7 +223,7 @@ impl Job {
         name: &str,
         origin: Option<Value>,
     ) -> Result<Self, StoreError> {
-        let new = Self::new(String::new(), name, origin);
+        let new = Self::new(String::new(), name, origin, store.now());
         find_or_insert(store, &Self::key(name), move |jobs| Ok(new.numbered(jobs))).await
     }
 
@@ -243,7 +243,7 @@ impl Job {
         until: Timestamp,
         mut choose: impl FnMut(&[Self]) -> Option<String> + Send + 'static,
     ) -> Result<(Self, bool), StoreError> {
-        let mut new = Self::new(String::new(), name, origin);
+        let mut new = Self::new(String::new(), name, origin, store.now());
         new.workers.push(WorkerRecord::new("", until));
         let mine = new.workers.clone();
         let is_new = Arc::new(AtomicBool::new(false));
@@ -315,7 +315,7 @@ impl Job {
         name: &str,
         origin: Option<Value>,
     ) -> Result<Self, StoreError> {
-        let new = Self::new(id.to_owned(), name, origin);
+        let new = Self::new(id.to_owned(), name, origin, store.now());
         find_or_insert(store, &Self::key(id), move |_| Ok(new.clone())).await
     }
 
@@ -333,7 +333,7 @@ impl Job {
 
     /// A job whose items came from elsewhere, unless it is known.
     pub(crate) async fn adopt<S: Store>(store: &S, id: &str) -> Result<(), StoreError> {
-        let mut job = Self::new(id.to_owned(), id, None);
+        let mut job = Self::new(id.to_owned(), id, None, store.now());
         job.status = JobStatus::Finished;
         job.ended = Some(job.created);
         job.input_complete = true;

@@ -1,13 +1,14 @@
 //! [`MemoryStore`]: a store for tests. It ends with its process.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::tally::{moved, whole, wrote};
 use super::{MOST_CLAIMED_BYTES, Store, StoreResult};
-use crate::item::clock::{Timestamp, micros};
+use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
     LeaseKey, NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
@@ -26,8 +27,11 @@ use crate::item::record::{
 /// assert_eq!(store.counts("orders").await.unwrap().pending, 1);
 /// # }
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct MemoryStore(Arc<Mutex<Tables>>);
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    tables: Arc<Mutex<Tables>>,
+    clock: Option<Clock>,
+}
 
 impl MemoryStore {
     /// An empty one.
@@ -35,9 +39,28 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// An empty one with this clock.
+    ///
+    /// ```
+    /// use retry_workflow::store::{MemoryStore, Store};
+    /// use retry_workflow::Timestamp;
+    ///
+    /// let noon: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+    /// assert_eq!(MemoryStore::with_clock(move || noon).now(), noon);
+    /// ```
+    pub fn with_clock(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self { clock: Some(Arc::new(clock)), ..Self::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Tables> {
         // A panic in here would be a bug of its own; what is kept is still of use to a test.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MemoryStore").field(&self.tables).finish()
     }
 }
 
@@ -345,6 +368,10 @@ fn listed(record: &ItemRecord) -> ItemRecord {
 }
 
 impl Store for MemoryStore {
+    fn now(&self) -> Timestamp {
+        self.clock.as_ref().map_or_else(measured, |clock| clock())
+    }
+
     async fn enqueue(&self, job: &str, items: Vec<NewItem>, due: Timestamp) -> StoreResult<u64> {
         let mut tables = self.lock();
         let mut added = 0;
@@ -556,7 +583,7 @@ impl Store for MemoryStore {
             items.remove(number);
             if let Some(job) = jobs.get_mut(job) {
                 job.ids.remove(id);
-                job.due.retain(|(_, due)| due != number);
+                job.due.retain(|(_, _, due)| due != number);
             }
         }
         if gone.len() < max {

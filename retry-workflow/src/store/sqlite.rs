@@ -6,6 +6,7 @@
 
 mod add;
 mod claim;
+mod clock;
 mod dead;
 mod file;
 mod layout;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::claim::Wanted;
+use self::clock::StoreClock;
 use self::thread::Thread;
 use self::transaction::{Access, Transaction};
 use super::{Store, StoreResult};
@@ -58,6 +60,7 @@ pub struct SqliteStore(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
+    clock: Arc<StoreClock>,
     // In this order they end: the one that writes is the last to close the file, and
     // brings it in order.
     reader: Thread,
@@ -209,13 +212,20 @@ impl SqliteOptions {
         let path = file::located(path.as_ref(), self.must_exist)?;
         let writing = file::open_to_write(&path, self)?;
         let reading = file::open_to_read(&path, self)?;
-        let reader = Thread::start(&path, reading, Access::Read)?;
-        let writer = Thread::start(&path, writing, Access::Write)?;
-        Ok(SqliteStore(Arc::new(Inner { path, reader, writer })))
+        let clock = Arc::new(StoreClock::open(&writing));
+        let reader = Thread::start(&path, reading, Access::Read, &clock)?;
+        let writer = Thread::start(&path, writing, Access::Write, &clock)?;
+        Ok(SqliteStore(Arc::new(Inner { path, clock, reader, writer })))
     }
 }
 
 impl Store for SqliteStore {
+    /// It goes on with the system's clock from one boot of the machine to the next, and is
+    /// measured within one (Linux; elsewhere within a process).
+    fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
     async fn enqueue(&self, job: &str, items: Vec<NewItem>, due: Timestamp) -> StoreResult<u64> {
         let job = job.to_owned();
         self.0.writer.run(move |tx| add::enqueue(tx, &job, &items, due)).await

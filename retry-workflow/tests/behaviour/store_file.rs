@@ -158,7 +158,7 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     store.claim("job", "w", now, 2, 2, minute).await.unwrap();
     drop(store);
     let older = "DROP INDEX claimable; ALTER TABLE states RENAME COLUMN started TO claimed;
-        ALTER TABLE states DROP COLUMN dropped; ALTER TABLE states DROP COLUMN suspect; PRAGMA user_version = 1;
+        DROP TABLE clock; ALTER TABLE states DROP COLUMN dropped; ALTER TABLE states DROP COLUMN suspect; PRAGMA user_version = 1;
         CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;";
     Connection::open(&path).unwrap().execute_batch(older).unwrap();
 
@@ -169,6 +169,35 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     let losses: Vec<_> = leases.iter().map(|lease| (lease.lost, lease.dropped)).collect();
     assert_eq!(losses, [(0, 0), (0, 1), (0, 1)]);
     assert_eq!(store.counts("job").await.unwrap().lost, 0);
+}
+
+#[tokio::test]
+async fn the_clock_of_a_store_goes_on_from_where_it_was_left_and_not_backwards() {
+    let (_folder, path) = folder();
+    let hour = Duration::from_secs(3600);
+    let left = |change: &str| {
+        let other = Connection::open(&path).unwrap();
+        other.execute(&format!("UPDATE clock SET {change}"), ()).unwrap();
+    };
+    drop(filled(&path, 1).await);
+    // The machine has started anew, and its clock is behind.
+    left("time = time + 3600000000, boot = 'before'");
+    let store = filled(&path, 2).await;
+    let ahead = store.now();
+    assert!(ahead.since(Timestamp::now()) > hour - Duration::from_secs(60));
+    assert!(store.now() >= ahead);
+    drop(store);
+    if cfg!(target_os = "linux") {
+        // In the same boot it is measured: the system's clock was set forward by an hour.
+        left("time = time - 7200000000");
+        let store = filled(&path, 3).await;
+        assert!(Timestamp::now().since(store.now()) > hour - Duration::from_secs(60));
+        drop(store);
+    }
+    // In the next one it goes on with the system's.
+    left("boot = NULL");
+    let store = SqliteStore::open(&path).unwrap();
+    assert!(Timestamp::now().since(store.now()) < Duration::from_secs(60));
 }
 
 #[tokio::test]

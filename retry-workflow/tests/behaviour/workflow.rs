@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use retry_workflow::matchers::{network, timeout};
 use retry_workflow::{
-    AttemptOutcome, BreakerConfig, ErrorCollection, ErrorPolicy, ItemContext, ItemState, Job,
-    JobEvent, JobReport, JobStatus, MemoryStore, OnItemFailure, OnOpen, Policy, StopReason, Store,
-    Timestamp, Workflow, WorkflowError, keyed, policy,
+    AttemptOutcome, BreakerConfig, ErrorCollection, ErrorPolicy, Filter, ItemContext, ItemState,
+    Job, JobEvent, JobReport, JobStatus, MemoryStore, OnItemFailure, OnOpen, Policy, StopReason,
+    Store, Timestamp, Workflow, WorkflowError, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -870,4 +870,38 @@ async fn a_job_knows_who_works_on_it_until_that_ends() {
     assert_eq!(seen.lock().unwrap().len(), 1);
     let job = Job::find(&store, "seen-1").await.unwrap().unwrap();
     assert!(job.workers.is_empty() && !job.is_live(Timestamp::now()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_asks_no_other_clock_than_that_of_its_store() {
+    let then: Timestamp = "2100-01-01".parse().unwrap();
+    let begun = Instant::now();
+    let store = MemoryStore::with_clock(move || then + begun.elapsed());
+    let in_handler = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&in_handler);
+    let breaker = BreakerConfig::new().failure_threshold(2).timeout(Duration::from_secs(30));
+    Workflow::new("late")
+        .store(store.clone())
+        .retry(policy!(attempts = 3, initial_delay = "1s", budget = "1h"))
+        .error_policy(ErrorPolicy::new().circuit_breaker(breaker))
+        .run(0..4, move |n: u32, _| {
+            asked.lock().unwrap().push(Timestamp::now());
+            async move { odd(n) }
+        })
+        .await
+        .unwrap();
+    let job = Job::find(&store, "late-1").await.unwrap().unwrap();
+    let mut times = vec![job.created, job.ended.unwrap()];
+    times.append(&mut in_handler.lock().unwrap());
+    for n in ["0", "1", "2", "3"] {
+        let listed =
+            store.list(&Filter::job("late-1").states(ItemState::ALL), None, 9).await.unwrap();
+        let id = &listed.items[n.parse::<usize>().unwrap()].id;
+        let item = store.item("late-1", id).await.unwrap().unwrap();
+        times.push(item.ended.unwrap());
+        times.extend(item.history.iter().map(|row| row.started));
+    }
+    assert!(times.len() > 12);
+    assert!(times.iter().all(|time| time.since(then) < Duration::from_secs(600)), "{times:?}");
+    assert!(times.iter().all(|time| *time >= then), "{times:?}");
 }

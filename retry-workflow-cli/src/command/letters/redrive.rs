@@ -11,7 +11,7 @@ use crate::command::arguments::RedriveArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::text::{count, one_line};
-use retry_workflow::{DeadLetters, Filter, Rate, Store, Timestamp};
+use retry_workflow::{DeadLetters, Filter, Rate, Store};
 
 /// What comes after items have been taken back.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ async fn take_back<S: Store>(
     arguments: &RedriveArguments,
 ) -> Result<u64, CommandError> {
     let every = arguments.rate.map_or(Duration::ZERO, Rate::every);
-    let now = Timestamp::now();
+    let now = letters.store().now();
     let mut taken: u64 = 0;
     for filter in filters {
         let left = arguments.max.map(|max| max.saturating_sub(taken));

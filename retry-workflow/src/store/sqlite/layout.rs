@@ -87,6 +87,12 @@ CREATE TABLE failures (
     failure TEXT NOT NULL
 );
 CREATE INDEX alike ON failures (job, signature);
+CREATE TABLE clock (
+    one INTEGER PRIMARY KEY,
+    time INTEGER NOT NULL,
+    running INTEGER NOT NULL,
+    boot TEXT
+);
 CREATE TABLE vals (
     key TEXT PRIMARY KEY,
     revision INTEGER NOT NULL,
@@ -101,6 +107,12 @@ ALTER TABLE states RENAME COLUMN claimed TO started;
 ALTER TABLE states ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE states ADD COLUMN suspect INTEGER NOT NULL DEFAULT 0;
 UPDATE states SET started = NULL, lost = 0;
+CREATE TABLE clock (
+    one INTEGER PRIMARY KEY,
+    time INTEGER NOT NULL,
+    running INTEGER NOT NULL,
+    boot TEXT
+);
 CREATE INDEX claimable ON states (job, suspect, due) WHERE due IS NOT NULL;
 ";
 

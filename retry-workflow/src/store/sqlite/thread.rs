@@ -2,14 +2,17 @@
 //! up and commits it at once: many settlements share one commit.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::{Connection, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::clock::StoreClock;
 use super::sqlite_error;
 use super::transaction::{Access, Names, Transaction};
 use crate::store::{StoreError, StoreResult};
@@ -25,14 +28,25 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub(super) fn start(path: &Path, connection: Connection, access: Access) -> StoreResult<Self> {
+    pub(super) fn start(
+        path: &Path,
+        connection: Connection,
+        access: Access,
+        clock: &Arc<StoreClock>,
+    ) -> StoreResult<Self> {
         let (queue, commands) = channel();
         let name = match access {
             Access::Read => "retry-store-read",
             Access::Write => "retry-store-write",
         };
-        let mut worker =
-            Worker { path: path.to_path_buf(), connection, access, names: Names::default() };
+        let mut worker = Worker {
+            path: path.to_path_buf(),
+            connection,
+            access,
+            names: Names::default(),
+            clock: Arc::clone(clock),
+            clock_kept: None,
+        };
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || worker.run(&commands))
@@ -145,6 +159,9 @@ struct Worker {
     connection: Connection,
     access: Access,
     names: Names,
+    clock: Arc<StoreClock>,
+    /// When the file was told last.
+    clock_kept: Option<Duration>,
 }
 
 impl Worker {
@@ -179,16 +196,21 @@ impl Worker {
     }
 
     fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<(), Undone> {
-        let Self { path, connection, access, names } = self;
+        let Self { path, connection, access, names, clock, clock_kept } = self;
         let mut transaction = Transaction::begin(connection, names, *access)
             .map_err(|error| Undone::NotBegun(sqlite_error::store_error(path, &error)))?;
         let done = group.iter_mut().try_for_each(|command| command.run(&mut transaction));
+        let done = done.and_then(|()| match access {
+            Access::Read => Ok(()),
+            Access::Write => clock.keep(&transaction, clock_kept),
+        });
         done.and_then(|()| transaction.commit()).map_err(|error| {
             // After some failures SQLite has rolled back by itself.
             if !connection.is_autocommit() {
                 let _gone_anyway = connection.execute_batch("ROLLBACK");
             }
             names.forget();
+            *clock_kept = None;
             Undone::Failed(sqlite_error::store_error(path, &error))
         })
     }

@@ -1,0 +1,153 @@
+//! [`StoreClock`]: the clock of a store's file. It goes on with the wall from boot to boot, and is
+//! measured within one: whoever sets the wall does not change how long anything takes. It never
+//! goes backwards.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, Result};
+
+use super::transaction::Transaction;
+use crate::item::clock::{Timestamp, micros, virtual_now};
+
+/// So old what the file says of the clock may be.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
+
+/// A moment, as the file keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Moment {
+    time: Timestamp,
+    /// How long the machine ran by then, and since which start; nothing where no system says so.
+    running: Duration,
+    boot: Option<String>,
+}
+
+/// The clock of a store's file.
+#[derive(Debug)]
+pub(super) struct StoreClock {
+    from: Moment,
+    measured: Measured,
+}
+
+impl StoreClock {
+    /// The clock as it was left, by whichever process wrote last; or a new one.
+    pub(super) fn open(connection: &Connection) -> Self {
+        let left = connection
+            .query_row("SELECT time, running, boot FROM clock", (), |row| {
+                Ok(Moment {
+                    time: Timestamp::from_micros(row.get(0)?),
+                    running: Duration::from_micros(row.get::<_, i64>(1)?.unsigned_abs()),
+                    boot: row.get(2)?,
+                })
+            })
+            // A page that is damaged is told of where it matters: when it is written.
+            .ok();
+        let (measured, boot) = Measured::start();
+        let here = Moment { time: Timestamp::now(), running: measured.running(), boot };
+        Self { from: carried_on(left, here), measured }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        virtual_now().unwrap_or_else(|| self.at(self.measured.running()))
+    }
+
+    fn at(&self, running: Duration) -> Timestamp {
+        self.from.time + running.saturating_sub(self.from.running)
+    }
+
+    /// Writes down what the next process is to go on from, after so long since the last time.
+    pub(super) fn keep(&self, tx: &Transaction<'_>, last: &mut Option<Duration>) -> Result<()> {
+        let running = self.measured.running();
+        if last.is_some_and(|last| running < last + WRITE_EVERY) {
+            return Ok(());
+        }
+        *last = Some(running);
+        tx.prepare(
+            "INSERT INTO clock (one, time, running, boot) VALUES (1, ?1, ?2, ?3) \
+             ON CONFLICT (one) DO UPDATE SET time = max(time, ?1), running = ?2, boot = ?3",
+        )?
+        .execute((self.at(running).as_micros(), micros(running), &self.from.boot))?;
+        Ok(())
+    }
+}
+
+/// Where the clock is now, `left` so by another process, where the machine says `here`.
+fn carried_on(left: Option<Moment>, here: Moment) -> Moment {
+    let Some(left) = left else { return here };
+    if left.boot.is_some() && left.boot == here.boot && left.running <= here.running {
+        return left;
+    }
+    Moment { time: left.time.max(here.time), ..here }
+}
+
+/// How long the machine has run, suspended or not.
+#[derive(Debug)]
+struct Measured(Instant);
+
+impl Measured {
+    /// And since which start.
+    fn start() -> (Self, Option<String>) {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+        let boot = boot.filter(|_| cfg!(target_os = "linux"));
+        (Self(Instant::now()), boot.map(|boot| boot.trim().to_owned()))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn running(&self) -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Duration::try_from(time).unwrap_or_else(|_| self.0.elapsed())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn running(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 3600;
+
+    fn moment(time: i64, running: u64, boot: Option<&str>) -> Moment {
+        Moment {
+            time: Timestamp::from_micros(time * 1_000_000),
+            running: Duration::from_secs(running),
+            boot: boot.map(ToOwned::to_owned),
+        }
+    }
+
+    /// The clock of a process that finds this, so long after its beginning, in seconds.
+    fn clock(left: Option<Moment>, here: Moment, later: u64) -> i64 {
+        let at = here.running + Duration::from_secs(later);
+        let (measured, _) = Measured::start();
+        let clock = StoreClock { from: carried_on(left, here), measured };
+        clock.at(at).as_micros() / 1_000_000
+    }
+
+    #[test]
+    fn within_a_boot_it_is_measured_wherever_the_wall_was_set() {
+        let left = moment(100_000, 500, Some("a"));
+        for wall in [100_010, 100_010 - HOUR, 100_010 + 24 * HOUR] {
+            let here = moment(wall, 510, Some("a"));
+            assert_eq!(clock(Some(left.clone()), here, 5), 100_015, "{wall}");
+        }
+    }
+
+    #[test]
+    fn after_a_boot_it_goes_on_with_the_wall_and_not_backwards() {
+        let left = moment(100_000, 500, Some("a"));
+        for boot in [Some("b"), None] {
+            assert_eq!(clock(Some(left.clone()), moment(100_060, 20, boot), 5), 100_065);
+            assert_eq!(clock(Some(left.clone()), moment(100_000 - HOUR, 20, boot), 5), 100_005);
+        }
+        // Where nothing is known of boots, each process is one.
+        let left = moment(100_000, 500, None);
+        assert_eq!(clock(Some(left), moment(100_060, 600, None), 5), 100_065);
+    }
+
+    #[test]
+    fn a_new_store_begins_with_the_wall() {
+        assert_eq!(clock(None, moment(100_000, 500, Some("a")), 7), 100_007);
+    }
+}

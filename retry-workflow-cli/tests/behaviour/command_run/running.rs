@@ -31,7 +31,7 @@ fn a_second_run_of_a_running_file_is_refused() {
     let place = place(SLOW);
     let first = begun(&place);
     let second = place.ends(4, &["run", "job.yml"]);
-    let why = format!("error: job-1 of this file is running, in process {}", first.id());
+    let why = format!("error: job-1 of this file is running, in process {}", first.worker());
     second.says(&why).says("by --if-running wait").says("by --if-running join");
     place.ends(4, &["run", "job.yml", "--continue"]).says(&why);
     // While it reduces as well.
@@ -48,7 +48,7 @@ fn a_run_waits_for_the_end_of_another_and_begins_then() {
     let first = begun(&place);
     let mut second = place.spawn(&["run", "job.yml", "--if-running", "wait"]);
     let told = second.line_with("waiting for job-1, on which process ").unwrap();
-    assert!(told.ends_with(&format!(" {} works", first.id())), "{told}");
+    assert!(told.ends_with(&format!(" {} works", first.worker())), "{told}");
     assert_eq!(jobs(&place), 1);
     assert_eq!((first.ended().code, second.ended().code), (Some(0), Some(0)));
     assert_eq!((jobs(&place), place.read("log").lines().count()), (2, 16));

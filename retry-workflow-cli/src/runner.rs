@@ -186,17 +186,46 @@ pub(crate) struct Tasks {
     pub(crate) is_chain: bool,
 }
 
+/// The tasks of a job, and those of its parts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TasksOfFile {
+    pub(crate) own: Option<Tasks>,
+    pub(crate) setup: Option<Tasks>,
+    pub(crate) reduce: Option<Tasks>,
+}
+
+impl TasksOfFile {
+    /// Of this job, which is `whole` or a part of it.
+    pub(crate) fn of(&self, job: &str, whole: &str) -> Option<Tasks> {
+        match job.strip_prefix(whole) {
+            Some("") => self.own,
+            Some(SETUP) => self.setup,
+            _ => self.reduce,
+        }
+    }
+}
+
+/// What the id of a job has at its end that is the `setup` of another one.
+const SETUP: &str = "/setup";
+
 impl Tasks {
-    /// Of the job of a file; and of the `reduce` of that.
-    pub(crate) fn in_file(file: &WorkflowFile) -> (Option<Self>, Option<Self>) {
+    /// Of the jobs of a file.
+    pub(crate) fn in_file(file: &WorkflowFile) -> TasksOfFile {
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let chain = |steps: &Steps| Self { number: number(steps.0.len()), is_chain: true };
         match &file.plan {
-            Plan::Standard(steps) => (Some(chain(steps)), None),
-            Plan::Graph(tasks) => {
-                (Some(Self { number: number(tasks.len()), is_chain: false }), None)
+            Plan::Standard(steps) => {
+                TasksOfFile { own: Some(chain(steps)), ..TasksOfFile::default() }
             }
-            Plan::MapReduce(map) => (None, map.reduce.as_ref().map(chain)),
+            Plan::Graph(tasks) => {
+                let own = Some(Self { number: number(tasks.len()), is_chain: false });
+                TasksOfFile { own, ..TasksOfFile::default() }
+            }
+            Plan::MapReduce(map) => TasksOfFile {
+                own: None,
+                setup: map.setup.as_ref().map(chain),
+                reduce: map.reduce.as_ref().map(chain),
+            },
         }
     }
 
@@ -292,12 +321,13 @@ async fn map_reduce<S: Store>(
     let report = match file.reader().filter(|_| !job.input_complete) {
         None => runner.resume(&id, work).await?,
         Some(reader) => {
+            let begun = store.counts(&id).await?.total() > 0;
             let reader = reader.with_captured(captured.clone());
             let checked = match checked {
                 None if reader.is_file() => Some(check(reader.clone()).await?),
                 checked => checked,
             };
-            runner.run(InputItems::read(reader, checked), work).await?
+            runner.run(InputItems::read(reader, checked, begun), work).await?
         }
     };
     let mut reduced = None;
@@ -336,7 +366,7 @@ async fn set_up<S: Store>(
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<Result<BTreeMap<String, Captured>, JobReport>, WorkflowError> {
-    let id = format!("{}/setup", job.id);
+    let id = format!("{}{SETUP}", job.id);
     let setup = part(store, job, &id, &format!("{}, setup", file.name())).await?;
     let chain = Arc::new(Chain::new(store.clone(), steps.clone(), Scope::default()));
     if setup.status != JobStatus::Finished {

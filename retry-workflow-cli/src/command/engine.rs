@@ -251,7 +251,10 @@ async fn work(
     let flag = flag(path);
     let shown = argument(&id);
     match ended {
-        Some(Ok(reports)) => print_reports(&reports, &flag, screen),
+        Some(Ok(reports)) => {
+            let again = if reports.job.job.input_complete { "" } else { input_again(&file) };
+            print_reports(&reports, &flag, again, screen)
+        }
         Some(Err(WorkflowError::Store(error))) => {
             // At once: the store may have more to wait for before it is closed.
             super::report(&CommandError::Stopped(format!(
@@ -271,7 +274,11 @@ async fn work(
             given_back(store, &id).await;
             Err(CommandError::Stopped(format!(
                 "stopped at once; what was running begins anew by: retry-workflow{flag} resume \
-                 {shown}"
+                 {shown}{}",
+                Job::find(store, &id)
+                    .await?
+                    .filter(|job| !job.input_complete)
+                    .map_or("", |_| input_again(&file))
             )))
         }
     }
@@ -287,8 +294,9 @@ fn input_error(error: &WorkflowError) -> Option<&FileError> {
 
 /// What going on with a job needs besides, if its items have not all been read.
 fn input_again(file: &WorkflowFile) -> &'static str {
-    match file.reader().map(|reader| reader.is_stdin()) {
-        Some(true) => ", with its whole input on stdin again",
+    match file.reader() {
+        Some(reader) if reader.is_stdin() => ", with its whole input on stdin again",
+        Some(reader) if !reader.is_file() => ", which runs the command of its input again",
         _ => "",
     }
 }
@@ -321,7 +329,12 @@ async fn given_back<S: Store>(store: &S, job: &str) {
 }
 
 /// What became of a job, and what to do next.
-fn print_reports(reports: &Reports, flag: &str, screen: &mut Screen) -> Result<Exit, CommandError> {
+fn print_reports(
+    reports: &Reports,
+    flag: &str,
+    again: &str,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
     let Reports { job, setup, reduce } = reports;
     let is_stopped = |report: &JobReport| matches!(report.job.status, JobStatus::Stopped { .. });
     let stopped = setup.is_some() || is_stopped(job) || reduce.as_ref().is_some_and(is_stopped);
@@ -352,7 +365,7 @@ fn print_reports(reports: &Reports, flag: &str, screen: &mut Screen) -> Result<E
     }
     let id = argument(&job.job.id);
     if stopped {
-        screen.line(format_args!("go on by: retry-workflow{flag} resume {id}"))?;
+        screen.line(format_args!("go on by: retry-workflow{flag} resume {id}{again}"))?;
     } else if job.dead() > 0 {
         screen.line(letters_left(job.dead(), job.unit(), &id, flag))?;
     }

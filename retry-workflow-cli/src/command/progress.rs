@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::arguments::RunArguments;
 use super::screen::terminal_width;
-use crate::runner::Tasks;
+use crate::runner::{Tasks, TasksOfFile};
 use crate::terminal::text::{count, failed, one_line, thousands};
 use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Timestamp, Unit};
 
@@ -53,7 +53,7 @@ impl Progress {
 pub(super) struct ProgressReporter {
     output: Output,
     /// A job, its tasks, and those of the other one: of its `reduce`.
-    expected: (String, Option<Tasks>, Option<Tasks>),
+    expected: Expected,
     heard: Mutex<JobState>,
 }
 
@@ -85,6 +85,19 @@ struct Since {
 /// Between two plain lines.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// What is known of a job, and of its parts, before it begins.
+#[derive(Debug, Default)]
+struct Expected {
+    job: String,
+    tasks: TasksOfFile,
+}
+
+impl Expected {
+    fn tasks_of(&self, job: &str) -> Option<Tasks> {
+        self.tasks.of(job, &self.job)
+    }
+}
+
 impl ProgressReporter {
     pub(super) fn new(how: &RunArguments, json: bool) -> Self {
         let output = if json || how.quiet {
@@ -103,8 +116,8 @@ impl ProgressReporter {
     }
 
     /// The tasks of a job, and those of its `reduce`, are known.
-    pub(super) fn expecting(self, job: &str, tasks: (Option<Tasks>, Option<Tasks>)) -> Self {
-        Self { expected: (job.to_owned(), tasks.0, tasks.1), ..self }
+    pub(super) fn expecting(self, job: &str, tasks: TasksOfFile) -> Self {
+        Self { expected: Expected { job: job.to_owned(), tasks }, ..self }
     }
 
     /// Shows an event of a job: for [`Workflow::on_event`](retry_workflow::Workflow::on_event).
@@ -113,8 +126,7 @@ impl ProgressReporter {
             JobEvent::Started { job, counts, .. } => {
                 let mut heard = self.heard();
                 *heard = JobState { job: job.to_owned(), ..JobState::default() };
-                let (whole, own, of_reduce) = &self.expected;
-                let tasks = if whole == job { *own } else { *of_reduce };
+                let tasks = self.expected.tasks_of(job);
                 self.update(&mut heard, Progress { counts, tasks, ..Progress::default() });
             }
             JobEvent::Progress { counts, input_complete, running, open_for, .. } => {

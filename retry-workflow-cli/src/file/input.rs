@@ -83,6 +83,13 @@ impl InputReader {
         matches!(self.map.input.from, InputFrom::Stdin)
     }
 
+    /// Nothing is on stdin, and there was something when the job began.
+    pub(crate) fn not_given_again(&self) -> FileError {
+        let message = "there are no items on stdin, from where the job has had some: give it the \
+                       whole input again, as in `resume JOB < items.jsonl`";
+        self.wrong(vec![self.mistake(message.to_owned())])
+    }
+
     /// Looks at all items of a file.
     pub(crate) fn check(&self) -> Result<CheckedInput, FileError> {
         let map = &*self.map;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::steps::command_env::Run;
 use crate::steps::step::Steps;
-use crate::template::placeholder::{MapResults, Scope, Template};
+use crate::template::placeholder::{MapResults, Results, Scope, Template};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{ItemState, Store, StoreError};
 
@@ -159,7 +159,7 @@ fn text(run: &Run) -> String {
 
 fn written(template: &Template) -> String {
     let map =
-        MapResults { results: "${map.results}".to_owned(), total: 0, successful: 0, failed: 0 };
+        MapResults { results: Results::Text("${map.results}".to_owned()), ..MapResults::default() };
     let last = Some("${last.output}".to_owned());
     let scope = Scope { map: Some(Arc::new(map)), last, ..Scope::default() };
     template.render(&scope).unwrap_or_default()

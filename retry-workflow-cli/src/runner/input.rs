@@ -22,8 +22,9 @@ pub(super) struct InputItems {
 }
 
 impl InputItems {
-    /// Begins to read. What has been checked before is not checked again.
-    pub(super) fn read(reader: InputReader, checked: Option<CheckedInput>) -> Self {
+    /// Begins to read. What has been checked before is not checked again. `begun` says that the
+    /// job has items of this input already.
+    pub(super) fn read(reader: InputReader, checked: Option<CheckedInput>, begun: bool) -> Self {
         let (sender, batches) = mpsc::channel(AHEAD);
         let pipe = Pipe::default();
         let stopped = pipe.clone();
@@ -31,7 +32,9 @@ impl InputItems {
         std::thread::spawn(move || {
             let mut batch = Vec::new();
             let mut bytes = 0;
+            let mut is_empty = true;
             let mut give = |item: NewItem| {
+                is_empty = false;
                 bytes += item.payload.len();
                 batch.push(item);
                 if batch.len() < BATCH && bytes < BATCH_BYTES {
@@ -44,6 +47,10 @@ impl InputItems {
             let read = match checked {
                 Some(checked) => reader.give(checked, &mut give),
                 None => reader.give_unchecked(&stopped, &mut give),
+            };
+            let read = match read {
+                Ok(()) if is_empty && begun && reader.is_stdin() => Err(reader.not_given_again()),
+                read => read,
             };
             let last = if batch.is_empty() { Ok(()) } else { sender.blocking_send(Ok(batch)) };
             if let (Ok(()), Err(error)) = (last, read) {

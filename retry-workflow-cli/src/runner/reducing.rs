@@ -1,11 +1,14 @@
 //! [`Reducing`]: whether the `reduce` of a job has been run since its items ended; and what
 //! it is told of them.
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use std::io::{self, BufWriter, Write as _};
+use std::sync::Arc;
 
-use crate::template::placeholder::MapResults;
-use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError};
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::template::placeholder::{MapResults, Results};
+use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError, WorkflowError};
 
 /// Whether the `reduce` of a job has been run since its items ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -84,13 +87,17 @@ impl Reducing {
 /// Items that are read at once.
 const PAGE: usize = 500;
 
-/// What became of the items of a map.
+/// What became of the items of a map. Their results go to a file, one by one.
 pub(super) async fn summary<S: Store>(
     store: &S,
     report: &JobReport,
-) -> Result<MapResults, StoreError> {
+) -> Result<MapResults, WorkflowError> {
+    let unwritten = |error: io::Error| {
+        WorkflowError::input(format!("cannot write the results to a temporary file: {error}"))
+    };
     let done = Filter::job(&report.job.id).states([ItemState::Succeeded]);
-    let mut results: Vec<Box<RawValue>> = Vec::new();
+    let mut results = BufWriter::new(NamedTempFile::new().map_err(unwritten)?);
+    let mut mark = "[";
     let mut after = None;
     loop {
         let page = store.list(&done, after, PAGE).await?;
@@ -98,16 +105,20 @@ pub(super) async fn summary<S: Store>(
             let output = item.output.unwrap_or_default();
             // What is JSON stays what it is; any other output is a text.
             let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&output).is_ok();
-            let json = if is_json { Some(output) } else { serde_json::to_string(&output).ok() };
-            results.extend(json.and_then(|json| RawValue::from_string(json).ok()));
+            let json = if is_json { output } else { serde_json::Value::from(output).to_string() };
+            write!(results, "{mark}{}", json.trim()).map_err(unwritten)?;
+            mark = ",";
         }
         after = page.next;
         if after.is_none() {
             break;
         }
     }
+    let end = if mark == "[" { "[]" } else { "]" };
+    write!(results, "{end}").map_err(unwritten)?;
+    let file = results.into_inner().map_err(|error| unwritten(error.into_error()))?;
     Ok(MapResults {
-        results: serde_json::to_string(&results).unwrap_or_default(),
+        results: Results::File(Arc::new(file.into_temp_path())),
         total: report.total(),
         successful: report.succeeded(),
         failed: report.counts.failed(),

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::steps::environment::Environment;
 use crate::steps::process::{Invocation, StepError};
 use crate::steps::vault::Vault;
-use crate::template::placeholder::{Meaning, Placeholder, Scope, Template};
+use crate::template::placeholder::{Meaning, Placeholder, Results, Scope, Template};
 use crate::template::shell::{Script, variable};
 use retry_workflow::ItemContext;
 
@@ -208,8 +208,13 @@ impl Handed {
             handed.files.push(ValueFile::new(ITEM_FILE, &item())?);
         }
         let results = scope.map.as_deref().map(|map| &map.results);
-        if let Some(results) = results.filter(|_| script.text.contains(RESULTS_FILE)) {
-            handed.files.push(ValueFile::new(RESULTS_FILE, results)?);
+        match results.filter(|_| script.text.contains(RESULTS_FILE)) {
+            Some(Results::File(path)) => {
+                let path = path.as_os_str().to_owned();
+                handed.variables.push((RESULTS_FILE.to_owned(), path));
+            }
+            Some(Results::Text(text)) => handed.files.push(ValueFile::new(RESULTS_FILE, text)?),
+            None => {}
         }
         let paths = handed.files.iter().map(|file| (file.name.clone(), file.path.clone().into()));
         handed.variables.extend(paths);

@@ -387,11 +387,34 @@ pub(crate) struct Scope {
     pub(crate) captured: BTreeMap<String, Captured>,
 }
 
+/// The results of a map: of a million items more than is good to hold.
+#[derive(Clone, Debug)]
+pub(crate) enum Results {
+    Text(String),
+    /// A file that is gone with the last of these.
+    File(Arc<tempfile::TempPath>),
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl Results {
+    fn text(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::File(path) => std::fs::read_to_string(&**path).ok(),
+        }
+    }
+}
+
 /// What became of the items of a map.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MapResults {
     /// A JSON list of the outputs.
-    pub(crate) results: String,
+    pub(crate) results: Results,
     pub(crate) total: u64,
     pub(crate) successful: u64,
     pub(crate) failed: u64,
@@ -431,7 +454,7 @@ impl Scope {
         match &placeholder.meaning {
             Meaning::Item(path) => at(self.item.as_deref()?, path).map(Cow::Borrowed),
             Meaning::Results => {
-                self.map.as_deref().map(|map| Cow::Owned(map.results.clone().into()))
+                self.map.as_deref()?.results.text().map(|text| Cow::Owned(text.into()))
             }
             Meaning::Total => number(|map| map.total),
             Meaning::Successful => number(|map| map.successful),

@@ -89,6 +89,8 @@ fn items_of_stdin_are_told_of_when_they_are_found() {
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("items 2 and 4 (line 4) of stdin have the same id, \"b\""), "{told}");
     assert!(told.contains("resume job-1, with its whole input on stdin again"), "{told}");
+    let (code, told) = with(&["resume"], "");
+    assert!(code == Some(2) && told.contains("there are no items on stdin"), "{told}");
     let (code, told) = with(&["resume"], "{\"id\":\"b\",\"n\":2}\n{\"id\":\"c\",\"n\":3}\n");
     assert_eq!(code, Some(0), "{told}");
     assert_eq!(place.sorted("seen"), ["2", "3"]);
@@ -100,7 +102,9 @@ fn a_job_that_stops_ends_the_command_of_its_input() {
         "name: job\nmap:\n  input: ./list.sh\n  agent_template: { shell: 'false' }\nerror_policy: { max_failures: 1 }\n",
     )
     .script("list.sh", "echo $$ > pid; seq 1 3000; sleep 600");
-    place.ends(1, &["run", "job.yml"]);
+    place
+        .ends(1, &["run", "job.yml"])
+        .says("resume job-1, which runs the command of its input again");
     let pid = place.read("pid");
     let stat = format!("/proc/{}/stat", pid.trim());
     until("the command has ended", || {

@@ -16,6 +16,7 @@ mod letters;
 mod outcome;
 mod progress;
 mod removal;
+mod requests;
 mod screen;
 mod signals;
 mod status;
@@ -109,6 +110,8 @@ async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandE
         }
         Command::Jobs { what: None } => jobs::jobs(&existing(&path)?, screen).await,
         Command::Jobs { what: Some(what) } => removal::run(what, &existing(&path)?, screen).await,
+        Command::Pause { job } => requests::pause(&existing(&path)?, &job, screen).await,
+        Command::Cancel { job } => requests::cancel(&existing(&path)?, &job, screen).await,
         Command::Status { job, watch } => {
             let watch = watch.then_some(status::EACH);
             status::status(&existing(&path)?, job.as_deref(), watch, screen).await

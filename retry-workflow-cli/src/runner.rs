@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use self::chain::Chain;
 use self::handlers::add_handlers;
@@ -81,6 +82,8 @@ pub(crate) struct RunSettings {
     pub(crate) max_parallel: Option<usize>,
     /// How long the items of this process stay its own when it is killed.
     pub(crate) lease: Duration,
+    /// When it stops.
+    pub(crate) deadline: Option<Instant>,
     pub(crate) listener: Listener,
 }
 
@@ -97,7 +100,12 @@ impl RunSettings {
         stop: &StopSignal,
     ) -> JobRunner<S> {
         let (listener, stop) = (Arc::clone(&self.listener), stop.clone());
-        JobRunner::new(&job.name)
+        let runner = JobRunner::new(&job.name);
+        let runner = match self.deadline {
+            Some(at) => runner.deadline(at.saturating_duration_since(Instant::now())),
+            None => runner,
+        };
+        runner
             .job_id(&job.id)
             .store(store.clone())
             .error_policy(policy)
@@ -171,6 +179,19 @@ pub(crate) async fn find_reduce<S: Store>(store: &S, job: &str) -> Result<Option
         Some(reducing) => Job::find(store, &reducing.job(job)).await,
         None => Ok(None),
     }
+}
+
+/// Cancels what is left of a job and of its `reduce`, and says how many items were skipped.
+pub(crate) async fn cancel<S: Store>(store: &S, job: &str) -> Result<u64, StoreError> {
+    let mut skipped = Job::cancel(store, job).await?;
+    if let Some(reducing) = Reducing::find(store, job).await?.filter(|reducing| !reducing.done) {
+        let reduce = reducing.job(job);
+        if Job::find(store, &reduce).await?.is_some() {
+            skipped = skipped.saturating_add(Job::cancel(store, &reduce).await?);
+        }
+        reducing.ended(store, job).await?;
+    }
+    Ok(skipped)
 }
 
 /// Removes a job with what is kept for it here, and says how many items it had.

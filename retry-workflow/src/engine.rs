@@ -37,7 +37,7 @@ use self::attempt::{Completion, Process};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::breaker::Breaker;
 use self::collect::Collector;
-use self::heartbeat::Heartbeat;
+use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
 use self::ledger::Ledger;
 use self::operations::{EngineEvent, Operation, Operations};
@@ -57,6 +57,7 @@ pub(crate) struct Options {
     pub(crate) max_parallel: usize,
     /// How long an item is this worker's before it has to say so again.
     pub(crate) lease: Duration,
+    pub(crate) deadline: Option<Duration>,
     pub(crate) policy: ErrorPolicy,
     pub(crate) handlers: Handlers,
     pub(crate) listeners: Vec<Listener>,
@@ -76,7 +77,7 @@ pub(crate) async fn run<S: Store, W: Work>(
     source: impl Source,
     work: Arc<W>,
     options: Options,
-    stop: impl Future<Output = ()> + Send,
+    stop: impl Future<Output = StopReason> + Send,
 ) -> Result<(), WorkflowError> {
     let breaker = match options.policy.circuit_breaker {
         Some(config) => Some(Breaker::open(&store, &job, config, options.listeners.clone()).await?),
@@ -126,9 +127,14 @@ pub(crate) async fn run<S: Store, W: Work>(
 
 /// Marks the job as running. After a stop, thresholds begin anew: it was resumed on purpose.
 async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
+    let now = store.now();
     Job::update(store, &job.id, |job| {
         if !matches!(job.status, JobStatus::Running) {
             job.baseline = Baseline { ended: counts.ended(), failed: counts.failed() };
+        }
+        // Resumed on purpose; but a worker that only joins has nothing to say against it.
+        if !job.workers.iter().any(|worker| worker.is_live(now)) {
+            job.request = None;
         }
         job.status = JobStatus::Running;
         job.ended = None;
@@ -185,7 +191,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     async fn run(
         mut self,
         mut source: impl Source,
-        stop: impl Future<Output = ()> + Send,
+        stop: impl Future<Output = StopReason> + Send,
     ) -> Result<(), WorkflowError> {
         let mut stop = std::pin::pin!(stop);
         let mut stopped = false;
@@ -204,8 +210,8 @@ impl<S: Store, W: Work> Engine<S, W> {
                 // Dropped and made again after whatever else happens: a source keeps what it has.
                 let mut next = std::pin::pin!(source.next_batch());
                 poll_fn(|cx| {
-                    if !stopped && stop.as_mut().poll(cx).is_ready() {
-                        return Poll::Ready(Ok(EngineEvent::Stop));
+                    if !stopped && let Poll::Ready(reason) = stop.as_mut().poll(cx) {
+                        return Poll::Ready(Ok(EngineEvent::Stop(reason)));
                     }
                     // First: what is in the store is safe.
                     if feeds && let Poll::Ready(given) = next.as_mut().poll(cx) {
@@ -222,9 +228,9 @@ impl<S: Store, W: Work> Engine<S, W> {
                 }
             })?;
             match event {
-                EngineEvent::Stop => {
+                EngineEvent::Stop(reason) => {
                     stopped = true;
-                    self.stop(StopReason::Requested);
+                    self.stop(reason);
                 }
                 EngineEvent::Input(Some(items)) => {
                     self.ledger.changed();
@@ -272,8 +278,15 @@ impl<S: Store, W: Work> Engine<S, W> {
                     }
                 }
                 EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
-                EngineEvent::Beaten { freed: 0 } | EngineEvent::Wake => {}
-                EngineEvent::Beaten { .. } => self.claim_soon(),
+                EngineEvent::Beaten(Beat { freed, request }) => {
+                    if let Some(request) = request {
+                        self.stop(request.reason());
+                    }
+                    if freed > 0 {
+                        self.claim_soon();
+                    }
+                }
+                EngineEvent::Wake => {}
             }
         }
         self.end().await
@@ -568,9 +581,8 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         if !self.operations.is_under_way(Operation::Heartbeat) {
             let beat = self.heartbeat.clone().beat(self.store.clone());
-            self.operations.start(Operation::Heartbeat, async {
-                Ok(EngineEvent::Beaten { freed: beat.await? })
-            });
+            self.operations
+                .start(Operation::Heartbeat, async { beat.await.map(EngineEvent::Beaten) });
         }
         // A suspect may have waited for long.
         if !self.floor.wants_alone() && self.stopping.is_none() {

@@ -20,6 +20,7 @@ pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::{Timestamp, measured};
+use crate::item::failure::Failure;
 use crate::item::record::{
     Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
 };
@@ -166,6 +167,24 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Empties items that are dead or skipped: payload, history and failure are gone
     /// for good, and the item counts as skipped, so that it is not added again.
     fn purge(&self, filter: &Filter) -> impl Future<Output = StoreResult<u64>> + Send;
+
+    /// Leaves out up to `max` items of a job that are pending, due or not, and says how many.
+    fn skip(
+        &self,
+        job: &str,
+        max: usize,
+        why: Failure,
+        now: Timestamp,
+    ) -> impl Future<Output = StoreResult<u64>> + Send;
+
+    /// Gives an item that is dead or skipped, and was not purged, another payload, and says
+    /// whether there is one.
+    fn edit(
+        &self,
+        job: &str,
+        id: &str,
+        payload: String,
+    ) -> impl Future<Output = StoreResult<bool>> + Send;
 
     /// Removes up to `max` items of a job, whatever their state, with all that is known of
     /// them, and says how many. Once none is left, the values of `keys` are removed, and the

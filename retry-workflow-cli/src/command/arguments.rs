@@ -83,6 +83,26 @@ Example:
         #[command(subcommand)]
         what: Option<Jobs>,
     },
+    /// Stop a job that runs, so that it can be resumed
+    #[command(after_help = "\
+Whoever works on it starts nothing more, lets end what runs, and leaves with exit code 1.
+
+Example:
+  retry-workflow pause import-1; retry-workflow resume import-1")]
+    Pause {
+        /// The job's id
+        job: String,
+    },
+    /// End a job before its end: what is left of it is skipped
+    #[command(after_help = "\
+What runs comes to its end, and is waited for. What was left out: items list JOB --state skipped
+
+Example:
+  retry-workflow cancel import-1")]
+    Cancel {
+        /// The job's id
+        job: String,
+    },
     /// Show how far a job is, and what it waits for
     #[command(after_help = "Example:\n  retry-workflow status import-1 --watch")]
     Status {
@@ -239,6 +259,9 @@ pub(crate) struct RunArguments {
                 may have them"
     )]
     pub(crate) lease: Duration,
+    /// Stop the job so long after this process has begun with it, so that it can be resumed
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) deadline: Option<Duration>,
     /// Plain lines instead of a progress bar
     #[arg(long)]
     pub(crate) no_progress: bool,
@@ -406,6 +429,9 @@ pub(crate) struct RedriveArguments {
     /// Only say how many it would be
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Give the item that is named the payload in this file, JSON; - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) edit: Option<PathBuf>,
     /// Take them back, and leave running them to a worker or to `resume`
     #[arg(long)]
     pub(crate) later: bool,
@@ -422,6 +448,7 @@ impl Default for RunArguments {
         Self {
             max_parallel: None,
             lease: Duration::from_secs(30),
+            deadline: None,
             no_progress: false,
             quiet: false,
         }

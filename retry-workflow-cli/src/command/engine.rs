@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::arguments::{BeginArguments, RunArguments};
 use super::outcome::{CommandError, Exit};
@@ -236,6 +237,7 @@ async fn work(
     let way = RunSettings {
         max_parallel: how.max_parallel.and_then(|most| usize::try_from(most).ok()),
         lease: how.lease,
+        deadline: how.deadline.map(|after| Instant::now() + after),
         listener,
     };
     let stop = StopSignal(requested);

@@ -15,6 +15,7 @@ mod killed;
 mod letters;
 mod machines;
 mod orphans;
+mod requests;
 mod running;
 mod signals;
 mod steps;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::record::Job;
+use crate::job::record::{Job, Request};
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
@@ -19,17 +19,25 @@ pub(super) struct Heartbeat {
     good_for: Duration,
 }
 
+/// What a look at the job's record has brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beat {
+    /// So many items were held by workers that are dead.
+    pub(super) freed: u64,
+    pub(super) request: Option<Request>,
+}
+
 impl Heartbeat {
     pub(super) fn new(job: &Arc<str>, worker: &Arc<str>, lease: Duration) -> Self {
         let good_for = lease.max(SHORTEST);
         Self { job: Arc::clone(job), worker: Arc::clone(worker), good_for }
     }
 
-    /// Writes it down where it is time, and ends the leases of workers that are dead; says how
-    /// many these were.
-    pub(super) async fn beat<S: Store>(self, store: S) -> Result<u64, StoreError> {
+    /// Writes it down where it is time, and ends the leases of workers that are dead.
+    pub(super) async fn beat<S: Store>(self, store: S) -> Result<Beat, StoreError> {
         let now = store.now();
-        let Some(job) = Job::find(&store, &self.job).await? else { return Ok(0) };
+        let Some(job) = Job::find(&store, &self.job).await? else { return Ok(Beat::default()) };
+        let request = job.request;
         let (dead, others): (Vec<_>, Vec<_>) =
             job.workers.into_iter().partition(WorkerRecord::is_dead);
         // A third of its time has passed.
@@ -37,7 +45,7 @@ impl Heartbeat {
         let is_late =
             !others.iter().any(|other| *other.worker == *self.worker && other.until > late);
         if dead.is_empty() && !is_late {
-            return Ok(0);
+            return Ok(Beat { freed: 0, request });
         }
         // First: whoever is no longer in the record is not looked for.
         let names = dead.iter().map(|worker| worker.worker.clone()).collect();
@@ -51,7 +59,7 @@ impl Heartbeat {
             job.workers.push(mine.clone());
         })
         .await?;
-        Ok(freed)
+        Ok(Beat { freed, request })
     }
 
     /// Takes it away from the record.

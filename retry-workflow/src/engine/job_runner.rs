@@ -13,7 +13,7 @@ use crate::engine::{self, Handlers, Options};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
 use crate::job::name;
-use crate::job::record::Job;
+use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store};
 
@@ -44,6 +44,7 @@ impl JobRunner {
         let options = Options {
             max_parallel: 10,
             lease: Duration::from_secs(30),
+            deadline: None,
             policy: ErrorPolicy::new(),
             handlers: Handlers::new(),
             listeners: Vec::new(),
@@ -107,6 +108,13 @@ macro_rules! settings {
         /// Default: 30 s; at least 100 ms.
         pub fn lease(mut self, lease: std::time::Duration) -> Self {
             self$(.$runner)?.options.lease = lease;
+            self
+        }
+
+        /// Stops the job so long after it was begun, or resumed, by this process: no further item
+        /// is started, and it can be resumed. Default: none.
+        pub fn deadline(mut self, after: std::time::Duration) -> Self {
+            self$(.$runner)?.options.deadline = Some(after);
             self
         }
 
@@ -239,6 +247,19 @@ impl<S: Store> JobRunner<S> {
     ) -> Result<JobReport, WorkflowError> {
         let Self { store, options, stop, .. } = self;
         let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
+        let deadline = options.deadline;
+        let stop = async move {
+            match deadline {
+                None => {
+                    stop.await;
+                    StopReason::Requested
+                }
+                Some(after) => match tokio::time::timeout(after, stop).await {
+                    Ok(()) => StopReason::Requested,
+                    Err(_) => StopReason::Deadline,
+                },
+            }
+        };
         let id = job.id.clone();
         engine::run(store.clone(), job, source, Arc::new(work), options, stop).await?;
         match JobReport::load(&store, &id).await? {

@@ -7,14 +7,16 @@ use std::task::{Context, Poll};
 
 use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
+use super::heartbeat::Beat;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Counts, Lease, NewItem};
+use crate::job::record::StopReason;
 use crate::store::StoreError;
 
 /// What the engine's loop waits for.
 pub(super) enum EngineEvent {
     /// The job is to stop.
-    Stop,
+    Stop(StopReason),
     /// The source has further items, or no more.
     Input(Option<Vec<NewItem>>),
     /// Leases, of so many that were wanted, and of so many that the store has as started.
@@ -40,11 +42,8 @@ pub(super) enum EngineEvent {
     },
     /// How many items are in which state, by a look after so many changes.
     Counted(u64, Counts),
-    /// The job's record has this worker; leases of so many items, of workers that are dead, have
-    /// ended.
-    Beaten {
-        freed: u64,
-    },
+    /// The job's record has this worker.
+    Beaten(Beat),
     /// Anything else: the loop looks at what can be started.
     Wake,
 }

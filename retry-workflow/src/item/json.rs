@@ -12,11 +12,12 @@ pub(crate) mod seconds {
         duration: &Duration,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        if duration.subsec_nanos() == 0 {
-            serializer.serialize_u64(duration.as_secs())
-        } else {
-            serializer.serialize_f64(duration.as_secs_f64())
+        if duration.subsec_micros() == 0 {
+            return serializer.serialize_u64(duration.as_secs());
         }
+        // One division: a sum of seconds and their fraction would be rounded twice.
+        #[expect(clippy::cast_precision_loss, reason = "microseconds of 285 years are exact")]
+        serializer.serialize_f64(duration.as_micros() as f64 / 1e6)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
@@ -98,7 +99,8 @@ mod tests {
             item.history = vec![attempt.clone()];
             round_trip(&item);
         }
-        attempt.duration = Duration::from_millis(1_500);
-        assert!(serde_json::to_string(&attempt).unwrap().contains(r#""duration":1.5,"wait":0"#));
+        (attempt.duration, attempt.wait) = (Duration::from_micros(2_648_585), Duration::ZERO);
+        let text = serde_json::to_string(&attempt).unwrap();
+        assert!(text.contains(r#""duration":2.648585,"wait":0"#), "{text}");
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
 use crate::item::sanitize::OneLine;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::error::WorkflowError;
@@ -40,9 +41,33 @@ pub struct Job {
     /// `retry-workflow` keeps the path of the workflow file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Value>,
+    /// What those who work on it are asked for, from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
     /// Who works on it, or has been killed while it did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerRecord>,
+}
+
+/// What the workers of a job are asked for, by whoever has its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Request {
+    /// To stop, so that it can be resumed.
+    Pause,
+    /// To stop, so that what is left of it can be [left out](Job::cancel).
+    Cancel,
+}
+
+impl Request {
+    /// Why a job stops that is asked for this.
+    pub(crate) const fn reason(self) -> StopReason {
+        match self {
+            Self::Pause => StopReason::Paused,
+            Self::Cancel => StopReason::Cancelled,
+        }
+    }
 }
 
 /// Items that thresholds do not count.
@@ -111,6 +136,12 @@ pub enum StopReason {
     BreakerOpen,
     /// On request.
     Requested,
+    /// It was [asked](Job::ask) to pause.
+    Paused,
+    /// It was [asked](Job::ask) to stop, to be cancelled.
+    Cancelled,
+    /// It has run for as long as it was allowed to.
+    Deadline,
     /// It was resumed with what is in the store, and a process before had not read its input to
     /// the end.
     InputIncomplete,
@@ -133,6 +164,9 @@ impl fmt::Display for StopReason {
             }
             Self::BreakerOpen => f.write_str("the circuit breaker opened, and `on_open` is `stop`"),
             Self::Requested => f.write_str("it was asked to"),
+            Self::Paused => f.write_str("it was paused"),
+            Self::Cancelled => f.write_str("it was cancelled"),
+            Self::Deadline => f.write_str("its deadline was reached"),
             Self::InputIncomplete => f.write_str(
                 "its input was not read to the end before: all that is in the store is done; run it \
                  with its items to add the others",
@@ -160,6 +194,7 @@ impl Job {
             input_complete: false,
             baseline: Baseline::default(),
             origin,
+            request: None,
             workers: Vec::new(),
         }
     }
@@ -353,6 +388,50 @@ impl Job {
         Self::update(store, id, |job| job.origin = origin.cloned()).await
     }
 
+    /// Asks whoever works on a job for something, which each of them does within some seconds:
+    /// nothing more is started, and what runs comes to its end. Resuming the job ends the request.
+    /// `false` if there is no such job, or nobody works on it.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn ask<S: Store>(store: &S, id: &str, request: Request) -> Result<bool, StoreError> {
+        let now = store.now();
+        let is_heard = |job: &Self| job.workers.iter().any(|worker| worker.is_live(now));
+        if !Self::find(store, id).await?.is_some_and(|job| is_heard(&job)) {
+            return Ok(false);
+        }
+        Self::update(store, id, |job| job.request = Some(request)).await?;
+        Ok(true)
+    }
+
+    /// Cancels what is left of a job that nobody works on: items that have not ended are
+    /// skipped, with a failure of the class `cancelled`, and the job has finished. Says how many
+    /// these were. Items that a worker has still are left to it.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn cancel<S: Store>(store: &S, id: &str) -> Result<u64, StoreError> {
+        let why = Failure::new("cancelled", "the job was cancelled");
+        let mut all = 0_u64;
+        loop {
+            let skipped = store.skip(id, AT_ONCE, why.clone(), store.now()).await?;
+            all = all.saturating_add(skipped);
+            if usize::try_from(skipped).is_ok_and(|skipped| skipped < AT_ONCE) {
+                break;
+            }
+        }
+        let now = store.now();
+        Self::update(store, id, |job| {
+            job.status = JobStatus::Finished;
+            job.request = None;
+            job.ended = Some(now);
+            // Nothing of it is read any more.
+            job.input_complete = true;
+        })
+        .await?;
+        Ok(all)
+    }
+
     /// Removes a job for good, with its items, its dead letters and their histories, and says
     /// how many items it had. `also` are keys of values that a program keeps for it.
     ///
@@ -370,9 +449,9 @@ impl Job {
         keys.extend([Self::key(id), BreakerRecord::key(id)]);
         let mut all = 0_u64;
         loop {
-            let removed = store.remove(id, REMOVED_AT_ONCE, keys.clone()).await?;
+            let removed = store.remove(id, AT_ONCE, keys.clone()).await?;
             all = all.saturating_add(removed);
-            if usize::try_from(removed).is_ok_and(|removed| removed < REMOVED_AT_ONCE) {
+            if usize::try_from(removed).is_ok_and(|removed| removed < AT_ONCE) {
                 return Ok(all);
             }
         }
@@ -397,7 +476,7 @@ impl Job {
 const PREFIX: &str = "job/";
 
 /// Items in one transaction, so that others who write do not wait for long.
-const REMOVED_AT_ONCE: usize = 5_000;
+const AT_ONCE: usize = 5_000;
 
 /// Finds the job that `choose` chooses from those whose keys begin so, or adds it.
 async fn find_or_insert<S: Store>(

@@ -85,6 +85,8 @@ macro_rules! store_contract {
             a_redrive_takes_what_its_filter_says
             a_redriven_item_can_die_again
             a_purged_item_is_an_empty_one_that_stays
+            what_is_pending_is_left_out_and_what_is_leased_is_not
+            a_dead_letter_gets_another_payload
             a_job_is_removed_with_all_that_is_known_of_it
             what_is_exported_can_be_imported
             an_import_begins_anew_what_was_not_done
@@ -1033,6 +1035,43 @@ pub async fn a_purged_item_is_an_empty_one_that_stays<S: Store>(store: &S) {
     enqueue(store, "job", &["c"]).await;
     assert_eq!(store.purge(&everything()).await, Ok(1));
     assert_eq!(found(store, "c").await.state, ItemState::Pending);
+}
+
+/// A job is cancelled: what waits is not begun, due or not.
+pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not<S: Store>(store: &S) {
+    enqueue(store, "other", &["a"]).await;
+    enqueue(store, "job", &["a", "b", "c", "d"]).await;
+    let lease = claim_one(store, 0).await;
+    let again = Settled::RetryAt { due: Timestamp::NEVER, checkpoint: Some("x".to_owned()) };
+    settle(store, &lease, 1, again).await;
+    let held = claim_one(store, 1).await;
+    let why = Failure::new("cancelled", "the job was cancelled");
+    assert_eq!(store.skip("job", 2, why.clone(), at(2)).await, Ok(2));
+    assert_eq!(store.skip("job", 2, why.clone(), at(2)).await, Ok(1));
+    assert_eq!(store.skip("job", 2, why.clone(), at(2)).await, Ok(0));
+    let counts = counts(store).await;
+    assert_eq!((counts.pending, counts.leased, counts.skipped), (0, 1, 3));
+    let skipped = Filter::job("job").states([ItemState::Skipped]).class("cancelled");
+    assert_eq!(ids(store, &skipped).await.len(), 3);
+    assert_eq!(found(store, &lease.id).await.ended, Some(at(2)));
+    settle(store, &held, 3, Settled::Succeeded(None)).await;
+    nothing_is_due(store, 9).await;
+    assert_eq!(store.redrive(&skipped, None, at(9), Duration::ZERO).await, Ok(3));
+    assert_eq!(store.counts("other").await.map(|counts| counts.pending), Ok(1));
+}
+
+/// It begins its next run with it.
+pub async fn a_dead_letter_gets_another_payload<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
+    enqueue(store, "job", &["c"]).await;
+    assert_eq!(store.edit("job", "a", "[7]".to_owned()).await, Ok(true));
+    assert_eq!(found(store, "a").await.payload, "[7]");
+    assert_eq!(store.edit("job", "c", "[7]".to_owned()).await, Ok(false), "it may be running");
+    assert_eq!(store.edit("job", "d", "[7]".to_owned()).await, Ok(false));
+    assert_eq!(store.edit("none", "a", "[7]".to_owned()).await, Ok(false));
+    assert_eq!(store.purge(&Filter::job("job").ids(["b"])).await, Ok(1));
+    assert_eq!(store.edit("job", "b", "[7]".to_owned()).await, Ok(false));
+    assert_eq!(found(store, "b").await.payload, "");
 }
 
 /// Other jobs stay, and no item that comes later is taken for one that is gone.

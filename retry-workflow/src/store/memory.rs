@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::tally::{moved, whole, wrote};
 use super::{MOST_CLAIMED_BYTES, Store, StoreResult};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
+use crate::item::failure::Failure;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
     LeaseKey, NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
@@ -567,6 +568,36 @@ impl Store for MemoryStore {
             tables.purge(number);
         }
         Ok(u64::try_from(failed.len()).unwrap_or(u64::MAX))
+    }
+
+    async fn skip(&self, job: &str, max: usize, why: Failure, now: Timestamp) -> StoreResult<u64> {
+        let mut tables = self.lock();
+        let is_pending =
+            |item: &Item| item.record.job == job && item.record.state == ItemState::Pending;
+        let pending = tables.items.iter().filter(|(_, item)| is_pending(item));
+        let numbers: Vec<_> = pending.map(|(&number, _)| number).take(max).collect();
+        for &number in &numbers {
+            if let Some((job, item)) = tables.job_and_item(number) {
+                job.move_to(number, item, (ItemState::Skipped, None), (0, 0));
+                item.record.ended = Some(now);
+                item.record.failure = Some(why.clone());
+                item.checkpoint = None;
+            }
+        }
+        Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+    }
+
+    async fn edit(&self, job: &str, id: &str, payload: String) -> StoreResult<bool> {
+        let mut tables = self.lock();
+        let number = tables.jobs.get(job).and_then(|job| job.ids.get(id)).copied();
+        let found = number.and_then(|number| tables.job_and_item(number));
+        let Some((_, item)) = found.filter(|(_, item)| {
+            !item.purged && matches!(item.record.state, ItemState::Dead | ItemState::Skipped)
+        }) else {
+            return Ok(false);
+        };
+        item.record.payload = payload;
+        Ok(true)
     }
 
     async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {

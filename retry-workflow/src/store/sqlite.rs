@@ -30,6 +30,7 @@ use self::thread::Thread;
 use self::transaction::{Access, Transaction};
 use super::{Store, StoreResult};
 use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
 use crate::item::record::{
     Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
 };
@@ -327,6 +328,16 @@ impl Store for SqliteStore {
     async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
         let filter = filter.clone();
         self.0.writer.run(move |tx| dead::purge(tx, &filter)).await
+    }
+
+    async fn skip(&self, job: &str, max: usize, why: Failure, now: Timestamp) -> StoreResult<u64> {
+        let job = job.to_owned();
+        self.0.writer.run(move |tx| dead::skip(tx, &job, max, &why, now)).await
+    }
+
+    async fn edit(&self, job: &str, id: &str, payload: String) -> StoreResult<bool> {
+        let (job, id) = (job.to_owned(), id.to_owned());
+        self.0.writer.run(move |tx| dead::edit(tx, &job, &id, &payload)).await
     }
 
     async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {

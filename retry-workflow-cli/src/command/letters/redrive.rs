@@ -59,6 +59,9 @@ pub(super) async fn retry<S: Store>(
     for job in &jobs.able {
         crate::command::engine::check(letters.store(), job, arguments.file.as_deref()).await?;
     }
+    if let Some(file) = &arguments.edit {
+        edit(letters, filter, file).await?;
+    }
     let taken = take_back(letters, &jobs.filters(filter), arguments).await?;
     let runs_now = taken > 0 && !arguments.later;
     if screen.json && !runs_now {
@@ -76,6 +79,37 @@ pub(super) async fn retry<S: Store>(
     // It is to be read before the work begins.
     screen.flush()?;
     Ok(if runs_now { Next::Run(jobs.able) } else { Next::Nothing })
+}
+
+/// Gives the one item that is meant the payload in a file.
+async fn edit<S: Store>(
+    letters: &DeadLetters<S>,
+    filter: &Filter,
+    file: &Path,
+) -> Result<(), CommandError> {
+    let page = letters.list(filter, None, 2).await?;
+    let [item] = &page.items[..] else {
+        let found = letters.count(filter).await?;
+        return Err(CommandError::Usage(format!(
+            "--edit is for one item, and {} meant: name the job and --item ID",
+            if found == 1 { "1 is".to_owned() } else { format!("{found} are") }
+        )));
+    };
+    let payload = if file == Path::new("-") {
+        io::read_to_string(io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let shown = file.display();
+    let payload =
+        payload.map_err(|error| CommandError::Usage(format!("{shown} cannot be read: {error}")))?;
+    serde_json::from_str::<serde::de::IgnoredAny>(&payload)
+        .map_err(|error| CommandError::Usage(format!("{shown} is no JSON: {error}")))?;
+    if !letters.store().edit(&item.job, &item.id, payload.trim().to_owned()).await? {
+        let id = one_line(&item.id);
+        return Err(CommandError::Usage(format!("{id} is no dead letter any more")));
+    }
+    Ok(())
 }
 
 /// Takes back what each of these filters means, one after another at the rate that was asked for.

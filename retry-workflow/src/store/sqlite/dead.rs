@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use rusqlite::Result;
 
-use super::layout::PURGED;
+use super::add;
+use super::layout::{DEAD, PURGED, SKIPPED};
 use super::selection::Selection;
+use super::settle::write_failure;
 use super::transaction::{Json, Transaction, state};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
@@ -98,6 +100,45 @@ pub(super) fn purge(tx: &mut Transaction<'_>, filter: &Filter) -> Result<u64> {
         purged += 1;
     }
     Ok(purged)
+}
+
+pub(super) fn skip(
+    tx: &mut Transaction<'_>,
+    job: &str,
+    max: usize,
+    why: &Failure,
+    now: Timestamp,
+) -> Result<u64> {
+    let Some(job) = tx.find_job(job)? else { return Ok(0) };
+    // By the index of those that can be claimed, in which the leased are, too.
+    let numbers = tx
+        .prepare(
+            "SELECT item FROM states WHERE job = ?1 AND due IS NOT NULL AND state = 0 LIMIT ?2",
+        )?
+        .query_map((job, i64::try_from(max).unwrap_or(i64::MAX)), |row| row.get::<_, i64>(0))?
+        .collect::<Result<Vec<_>>>()?;
+    for &item in &numbers {
+        tx.prepare(
+            "UPDATE states SET state = ?2, due = NULL, ended = ?3, lost = 0, dropped = 0, \
+             suspect = 0, checkpoint = NULL WHERE item = ?1",
+        )?
+        .execute((item, SKIPPED, now.as_micros()))?;
+        write_failure(tx, job, item, why)?;
+        moved(tx.counts(job)?, Some(ItemState::Pending), ItemState::Skipped);
+    }
+    Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
+}
+
+pub(super) fn edit(tx: &mut Transaction<'_>, job: &str, id: &str, payload: &str) -> Result<bool> {
+    let Some(job) = tx.find_job(job)? else { return Ok(false) };
+    let Some(item) = add::find(tx, job, id)? else { return Ok(false) };
+    let changed = tx
+        .prepare(
+            "UPDATE items SET payload = ?2 WHERE item = ?1 AND EXISTS \
+             (SELECT 1 FROM states s WHERE s.item = ?1 AND s.state IN (?3, ?4))",
+        )?
+        .execute((item, payload, DEAD, SKIPPED))?;
+    Ok(changed == 1)
 }
 
 /// Counts an item that has failed as `to`, and forgets its failure.

@@ -1,0 +1,77 @@
+//! `pause` and `cancel`: what another process, or several, are asked for.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::outcome::{CommandError, Exit};
+use super::screen::Screen;
+use crate::runner;
+use crate::terminal::text::{argument, count, one_line};
+use retry_workflow::{Job, Request, Store};
+
+/// How often a job is looked at that is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+pub(super) async fn pause<S: Store>(
+    store: &S,
+    id: &str,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    unfinished(store, id).await?;
+    let is_heard = ask(store, id, Request::Pause).await?;
+    if screen.json {
+        screen.object(&json!({ "job": id, "asked": is_heard }))?;
+        return Ok(Exit::Success);
+    }
+    let resume = format!("retry-workflow{} resume {}", screen.flag, argument(id));
+    let id = one_line(id);
+    if is_heard {
+        screen.line(format_args!("{id} stops once what runs has ended; go on by: {resume}"))?;
+    } else {
+        screen.line(format_args!("no process works on {id}; go on by: {resume}"))?;
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) async fn cancel<S: Store>(
+    store: &S,
+    id: &str,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    unfinished(store, id).await?;
+    let mut is_told = false;
+    while ask(store, id, Request::Cancel).await? {
+        if !is_told && !screen.json {
+            screen.line(format_args!("{} is to end: waiting for what runs", one_line(id)))?;
+            screen.flush()?;
+            is_told = true;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    let skipped = runner::cancel(store, id).await?;
+    if screen.json {
+        screen.object(&json!({ "job": id, "skipped": skipped }))?;
+    } else {
+        let skipped = count(skipped, "item");
+        screen.line(format_args!("{} is cancelled: {skipped} skipped", one_line(id)))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Asks those who work on the job, or on its `reduce`; `false`: nobody does.
+async fn ask<S: Store>(store: &S, id: &str, request: Request) -> Result<bool, CommandError> {
+    let mut is_heard = Job::ask(store, id, request).await?;
+    if let Some(reduce) = runner::find_reduce(store, id).await? {
+        is_heard |= Job::ask(store, &reduce.id, request).await?;
+    }
+    Ok(is_heard)
+}
+
+async fn unfinished<S: Store>(store: &S, id: &str) -> Result<(), CommandError> {
+    let job = super::engine::find(store, id).await?;
+    if runner::is_unfinished(store, &job).await? {
+        return Ok(());
+    }
+    Err(CommandError::Usage(format!("{} has ended", one_line(id))))
+}

@@ -1,0 +1,87 @@
+//! `pause`, `cancel`, `--deadline` and `dlq retry --edit`: a job is changed from another terminal.
+
+use super::support::{Place, until};
+
+/// A map over six items, two at a time; each takes a moment.
+fn place(work: &str) -> Place {
+    Place::with(
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 2\n  agent_template:\n    - shell: './work.sh ${item.id}'\nreduce:\n  - shell: 'echo ${map.successful} >> reduced'\n",
+    )
+    .items(&["a", "b", "c", "d", "e", "f"])
+    .script("work.sh", work)
+}
+
+const SLOW: &str = "echo \"begin $1\" >> log; sleep 0.9; echo \"end $1\" >> log";
+
+#[test]
+fn a_job_is_paused_from_elsewhere_and_resumed() {
+    let place = place(SLOW);
+    let running = place.spawn(&["run", "job.yml"]);
+    until("two have begun", || place.read("log").lines().count() >= 2);
+    place.ends(0, &["pause", "job-1"]).says("go on by: retry-workflow resume job-1");
+    let ran = running.ended();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    ran.says("job job-1: stopped: it was paused");
+    let ended = place.sorted("log").iter().filter(|line| line.starts_with("end")).count();
+    assert!(ended < 6 && ended * 2 == place.sorted("log").len(), "what had begun has ended");
+    place.ends(0, &["pause", "job-1"]).says("no process works on job-1");
+    place.ends(0, &["resume"]).says("6 succeeded, of 6");
+    place.ends(2, &["pause", "job-1"]).says("job-1 has ended");
+}
+
+#[test]
+fn what_is_left_of_a_cancelled_job_is_skipped_and_its_reduce_is_not_run() {
+    let place = place(SLOW);
+    let running = place.spawn(&["run", "job.yml"]);
+    until("two have begun", || place.read("log").lines().count() >= 2);
+    place.ends(0, &["cancel", "job-1"]).says("waiting for what runs").says("job-1 is cancelled: ");
+    running.ended();
+    let left = place.object(&["status"]);
+    let count = |state: &str| left["counts"][state].as_u64().unwrap();
+    assert_eq!((left["status"].as_str(), count("pending")), (Some("finished"), 0), "{left}");
+    assert!(count("skipped") > 0 && count("skipped") + count("succeeded") == 6, "{left}");
+    let skipped = place.objects(&["items", "list", "--state", "skipped"]);
+    assert!(skipped.iter().all(|item| item["failure"]["class"] == "cancelled"), "{skipped:?}");
+    place.ends(0, &["resume"]).says("every job of this store has ended");
+    assert_eq!(place.read("reduced"), "");
+    place.ends(2, &["cancel", "job-1"]).says("job-1 has ended");
+}
+
+#[test]
+fn a_job_on_which_nobody_works_is_cancelled_at_once() {
+    let place = place("test $1 = a || exit 1");
+    place.write(
+        "job.yml",
+        "name: job\ncommands:\n  - shell: ./work.sh a\n  - shell: ./work.sh b\n  - shell: ./work.sh c\n",
+    );
+    place.ends(1, &["run", "job.yml"]);
+    place.ends(0, &["cancel", "job-1"]).says("job-1 is cancelled: 0 items skipped");
+    place.ends(0, &["resume"]).says("every job of this store has ended");
+}
+
+#[test]
+fn a_deadline_stops_a_job_which_can_be_resumed() {
+    let place = place(SLOW);
+    let ran = place.ends(1, &["run", "job.yml", "--deadline", "200ms"]);
+    ran.says("job job-1: stopped: its deadline was reached");
+    place.ends(0, &["resume", "--deadline", "1m"]).says("6 succeeded, of 6");
+}
+
+#[test]
+fn a_dead_letter_is_run_again_with_another_payload() {
+    let place = place("test \"$1\" != f || exit 1; echo \"$1\" >> log");
+    place.ends(3, &["run", "job.yml"]);
+    let failed = place.objects(&["dlq", "list"]).remove(0);
+    let id = failed["id"].as_str().unwrap();
+    place.write("new.json", "{ \"id\": \"mended\" }\n");
+    let edit = |file: &'static str, code: i32| {
+        place.ends(code, &["dlq", "retry", "job-1", "--item", id, "--edit", file])
+    };
+    place.write("bad.json", "{");
+    edit("bad.json", 2).says("bad.json is no JSON");
+    place.ends(2, &["dlq", "retry", "job-1", "--item", "x", "--edit", "new.json"]);
+    edit("new.json", 0);
+    assert!(place.sorted("log").contains(&"mended".to_owned()));
+    let shown = place.object(&["items", "show", "job-1", id]);
+    assert_eq!(shown["payload"]["id"], "mended");
+}

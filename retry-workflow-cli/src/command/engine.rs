@@ -48,8 +48,8 @@ pub(super) async fn run(
     let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
     let (job, is_new) = beginning::choose(&store, &file, begin, unfinished.clone(), tell).await?;
     if !is_new {
-        let begun = ready(&store, job, None).await?;
-        return work(&store, store_path, begun, how, screen).await;
+        let found = ready(&store, job, None).await?;
+        return work(&store, store_path, found, how, screen).await;
     }
     if let Some(begun) = unfinished {
         tell(&format!(
@@ -60,8 +60,8 @@ pub(super) async fn run(
             argument(&begun)
         ));
     }
-    let begun = Work { job, file, checked, is_moved: false };
-    work(&store, store_path, begun, how, screen).await
+    let new = Work { job, file, checked, is_moved: false };
+    work(&store, store_path, new, how, screen).await
 }
 
 /// `resume [JOB]`: goes on with a job; `None`: the latest that has not ended.

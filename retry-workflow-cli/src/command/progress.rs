@@ -112,7 +112,7 @@ impl ProgressReporter {
         } else {
             Output::Lines
         };
-        Self { output, expected: Default::default(), heard: Mutex::default() }
+        Self { output, expected: Expected::default(), heard: Mutex::default() }
     }
 
     /// The tasks of a job, and those of its `reduce`, are known.

@@ -44,7 +44,7 @@ fn ctrl_c_on_a_terminal_makes_no_dead_letter() {
     let ids: Vec<_> = (0..items).map(|id| id.to_string()).collect();
     let place = place.items(&ids.iter().map(String::as_str).collect::<Vec<_>>());
     let random = RandomState::new();
-    let mut pressed = 0;
+    let mut stopped = 0;
     for press in 0..presses {
         let arguments: &[&str] = if press == 0 { &["run", "job.yml"] } else { &["resume"] };
         let (mut child, mut terminal) = on_terminal(&place, arguments);
@@ -54,12 +54,12 @@ fn ctrl_c_on_a_terminal_makes_no_dead_letter() {
             std::thread::sleep(Duration::from_millis(random.hash_one(press) % 10));
             terminal.write_all(b"\x03").unwrap();
         }
-        pressed += u64::from(child.wait().unwrap().code() != Some(0));
+        stopped += u64::from(child.wait().unwrap().code() != Some(0));
     }
-    assert!(pressed * 2 > presses, "the job has ended after {pressed} of {presses}");
+    assert!(stopped * 2 > presses, "the job has ended after {stopped} of {presses}");
     place.ends(0, &["resume"]);
     let counts = &place.object(&["status", "job-1"])["counts"];
-    println!("{pressed} times Ctrl-C: {counts}");
+    println!("{stopped} times Ctrl-C: {counts}");
     assert_eq!((&counts["succeeded"], &counts["dead"]), (&items.into(), &0.into()), "{counts}");
 }
 

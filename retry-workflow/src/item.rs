@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod json;
 pub mod sanitize;
 pub(crate) mod signature;
+pub(crate) mod output;
 pub(crate) mod failure;
 pub(crate) mod context;
 pub(crate) mod record;

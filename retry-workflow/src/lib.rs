@@ -99,6 +99,7 @@ pub use job::dependencies::{Dependencies, InvalidGraph};
 
 // What becomes of failures, and when a job stops.
 pub use item::failure::Failure;
+pub use item::output::Output;
 pub use item::signature::Signature;
 pub use job::breaker_record::BreakerRecord;
 pub use job::error_policy::{

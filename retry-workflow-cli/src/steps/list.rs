@@ -463,10 +463,13 @@ impl Attempt<'_> {
                     let exit_code = Some(0);
                     Ok((output, Some(Captured { value, success: true, exit_code, stderr })))
                 }
-                Err(why) => Err(StepError::bad_output(why, written)),
+                Err(why) => {
+                    let masks = &self.workspace.environment.masks;
+                    Err(StepError::bad_output(why, &written, masks))
+                }
             },
         });
-        let error = match ended {
+        let mut error = match ended {
             Ok((output, captured)) => {
                 if let Some(kept) = kept {
                     kept.succeeded(retrier);
@@ -475,8 +478,7 @@ impl Attempt<'_> {
             }
             Err(error) => error,
         };
-        let failure = described(&error);
-        self.record(&step.label, timer, failure.clone());
+        let failure = self.failed(&step.label, timer, &mut error);
         let reason = match self.over() {
             Some(_) => Reason::Deadline,
             None if error.is_payload() => Reason::NotRetryable,
@@ -530,13 +532,21 @@ impl Attempt<'_> {
     ) -> Result<String, Failure> {
         let timer = AttemptTimer::start();
         let command = Run::Shell(script.clone());
-        let error = match self.run(step, &command, scope, step.timeout, 0).await {
-            Ok(written) => return Ok(written.output),
-            Err(error) => error,
-        };
-        let failure = described(&error);
-        self.record(&format!("{}, fallback", step.label), timer, failure.clone());
-        Err(failure)
+        match self.run(step, &command, scope, step.timeout, 0).await {
+            Ok(written) => Ok(written.output),
+            Err(mut error) => {
+                Err(self.failed(&format!("{}, fallback", step.label), timer, &mut error))
+            }
+        }
+    }
+
+    /// Writes down that a command has failed, with what it has written; says only how it failed.
+    fn failed(&mut self, label: &str, timer: AttemptTimer, error: &mut StepError) -> Failure {
+        let failure = described(error);
+        let mut recorded = failure.clone();
+        recorded.output = error.take_excerpt();
+        self.record(label, timer, recorded);
+        failure
     }
 
     fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::steps::descendants::{self, Mark};
 use crate::steps::mask::Masks;
+use crate::steps::stream::{PART, Stream, excerpt};
+use retry_workflow::Output;
 
 /// The variable that names the keeper of a worker; its commands are not its workers.
 pub(crate) const KEEPER: &str = "RETRY_WORKFLOW_KEEPER";
@@ -62,14 +63,29 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub(crate) struct StepError {
     status: Status,
-    /// The end of what it wrote to stderr.
-    stderr: String,
-    /// The end of what it wrote to stdout, as far as that was kept.
-    stdout: String,
-    /// All of that, where the message shows less, or what makes it a timeout.
+    wrote: Box<Wrote>,
+    /// More of that, where the message shows less, or what makes it a timeout.
     source: Option<Source>,
     /// What may have led to it.
     hint: Option<Box<str>>,
+}
+
+/// What a command has written that failed, without secrets.
+#[derive(Debug, Default)]
+struct Wrote {
+    /// The end of its stdout.
+    stdout: String,
+    /// The end of its stderr.
+    stderr: String,
+    /// What its history is to keep.
+    excerpt: Output,
+}
+
+impl Wrote {
+    /// Where it has said what is wrong.
+    fn said(&self) -> &str {
+        if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +108,7 @@ enum Source {
     Tail(Tail),
 }
 
-/// The end of a stderr that is longer than what an error shows of it.
+/// The end of an output that is longer than what an error shows of it.
 #[derive(Debug)]
 struct Tail(String);
 
@@ -105,23 +121,28 @@ impl fmt::Display for Tail {
 impl std::error::Error for Tail {}
 
 impl StepError {
-    fn new(status: Status, stderr: String, stdout: String) -> Self {
+    fn new(status: Status, wrote: Wrote) -> Self {
         let source = match status {
             Status::Timeout(_) => Some(Source::Timeout(io::ErrorKind::TimedOut.into())),
-            _ if stderr.lines().count() > SHOWN_LINES => Some(Source::Tail(Tail(stderr.clone()))),
+            _ if wrote.said().lines().count() > SHOWN_LINES => {
+                let said = wrote.said();
+                let tail = said.len().saturating_sub(LONGEST_TAIL);
+                let begin = (tail..said.len()).find(|&at| said.is_char_boundary(at));
+                Some(Source::Tail(Tail(said[begin.unwrap_or(said.len())..].to_owned())))
+            }
             _ => None,
         };
-        Self { status, stderr, stdout, source, hint: None }
+        Self { status, wrote: Box::new(wrote), source, hint: None }
     }
 
     /// A step that could not even begin.
     pub(crate) fn not_started(why: impl Into<String>) -> Self {
-        Self::new(Status::NotStarted(why.into()), String::new(), String::new())
+        Self::new(Status::NotStarted(why.into()), Wrote::default())
     }
 
     /// A value that no command can be given.
     pub(crate) fn payload(why: impl Into<String>) -> Self {
-        Self::new(Status::Payload(why.into()), String::new(), String::new())
+        Self::new(Status::Payload(why.into()), Wrote::default())
     }
 
     /// Whether it would fail in the same way each time.
@@ -138,25 +159,34 @@ impl StepError {
     }
 
     /// A step that ended well, and whose output is not what was asked for.
-    pub(crate) fn bad_output(why: String, written: Written) -> Self {
-        Self::new(Status::NotStarted(why), written.stderr, String::new())
+    pub(crate) fn bad_output(why: String, written: &Written, masks: &Masks) -> Self {
+        let Written { output, stderr } = written;
+        let excerpt = Output::new(excerpt(output, masks), excerpt(stderr, masks));
+        let wrote = Wrote { stdout: String::new(), stderr: stderr.clone(), excerpt };
+        Self::new(Status::NotStarted(why), wrote)
     }
 
     /// What it wrote: stdout, then stderr.
     pub(crate) fn output(&self) -> String {
-        let parts = [self.stdout.as_str(), self.stderr.as_str()];
+        let parts = [self.stdout(), self.stderr()];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join("\n")
     }
 
     /// Of its two streams, the second.
     pub(crate) fn stderr(&self) -> &str {
-        &self.stderr
+        &self.wrote.stderr
     }
 
     /// Of its two streams, the first.
     pub(crate) fn stdout(&self) -> &str {
-        &self.stdout
+        &self.wrote.stdout
+    }
+
+    /// What the history of its attempt is to keep of both, if there is anything.
+    pub(crate) fn take_excerpt(&mut self) -> Option<Box<Output>> {
+        let excerpt = std::mem::take(&mut self.wrote.excerpt);
+        (!excerpt.is_empty()).then(|| Box::new(excerpt))
     }
 
     /// Its exit status, if it ended by one.
@@ -182,7 +212,8 @@ impl fmt::Display for StepError {
             }
             Status::NotStarted(why) | Status::Payload(why) => f.write_str(why)?,
         }
-        let lines: Vec<_> = self.stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+        let lines: Vec<_> =
+            self.wrote.said().lines().filter(|line| !line.trim().is_empty()).collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         if !shown.is_empty() {
             write!(f, ": {}", shown.join("\n"))?;
@@ -240,11 +271,12 @@ impl Invocation {
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
         let mut group = Group::led_by(&child, mark);
 
-        let margin = self.masks.margin();
-        let (mut out, mut err) = (Head::new(margin), Tailed::new(margin));
+        let masks = &self.masks;
+        let mut out = Stream::new(LONGEST_OUTPUT, LONGEST_FAILED_OUTPUT, masks);
+        let mut err = Stream::new(PART, PART, masks);
         let ended = {
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-            let mut reading = pin!(async { tokio::join!(out.fill(stdout), err.fill(stderr)) });
+            let mut reading = pin!(async { tokio::join!(out.read(stdout), err.read(stderr)) });
             let mut drained = false;
             let mut too_long = pin!(limit(self.timeout));
             let ended = loop {
@@ -272,12 +304,16 @@ impl Invocation {
         };
         unless_it_ends().await;
         group.disarm();
-        let stderr = err.text(&self.masks);
-        let failed = |status| StepError::new(status, stderr.clone(), out.end(&self.masks));
+        let stderr = || err.end(masks, LONGEST_TAIL).trim().to_owned();
+        let failed = |status| {
+            let excerpt = Output::new(out.excerpt(masks), err.excerpt(masks));
+            let stdout = out.end(masks, LONGEST_FAILED_OUTPUT);
+            StepError::new(status, Wrote { stdout, stderr: stderr(), excerpt })
+        };
         match ended {
             ProcessEnd::TooLong => Err(failed(Status::Timeout(self.timeout.unwrap_or_default()))),
             ProcessEnd::Status(Ok(status)) if status.success() => {
-                Ok(Written { output: out.text(&self.masks), stderr })
+                Ok(Written { output: out.beginning(masks, LONGEST_OUTPUT), stderr: stderr() })
             }
             ProcessEnd::Status(Ok(status)) => Err(failed(to_status(status))),
             ProcessEnd::Status(Err(error)) => {
@@ -436,86 +472,6 @@ impl Group {
     }
 
     fn disarm(&mut self) {}
-}
-
-/// The beginning of a stream, and a margin after it.
-struct Head {
-    bytes: Vec<u8>,
-    longest: usize,
-}
-
-/// The end of a stream, and a margin before it.
-struct Tailed {
-    bytes: Vec<u8>,
-    cut: bool,
-    longest: usize,
-}
-
-/// Reads a stream to its end; a broken pipe is one.
-async fn each_part(stream: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(&[u8])) {
-    let Some(mut stream) = stream else { return };
-    let mut buffer = vec![0; 16 * 1024];
-    while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-        take(&buffer[..read]);
-    }
-}
-
-impl Head {
-    fn new(margin: usize) -> Self {
-        Self { bytes: Vec::new(), longest: LONGEST_OUTPUT + margin }
-    }
-
-    async fn fill(&mut self, stream: Option<impl AsyncRead + Unpin>) {
-        each_part(stream, |part| {
-            let room = self.longest.saturating_sub(self.bytes.len());
-            self.bytes.extend_from_slice(&part[..part.len().min(room)]);
-        })
-        .await;
-    }
-
-    fn text(&self, masks: &Masks) -> String {
-        // What was cut in the middle of a character is no character.
-        let text = String::from_utf8_lossy(&self.bytes);
-        let text = &text[..masks.cut(&text, LONGEST_OUTPUT)];
-        text.trim_end_matches(['\n', '\r']).to_owned()
-    }
-
-    /// The end of what was kept, masked.
-    fn end(&self, masks: &Masks) -> String {
-        let text = String::from_utf8_lossy(&self.bytes);
-        let text = text[..masks.cut(&text, LONGEST_OUTPUT)].trim_end_matches(['\n', '\r']);
-        let begin = text.len().saturating_sub(LONGEST_FAILED_OUTPUT);
-        masks.part(text, begin..text.len()).replace('\0', "\u{fffd}")
-    }
-}
-
-impl Tailed {
-    fn new(margin: usize) -> Self {
-        Self { bytes: Vec::new(), cut: false, longest: LONGEST_TAIL + margin }
-    }
-
-    async fn fill(&mut self, stream: Option<impl AsyncRead + Unpin>) {
-        each_part(stream, |part| {
-            self.bytes.extend_from_slice(part);
-            if self.bytes.len() > self.longest {
-                self.cut = true;
-                self.bytes.drain(..self.bytes.len() - self.longest);
-            }
-        })
-        .await;
-    }
-
-    fn text(&self, masks: &Masks) -> String {
-        // Not in the middle of a character.
-        let is_start = |byte: &u8| byte & 0xC0 != 0x80;
-        let within = self.bytes.iter().take(4).position(is_start).unwrap_or(0);
-        let begin = if self.cut { within } else { 0 };
-        let text = String::from_utf8_lossy(&self.bytes[begin..]);
-        let kept = text.len().saturating_sub(LONGEST_TAIL);
-        let text = masks.part(&text, kept..text.len());
-        // No command's business in a report or a list.
-        text.trim().replace('\0', "\u{fffd}")
-    }
 }
 
 #[cfg(all(test, unix))]

@@ -15,6 +15,7 @@ mod killed;
 mod letters;
 mod machines;
 mod orphans;
+mod output;
 mod requests;
 mod running;
 mod signals;

@@ -312,10 +312,14 @@ impl<W: Work> Process<W> {
     fn finished(
         &self,
         item: Item,
-        end: Settled,
+        mut end: Settled,
         records: Vec<StepRecord>,
         wait: Option<std::time::Duration>,
     ) -> Completion {
+        // The history has it.
+        if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = &mut end {
+            failure.output = None;
+        }
         let Item { key, run, attempt, id, .. } = item;
         let last = records.len().saturating_sub(1);
         let history = records.into_iter().enumerate().map(|(at, record)| AttemptRecord {

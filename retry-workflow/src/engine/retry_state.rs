@@ -115,7 +115,7 @@ impl RetryState {
         };
         match retrier.decide(&mut call, &failed) {
             Decision::Wait(wait) => {
-                let (worker, failure) = (worker.to_owned(), failure.clone());
+                let (worker, failure) = (worker.to_owned(), failure.clone().without_output());
                 let state = Box::new(Self { call, first_failed, worker, failure });
                 NextStep::Retry { wait, state }
             }

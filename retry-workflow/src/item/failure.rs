@@ -7,6 +7,7 @@ use retry_runtime::durable::Description;
 use retry_runtime::retrier::Fault;
 use serde::{Deserialize, Serialize};
 
+use crate::item::output::Output;
 use crate::item::signature::Signature;
 
 /// What went wrong.
@@ -28,6 +29,11 @@ pub struct Failure {
     /// Of a `dependency`: the tasks whose failure has caused this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<String>,
+    /// What the attempt wrote before it failed. The history alone keeps it, with the
+    /// [`AttemptRecord`](crate::AttemptRecord) that the failure is of; a dead letter, a checkpoint
+    /// or an item that is left out does not have it once more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Box<Output>>,
 }
 
 /// A message is cut here: it is for people to read.
@@ -47,7 +53,14 @@ impl Failure {
     pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
         let message = shortened(message.into());
         let signature = Signature::new(&message);
-        Self { class: class.into(), message, chain: Vec::new(), signature, culprits: Vec::new() }
+        Self {
+            class: class.into(),
+            message,
+            chain: Vec::new(),
+            signature,
+            culprits: Vec::new(),
+            output: None,
+        }
     }
 
     /// Describes an error: its class, its message, and what the errors inside it say.
@@ -60,6 +73,11 @@ impl Failure {
     /// ```
     pub fn from_error<Kind>(error: &impl Fault<Kind>) -> Self {
         Self::described(Description::of(error))
+    }
+
+    /// The same without what the attempt wrote.
+    pub(crate) fn without_output(self) -> Self {
+        Self { output: None, ..self }
     }
 
     fn described(Description { class, texts }: Description) -> Self {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use retry_workflow::{
     AttemptOutcome, AttemptReport, AttemptTimer, BreakerConfig, BreakerRecord, ErrorPolicy,
     Failure, Graph, ItemContext, ItemState, Job, JobRunner, JobStatus, MemoryStore, NewItem,
-    OnItemFailure, Reason, Source, State, StopReason, Store, Work, WorkItem, WorkOutcome,
+    OnItemFailure, Output, Reason, Source, State, StopReason, Store, Work, WorkItem, WorkOutcome,
     WorkflowError,
 };
 
@@ -63,6 +63,21 @@ async fn an_attempt_begins_at_the_checkpoint_of_the_last_one() {
     let steps: Vec<_> = history.iter().map(|record| record.step.as_deref()).collect();
     assert_eq!(steps, [Some("part 1"), Some("part 2"), None]);
     assert_eq!(history[2].outcome, AttemptOutcome::Succeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_attempt_wrote_is_in_the_history_alone() {
+    let store = MemoryStore::new();
+    let work = Does(|_: WorkItem<'_>| {
+        let mut failure = Failure::new("other", "exit status 2");
+        failure.output = Some(Box::new(Output::new("", "no luck")));
+        AttemptReport::failed(AttemptTimer::start(), failure, Reason::NotRetryable)
+    });
+    JobRunner::new("run").store(store.clone()).run(items(&["a"]), work).await.unwrap();
+    let item = store.item("run-1", "a").await.unwrap().unwrap();
+    assert_eq!(item.failure.unwrap().output, None);
+    let output = item.history[0].failure.as_ref().unwrap().output.as_deref();
+    assert_eq!(output, Some(&Output::new("", "no luck")));
 }
 
 #[tokio::test(start_paused = true)]

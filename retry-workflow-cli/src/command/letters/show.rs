@@ -1,4 +1,4 @@
-//! `dlq show`: an item in full, with all its runs and attempts.
+//! `dlq show`: an item in full, with all its runs and attempts, and what these wrote.
 
 use std::time::Duration;
 
@@ -121,10 +121,15 @@ fn payload(text: &str) -> String {
         .unwrap_or_else(|_| text.to_owned())
 }
 
-/// The message, and what is inside it, each in a line of its own.
+/// The message, and what is inside it, each in a line of its own; but what stands in the output
+/// below it.
 fn said(failure: &Failure) -> String {
     let mut said = failure.message.clone();
-    for inner in &failure.chain {
+    let is_below = |inner: &str| {
+        let streams = failure.output.as_ref().map(|output| [&output.stdout, &output.stderr]);
+        streams.is_some_and(|streams| streams.iter().any(|text| text.contains(inner)))
+    };
+    for inner in failure.chain.iter().filter(|inner| !is_below(inner)) {
         said.push_str("\ncaused by: ");
         said.push_str(inner);
     }
@@ -151,6 +156,20 @@ fn history(history: &[AttemptRecord], screen: &mut Screen) -> Result<(), Command
                 &format!("{}: {}", one_line(&failure.class), said(failure)),
                 "      ",
             ))?;
+            output(failure, screen)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the attempt wrote, below it.
+fn output(failure: &Failure, screen: &mut Screen) -> Result<(), CommandError> {
+    let Some(output) = &failure.output else { return Ok(()) };
+    for (name, text) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        if !text.is_empty() {
+            let heading = screen.paint(Tone::Quiet, name);
+            screen.line(format_args!("      {heading}"))?;
+            screen.lines(indented(text, "        "))?;
         }
     }
     Ok(())

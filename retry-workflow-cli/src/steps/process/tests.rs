@@ -62,7 +62,7 @@ async fn a_failure_tells_its_status_and_the_last_lines() {
 async fn a_command_that_writes_much_is_neither_blocked_nor_kept_whole() {
     let script = "head -c 30000000 /dev/zero | tr '\\0' x; head -c 9000000 /dev/zero | tr '\\0' 'é' >&2; exit 1";
     let error = sh(script).run().await.unwrap_err();
-    assert!(error.stderr.len() <= 3 * LONGEST_TAIL);
+    assert!(error.stderr().len() <= 3 * LONGEST_TAIL);
     let output = sh("head -c 30000000 /dev/zero | tr '\\0' x").run().await.unwrap();
     assert_eq!(output.output.len(), LONGEST_OUTPUT);
 }

@@ -24,6 +24,9 @@ mod status;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Parser as _;
 
@@ -31,8 +34,9 @@ use self::arguments::{Arguments, Command};
 use self::keeper::Role;
 use self::outcome::{CommandError, Exit};
 use self::screen::Screen;
-use crate::terminal::text::lines;
+use crate::terminal::text::{lines, one_line};
 use retry_workflow::SqliteStore;
+use retry_workflow::store::SqliteOptions;
 
 /// The name of a store in the current folder, where none is given.
 const STORE: &str = "retry-workflow.db";
@@ -93,6 +97,7 @@ fn report(error: &CommandError) {
 
 async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandError> {
     let path = store_path(arguments.store);
+    BUSY_TIMEOUT.get_or_init(|| arguments.busy_timeout);
     screen.flag = engine::flag(&path);
     match arguments.command {
         Command::Explain(explain) => explain::explain(&explain, screen),
@@ -114,7 +119,7 @@ async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandE
         Command::Cancel { job } => requests::cancel(&existing(&path)?, &job, screen).await,
         Command::Status { job, watch } => {
             let watch = watch.then_some(status::EACH);
-            status::status(&existing(&path)?, job.as_deref(), watch, screen).await
+            status::status(&looked_at(&path)?, job.as_deref(), watch, screen).await
         }
         Command::Vacuum => removal::vacuum(&path, screen),
         Command::Items(items) => items::run(items, &existing(&path)?, screen).await,
@@ -139,10 +144,39 @@ fn existing(path: &Path) -> Result<SqliteStore, CommandError> {
             path.display()
         )));
     }
-    SqliteStore::open_existing(path).map_err(|error| CommandError::opening(&error))
+    options(path).must_exist(true).open(path).map_err(|error| CommandError::opening(&error))
+}
+
+/// The same, where nothing is to be changed: whoever may read its file may look at it.
+fn looked_at(path: &Path) -> Result<SqliteStore, CommandError> {
+    if !path.exists() {
+        return existing(path);
+    }
+    options(path).read_only(true).open(path).map_err(|error| CommandError::opening(&error))
 }
 
 /// The store, made if it is not there.
 fn opened(path: &Path) -> Result<SqliteStore, CommandError> {
-    SqliteStore::open(path).map_err(|error| CommandError::opening(&error))
+    options(path).open(path).map_err(|error| CommandError::opening(&error))
+}
+
+/// How long whoever holds a store is waited for: one answer for the process.
+static BUSY_TIMEOUT: OnceLock<Duration> = OnceLock::new();
+
+/// How stores are opened: whoever waits for another process is told so.
+fn options(path: &Path) -> SqliteOptions {
+    let most = *BUSY_TIMEOUT.get_or_init(|| Duration::from_secs(60));
+    let (path, is_told) = (path.display().to_string(), AtomicBool::new(false));
+    let tell = move |_| {
+        if !is_told.swap(true, Ordering::Relaxed) {
+            let line = format!(
+                "waiting for the store {}, which another process holds: for up to {} (--busy-timeout)\n",
+                one_line(&path),
+                retry_rules::duration::format(most)
+            );
+            // Standard error may be closed.
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+        }
+    };
+    SqliteStore::options().busy_timeout(most).on_wait(tell)
 }

@@ -39,6 +39,16 @@ pub(crate) struct Arguments {
         help = "The store's file [default: $RETRY_WORKFLOW_STORE, else retry-workflow.db in this folder]"
     )]
     pub(crate) store: Option<PathBuf>,
+    #[arg(
+        long,
+        global = true,
+        value_name = "TIME",
+        value_parser = retry_rules::duration::parse,
+        default_value = "60s",
+        help_heading = "Options of every command",
+        help = "How long another process that holds the store is waited for"
+    )]
+    pub(crate) busy_timeout: Duration,
     /// Write JSON: an object a line for lists, one object for the rest
     #[arg(long, global = true, help_heading = "Options of every command")]
     pub(crate) json: bool,

@@ -19,7 +19,8 @@ use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{
-    Job, JobEvent, JobReport, JobStatus, SqliteStore, Store, Timestamp, Unit, WorkflowError,
+    Job, JobEvent, JobReport, JobStatus, SqliteStore, Store, StoreError, Timestamp, Unit,
+    WorkflowError,
 };
 
 /// A job, and the file that it is made of.
@@ -256,6 +257,9 @@ async fn work(
         Some(Ok(reports)) => {
             let again = if reports.job.job.input_complete { "" } else { input_again(&file) };
             print_reports(&reports, &flag, again, screen)
+        }
+        Some(Err(WorkflowError::Store(error @ StoreError::Replaced { .. }))) => {
+            Err(CommandError::Stopped(chain(&error)))
         }
         Some(Err(WorkflowError::Store(error))) => {
             // At once: the store may have more to wait for before it is closed.

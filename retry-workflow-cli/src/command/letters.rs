@@ -18,18 +18,19 @@ use retry_workflow::DeadLetters;
 
 pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
     let existing = || super::existing(path).map(DeadLetters::new);
+    let looked_at = || super::looked_at(path).map(DeadLetters::new);
     match dlq {
         Dlq::List { which, page } => {
-            let letters = existing()?;
+            let letters = looked_at()?;
             let filter = which.filter(&letters, None).await?;
             list::list(&letters, &filter, page, screen).await
         }
         Dlq::Stats { which } => {
-            let letters = existing()?;
+            let letters = looked_at()?;
             let filter = which.filter(&letters, None).await?;
             list::stats(&letters, &filter, screen).await
         }
-        Dlq::Show { job, item } => show::show(&existing()?, job.as_deref(), &item, screen).await,
+        Dlq::Show { job, item } => show::show(&looked_at()?, job.as_deref(), &item, screen).await,
         Dlq::Retry { which, redrive, how } => {
             which.or_all(redrive.all, "taken back", "--all")?;
             let store = super::existing(path)?;
@@ -52,7 +53,7 @@ pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Ex
             redrive::purge(&letters, &filter, consent, screen).await
         }
         Dlq::Export { which, output } => {
-            let letters = existing()?;
+            let letters = looked_at()?;
             let filter = which.filter(&letters, None).await?;
             exchange::export(&letters, &filter, output.as_deref(), screen).await
         }

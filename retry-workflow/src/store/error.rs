@@ -37,6 +37,12 @@ pub enum StoreError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// The file was deleted, or another one put in its place, while the store was open: what was
+    /// done since may be lost.
+    Replaced {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The file is no store: it holds something else.
     Foreign {
         /// The file.
@@ -129,6 +135,12 @@ impl fmt::Display for StoreError {
             Self::Missing { path } => {
                 write!(f, "there is no store at {}: check the path", path.display())
             }
+            Self::Replaced { path } => write!(
+                f,
+                "the store {} was deleted or replaced while it was open: what has been done since \
+                 is not in the file that is there now",
+                path.display()
+            ),
             Self::Foreign { path } => write!(
                 f,
                 "{} is no store of retry-workflow: it holds something else; name another file. \

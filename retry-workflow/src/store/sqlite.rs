@@ -9,7 +9,9 @@ mod claim;
 mod clock;
 mod dead;
 mod file;
+mod identity;
 mod layout;
+mod patience;
 mod read;
 mod remove;
 mod selection;
@@ -26,6 +28,7 @@ use std::time::Duration;
 
 use self::claim::Wanted;
 use self::clock::StoreClock;
+use self::patience::Patience;
 use self::thread::Thread;
 use self::transaction::{Access, Transaction};
 use super::{Store, StoreResult};
@@ -161,7 +164,8 @@ pub enum Synchronous {
 #[must_use = "options do nothing until a store is opened with them"]
 pub struct SqliteOptions {
     synchronous: Synchronous,
-    busy_timeout: Duration,
+    patience: Patience,
+    read_only: bool,
     max_bytes: Option<u64>,
     must_exist: bool,
 }
@@ -170,7 +174,8 @@ impl Default for SqliteOptions {
     fn default() -> Self {
         Self {
             synchronous: Synchronous::Normal,
-            busy_timeout: Duration::from_secs(5),
+            patience: Patience { most: Duration::from_secs(5), on_wait: None },
+            read_only: false,
             max_bytes: None,
             must_exist: false,
         }
@@ -187,7 +192,23 @@ impl SqliteOptions {
     /// How long another process is waited for that holds the store, until
     /// [`Locked`](super::StoreError::Locked); 5 s by default.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
-        self.busy_timeout = timeout;
+        self.patience.most = timeout;
+        self
+    }
+
+    /// Calls `tell` about each second while another process that holds the store is waited for,
+    /// with how long that has been; from a thread of the store.
+    pub fn on_wait(mut self, tell: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        self.patience.on_wait = Some(Arc::new(tell));
+        self
+    }
+
+    /// Opens the store for reading only: it has to be there, nothing is locked or changed, and
+    /// whoever may read the file can. What writes is refused with
+    /// [`Access`](super::StoreError::Access). A store of an older layout is brought to this one
+    /// before. `false` by default.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
         self
     }
 
@@ -210,12 +231,18 @@ impl SqliteOptions {
     ///
     /// Those of [`SqliteStore::open`] and [`SqliteStore::open_existing`].
     pub fn open(&self, path: impl AsRef<Path>) -> StoreResult<SqliteStore> {
-        let path = file::located(path.as_ref(), self.must_exist)?;
-        let writing = file::open_to_write(&path, self)?;
-        let reading = file::open_to_read(&path, self)?;
+        let path = file::located(path.as_ref(), self.must_exist || self.read_only)?;
+        let writing = self.patience.wait(|| match file::open_to_look(&path, self)? {
+            Some(looking) => Ok(looking),
+            None => file::open_to_write(&path, self),
+        })?;
+        let reading = match file::open_to_look(&path, self)? {
+            Some(looking) => looking,
+            None => file::open_to_read(&path, self)?,
+        };
         let clock = Arc::new(StoreClock::open(&writing));
-        let reader = Thread::start(&path, reading, Access::Read, &clock)?;
-        let writer = Thread::start(&path, writing, Access::Write, &clock)?;
+        let reader = Thread::start(&path, reading, Access::Read, &clock, self.patience.clone())?;
+        let writer = Thread::start(&path, writing, Access::Write, &clock, self.patience.clone())?;
         Ok(SqliteStore(Arc::new(Inner { path, clock, reader, writer })))
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{SqliteStore, Store, StoreError, Synchronous};
-use retry_workflow::{NewItem, Timestamp};
+use retry_workflow::{NewItem, Settled, Settlement, Timestamp};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -197,6 +197,87 @@ async fn the_clock_of_a_store_goes_on_from_where_it_was_left_and_not_backwards()
     left("boot = NULL");
     let store = SqliteStore::open(&path).unwrap();
     assert!(Timestamp::now().since(store.now()) < Duration::from_secs(60));
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_store_that_was_deleted_or_replaced_takes_nothing_more() {
+    let (_folder, path) = folder();
+    for replace in [false, true] {
+        let store = filled(&path, 3).await;
+        let leases = store.claim("job", "w", store.now(), 9, 9, Duration::from_secs(9)).await;
+        let lease = leases.unwrap().remove(0);
+        std::fs::remove_file(&path).unwrap();
+        if replace {
+            std::fs::write(&path, "").unwrap();
+        }
+        let gone = StoreError::Replaced { path: path.clone() };
+        let end = Settlement::new(lease.key, Settled::Succeeded(None), Vec::new());
+        assert_eq!(store.settle(vec![end], Vec::new(), store.now()).await, Err(gone.clone()));
+        assert_eq!(store.cas("key", 0, "value").await, Err(gone));
+        drop(store);
+        let _ = std::fs::remove_file(&path);
+        let _ = std::fs::remove_file(path.with_extension("db-wal"));
+        let _ = std::fs::remove_file(path.with_extension("db-shm"));
+    }
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_new_store_is_for_whoever_creates_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (_folder, path) = folder();
+    let store = filled(&path, 3).await;
+    for file in [path.clone(), path.with_extension("db-wal"), path.with_extension("db-shm")] {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file:?}");
+    }
+    drop(store);
+    // What is there keeps what it has.
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    drop(filled(&path, 1).await);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[tokio::test]
+async fn a_store_that_is_read_only_is_read_and_not_changed() {
+    let (_folder, path) = folder();
+    let missing = SqliteStore::options().read_only(true).open(&path);
+    assert!(matches!(missing, Err(StoreError::Missing { .. })));
+    drop(filled(&path, 3).await);
+    let before = std::fs::read(&path).unwrap();
+    let store = SqliteStore::options().read_only(true).open(&path).unwrap();
+    assert_eq!(store.counts("job").await.unwrap().pending, 3);
+    assert!(store.item("job", "1").await.unwrap().is_some());
+    let refused = store.enqueue("job", items(1), store.now()).await;
+    assert!(matches!(refused, Err(StoreError::Access { .. })), "{refused:?}");
+    assert!(std::fs::read(&path).unwrap() == before, "nothing was changed");
+    // Beside one that writes.
+    let writer = filled(&path, 5).await;
+    assert_eq!(store.counts("job").await.unwrap().pending, 5);
+    drop((writer, store));
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_locked_store_is_told() {
+    let (_folder, path) = folder();
+    drop(filled(&path, 1).await);
+    let other = Connection::open(&path).unwrap();
+    let told = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = std::sync::Arc::clone(&told);
+    let options = SqliteStore::options().busy_timeout(Duration::from_secs(30)).on_wait(move |_| {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    });
+    let store = options.open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let free = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(1500));
+        other.execute_batch("COMMIT").unwrap();
+    });
+    assert_eq!(store.enqueue("job", items(2), store.now()).await, Ok(1));
+    free.join().unwrap();
+    assert!(told.load(std::sync::atomic::Ordering::Relaxed) >= 1);
 }
 
 #[tokio::test]

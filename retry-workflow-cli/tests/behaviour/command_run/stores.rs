@@ -71,3 +71,34 @@ fn a_folder_or_a_place_that_is_not_there_is_no_store() {
     place.ends(2, &["run", "job.yml", "--store", "no/such/folder.db"]).says("no/such/folder.db");
     assert_eq!(place.read("log"), "");
 }
+
+#[test]
+fn a_store_that_is_deleted_under_its_job_ends_it_and_says_so() {
+    let work = "echo $1 >> log; [ $1 != c ] || rm -f retry-workflow.db";
+    let place = Place::with(
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 1\n  agent_template:\n    - shell: './work.sh ${item.id}; sleep 0.1'\n",
+    );
+    let place = place.items(&["a", "b", "c", "d", "e", "f", "g", "h"]).script("work.sh", work);
+    let ran = place.ends(1, &["run", "job.yml"]);
+    ran.says("was deleted or replaced while it was open");
+    assert!(!ran.err.contains("resume"), "there is nothing to go on with: {ran:#?}");
+    let begun = place.read("log").lines().count();
+    assert!(begun < 8, "it is noticed before the next settlement: {begun}");
+}
+
+#[test]
+fn whoever_holds_the_store_is_waited_for_with_a_line_that_says_so() {
+    let place = Place::with("name: job\ncommands:\n  - shell: 'true'\n");
+    place.ends(0, &["run", "job.yml"]);
+    let other = rusqlite::Connection::open(place.path("retry-workflow.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ran = place.ends(1, &["run", "job.yml", "--busy-timeout", "1s"]);
+    ran.says("is locked: another process holds it");
+    // Who only looks waits for nobody.
+    place.ends(0, &["status", "--busy-timeout", "0s"]).says("job-1");
+    let mut waiting = place.spawn(&["run", "job.yml"]);
+    let told = waiting.line_with("waiting for the store ").unwrap();
+    assert!(told.ends_with("which another process holds: for up to 1m (--busy-timeout)"), "{told}");
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(waiting.ended().code, Some(0));
+}

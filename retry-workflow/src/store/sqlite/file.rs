@@ -66,14 +66,76 @@ pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult
     let named = |error| sqlite_error::store_error(path, &error);
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, !options.must_exist);
+    if !options.must_exist {
+        create_for_owner(path)?;
+    }
     let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
     if connection.is_readonly("main").map_err(named)? {
         let reason = "it may be read, but not written: give its user leave to write it";
         return Err(StoreError::access(path, reason));
     }
-    connection.busy_timeout(options.busy_timeout).map_err(named)?;
+    connection.busy_timeout(options.patience.at_a_time()).map_err(named)?;
     prepare(path, &mut connection, options)?;
     Ok(connection)
+}
+
+/// Payloads may be secrets: a new file is for whoever creates it, and so are those that SQLite puts
+/// beside it.
+fn create_for_owner(path: &Path) -> StoreResult<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(StoreError::access(path, error))
+        }
+        // One that is there is left alone, and has not been opened by this.
+        _ => Ok(()),
+    }
+}
+
+/// A connection to a store that is only read, where that is what is wanted, and its layout is this
+/// program's.
+pub(super) fn open_to_look(
+    path: &Path,
+    options: &SqliteOptions,
+) -> StoreResult<Option<Connection>> {
+    if !options.read_only {
+        return Ok(None);
+    }
+    refuse_others(path)?;
+    let open = |path: &Path, more| {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(options.patience.at_a_time())?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        let marks = Marks::at_once(&connection)?;
+        Ok((connection, marks))
+    };
+    let opened = match open(path, OpenFlags::empty()) {
+        // Where nothing may be put beside it, and nobody has left a log.
+        Err(Error::SqliteFailure(failure, _))
+            if failure.code == ErrorCode::CannotOpen && !log_of(path).exists() =>
+        {
+            open(Path::new(&as_uri(path)), OpenFlags::SQLITE_OPEN_URI)
+        }
+        opened => opened,
+    };
+    let (connection, marks) = opened.map_err(|error| sqlite_error::store_error(path, &error))?;
+    marks.check(path)?;
+    if marks.application != APPLICATION {
+        return Err(StoreError::Missing { path: path.to_path_buf() });
+    }
+    Ok((marks.version == VERSION).then_some(connection))
+}
+
+/// Where SQLite keeps what is not in the file yet.
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
 }
 
 /// The connection that reads, of a store that is there.
@@ -81,7 +143,7 @@ pub(super) fn open_to_read(path: &Path, options: &SqliteOptions) -> StoreResult<
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(options.busy_timeout)?;
+        connection.busy_timeout(options.patience.at_a_time())?;
         connection.set_prepared_statement_cache_capacity(64);
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "query_only", true)?;
@@ -209,7 +271,7 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
         Synchronous::Normal => "NORMAL",
         Synchronous::Full => "FULL",
     };
-    write_ahead(connection, options.busy_timeout).map_err(named)?;
+    write_ahead(connection, options.patience.at_a_time()).map_err(named)?;
     let set = || {
         connection.set_prepared_statement_cache_capacity(64);
         connection.pragma_update(None, "synchronous", synchronous)?;

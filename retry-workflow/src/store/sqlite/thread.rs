@@ -13,6 +13,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::clock::StoreClock;
+use super::identity::Identity;
+use super::patience::Patience;
 use super::sqlite_error;
 use super::transaction::{Access, Names, Transaction};
 use crate::store::{StoreError, StoreResult};
@@ -33,6 +35,7 @@ impl Thread {
         connection: Connection,
         access: Access,
         clock: &Arc<StoreClock>,
+        patience: Patience,
     ) -> StoreResult<Self> {
         let (queue, commands) = channel();
         let name = match access {
@@ -46,6 +49,8 @@ impl Thread {
             names: Names::default(),
             clock: Arc::clone(clock),
             clock_kept: None,
+            identity: Identity::of(path),
+            patience,
         };
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
@@ -162,6 +167,8 @@ struct Worker {
     clock: Arc<StoreClock>,
     /// When the file was told last.
     clock_kept: Option<Duration>,
+    identity: Identity,
+    patience: Patience,
 }
 
 impl Worker {
@@ -196,9 +203,17 @@ impl Worker {
     }
 
     fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<(), Undone> {
-        let Self { path, connection, access, names, clock, clock_kept } = self;
-        let mut transaction = Transaction::begin(connection, names, *access)
-            .map_err(|error| Undone::NotBegun(sqlite_error::store_error(path, &error)))?;
+        let Self { path, connection, access, names, clock, clock_kept, identity, patience } = self;
+        // What is written into a file without a name is gone with its last reader.
+        if *access == Access::Write && !identity.is_at(path) {
+            return Err(Undone::NotBegun(StoreError::Replaced { path: path.clone() }));
+        }
+        let begun = patience.wait(|| {
+            Transaction::begin(connection, *access)
+                .map_err(|error| sqlite_error::store_error(path, &error))
+        });
+        begun.map_err(Undone::NotBegun)?;
+        let mut transaction = Transaction::begun(connection, names);
         let done = group.iter_mut().try_for_each(|command| command.run(&mut transaction));
         let done = done.and_then(|()| match access {
             Access::Read => Ok(()),

@@ -43,11 +43,7 @@ pub(super) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn begin(
-        connection: &'a Connection,
-        names: &'a mut Names,
-        access: Access,
-    ) -> Result<Self> {
+    pub(super) fn begin(connection: &Connection, access: Access) -> Result<()> {
         // A transaction that reads first and then wants to write may fail at once, however
         // long it is to wait.
         connection
@@ -56,7 +52,12 @@ impl<'a> Transaction<'a> {
                 Access::Write => "BEGIN IMMEDIATE",
             })?
             .execute(())?;
-        Ok(Self { connection, names, counts: HashMap::new() })
+        Ok(())
+    }
+
+    /// The one that has begun.
+    pub(super) fn begun(connection: &'a Connection, names: &'a mut Names) -> Self {
+        Self { connection, names, counts: HashMap::new() }
     }
 
     pub(super) fn commit(self) -> Result<()> {

@@ -1,0 +1,47 @@
+//! [`Patience`]: how long another process is waited for that holds a store, and who is told.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::store::{StoreError, StoreResult};
+
+/// SQLite waits for so long by itself; then whoever waits is told.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
+
+/// Is told how long the store has been waited for.
+pub(super) type OnWait = Arc<dyn Fn(Duration) + Send + Sync>;
+
+/// How long another process is waited for that holds a store, and who is told.
+#[derive(Clone)]
+pub(super) struct Patience {
+    pub(super) most: Duration,
+    pub(super) on_wait: Option<OnWait>,
+}
+
+impl Patience {
+    /// For how long SQLite is to wait by itself.
+    pub(super) fn at_a_time(&self) -> Duration {
+        self.most.min(TOLD_EVERY)
+    }
+
+    /// Tries again while another process holds the store.
+    pub(super) fn wait<T>(&self, mut attempt: impl FnMut() -> StoreResult<T>) -> StoreResult<T> {
+        let begun = Instant::now();
+        loop {
+            let ended = attempt();
+            if !matches!(ended, Err(StoreError::Locked { .. })) || begun.elapsed() >= self.most {
+                return ended;
+            }
+            if let Some(on_wait) = &self.on_wait {
+                on_wait(begun.elapsed());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Patience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patience").field("most", &self.most).finish_non_exhaustive()
+    }
+}

@@ -67,6 +67,9 @@ pub(crate) struct Options {
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// A suspect waits until nothing else is due, but no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
+/// Items are put into the store ahead of the workers of a job, but no more of them wait there to be
+/// leased for the first time: a source may have no end.
+const MOST_WAITING: u64 = 10_000;
 /// Tasks that are looked at before something else is.
 const SETTLED_AT_ONCE: usize = 256;
 
@@ -91,6 +94,7 @@ pub(crate) async fn run<S: Store, W: Work>(
     let worker: Arc<str> = worker(store.now()).into();
     let heartbeat = Heartbeat::new(&id, &worker, options.lease);
     heartbeat.clone().beat(store.clone()).await?;
+    let waiting = store.waiting(&id, MOST_WAITING).await?;
     let clock: Clock = {
         let store = store.clone();
         Arc::new(move || store.now())
@@ -102,6 +106,7 @@ pub(crate) async fn run<S: Store, W: Work>(
         collector: Collector::new(options.policy.error_collection, options.listeners),
         looked_after: None,
         floor: Floor::new(),
+        waiting,
         heartbeat,
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
@@ -167,6 +172,8 @@ struct Engine<S: Store, W: Work> {
     leases: Leases<S>,
     ledger: Ledger,
     tasks: JoinSet<Completion>,
+    /// Items that wait to be leased for the first time, as far as this worker knows.
+    waiting: u64,
     /// Where they run.
     floor: Floor,
     /// What is to be settled.
@@ -205,6 +212,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             }
             let event = {
                 let feeds = !self.input_complete
+                    && self.waiting < MOST_WAITING
                     && self.stopping.is_none()
                     && !self.operations.is_under_way(Operation::Enqueue);
                 // Dropped and made again after whatever else happens: a source keeps what it has.
@@ -264,7 +272,9 @@ impl<S: Store, W: Work> Engine<S, W> {
                     }
                     self.check_bounds();
                 }
-                EngineEvent::Enqueued => {
+                EngineEvent::Waiting(waiting) => self.waiting = waiting,
+                EngineEvent::Enqueued(added) => {
+                    self.waiting += added;
                     self.ledger.changed();
                     self.claim_soon();
                 }
@@ -514,8 +524,14 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         if !leases.is_empty() {
             self.ledger.changed();
+        } else if self.waiting >= MOST_WAITING {
+            // Others have leased them.
+            self.count_waiting();
         }
         for (place, lease) in leases.into_iter().enumerate() {
+            if (lease.run, lease.attempt) == (0, 1) {
+                self.waiting = self.waiting.saturating_sub(1);
+            }
             self.leases.add(lease, place < starts);
         }
     }
@@ -584,11 +600,22 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.operations
                 .start(Operation::Heartbeat, async { beat.await.map(EngineEvent::Beaten) });
         }
+        self.count_waiting();
         // A suspect may have waited for long.
         if !self.floor.wants_alone() && self.stopping.is_none() {
             self.start_looking_ahead();
         }
         self.share_breaker();
+    }
+
+    /// Where the source is not at its end: other workers lease what this one has put in.
+    fn count_waiting(&mut self) {
+        if !self.input_complete && !self.operations.is_under_way(Operation::Waiting) {
+            let (store, job) = (self.store.clone(), self.job.clone());
+            self.operations.start(Operation::Waiting, async move {
+                Ok(EngineEvent::Waiting(store.waiting(&job, MOST_WAITING).await?))
+            });
+        }
     }
 
     fn share_breaker(&mut self) {
@@ -620,7 +647,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         let (store, job) = (self.store.clone(), self.job.clone());
         self.operations.start(Operation::Enqueue, async move {
-            store.enqueue(&job, items, store.now()).await.map(|_| EngineEvent::Enqueued)
+            store.enqueue(&job, items, store.now()).await.map(EngineEvent::Enqueued)
         });
     }
 

@@ -161,6 +161,9 @@ impl<S: Store> Graph<S> {
     /// # Errors
     /// The tasks make a cycle, need one that is not there, or their settings cannot be obeyed;
     /// or the store fails. A task that fails is no error: it stands in the report.
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
     pub async fn run(self) -> Result<JobReport, WorkflowError> {
         let Self { runner, needs, tasks, policies, redrives_dead } = self;
         let dependencies = Arc::new(Dependencies::new(&needs)?);

@@ -130,6 +130,10 @@ pub trait Store: Clone + Send + Sync + 'static {
         job: &str,
     ) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
 
+    /// How many items of a job wait to be leased for the first time, as far as `most`: those that
+    /// were re-driven, or imported after an attempt, are none of them.
+    fn waiting(&self, job: &str, most: u64) -> impl Future<Output = StoreResult<u64>> + Send;
+
     /// How many items of a job are in which state. Cheap, however many there are.
     fn counts(&self, job: &str) -> impl Future<Output = StoreResult<Counts>> + Send;
 

@@ -154,6 +154,9 @@ impl<S: Store, M> Workflow<S, M> {
     /// # Errors
     /// The settings cannot be obeyed, an item is no JSON, or the store fails. An item that fails
     /// is no error: it stands in the report.
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
     pub async fn run<Src, SrcKind, I, H, Fut, T, E, DeciderKind, FaultKind>(
         self,
         items: Src,
@@ -180,6 +183,9 @@ impl<S: Store, M> Workflow<S, M> {
     ///
     /// # Errors
     /// There is no such job, or one of those of [`run`](Self::run).
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
     pub async fn resume<I, H, Fut, T, E, DeciderKind, FaultKind>(
         self,
         job: &str,

@@ -421,8 +421,8 @@ pub(crate) struct FilterArguments {
     /// Whose payload is like this: 'item.priority >= 5 && item.region == "eu"'
     #[arg(long = "where", value_name = "CONDITION", value_parser = Condition::parse)]
     pub(crate) condition: Option<Condition>,
-    /// With one of these ids
-    #[arg(long = "item", value_name = "ID", num_args = 1.., action = ArgAction::Append)]
+    /// With this id, or with one of several: --item A --item B
+    #[arg(long = "item", value_name = "ID", action = ArgAction::Append)]
     pub(crate) items: Vec<String>,
 }
 

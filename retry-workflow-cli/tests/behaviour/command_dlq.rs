@@ -114,6 +114,22 @@ fn machines_get_an_object_a_line_and_the_next_place() {
 }
 
 #[test]
+fn a_job_behind_item_is_refused_and_its_letters_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(store(folder.path(), &LETTERS));
+    // Each takes one id: what stands behind it is the job.
+    for arguments in [
+        &["dlq", "purge", "--item", "orders", "--yes"][..],
+        &["dlq", "purge", "--item", "a", "--item", "orders", "--yes"],
+        &["dlq", "list", "orders", "--item", "orders"],
+    ] {
+        refused(folder.path(), arguments, "orders is a job, and no item: --item takes the id");
+    }
+    let purged = told(folder.path(), &["dlq", "purge", "--item", "a", "orders", "--yes"]);
+    assert!(purged.contains('1'), "{purged}");
+}
+
+#[test]
 fn conditions_narrow_the_list() {
     let folder = tempfile::tempdir().unwrap();
     drop(store(folder.path(), &LETTERS));
@@ -123,7 +139,7 @@ fn conditions_narrow_the_list() {
         (&["--signature", &id], "ab"),
         (&["--signature", &id[..3]], "ab"),
         (&["--signature", "order <n> has no customer"], "c"),
-        (&["--item", "c", "a"], "ac"),
+        (&["--item", "c", "--item", "a"], "ac"),
         (&["--since", "2026-11-21T08:00:02Z"], "abc"),
         (&["--until", "2026-11-21T08:00:02Z"], ""),
         (&["--job", "orders"], "abc"),

@@ -169,7 +169,13 @@ impl<S> JobRunner<S> {
     }
 
     /// Checks whether the settings can be obeyed.
+    #[track_caller]
     pub(crate) fn check(&self) -> Result<(), WorkflowError> {
+        assert!(
+            tokio::runtime::Handle::try_current().is_ok(),
+            "a job is run in a runtime of tokio, and this is none: await it under #[tokio::main], or \
+             in Runtime::block_on"
+        );
         for name in [&self.name].into_iter().chain(&self.job_id) {
             let named = |source| WorkflowError::Name { name: name.clone(), source };
             name::check(name).map_err(named)?;
@@ -200,6 +206,9 @@ impl<S: Store> JobRunner<S> {
     /// # Errors
     /// The settings cannot be obeyed, the source fails, or the store does. An item that fails is
     /// not an error: it is in the report.
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
     pub async fn run<W: Work>(
         self,
         source: impl Source,
@@ -214,6 +223,9 @@ impl<S: Store> JobRunner<S> {
     ///
     /// # Errors
     /// There is no such job, or one of those of [`run`](Self::run).
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
     pub async fn resume<W: Work>(self, job: &str, work: W) -> Result<JobReport, WorkflowError> {
         self.check()?;
         let job = Job::get(&self.store, job).await?;

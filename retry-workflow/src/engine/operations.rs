@@ -20,11 +20,7 @@ pub(super) enum EngineEvent {
     /// The source has further items, or no more.
     Input(Option<Vec<NewItem>>),
     /// Leases, of so many that were wanted, and of so many that the store has as started.
-    Claimed {
-        leases: Vec<Lease>,
-        wanted: usize,
-        starts: usize,
-    },
+    Claimed { leases: Vec<Lease>, wanted: usize, starts: usize },
     /// A suspect, if one is due.
     ClaimedSuspect(Option<Lease>),
     /// Handlers may run.
@@ -33,13 +29,12 @@ pub(super) enum EngineEvent {
     Alone(Exclusive),
     /// What was settled, and whether the lease was good.
     Settled(Vec<Completion>, Vec<bool>),
-    Enqueued,
+    /// So many items that are new.
+    Enqueued(u64),
+    /// So many items wait to be leased for the first time.
+    Waiting(u64),
     /// When something is due next, and when a suspect is, by a look after so many changes.
-    NextDue {
-        changes: u64,
-        due: Option<Timestamp>,
-        suspect: Option<Timestamp>,
-    },
+    NextDue { changes: u64, due: Option<Timestamp>, suspect: Option<Timestamp> },
     /// How many items are in which state, by a look after so many changes.
     Counted(u64, Counts),
     /// The job's record has this worker.
@@ -60,13 +55,14 @@ pub(super) enum Operation {
     ShareBreaker,
     Enter,
     Heartbeat,
+    Waiting,
 }
 
 type UnderWay = Pin<Box<dyn Future<Output = Result<EngineEvent, StoreError>> + Send>>;
 
 /// What the store is doing for this job.
 #[derive(Default)]
-pub(super) struct Operations([Option<UnderWay>; Operation::Heartbeat as usize + 1]);
+pub(super) struct Operations([Option<UnderWay>; Operation::Waiting as usize + 1]);
 
 impl Operations {
     pub(super) fn start(

@@ -57,6 +57,7 @@ macro_rules! store_contract {
             a_suspect_is_claimed_alone_and_started
             suspects_are_claimed_in_their_order
             leases_of_the_dead_end_at_once
+            what_was_never_leased_is_counted_as_waiting
             a_lease_that_ended_can_be_settled_until_it_is_claimed_again
             a_stale_settlement_writes_nothing
             a_lease_is_settled_once
@@ -531,6 +532,23 @@ pub async fn leases_of_the_dead_end_at_once<S: Store>(store: &S) {
     assert_eq!(ids, ["d", "a", "b"]);
     assert_eq!((leases[1].lost, leases[2].dropped), (1, 1));
     assert_eq!(found(store, "a").await.history[0].duration, Duration::from_secs(5));
+}
+
+/// Also what was released before it started; not what waits for a further attempt.
+pub async fn what_was_never_leased_is_counted_as_waiting<S: Store>(store: &S) {
+    assert_eq!(store.waiting("job", 9).await, Ok(0));
+    enqueue(store, "other", &["a"]).await;
+    enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
+    assert_eq!((store.waiting("job", 9).await, store.waiting("job", 2).await), (Ok(5), Ok(2)));
+    let leases = prefetch(store, 0, 4, 2).await;
+    assert_eq!(store.waiting("job", 9).await, Ok(1));
+    settle(store, &leases[0], 1, Settled::RetryAt { due: at(9), checkpoint: None }).await;
+    settle(store, &leases[1], 1, Settled::Dead(failure("other", "no"))).await;
+    let release = Settlement { lease: leases[2].key, end: Settled::Released, history: Vec::new() };
+    assert_eq!(store.settle(vec![release], Vec::new(), at(1)).await, Ok(vec![true]));
+    assert_eq!(store.waiting("job", 9).await, Ok(2));
+    assert_eq!(store.redrive(&Filter::job("job"), None, at(1), MINUTE).await, Ok(1));
+    assert_eq!(store.waiting("job", 9).await, Ok(2));
 }
 
 /// A worker that is late, while no other has the item, is still in time.

@@ -489,6 +489,18 @@ impl Store for MemoryStore {
         Ok(self.lock().jobs.get(job).and_then(|job| job.next_due(true)))
     }
 
+    async fn waiting(&self, job: &str, most: u64) -> StoreResult<u64> {
+        let Tables { items, jobs, .. } = &*self.lock();
+        let Some(job) = jobs.get(job) else { return Ok(0) };
+        let is_waiting = |item: &&Item| {
+            let ItemRecord { state, run, attempt, .. } = item.record;
+            (state, run, attempt) == (ItemState::Pending, 0, 0)
+        };
+        let due = job.due.iter().filter_map(|(_, _, number)| items.get(number));
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Ok(u64::try_from(due.filter(is_waiting).take(most).count()).unwrap_or(u64::MAX))
+    }
+
     async fn counts(&self, job: &str) -> StoreResult<Counts> {
         Ok(self.lock().jobs.get(job).map(|job| job.counts).unwrap_or_default())
     }

@@ -315,6 +315,11 @@ impl Store for SqliteStore {
         self.0.reader.run_if_wanted(move |tx| claim::next_suspect(tx, &job)).await
     }
 
+    async fn waiting(&self, job: &str, most: u64) -> StoreResult<u64> {
+        let job = job.to_owned();
+        self.0.reader.run_if_wanted(move |tx| claim::waiting(tx, &job, most)).await
+    }
+
     async fn counts(&self, job: &str) -> StoreResult<Counts> {
         let job = job.to_owned();
         self.0.reader.run_if_wanted(move |tx| read::counts(tx, &job)).await

@@ -247,3 +247,65 @@ async fn work_of_ones_own_is_tested_without_a_job() {
     let report = Copy { parts: 2 }.attempt(item).await;
     assert!(matches!(report.outcome, WorkOutcome::Succeeded(Some(output)) if output == "2 parts"));
 }
+
+/// Items without end, and how many were asked for.
+struct Endless {
+    given: Arc<AtomicU32>,
+}
+
+impl Source for Endless {
+    async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
+        let from = self.given.fetch_add(1_000, Ordering::Relaxed);
+        Ok(Some((from..from + 1_000).map(|id| NewItem::new(id.to_string(), "null")).collect()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_not_far_ahead_of_slow_handlers() {
+    let given = Arc::new(AtomicU32::new(0));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let stop = Mutex::new(Some(stop));
+    let begun = AtomicU32::new(0);
+    let work = {
+        let given = Arc::clone(&given);
+        Does(move |_: WorkItem<'_>| {
+            let begun = begun.fetch_add(1, Ordering::Relaxed);
+            let ahead = given.load(Ordering::Relaxed) - begun;
+            assert!(ahead <= 13_000, "{ahead} are ahead of the one that begins");
+            if begun == 15_000 {
+                drop(stop.lock().unwrap().take());
+            }
+            // Half of them wait for another attempt: these are not ahead of anything.
+            if begun % 2 == 0 {
+                let (wait, checkpoint) = (Duration::from_secs(1_000_000), "1".to_owned());
+                return AttemptReport::new(WorkOutcome::Retry { wait, checkpoint });
+            }
+            AttemptReport::succeeded(AttemptTimer::start(), None)
+        })
+    };
+    let store = MemoryStore::new();
+    let runner = JobRunner::new("stream").store(store.clone()).stop_on(async {
+        let _ = stopped.await;
+    });
+    let report = runner.run(Endless { given: Arc::clone(&given) }, work).await.unwrap();
+    assert_eq!(report.stopped(), Some(&StopReason::Requested));
+    assert!(store.waiting("stream-1", u64::MAX).await.unwrap() <= 13_000);
+    assert!(given.load(Ordering::Relaxed) >= 25_000, "it goes on beside those that wait");
+}
+
+#[test]
+fn a_job_outside_of_tokio_says_what_it_needs() {
+    let run = || {
+        let runner = JobRunner::new("none");
+        let work = Does(|_: WorkItem<'_>| AttemptReport::succeeded(AttemptTimer::start(), None));
+        let mut run = Box::pin(runner.run(items(&["a"]), work));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let _ = run.as_mut().poll(&mut context);
+    };
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
+    let said = panic.downcast_ref::<&str>().copied();
+    assert!(
+        said.is_some_and(|said| said.starts_with("a job is run in a runtime of tokio")),
+        "{said:?}"
+    );
+}

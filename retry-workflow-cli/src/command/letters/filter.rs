@@ -2,7 +2,8 @@
 
 use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
-use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store};
+use crate::terminal::text::one_line;
+use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Job, Store};
 
 /// Items that are looked at, at once.
 const PAGE: usize = 500;
@@ -30,6 +31,9 @@ impl FilterArguments {
         filter.ids = (!self.items.is_empty()).then(|| self.items.clone());
         if let Some(job) = &filter.job {
             known(letters.store(), job).await?;
+        }
+        for id in &self.items {
+            no_job(letters.store(), &filter, id).await?;
         }
         if let Some(given) = &self.signature {
             filter.signature = Some(letters.signature(&filter, given).await?.as_str().to_owned());
@@ -98,6 +102,23 @@ impl FilterArguments {
             _ => Ok(()),
         }
     }
+}
+
+/// An id that no item has, and that is a job's: the letters of that job are not meant, nor none.
+async fn no_job<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), CommandError> {
+    if Job::find(store, id).await?.is_none() && store.counts(id).await?.total() == 0 {
+        return Ok(());
+    }
+    let mut items = Filter::default().ids([id]).states(ItemState::ALL);
+    items.job.clone_from(&filter.job);
+    if store.list(&items, None, 1).await?.items.is_empty() {
+        let id = one_line(id);
+        return Err(CommandError::Usage(format!(
+            "{id} is a job, and no item: --item takes the id of an item, and a job stands by itself \
+             or behind --job"
+        )));
+    }
+    Ok(())
 }
 
 /// A job that is misspelt has no dead letters, and that would look like good news.

@@ -204,3 +204,13 @@ fn next(tx: &mut Transaction<'_>, job: &str, suspects: bool) -> Result<Option<Ti
         .optional()?;
     Ok(due.map(Timestamp::from_micros))
 }
+
+pub(super) fn waiting(tx: &mut Transaction<'_>, job: &str, most: u64) -> Result<u64> {
+    let Some(job) = tx.find_job(job)? else { return Ok(0) };
+    tx.prepare(
+        "SELECT count(*) FROM (SELECT 1 FROM states INDEXED BY claimable \
+         WHERE job = ?1 AND suspect = 0 AND due IS NOT NULL AND state = 0 AND run = 0 \
+         AND attempt = 0 LIMIT ?2)",
+    )?
+    .query_row((job, i64::try_from(most).unwrap_or(i64::MAX)), |row| row.get(0))
+}

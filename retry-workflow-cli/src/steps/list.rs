@@ -438,6 +438,7 @@ impl Attempt<'_> {
 
     /// A condition that cannot be decided.
     fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
+        let why = self.workspace.environment.masks.masked(why);
         let failure = Failure::new("other", format!("`when` cannot be decided: {why}"));
         self.record(&step.label, AttemptTimer::start(), failure.clone());
         ListEnd::Failed(failure, Reason::NotRetryable)
@@ -542,11 +543,22 @@ impl Attempt<'_> {
 
     /// Writes down that a command has failed, with what it has written; says only how it failed.
     fn failed(&mut self, label: &str, timer: AttemptTimer, error: &mut StepError) -> Failure {
-        let failure = described(error);
+        let failure = self.described(error);
         let mut recorded = failure.clone();
         recorded.output = error.take_excerpt();
         self.record(label, timer, recorded);
         failure
+    }
+
+    /// What is told of an error: what it quotes may hold a secret.
+    fn described(&self, error: &StepError) -> Failure {
+        let failure = described(error);
+        let masks = &self.workspace.environment.masks;
+        if !masks.is_in(&failure.message) {
+            return failure;
+        }
+        // What is behind such an error is the end of its stderr, which is masked.
+        Failure::new(failure.class, masks.masked(&failure.message))
     }
 
     fn record(&mut self, label: &str, timer: AttemptTimer, failure: Failure) {

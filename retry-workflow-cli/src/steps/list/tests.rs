@@ -489,6 +489,16 @@ commands:
 }
 
 #[tokio::test]
+async fn what_quotes_a_value_quotes_no_secret() {
+    let secret = "env: { TOKEN: { secret: true, value: s3cret } }\ncommands:\n- { shell: echo $TOKEN, capture: token }\n";
+    for step in ["when: token > 3", "working_dir: '${token}'"] {
+        let text = format!("{secret}- {{ shell: x, {step} }}\n");
+        let told = format!("{:?}", Runner::new().run(&text).await);
+        assert!(told.contains("***") && !told.contains("s3cret"), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_secret_stays_in_memory_where_the_process_does() {
     let folder = tempfile::tempdir().unwrap();
     let text = r#"

@@ -279,7 +279,7 @@ fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<End, File
         }
         return Ok(End { was_found, list_inside: None });
     };
-    let mut reader = Watched { reader, is_empty: true };
+    let mut reader = watched(reader);
     let mut walk = Walk { each, position: 0, halted: None, was_found: false, list_inside: None };
     let mut deserializer = serde_json::Deserializer::from_reader(&mut reader);
     let down = Down { walk: &mut walk, names: &names, prefix: "$".to_owned() };
@@ -297,7 +297,7 @@ fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<End, File
     let Walk { was_found, list_inside, .. } = walk;
     match end {
         Ok(()) => Ok(End { was_found, list_inside }),
-        Err(_) if reader.is_empty => Err(empty(&name)),
+        Err(_) if reader.get_ref().is_empty => Err(empty(&name)),
         Err((error, what)) => Err(no_json(&name, is_file, &error, what)),
     }
 }
@@ -308,13 +308,13 @@ pub(crate) fn document(
     name: &Path,
     is_file: bool,
 ) -> Result<Value, FileError> {
-    let mut reader = Watched { reader, is_empty: true };
+    let mut reader = watched(reader);
     let mut deserializer = serde_json::Deserializer::from_reader(&mut reader);
     let read = serde::Deserialize::deserialize(&mut deserializer);
     let ended = read.and_then(|value| deserializer.end().map(|()| value));
     match ended {
         Ok(value) => Ok(value),
-        Err(_) if reader.is_empty => Err(empty(name)),
+        Err(_) if reader.get_ref().is_empty => Err(empty(name)),
         Err(error) => Err(no_json(name, is_file, &error, None)),
     }
 }
@@ -322,6 +322,11 @@ pub(crate) fn document(
 fn empty(name: &Path) -> FileError {
     let message = "this input is empty: write a list of items, which is `[]` if there are none";
     FileError::whole(name, message)
+}
+
+/// Buffered once more, for JSON is read byte by byte.
+fn watched(reader: Box<dyn BufRead + Send>) -> BufReader<Watched> {
+    BufReader::with_capacity(64 * 1024, Watched { reader, is_empty: true })
 }
 
 /// Knows whether there was anything but blanks.

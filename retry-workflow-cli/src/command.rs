@@ -6,15 +6,18 @@ mod arguments_explain;
 mod beginning;
 mod condition;
 mod engine;
+mod event_lines;
 mod explain;
 mod files;
 mod items;
+mod joblog;
 mod jobs;
 mod keeper;
 mod manual;
 mod letters;
 mod outcome;
 mod progress;
+mod recorders;
 mod removal;
 mod requests;
 mod screen;
@@ -24,8 +27,8 @@ mod status;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::Parser as _;
@@ -33,6 +36,7 @@ use clap::Parser as _;
 use self::arguments::{Arguments, Command};
 use self::keeper::Role;
 use self::outcome::{CommandError, Exit};
+use self::recorders::Recorders;
 use self::screen::Screen;
 use crate::terminal::text::{lines, one_line};
 use retry_workflow::SqliteStore;
@@ -99,6 +103,10 @@ async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandE
     let path = store_path(arguments.store);
     BUSY_TIMEOUT.get_or_init(|| arguments.busy_timeout);
     screen.flag = engine::flag(&path);
+    if let Some(how) = arguments.command.runs() {
+        screen.json |= how.events;
+        screen.recorders = Arc::new(Recorders::open(how)?);
+    }
     match arguments.command {
         Command::Explain(explain) => explain::explain(&explain, screen),
         Command::Check { files } => files::check(&files, screen),

@@ -473,8 +473,12 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         let mut finished = std::mem::take(&mut self.finished);
         let leases = &mut self.leases;
+        let is_heard = self.collector.is_heard();
         let settle = |finished: &mut Completion| {
             let mut settlement = finished.settlement.take()?;
+            if is_heard {
+                finished.history.clone_from(&settlement.history);
+            }
             // No longer held: once it is settled, it may be claimed again before the answer is here.
             settlement.lease = leases.take(finished.key);
             Some(settlement)
@@ -660,6 +664,12 @@ impl<S: Store, W: Work> Engine<S, W> {
         // Another worker has the item: what becomes of it is for that one to say.
         if !good {
             return;
+        }
+        let last = finished.history.len().saturating_sub(1);
+        for (at, attempt) in finished.history.iter().enumerate() {
+            let state = finished.state.filter(|_| at == last);
+            let (job, item) = (&*self.job, finished.id.as_str());
+            self.collector.emit(&JobEvent::Attempt { job, item, attempt, state });
         }
         if let Some(state) = finished.state
             && source.item_ended(&finished.id, state)

@@ -170,6 +170,15 @@ Examples:
 }
 
 impl Command {
+    /// How it runs a job, if it does.
+    pub(crate) fn runs(&self) -> Option<&RunArguments> {
+        match self {
+            Self::Run { how, .. } | Self::Resume { how, .. } => Some(how),
+            Self::Dlq(Dlq::Retry { how, .. }) => Some(how),
+            _ => None,
+        }
+    }
+
     /// Whether it may run the commands of a job.
     pub(crate) fn works(&self) -> bool {
         matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Dlq(Dlq::Retry { .. }))
@@ -279,6 +288,19 @@ pub(crate) struct RunArguments {
     /// Nothing but the report at the end
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Add a line to this file for each attempt that has ended, in the columns of GNU \
+                parallel's joblog"
+    )]
+    pub(crate) joblog: Option<PathBuf>,
+    #[arg(
+        long,
+        help = "Print what happens as JSON, one event a line, and the report as the last one; \
+                implies --json"
+    )]
+    pub(crate) events: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -462,6 +484,8 @@ impl Default for RunArguments {
             deadline: None,
             no_progress: false,
             quiet: false,
+            joblog: None,
+            events: false,
         }
     }
 }

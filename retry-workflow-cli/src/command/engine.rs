@@ -233,7 +233,11 @@ async fn work(
     let (request, requested) = watch::channel(false);
     let listener: Listener = {
         let reporter = Arc::clone(&reporter);
-        Arc::new(move |event: &JobEvent<'_>| reporter.on_event(event))
+        let recorders = Arc::clone(&screen.recorders);
+        Arc::new(move |event: &JobEvent<'_>| {
+            reporter.on_event(event);
+            recorders.on_event(event, |text| reporter.println(text));
+        })
     };
     let way = RunSettings {
         max_parallel: how.max_parallel.and_then(|most| usize::try_from(most).ok()),
@@ -358,6 +362,9 @@ fn print_reports(
         }
         if let Some(reduce) = reduce {
             object["reduce"] = json!(reduce);
+        }
+        if screen.recorders.has_events() {
+            object["event"] = json!("report");
         }
         screen.object(&object)?;
         return Ok(exit);

@@ -3,11 +3,13 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
 
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::outcome::CommandError;
+use super::recorders::Recorders;
 use retry_workflow::Timestamp;
 
 /// Standard output, or what stands for it in a test.
@@ -23,6 +25,8 @@ pub(crate) struct Screen {
     /// Names the store on the command lines that are shown; empty for the one that is meant
     /// without it.
     pub(crate) flag: String,
+    /// What writes down how a job goes.
+    pub(super) recorders: Arc<Recorders>,
 }
 
 impl fmt::Debug for Screen {
@@ -54,6 +58,7 @@ impl Screen {
             out: Box::new(io::BufWriter::new(out)),
             now: Timestamp::now(),
             flag: String::new(),
+            recorders: Arc::default(),
         }
     }
 

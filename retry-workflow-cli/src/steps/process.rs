@@ -161,7 +161,8 @@ impl StepError {
     /// A step that ended well, and whose output is not what was asked for.
     pub(crate) fn bad_output(why: String, written: &Written, masks: &Masks) -> Self {
         let Written { output, stderr } = written;
-        let excerpt = Output::new(excerpt(output, masks), excerpt(stderr, masks));
+        let mut excerpt = Output::new(excerpt(output, masks), excerpt(stderr, masks));
+        excerpt.exit_code = Some(0);
         let wrote = Wrote { stdout: String::new(), stderr: stderr.clone(), excerpt };
         Self::new(Status::NotStarted(why), wrote)
     }
@@ -186,7 +187,7 @@ impl StepError {
     /// What the history of its attempt is to keep of both, if there is anything.
     pub(crate) fn take_excerpt(&mut self) -> Option<Box<Output>> {
         let excerpt = std::mem::take(&mut self.wrote.excerpt);
-        (!excerpt.is_empty()).then(|| Box::new(excerpt))
+        (excerpt != Output::default()).then(|| Box::new(excerpt))
     }
 
     /// Its exit status, if it ended by one.
@@ -306,7 +307,12 @@ impl Invocation {
         group.disarm();
         let stderr = || err.end(masks, LONGEST_TAIL).trim().to_owned();
         let failed = |status| {
-            let excerpt = Output::new(out.excerpt(masks), err.excerpt(masks));
+            let mut excerpt = Output::new(out.excerpt(masks), err.excerpt(masks));
+            match status {
+                Status::Exit(code) => excerpt.exit_code = Some(code),
+                Status::Signal(signal) => excerpt.signal = Some(signal),
+                _ => {}
+            }
             let stdout = out.end(masks, LONGEST_FAILED_OUTPUT);
             StepError::new(status, Wrote { stdout, stderr: stderr(), excerpt })
         };

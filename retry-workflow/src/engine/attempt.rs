@@ -55,6 +55,8 @@ pub(super) struct Completion {
     pub(super) key: LeaseKey,
     /// Until it is handed to the store.
     pub(super) settlement: Option<Settlement>,
+    /// Its rows once more, where somebody hears of them.
+    pub(super) history: Vec<AttemptRecord>,
     pub(super) id: String,
     /// Its end, if this is one.
     pub(super) state: Option<ItemState>,
@@ -71,6 +73,7 @@ impl Completion {
         Self {
             key,
             settlement: Some(settlement),
+            history: Vec::new(),
             id: String::new(),
             state: None,
             failure: None,
@@ -137,6 +140,7 @@ impl<W: Work> Process<W> {
                 Completion {
                     key,
                     settlement: Some(settlement),
+                    history: Vec::new(),
                     id,
                     state: Some(ItemState::Dead),
                     failure: None,
@@ -340,7 +344,7 @@ impl<W: Work> Process<W> {
             Settled::RetryAt { .. } | Settled::Released => None,
         };
         let settlement = Settlement { lease: key, end, history: history.collect() };
-        Completion { key, settlement: Some(settlement), id, state, failure: None, stops: false }
+        Completion { id, state, settlement: Some(settlement), ..Completion::released(key) }
     }
 }
 

@@ -52,6 +52,11 @@ impl Collector {
         self.emit(&JobEvent::Failures(&failures));
     }
 
+    /// Whether anybody hears of events.
+    pub(super) fn is_heard(&self) -> bool {
+        !self.listeners.is_empty()
+    }
+
     pub(super) fn emit(&self, event: &JobEvent<'_>) {
         for listener in &self.listeners {
             listener(event);

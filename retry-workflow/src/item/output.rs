@@ -1,4 +1,4 @@
-//! [`Output`]: what an attempt wrote, as far as its history keeps it.
+//! [`Output`]: what an attempt wrote and how its command ended, as far as its history keeps it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,16 +21,17 @@ pub struct Output {
     /// What went to standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
+    /// The exit status of its command, if that ended by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that its command died of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
 }
 
 impl Output {
     /// Creates an output of these texts.
     pub fn new(stdout: impl Into<String>, stderr: impl Into<String>) -> Self {
-        Self { stdout: stdout.into(), stderr: stderr.into() }
-    }
-
-    /// Returns whether nothing was written.
-    pub fn is_empty(&self) -> bool {
-        self.stdout.is_empty() && self.stderr.is_empty()
+        Self { stdout: stdout.into(), stderr: stderr.into(), exit_code: None, signal: None }
     }
 }

@@ -7,7 +7,7 @@ use retry_runtime::Transition;
 
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
-use crate::item::record::{Counts, ItemState};
+use crate::item::record::{AttemptRecord, Counts, ItemState};
 use crate::job::record::StopReason;
 
 /// An item whose retries have ended.
@@ -73,6 +73,19 @@ pub enum JobEvent<'a> {
         running: usize,
         /// How long the breaker stays open; zero if it is not.
         open_for: Duration,
+    },
+    /// An attempt has ended, and is in the store; or a step of one has failed on the way. Those
+    /// that are lost with their worker are in the store alone.
+    #[non_exhaustive]
+    Attempt {
+        /// The job's id.
+        job: &'a str,
+        /// The item's id.
+        item: &'a str,
+        /// Its row of the history.
+        attempt: &'a AttemptRecord,
+        /// What has become of the item, where this was the end of it.
+        state: Option<ItemState>,
     },
     /// Items have failed for good: one at a time, or in groups, as the policy's
     /// `error_collection` asks for.

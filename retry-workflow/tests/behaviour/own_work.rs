@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use retry_workflow::{
     AttemptOutcome, AttemptReport, AttemptTimer, BreakerConfig, BreakerRecord, ErrorPolicy,
-    Failure, Graph, ItemContext, ItemState, Job, JobRunner, JobStatus, MemoryStore, NewItem,
-    OnItemFailure, Output, Reason, Source, State, StopReason, Store, Work, WorkItem, WorkOutcome,
-    WorkflowError,
+    Failure, Graph, ItemContext, ItemState, Job, JobEvent, JobRunner, JobStatus, MemoryStore,
+    NewItem, OnItemFailure, Output, Reason, Source, State, StopReason, Store, Work, WorkItem,
+    WorkOutcome, WorkflowError,
 };
 
 fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {
@@ -63,6 +63,24 @@ async fn an_attempt_begins_at_the_checkpoint_of_the_last_one() {
     let steps: Vec<_> = history.iter().map(|record| record.step.as_deref()).collect();
     assert_eq!(steps, [Some("part 1"), Some("part 2"), None]);
     assert_eq!(history[2].outcome, AttemptOutcome::Succeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_that_has_ended_is_an_event() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
+    let runner = JobRunner::new("copy").on_event(move |event| {
+        if let JobEvent::Attempt { job, item, attempt, state, .. } = event {
+            let row = (format!("{job}/{item}"), attempt.attempt, attempt.outcome, *state);
+            listener.lock().unwrap().push(row);
+        }
+    });
+    runner.run(items(&["a"]), Copy { parts: 2 }).await.unwrap();
+    let expected = [
+        ("copy-1/a".to_owned(), 1, AttemptOutcome::Failed, None),
+        ("copy-1/a".to_owned(), 2, AttemptOutcome::Succeeded, Some(ItemState::Succeeded)),
+    ];
+    assert_eq!(*heard.lock().unwrap(), expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,7 +28,9 @@ fn the_history_of_a_failure_has_what_each_attempt_wrote() {
         assert_eq!(item["history"][0]["failure"]["output"]["stdout"], "read 1");
         assert_eq!(
             item["history"][1]["failure"]["output"],
-            serde_json::json!({ "stdout": "read 2", "stderr": "no \u{1b}[2Jluck with ***" })
+            serde_json::json!({
+                "stdout": "read 2", "stderr": "no \u{1b}[2Jluck with ***", "exit_code": 7,
+            })
         );
         // Once is enough.
         assert_eq!(item["failure"]["output"], Value::Null);
@@ -72,4 +74,87 @@ fn an_output_that_cannot_be_captured_is_kept() {
     place.ends(1, &["run", "job.yml"]);
     let ran = place.ends(0, &["items", "show", "job-1", "step 1"]);
     ran.says("is no number\n      stdout\n        no number\n");
+}
+
+/// Items that succeed, fail by a status, and die of a signal.
+fn three() -> Place {
+    Place::with(
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 1\n  agent_template:\n    - shell: 'exec ./work.sh ${item.id}'\n",
+    )
+    .items(&["good", "bad", "killed"])
+    .script("work.sh", "case $1 in bad) exit 7;; killed) kill -9 $$;; esac")
+}
+
+#[test]
+fn a_joblog_has_a_line_for_each_attempt_and_goes_on_where_it_was() {
+    let place = three();
+    place.ends(3, &["run", "job.yml", "--joblog", "log"]);
+    let rows = || {
+        let text = place.read("log");
+        let rows = text.lines().map(|line| line.split('\t').map(str::to_owned).collect());
+        rows.collect::<Vec<Vec<String>>>()
+    };
+    let first = rows();
+    let heading = "Seq Host Starttime JobRuntime Send Receive Exitval Signal Command".split(' ');
+    assert_eq!(first[0], heading.collect::<Vec<_>>());
+    let ended: Vec<_> = first[1..]
+        .iter()
+        .map(|row| [&row[0], &row[6], &row[7], &row[8]].map(String::as_str))
+        .collect();
+    assert_eq!(
+        ended,
+        [
+            ["1", "0", "0", "job-1/good/0-1"],
+            ["2", "7", "0", "job-1/bad/0-1 step 1"],
+            ["3", "0", "9", "job-1/killed/0-1 step 1"],
+        ]
+    );
+    for row in &first[1..] {
+        assert!(row[2].parse::<f64>().unwrap() > 1.7e9 && row[3].trim().parse::<f64>().is_ok());
+    }
+    // Who wrote the last line was killed.
+    place.write("log", place.read("log").trim_end());
+    place.ends(3, &["dlq", "retry", "job-1", "--joblog", "log"]);
+    let all = rows();
+    assert_eq!(all[..4], first, "one heading, whole lines");
+    assert_eq!((all.len(), all[4][0].as_str(), all[5][0].as_str()), (6, "4", "5"));
+    assert!(all[4][8].starts_with("job-1/bad/1-1"), "{all:?}");
+}
+
+#[test]
+fn what_is_no_joblog_is_left_as_it_is() {
+    let place = three();
+    let before = place.read("job.yml");
+    place.ends(2, &["run", "job.yml", "--joblog", "job.yml"]).says("job.yml is no joblog");
+    assert_eq!(place.read("job.yml"), before);
+    assert!(!place.path("retry-workflow.db").exists());
+}
+
+#[test]
+fn events_are_one_object_a_line_and_the_report_is_the_last() {
+    let place = three();
+    let ran = place.ends(3, &["run", "job.yml", "--events"]);
+    let events: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let word = |event: &Value| event["event"].as_str().unwrap().to_owned();
+    assert_eq!(word(&events[0]), "started");
+    assert_eq!(word(events.last().unwrap()), "report");
+    let attempts: Vec<_> = events.iter().filter(|event| word(event) == "attempt").collect();
+    assert_eq!(attempts.len(), 3);
+    for attempt in &attempts {
+        assert_eq!(attempt["job"], "job-1");
+        assert!(attempt["duration"].is_number() && attempt["wait"] == 0, "{attempt}");
+        assert!(attempt["started"].as_str().unwrap().ends_with('Z'), "{attempt}");
+        assert!(attempt["time"].as_str().unwrap().ends_with('Z'), "{attempt}");
+    }
+    let said = |at: usize, key: &str| attempts[at][key].clone();
+    assert_eq!((said(0, "item"), said(0, "state")), ("good".into(), "succeeded".into()));
+    assert_eq!((said(1, "outcome"), said(1, "state")), ("failed".into(), "dead".into()));
+    assert_eq!(attempts[1]["failure"]["output"]["exit_code"], 7);
+    assert_eq!(attempts[2]["failure"]["output"]["signal"], 9);
+    let progress = events.iter().rfind(|event| word(event) == "progress").unwrap();
+    assert_eq!(
+        (&progress["counts"]["succeeded"], &progress["counts"]["dead"]),
+        (&1.into(), &2.into())
+    );
 }

@@ -1,0 +1,88 @@
+//! [`EventLines`]: what happens to a job, one JSON object a line, on standard output.
+
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::terminal::text::json as safe;
+use retry_workflow::{JobEvent, Timestamp};
+
+/// Writes the events of jobs that run one after another.
+#[derive(Debug, Default)]
+pub(super) struct EventLines {
+    /// The job that runs.
+    job: Mutex<String>,
+    /// Nobody reads them any more.
+    is_closed: AtomicBool,
+}
+
+impl EventLines {
+    pub(super) fn on_event(&self, event: &JobEvent<'_>) {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+        if let JobEvent::Started { job: started, .. } = event {
+            (*started).clone_into(&mut job);
+        }
+        for mut object in objects(event) {
+            object["time"] = json!(Timestamp::now());
+            object["job"] = json!(*job);
+            let line = format!("{}\n", safe(&object.to_string()));
+            if io::stdout().write_all(line.as_bytes()).is_err() {
+                self.is_closed.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Words for words, seconds for durations.
+fn objects(event: &JobEvent<'_>) -> Vec<Value> {
+    match event {
+        JobEvent::Started { counts, .. } => vec![json!({ "event": "started", "counts": counts })],
+        JobEvent::Progress { counts, input_complete, running, open_for, .. } => vec![json!({
+            "event": "progress",
+            "counts": counts,
+            "input_complete": input_complete,
+            "running": running,
+            "open_for": open_for.as_secs_f64(),
+        })],
+        JobEvent::Attempt { item, attempt, state, .. } => {
+            let mut object = json!(attempt);
+            object["event"] = json!("attempt");
+            object["item"] = json!(item);
+            if let Some(state) = state {
+                object["state"] = json!(state);
+            }
+            vec![object]
+        }
+        JobEvent::Failures(failures) => {
+            let failed = failures.iter().map(|failed| {
+                json!({
+                    "event": "failure",
+                    "item": failed.item,
+                    "run": failed.run,
+                    "attempt": failed.attempt,
+                    "state": failed.state,
+                    "failure": failed.failure,
+                })
+            });
+            failed.collect()
+        }
+        JobEvent::Breaker(transition) => vec![json!({
+            "event": "breaker",
+            "from": transition.from.to_string(),
+            "to": transition.to.to_string(),
+            "cause": transition.cause.to_string(),
+        })],
+        JobEvent::Stopping { reason, .. } => {
+            let mut object = json!(reason);
+            object["event"] = json!("stopping");
+            vec![object]
+        }
+        // Of a later version of the library.
+        _ => Vec::new(),
+    }
+}

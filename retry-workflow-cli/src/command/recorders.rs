@@ -1,0 +1,38 @@
+//! [`Recorders`]: what writes down how a job goes, as `--joblog` and `--events` ask for.
+
+use super::arguments::RunArguments;
+use super::event_lines::EventLines;
+use super::joblog::Joblog;
+use super::outcome::CommandError;
+use retry_workflow::JobEvent;
+
+#[derive(Debug, Default)]
+pub(super) struct Recorders {
+    joblog: Option<Joblog>,
+    events: Option<EventLines>,
+}
+
+impl Recorders {
+    /// Opens what is to be written to: before anything is begun.
+    pub(super) fn open(how: &RunArguments) -> Result<Self, CommandError> {
+        let joblog = how.joblog.as_deref().map(Joblog::open).transpose()?;
+        Ok(Self { joblog, events: how.events.then(EventLines::default) })
+    }
+
+    /// Whether the report is an event, too.
+    pub(super) fn has_events(&self) -> bool {
+        self.events.is_some()
+    }
+
+    /// Writes an event down; `tell` hears of what cannot be.
+    pub(super) fn on_event(&self, event: &JobEvent<'_>, tell: impl Fn(&str)) {
+        if let (Some(joblog), JobEvent::Attempt { job, item, attempt, .. }) = (&self.joblog, event)
+            && let Err(error) = joblog.add(job, item, attempt)
+        {
+            tell(&format!("the joblog lacks an attempt of {item}: {error}"));
+        }
+        if let Some(events) = &self.events {
+            events.on_event(event);
+        }
+    }
+}

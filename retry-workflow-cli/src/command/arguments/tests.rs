@@ -63,7 +63,7 @@ fn global_options_stand_anywhere() {
 #[test]
 fn dead_letters_are_meant_by_conditions() {
     let line = "dlq list orders --signature 3f9a --class timeout --since 2026-11-21 \
-                --until 2026-11-22 --item a b --item c --limit 5 --after 7";
+                --until 2026-11-22 --item a --item b --item c --limit 5 --after 7";
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let Command::Dlq(Dlq::List { which, page }) = parsed(&line) else { panic!() };
     assert_eq!((page.limit, page.after), (5, Some(Cursor(7))));

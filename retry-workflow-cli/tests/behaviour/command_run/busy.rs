@@ -1,4 +1,4 @@
-//! A store that another process holds for longer than anybody waits for it: some 5 seconds.
+//! A store that another process holds for longer than anybody waits for it.
 //! The first of all, for it takes the longest.
 
 use rusqlite::Connection;
@@ -14,7 +14,7 @@ fn a_store_that_another_process_holds_ends_the_job_which_is_gone_on_with() {
         "first.sh",
         "touch begun; while [ ! -f locked ]; do sleep 0.02; done; echo first >> log",
     );
-    let mut running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
+    let mut running = place.spawn(&["run", "job.yml", "--lease", "200ms", "--busy-timeout", "2s"]);
     until("it has begun", || place.path("begun").exists());
     let store = Connection::open(place.path("retry-workflow.db")).unwrap();
     store.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -96,6 +96,18 @@ struct Checkpoint {
     /// How often the workflow has put the item back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rounds: Option<RetryState>,
+    /// How often it has failed as a probe of the breaker and was put back for that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    probes: u32,
+}
+
+/// An item that fails as a probe says more of the other side than of itself. Where it fails as
+/// one so often, it may be the item after all.
+const MOST_PROBES: u32 = 3;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Checkpoint {
@@ -156,7 +168,7 @@ impl<W: Work> Process<W> {
         let timer = AttemptTimer::start();
         let checkpoint: Checkpoint =
             checkpoint.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let Checkpoint { work, rounds } = checkpoint;
+        let Checkpoint { work, rounds, probes } = checkpoint;
         let item = Item { key, run, attempt, id: id.clone(), correlation: correlation.clone() };
 
         if strikes >= MOST_STRIKES {
@@ -177,6 +189,7 @@ impl<W: Work> Process<W> {
             // Another one was quicker: the item has not been begun.
             Some(Err(_)) => return Completion::released(key),
         };
+        let probed = self.breaker.as_ref().filter(|breaker| breaker.is_half_open());
         let context = ItemContext {
             job: Arc::clone(&self.job),
             id,
@@ -227,13 +240,13 @@ impl<W: Work> Process<W> {
             WorkOutcome::Released => Completion::released(key),
             WorkOutcome::Postponed { wait } => {
                 let due = (self.clock)() + wait;
-                let checkpoint = Checkpoint { work: None, rounds }.write();
+                let checkpoint = Checkpoint { rounds, ..Checkpoint::default() }.write();
                 self.finished(item, Settled::RetryAt { due, checkpoint }, records, None)
             }
             WorkOutcome::Retry { wait, checkpoint } => match RawValue::from_string(checkpoint) {
                 Ok(work) => {
                     let due = (self.clock)() + wait;
-                    let checkpoint = Checkpoint { work: Some(work), rounds }.write();
+                    let checkpoint = Checkpoint { work: Some(work), rounds, probes }.write();
                     self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(wait))
                 }
                 Err(error) => {
@@ -242,6 +255,14 @@ impl<W: Work> Process<W> {
                     self.failed(item, &payload, rounds, failure, records).await
                 }
             },
+            WorkOutcome::Failed { reason, .. }
+                if reason != Reason::NotRetryable && probes < MOST_PROBES && probed.is_some() =>
+            {
+                let open_for = probed.map(Breaker::open_for).unwrap_or_default();
+                let due = (self.clock)() + open_for;
+                let checkpoint = Checkpoint { work: None, rounds, probes: probes + 1 }.write();
+                self.finished(item, Settled::RetryAt { due, checkpoint }, records, Some(open_for))
+            }
             WorkOutcome::Failed { failure, .. } => {
                 self.failed(item, &payload, rounds, failure, records).await
             }
@@ -288,7 +309,8 @@ impl<W: Work> Process<W> {
                 match RetryState::decide(rounds, &self.rounds, &self.worker, Ok(&error), &failure) {
                     NextStep::Retry { wait, state } => {
                         event.state = ItemState::Pending;
-                        let checkpoint = Checkpoint { work: None, rounds: Some(*state) }.write();
+                        let checkpoint =
+                            Checkpoint { rounds: Some(*state), ..Checkpoint::default() }.write();
                         let due = (self.clock)() + wait;
                         (Settled::RetryAt { due, checkpoint }, Some(wait))
                     }

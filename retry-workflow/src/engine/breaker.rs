@@ -69,6 +69,11 @@ impl Breaker {
         self.circuit.remaining()
     }
 
+    /// Whether the items that run are probes.
+    pub(super) fn is_half_open(&self) -> bool {
+        self.circuit.state() == State::HalfOpen
+    }
+
     /// Whether one more item may be started beside those that run.
     pub(super) fn admits(&self, running: usize) -> bool {
         match self.circuit.state() {

@@ -357,6 +357,25 @@ async fn while_the_breaker_is_open_nothing_is_started_and_nothing_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn items_that_probe_an_outage_are_not_buried_for_it() {
+    let start = Instant::now();
+    let breaker = BreakerConfig::new().failure_threshold(5).timeout(Duration::from_secs(30));
+    let report = Workflow::new("probes")
+        .retry(policy!(attempts = 1))
+        .max_parallel(1)
+        .error_policy(ErrorPolicy::new().circuit_breaker(breaker))
+        .run(0..50_u32, move |n: u32, _| {
+            // One of them would fail in any case.
+            let up = start.elapsed() >= Duration::from_secs(300) && n != 49;
+            async move { if up { Ok(()) } else { Err(refused()) } }
+        })
+        .await
+        .unwrap();
+    // Those that have opened it, and the one.
+    assert_eq!((report.dead(), report.succeeded()), (6, 44), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_open_breaker_stops_the_job_if_asked_and_is_remembered() {
     let store = MemoryStore::new();
     let run = |on_open: OnOpen| {

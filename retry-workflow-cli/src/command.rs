@@ -16,6 +16,7 @@ mod keeper;
 mod manual;
 mod letters;
 mod outcome;
+mod outputs;
 mod progress;
 mod recorders;
 mod removal;

@@ -5,6 +5,7 @@
 pub(crate) mod mask;
 pub(crate) mod environment;
 pub(crate) mod descendants;
+pub(crate) mod tap;
 pub(crate) mod stream;
 pub(crate) mod process;
 pub(crate) mod interruption;

@@ -288,6 +288,15 @@ pub(crate) struct RunArguments {
     /// Nothing but the report at the end
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// Print what commands write while they run, each line behind its item, on standard error
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Write all that commands write to files: DIR/ITEM/RUN-ATTEMPT.stdout and .stderr"
+    )]
+    pub(crate) results: Option<PathBuf>,
     #[arg(
         long,
         value_name = "FILE",
@@ -484,6 +493,8 @@ impl Default for RunArguments {
             deadline: None,
             no_progress: false,
             quiet: false,
+            verbose: false,
+            results: None,
             joblog: None,
             events: false,
         }

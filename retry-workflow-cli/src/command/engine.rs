@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::arguments::{BeginArguments, RunArguments};
 use super::outcome::{CommandError, Exit};
+use super::outputs::Outputs;
 use super::progress::ProgressReporter;
 use super::screen::Screen;
 use super::signals::second_signal;
@@ -222,7 +223,7 @@ async fn work(
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let Work { job, file, checked, is_moved } = work;
+    let Work { job, mut file, checked, is_moved } = work;
     let id = job.id.clone();
     if is_moved {
         runner::adopt(store, &id, &file).await?;
@@ -230,6 +231,10 @@ async fn work(
     let reporter =
         Arc::new(ProgressReporter::new(how, screen.json).expecting(&id, Tasks::in_file(&file)));
     reporter.println(&format!("job {id}: {}", file.path().display()));
+    if how.verbose || how.results.is_some() {
+        let tap = Outputs::new(how, Arc::clone(&reporter));
+        Arc::make_mut(&mut file.workspace).tap = Some(Arc::new(tap));
+    }
     let (request, requested) = watch::channel(false);
     let listener: Listener = {
         let reporter = Arc::clone(&reporter);

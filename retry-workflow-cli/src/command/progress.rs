@@ -232,6 +232,14 @@ impl ProgressReporter {
         }
     }
 
+    /// The same where nothing else is shown, for it was asked for.
+    pub(super) fn print(&self, text: &str) {
+        match &self.output {
+            Output::Silent => say(&one_line(text)),
+            _ => self.println(text),
+        }
+    }
+
     /// The job has ended: the bar goes away.
     pub(super) fn finish(&self) {
         if let Output::Bar(bar) = &self.output {

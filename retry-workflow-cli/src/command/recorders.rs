@@ -16,6 +16,12 @@ impl Recorders {
     /// Opens what is to be written to: before anything is begun.
     pub(super) fn open(how: &RunArguments) -> Result<Self, CommandError> {
         let joblog = how.joblog.as_deref().map(Joblog::open).transpose()?;
+        if let Some(folder) = &how.results {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                let folder = folder.display();
+                CommandError::Usage(format!("cannot write results to {folder}: {error}"))
+            })?;
+        }
         Ok(Self { joblog, events: how.events.then(EventLines::default) })
     }
 

@@ -11,8 +11,10 @@ use retry_workflow::{ItemFailure, JobRunner, OnItemFailure, WorkOutcome};
 /// Adds the file's handlers. The last line that one prints decides, if it is the word for it; else
 /// the item is kept as a dead letter: a handler may just want to know of it.
 pub(super) fn add_handlers<S>(runner: JobRunner<S>, file: &WorkflowFile) -> JobRunner<S> {
+    // What they write is none of their item's attempt.
+    let workspace = Arc::new(Workspace { tap: None, ..(*file.workspace).clone() });
     file.handlers.iter().fold(runner, |runner, (name, steps)| {
-        let (steps, workspace) = (steps.clone(), Arc::clone(&file.workspace));
+        let (steps, workspace) = (steps.clone(), Arc::clone(&workspace));
         runner.handler(name, move |failed| {
             let (steps, workspace) = (steps.clone(), Arc::clone(&workspace));
             async move { handled(&steps, &workspace, failed).await }

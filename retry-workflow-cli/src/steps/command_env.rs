@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::steps::environment::Environment;
 use crate::steps::process::{Invocation, StepError};
+use crate::steps::tap::Tap;
 use crate::steps::vault::Vault;
 use crate::template::placeholder::{Meaning, Placeholder, Results, Scope, Template};
 use crate::template::shell::{Script, variable};
@@ -61,6 +62,8 @@ pub(crate) struct Workspace {
     pub(crate) agent: Agent,
     pub(crate) environment: Environment,
     pub(crate) vault: Arc<Vault>,
+    /// Who gets what commands write.
+    pub(crate) tap: Option<Arc<dyn Tap>>,
 }
 
 /// An invocation, and the files that live as long as it runs.
@@ -137,8 +140,16 @@ impl Run {
         let Handed { variables: values, files, hint, .. } = handed;
         let Environment { mut variables, masks } = workspace.environment.clone();
         variables.extend(values);
-        let invocation =
-            Invocation { program, args, variables, folder, timeout: None, missing, masks };
+        let invocation = Invocation {
+            program,
+            args,
+            variables,
+            folder,
+            timeout: None,
+            missing,
+            masks,
+            tapping: None,
+        };
         Ok(PreparedCommand { invocation, files, hint })
     }
 }

@@ -15,6 +15,7 @@ use crate::steps::interruption;
 use crate::steps::mask::Masks;
 use crate::steps::process::{StepError, Written};
 use crate::steps::step::{AfterFailure, Capture, Step, Steps};
+use crate::steps::tap::Tapping;
 use crate::steps::vault::Outputs;
 use crate::template::expression::Types;
 use crate::template::placeholder::{Captured, Scope};
@@ -122,6 +123,8 @@ struct Attempt<'a> {
     workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
+    /// Commands of it have been run.
+    has_written: bool,
     /// A command has ended because this process is stopped: the attempt has not failed.
     is_stopped: bool,
     began: Instant,
@@ -171,7 +174,9 @@ impl Steps {
         };
         let (began, ran) = (Instant::now(), checkpoint.ran);
         let (records, is_stopped) = (Vec::new(), false);
-        let mut attempt = Attempt { workspace, cx, records, is_stopped, began, limit, ran };
+        let has_written = false;
+        let mut attempt =
+            Attempt { workspace, cx, records, has_written, is_stopped, began, limit, ran };
         let mut outputs = None;
         let ended = attempt.list(self, scope, checkpoint).await;
         if attempt.is_stopped {
@@ -516,6 +521,11 @@ impl Attempt<'_> {
             invocation.folder = invocation.folder.join(folder);
         }
         invocation.variables.extend(item_variables(self.cx, retries));
+        if let Some(tap) = &self.workspace.tap {
+            let is_begun = std::mem::replace(&mut self.has_written, true);
+            let (tap, attempt) = (Arc::clone(tap), self.cx.clone());
+            invocation.tapping = Some(Tapping { tap, attempt, is_begun });
+        }
         let ended = invocation.run().await;
         if let Err(error) = &ended {
             self.is_stopped |= interruption::explains(error.status()).await;

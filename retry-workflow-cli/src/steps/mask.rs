@@ -91,6 +91,75 @@ impl Masks {
     }
 }
 
+/// Masks what comes in parts: what may be the beginning of a secret is held back.
+#[derive(Debug)]
+pub(crate) struct Masking {
+    secrets: Vec<Vec<u8>>,
+    held: Vec<u8>,
+    /// Of what is held, the first so many are part of a secret that is masked already.
+    masked: usize,
+}
+
+impl Masking {
+    pub(crate) fn new(masks: &Masks) -> Self {
+        let secrets = masks.0.iter().map(|secret| secret.clone().into_bytes()).collect();
+        Self { secrets, held: Vec::new(), masked: 0 }
+    }
+
+    /// What can be shown by now.
+    pub(crate) fn take(&mut self, part: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(part);
+        let begins_one = |from: &usize| {
+            let rest = &self.held[*from..];
+            self.secrets.iter().any(|secret| secret.len() > rest.len() && secret.starts_with(rest))
+        };
+        let longest = self.secrets.iter().map(Vec::len).max().unwrap_or(0);
+        let whole = self.held.len();
+        let end = (whole.saturating_sub(longest)..whole).find(begins_one).unwrap_or(whole);
+        self.shown(end)
+    }
+
+    /// The rest, for nothing follows.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        self.shown(self.held.len())
+    }
+
+    /// What begins before `end`; each secret that does is whole.
+    fn shown(&mut self, end: usize) -> Vec<u8> {
+        let mut shown = Vec::new();
+        let mut at = self.masked;
+        for span in self.spans() {
+            if span.start >= end {
+                break;
+            }
+            // One that overlaps what is masked is masked with it.
+            if span.start >= at {
+                if let Some(before) = self.held.get(at..span.start) {
+                    shown.extend_from_slice(before);
+                }
+                shown.extend_from_slice(MASK.as_bytes());
+            }
+            at = at.max(span.end);
+        }
+        shown.extend_from_slice(self.held.get(at..end).unwrap_or_default());
+        self.held.drain(..end);
+        self.masked = at.saturating_sub(end);
+        shown
+    }
+
+    /// Where secrets stand, in their order.
+    fn spans(&self) -> Vec<Range<usize>> {
+        let mut spans = Vec::new();
+        for secret in &self.secrets {
+            let windows = self.held.windows(secret.len()).enumerate();
+            let found = windows.filter(|(_, window)| *window == secret.as_slice());
+            spans.extend(found.map(|(start, _)| start..start + secret.len()));
+        }
+        spans.sort_by_key(|span| (span.start, span.end));
+        spans
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +175,25 @@ mod tests {
         assert_eq!(masks.masked("geheimlich"), "***", "they overlap");
         assert_eq!(masks.masked("aaaaaa!"), "***!", "one overlaps itself");
         assert_eq!(masks.masked("nothing"), "nothing");
+    }
+
+    #[test]
+    fn what_comes_in_parts_is_masked_as_a_whole_is() {
+        let masks = masks(&["geheim", "heimlich", "aaaa"]);
+        for text in ["x geheim y", "geheimlich", "gegeheimli", "aaaaaaaaa!", "geheimgeheim", "äö"]
+        {
+            let whole = masks.masked(text).into_owned();
+            for first in 0..=text.len() {
+                for second in first..=text.len() {
+                    let mut masking = Masking::new(&masks);
+                    let bytes = text.as_bytes();
+                    let parts = [&bytes[..first], &bytes[first..second], &bytes[second..]];
+                    let mut shown: Vec<u8> = parts.iter().flat_map(|it| masking.take(it)).collect();
+                    shown.extend(masking.finish());
+                    assert_eq!(String::from_utf8(shown).unwrap(), whole, "{first}, {second}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::steps::descendants::{self, Mark};
 use crate::steps::mask::Masks;
 use crate::steps::stream::{PART, Stream, excerpt};
+use crate::steps::tap::Tapping;
 use retry_workflow::Output;
 
 /// The variable that names the keeper of a worker; its commands are not its workers.
@@ -48,6 +49,8 @@ pub(crate) struct Invocation {
     pub(crate) missing: &'static str,
     /// What is told of it is told without these.
     pub(crate) masks: Arc<Masks>,
+    /// Who gets what it writes meanwhile.
+    pub(crate) tapping: Option<Tapping>,
 }
 
 /// What a command has written that succeeded.
@@ -273,8 +276,10 @@ impl Invocation {
         let mut group = Group::led_by(&child, mark);
 
         let masks = &self.masks;
-        let mut out = Stream::new(LONGEST_OUTPUT, LONGEST_FAILED_OUTPUT, masks);
-        let mut err = Stream::new(PART, PART, masks);
+        let [to_out, to_err] = self.tapping.as_ref().map(Tapping::sinks).unwrap_or_default();
+        let mut out =
+            Stream::new(LONGEST_OUTPUT, LONGEST_FAILED_OUTPUT, masks).tapped(masks, to_out);
+        let mut err = Stream::new(PART, PART, masks).tapped(masks, to_err);
         let ended = {
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             let mut reading = pin!(async { tokio::join!(out.read(stdout), err.read(stderr)) });

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::steps::mask::Masks;
+use crate::steps::tap::{Sink, Tapped};
 
 /// An excerpt has so much of the beginning, and as much of the end.
 pub(super) const PART: usize = 16 * 1024;
@@ -23,6 +24,7 @@ pub(super) struct Stream {
     longest_tail: usize,
     /// So many bytes between the two are not kept.
     dropped: usize,
+    tapped: Option<Tapped>,
 }
 
 impl Stream {
@@ -35,7 +37,14 @@ impl Stream {
             tail: VecDeque::new(),
             longest_tail: tail + margin,
             dropped: 0,
+            tapped: None,
         }
+    }
+
+    /// All of it goes there, too.
+    pub(super) fn tapped(mut self, masks: &Masks, sinks: Vec<Sink>) -> Self {
+        self.tapped = (!sinks.is_empty()).then(|| Tapped::new(masks, sinks));
+        self
     }
 
     /// Reads a stream to its end; a broken pipe is one.
@@ -43,6 +52,9 @@ impl Stream {
         let Some(mut stream) = stream else { return };
         let mut buffer = vec![0; 16 * 1024];
         while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            if let Some(tapped) = &mut self.tapped {
+                tapped.take(&buffer[..read]);
+            }
             self.take(&buffer[..read]);
         }
     }

@@ -11,6 +11,7 @@ fn sh(script: &str) -> Invocation {
         timeout: None,
         missing: "",
         masks: Arc::default(),
+        tapping: None,
     }
 }
 

@@ -158,3 +158,48 @@ fn events_are_one_object_a_line_and_the_report_is_the_last() {
         (&1.into(), &2.into())
     );
 }
+
+#[test]
+fn results_are_whole_files_by_item_and_attempt() {
+    let place = Place::with(
+        "name: job\nenv: { TOKEN: { secret: true, value: s3cret-token } }\nmap:\n  input: items.json\n  agent_template:\n    - shell: 'echo one; printf s3cret-; sleep 0.1; echo token'\n    - shell: 'head -c 3000000 /dev/zero; echo x >> tries; echo \"$(wc -l < tries)\" >&2; exit 1'\n      retry_config: { attempts: 2, initial_delay: 5ms }\n",
+    )
+    .items(&["../up/a"]);
+    place.ends(3, &["run", "job.yml", "--results", "out"]);
+    let file =
+        |name: &str| std::fs::read(place.path(&format!("out/%2E.%2Fup%2Fa/{name}"))).unwrap();
+    let first = file("0-1.stdout");
+    assert!(first.starts_with(b"one\n***\n\0\0"), "{:?}", &first[..20]);
+    assert_eq!(first.len(), "one\n***\n".len() + 3_000_000);
+    assert_eq!(file("0-2.stdout").len(), 3_000_000);
+    assert_eq!(
+        (file("0-1.stderr").as_slice(), file("0-2.stderr").as_slice()),
+        (&b"1\n"[..], &b"2\n"[..])
+    );
+    assert!(!place.path("up").exists());
+    // What another run of this name wrote makes place.
+    place.ends(3, &["run", "job.yml", "--results", "out"]);
+    assert_eq!(
+        (file("0-1.stdout").len(), file("0-1.stderr").as_slice()),
+        (first.len(), &b"3\n"[..])
+    );
+}
+
+#[test]
+fn verbose_prints_each_line_behind_its_item() {
+    let place = place("echo one; printf 'two \\033[2J%s\\n' $TOKEN >&2; printf end");
+    let ran = place.ends(0, &["run", "job.yml", "-v"]);
+    for line in ["\na: one\n", "\na: two \\u{1b}[2J***\n", "\na: end\n"] {
+        assert!(ran.err.contains(line), "{ran:#?}");
+    }
+    place.ends(2, &["run", "job.yml", "-v", "--quiet"]);
+    let running = place_that_waits();
+    let mut live = running.spawn(&["run", "job.yml", "-v", "--json"]);
+    assert!(live.line_with("a: it waits").is_some(), "before the command has ended");
+    running.write("go", "");
+    assert_eq!(live.ended().code, Some(0));
+}
+
+fn place_that_waits() -> Place {
+    place("echo it waits; while ! [ -f go ]; do sleep 0.02; done")
+}

@@ -173,8 +173,9 @@ impl Command {
     /// How it runs a job, if it does.
     pub(crate) fn runs(&self) -> Option<&RunArguments> {
         match self {
-            Self::Run { how, .. } | Self::Resume { how, .. } => Some(how),
-            Self::Dlq(Dlq::Retry { how, .. }) => Some(how),
+            Self::Run { how, .. }
+            | Self::Resume { how, .. }
+            | Self::Dlq(Dlq::Retry { how, .. }) => Some(how),
             _ => None,
         }
     }
@@ -266,6 +267,7 @@ pub(crate) struct PageArguments {
 
 /// How a job is run.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArguments {
     /// Items that are worked on at the same time [default: what the file says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

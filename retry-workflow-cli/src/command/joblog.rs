@@ -39,13 +39,13 @@ impl Joblog {
                 path.display()
             )));
         }
-        let begin = match begun.lines {
+        let missing = match begun.lines {
             0 => format!("{HEADING}\n"),
             // Who wrote it last was killed in the middle of a line.
             _ if begun.is_torn => "\n".to_owned(),
             _ => String::new(),
         };
-        file.write_all(begin.as_bytes()).map_err(|error| failed(&error))?;
+        file.write_all(missing.as_bytes()).map_err(|error| failed(&error))?;
         Ok(Self(Mutex::new(Numbered { file, lines: begun.lines.saturating_sub(1) })))
     }
 

@@ -1,6 +1,7 @@
 //! [`Outputs`]: what commands write, in files by item (`--results`), and on the screen while they
 //! run (`-v`).
 
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -163,7 +164,7 @@ fn file_name(id: &str) -> String {
         } else {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
-                name.push_str(&format!("%{byte:02X}"));
+                let _ = write!(name, "%{byte:02X}");
             }
         }
     }
@@ -174,7 +175,7 @@ fn file_name(id: &str) -> String {
     if name.len() > LONGEST_NAME {
         let end = (0..=LONGEST_NAME - 20).rev().find(|&at| name.is_char_boundary(at));
         name.truncate(end.unwrap_or(0));
-        name.push_str(&format!("%{:016x}", fnv(id)));
+        let _ = write!(name, "%{:016x}", fnv(id));
     }
     name
 }

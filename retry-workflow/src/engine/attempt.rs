@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use retry_runtime::{Reason, Retrier};
+use retry_runtime::{Permit, Reason, Retrier};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -108,6 +108,20 @@ const MOST_PROBES: u32 = 3;
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
 const fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// Tells the breaker what its permit was good for.
+fn tell(permit: Permit<'_>, outcome: &WorkOutcome) {
+    match outcome {
+        WorkOutcome::Succeeded(_) => permit.success(),
+        WorkOutcome::Failed { failure, .. } if failure.class == PANIC => permit.failure(),
+        // What no retry would mend says nothing about the health of the other side.
+        WorkOutcome::Failed { reason: Reason::NotRetryable, .. }
+        | WorkOutcome::Skipped(_)
+        | WorkOutcome::Postponed { .. }
+        | WorkOutcome::Released => permit.forgive(),
+        WorkOutcome::Retry { .. } | WorkOutcome::Failed { .. } => permit.failure(),
+    }
 }
 
 impl Checkpoint {
@@ -214,18 +228,7 @@ impl<W: Work> Process<W> {
         };
         let AttemptReport { outcome, records } = report;
         if let Some(permit) = permit {
-            match &outcome {
-                WorkOutcome::Succeeded(_) => permit.success(),
-                WorkOutcome::Failed { failure, .. } if failure.class == PANIC => permit.failure(),
-                // What no retry would mend says nothing about the health of the other side.
-                WorkOutcome::Failed { reason: Reason::NotRetryable, .. }
-                | WorkOutcome::Skipped(_)
-                | WorkOutcome::Postponed { .. }
-                | WorkOutcome::Released => {
-                    permit.forgive();
-                }
-                WorkOutcome::Retry { .. } | WorkOutcome::Failed { .. } => permit.failure(),
-            }
+            tell(permit, &outcome);
         }
         match outcome {
             WorkOutcome::Succeeded(output) => {

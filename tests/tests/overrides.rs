@@ -455,7 +455,7 @@ fn nothing_stands_against_fewer_attempts_for_all() {
 
 #[test]
 fn a_name_or_a_key_that_nobody_knows_is_told_with_its_place() {
-    const KEYS: &str = "`attempts`, `backoff`, `initial_delay`, `max_delay`, `first_delay`, `jitter`, \
+    const KEYS: &str = "`attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, `first_delay`, `jitter`, \
                         `jitter_factor`, `retry_budget`, `budget`, `deadline`, `max_elapsed`, `timeout`";
 
     let known = "the functions with #[retry] are `billing.fetch`, `billing.pay`, `shop.asks`, `shop.custom`, \
@@ -636,14 +636,14 @@ fn a_mistake_in_the_environment_is_told_with_its_variable() {
             "RETRY_QUICKLY",
             "1",
             "unknown variable `RETRY_QUICKLY`: after `RETRY_` come a function's name in capitals, or ALL, and one \
-             of `ATTEMPTS`, `BACKOFF`, `INITIAL_DELAY`, `MAX_DELAY`, `FIRST_DELAY`, `JITTER`, \
+             of `ATTEMPTS`, `MAX_ATTEMPTS`, `BACKOFF`, `INITIAL_DELAY`, `MAX_DELAY`, `FIRST_DELAY`, `JITTER`, \
              `JITTER_FACTOR`, `RETRY_BUDGET`, `BUDGET`, `DEADLINE`, `MAX_ELAPSED`, `TIMEOUT`",
         ),
         (
             "RETRY_BILLING_FETCH_RETRY_ON",
             "network",
             "`RETRY_BILLING_FETCH_RETRY_ON`: of `billing.fetch`: `retry_on` cannot be changed while the program \
-             runs: it is compiled into the function; what can be changed is `attempts`, `backoff`, \
+             runs: it is compiled into the function; what can be changed is `attempts`, `max_attempts`, `backoff`, \
              `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, `budget`, \
              `deadline`, `max_elapsed`, `timeout`",
         ),

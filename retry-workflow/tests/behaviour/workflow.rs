@@ -921,6 +921,6 @@ async fn a_job_asks_no_other_clock_than_that_of_its_store() {
         times.extend(item.history.iter().map(|row| row.started));
     }
     assert!(times.len() > 12);
-    assert!(times.iter().all(|time| time.since(then) < Duration::from_secs(600)), "{times:?}");
+    assert!(times.iter().all(|time| time.since(then) < Duration::from_secs(3_600)), "{times:?}");
     assert!(times.iter().all(|time| *time >= then), "{times:?}");
 }

@@ -221,7 +221,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ),
         ("backoff: { custom: { delays: [1s] } }\ninitial_delay: 2s", &["initial_delay", "custom"]),
         ("backoff: { fixed: null, linear: { increment: 2s } }", &["one curve", "fixed"]),
-        ("backoff: { fixed: { initial: 2s } }\ninitial_delay: 2s", &["twice"]),
+        ("backoff: { fixed: { initial: 2s } }\ninitial_delay: 3s", &["twice"]),
         ("initial_delay: 45s", &["45s", "30s"]),
         ("first_delay: 45s", &["first_delay 45s", "30s"]),
         ("first_delay: 5s\nmax_elapsed: 4s", &["first wait 5s", "lower `first_delay`"]),

@@ -294,7 +294,7 @@ async fn a_stream_is_not_far_ahead_of_slow_handlers() {
                 drop(stop.lock().unwrap().take());
             }
             // Half of them wait for another attempt: these are not ahead of anything.
-            if begun % 2 == 0 {
+            if begun.is_multiple_of(2) {
                 let (wait, checkpoint) = (Duration::from_secs(1_000_000), "1".to_owned());
                 return AttemptReport::new(WorkOutcome::Retry { wait, checkpoint });
             }

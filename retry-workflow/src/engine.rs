@@ -86,13 +86,14 @@ pub(crate) async fn run<S: Store, W: Work>(
         Some(config) => Some(Breaker::open(&store, &job, config, options.listeners.clone()).await?),
         None => None,
     };
+    let since = store.now();
     let base = store.counts(&job.id).await?;
     begin(&store, &job, base).await?;
     let job = Job::find(&store, &job.id).await?.unwrap_or(job);
 
     let id: Arc<str> = job.id.as_str().into();
-    let worker: Arc<str> = worker(store.now()).into();
-    let heartbeat = Heartbeat::new(&id, &worker, options.lease);
+    let worker: Arc<str> = worker(since).into();
+    let heartbeat = Heartbeat::new(&id, &worker, since, options.lease);
     heartbeat.clone().beat(store.clone()).await?;
     let waiting = store.waiting(&id, MOST_WAITING).await?;
     let clock: Clock = {
@@ -132,14 +133,9 @@ pub(crate) async fn run<S: Store, W: Work>(
 
 /// Marks the job as running. After a stop, thresholds begin anew: it was resumed on purpose.
 async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
-    let now = store.now();
     Job::update(store, &job.id, |job| {
         if !matches!(job.status, JobStatus::Running) {
             job.baseline = Baseline { ended: counts.ended(), failed: counts.failed() };
-        }
-        // Resumed on purpose; but a worker that only joins has nothing to say against it.
-        if !job.workers.iter().any(|worker| worker.is_live(now)) {
-            job.request = None;
         }
         job.status = JobStatus::Running;
         job.ended = None;

@@ -112,7 +112,7 @@ pub use item::sanitize;
 pub use job::advice::Pattern;
 pub use job::event::{ItemFailure, JobEvent};
 pub use job::name::InvalidName;
-pub use job::record::{Job, JobStatus, Request, StopReason};
+pub use job::record::{Asked, Job, JobStatus, Request, StopReason};
 pub use job::report::{JobReport, Unit};
 pub use job::worker_record::WorkerRecord;
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::record::{Job, Request};
+use crate::item::clock::Timestamp;
+use crate::job::record::{Asked, Job, Request};
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
@@ -16,6 +17,8 @@ const SHORTEST: Duration = Duration::from_secs(3);
 pub(super) struct Heartbeat {
     job: Arc<str>,
     worker: Arc<str>,
+    /// When it began: what was asked for before is not for this one.
+    since: Timestamp,
     good_for: Duration,
 }
 
@@ -28,16 +31,22 @@ pub(super) struct Beat {
 }
 
 impl Heartbeat {
-    pub(super) fn new(job: &Arc<str>, worker: &Arc<str>, lease: Duration) -> Self {
+    pub(super) fn new(
+        job: &Arc<str>,
+        worker: &Arc<str>,
+        since: Timestamp,
+        lease: Duration,
+    ) -> Self {
         let good_for = lease.max(SHORTEST);
-        Self { job: Arc::clone(job), worker: Arc::clone(worker), good_for }
+        Self { job: Arc::clone(job), worker: Arc::clone(worker), since, good_for }
     }
 
     /// Writes it down where it is time, and ends the leases of workers that are dead.
     pub(super) async fn beat<S: Store>(self, store: S) -> Result<Beat, StoreError> {
         let now = store.now();
         let Some(job) = Job::find(&store, &self.job).await? else { return Ok(Beat::default()) };
-        let request = job.request;
+        let is_meant = |asked: &Asked| asked.at >= self.since;
+        let request = job.asked.filter(is_meant).map(|asked| asked.request);
         let (dead, others): (Vec<_>, Vec<_>) =
             job.workers.into_iter().partition(WorkerRecord::is_dead);
         // A third of its time has passed.
@@ -65,5 +74,9 @@ impl Heartbeat {
     /// Takes it away from the record.
     pub(super) fn leave(&self, job: &mut Job) {
         job.workers.retain(|other| *other.worker != *self.worker);
+        // Whoever it was meant for has heard it.
+        if job.workers.is_empty() {
+            job.asked = None;
+        }
     }
 }

@@ -41,9 +41,9 @@ pub struct Job {
     /// `retry-workflow` keeps the path of the workflow file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Value>,
-    /// What those who work on it are asked for, from outside.
+    /// What those who work on it were asked for, from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<Request>,
+    pub asked: Option<Asked>,
     /// Who works on it, or has been killed while it did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerRecord>,
@@ -58,6 +58,17 @@ pub enum Request {
     Pause,
     /// To stop, so that what is left of it can be [left out](Job::cancel).
     Cancel,
+}
+
+/// A request, which goes to those who worked on the job when it was made: whoever resumes it
+/// afterwards has nothing to do with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Asked {
+    /// For what.
+    pub request: Request,
+    /// When.
+    pub at: Timestamp,
 }
 
 impl Request {
@@ -194,7 +205,7 @@ impl Job {
             input_complete: false,
             baseline: Baseline::default(),
             origin,
-            request: None,
+            asked: None,
             workers: Vec::new(),
         }
     }
@@ -389,8 +400,8 @@ impl Job {
     }
 
     /// Asks whoever works on a job for something, which each of them does within some seconds:
-    /// nothing more is started, and what runs comes to its end. Resuming the job ends the request.
-    /// `false` if there is no such job, or nobody works on it.
+    /// nothing more is started, and what runs comes to its end. Who resumes the job afterwards is
+    /// not meant. `false` if there is no such job, or nobody works on it.
     ///
     /// # Errors
     /// The store fails.
@@ -400,7 +411,7 @@ impl Job {
         if !Self::find(store, id).await?.is_some_and(|job| is_heard(&job)) {
             return Ok(false);
         }
-        Self::update(store, id, |job| job.request = Some(request)).await?;
+        Self::update(store, id, |job| job.asked = Some(Asked { request, at: now })).await?;
         Ok(true)
     }
 
@@ -423,7 +434,6 @@ impl Job {
         let now = store.now();
         Self::update(store, id, |job| {
             job.status = JobStatus::Finished;
-            job.request = None;
             job.ended = Some(now);
             // Nothing of it is read any more.
             job.input_complete = true;

@@ -30,6 +30,17 @@ fn a_job_is_paused_from_elsewhere_and_resumed() {
 }
 
 #[test]
+fn who_resumes_a_job_at_once_is_not_paused_with_the_one_before() {
+    let place = place(SLOW);
+    let running = place.spawn(&["run", "job.yml"]);
+    until("two have begun", || place.read("log").lines().count() >= 2);
+    place.ends(0, &["pause", "job-1"]);
+    // The first one has not heard of it yet.
+    place.ends(0, &["resume", "job-1"]).says("6 succeeded, of 6");
+    running.ended().says("stopping: it was paused");
+}
+
+#[test]
 fn what_is_left_of_a_cancelled_job_is_skipped_and_its_reduce_is_not_run() {
     let place = place(SLOW);
     let running = place.spawn(&["run", "job.yml"]);

@@ -131,7 +131,7 @@ async fn run(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandE
             status::status(&looked_at(&path)?, job.as_deref(), watch, screen).await
         }
         Command::Vacuum => removal::vacuum(&path, screen),
-        Command::Items(items) => items::run(items, &existing(&path)?, screen).await,
+        Command::Items(items) => items::run(items, &looked_at(&path)?, screen).await,
         Command::Dlq(dlq) => letters::run(dlq, &path, screen).await,
         Command::Completions { shell } => manual::completions(shell, screen),
         Command::Man { folder } => manual::pages(&folder, screen),

@@ -244,13 +244,17 @@ Examples:
 Example:
   retry-workflow items show import-1 order-17"
     )]
-    Show {
-        /// The job's id; not needed where one job alone has an item of this id
-        job: Option<String>,
-        /// The item's id
-        #[arg(required = true)]
-        item: String,
-    },
+    Show(ShowArguments),
+}
+
+/// Which item is shown.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// The job's id; not needed where one job alone has an item of this id
+    pub(crate) job: Option<String>,
+    /// The item's id
+    #[arg(required = true)]
+    pub(crate) item: String,
 }
 
 /// Which part of a list is shown.
@@ -337,13 +341,7 @@ Examples:
 Example:
   retry-workflow dlq show import-1 order-17"
     )]
-    Show {
-        /// The job's id; not needed where one job alone has a dead letter of this id
-        job: Option<String>,
-        /// The item's id
-        #[arg(required = true)]
-        item: String,
-    },
+    Show(ShowArguments),
     /// Count dead letters, like failures together
     #[command(after_help = "\
 The digits on the left name a signature; `--signature` takes them, or the beginning of them.

@@ -19,7 +19,7 @@ pub(super) async fn run<S: Store>(
             let filter = which.filter(&letters, Some(states)).await?;
             list(store, &filter, page, screen).await
         }
-        Items::Show { job, item } => show(&letters, job.as_deref(), &item, screen).await,
+        Items::Show(which) => show(&letters, &which, screen).await,
     }
 }
 

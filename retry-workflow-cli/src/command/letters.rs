@@ -30,7 +30,7 @@ pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Ex
             let filter = which.filter(&letters, None).await?;
             list::stats(&letters, &filter, screen).await
         }
-        Dlq::Show { job, item } => show::show(&looked_at()?, job.as_deref(), &item, screen).await,
+        Dlq::Show(which) => show::show(&looked_at()?, &which, screen).await,
         Dlq::Retry { which, redrive, how } => {
             which.or_all(redrive.all, "taken back", "--all")?;
             let store = super::existing(path)?;

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use retry_workflow::{ItemContext, Policy, SqliteStore, Workflow};
+
 /// In this folder, with nobody at a terminal.
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
@@ -12,4 +14,19 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
         .stdin(Stdio::null())
         .output()
         .unwrap()
+}
+
+/// Fails for the third.
+pub(crate) async fn no_third(item: u32, _: ItemContext) -> std::io::Result<()> {
+    if item == 3 { Err(std::io::Error::other("no customer 3")) } else { Ok(()) }
+}
+
+/// Runs the job `orders-1` in the store of this folder: three items, of which the third fails.
+pub(crate) fn run_orders(folder: &Path) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::open(folder.join("retry-workflow.db")).unwrap();
+        let orders = Workflow::new("orders").retry(Policy::new().attempts(1)).store(store);
+        orders.run([1_u32, 2, 3], no_third).await.unwrap();
+    });
 }

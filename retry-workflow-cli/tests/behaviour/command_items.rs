@@ -2,23 +2,14 @@
 
 use std::path::Path;
 
-use retry_workflow::{Policy, SqliteStore, Workflow};
 use serde_json::Value;
 
-use crate::command::run;
+use crate::command::{run, run_orders};
 
 /// A store with a job of two items that succeeded and one that failed.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let store = SqliteStore::open(folder.path().join("retry-workflow.db")).unwrap();
-        let handle = |item: u32, _| async move {
-            if item == 3 { Err(std::io::Error::other("no customer 3")) } else { Ok(()) }
-        };
-        let orders = Workflow::new("orders").retry(Policy::new().attempts(1)).store(store);
-        orders.run([1_u32, 2, 3], handle).await.unwrap();
-    });
+    run_orders(folder.path());
     folder
 }
 

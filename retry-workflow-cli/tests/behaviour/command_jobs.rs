@@ -4,23 +4,19 @@ use std::path::Path;
 
 use retry_workflow::{ErrorPolicy, Policy, SqliteStore, Workflow};
 
-use crate::command::run;
+use crate::command::{no_third, run, run_orders};
 
 /// A store with a job of three items that has finished, and one that stopped.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
+    run_orders(folder.path());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = SqliteStore::open(folder.path().join("retry-workflow.db")).unwrap();
-        let handle = |item: u32, _| async move {
-            if item == 3 { Err(std::io::Error::other("no customer 3")) } else { Ok(()) }
-        };
-        let once = Policy::new().attempts(1);
-        let finishes = Workflow::new("orders").retry(once).store(store.clone());
-        finishes.run([1_u32, 2, 3], handle).await.unwrap();
         let policy = ErrorPolicy::new().continue_on_failure(false);
+        let once = Policy::new().attempts(1);
         let stops = Workflow::new("mails").retry(once).error_policy(policy).store(store);
-        stops.max_parallel(1).run([3_u32, 4, 5], handle).await.unwrap();
+        stops.max_parallel(1).run([3_u32, 4, 5], no_third).await.unwrap();
     });
     folder
 }

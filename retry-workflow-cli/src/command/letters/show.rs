@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::command::arguments::ShowArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::{Screen, Tone};
 use crate::terminal::text::{lines, moment, one_line};
@@ -11,12 +12,11 @@ use retry_workflow::{
 
 pub(crate) async fn show<S: Store>(
     letters: &DeadLetters<S>,
-    job: Option<&str>,
-    id: &str,
+    ShowArguments { job, item: id }: &ShowArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let job = match job {
-        Some(job) => job.to_owned(),
+        Some(job) => job.clone(),
         None => find_job(letters, id, &screen.flag).await?,
     };
     let Some(item) = letters.show(&job, id).await? else {

@@ -1,13 +1,17 @@
 //! What may be written after `retry-workflow`. The comments are the help texts.
 
+mod begin;
+mod condition;
+mod explain;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-pub(crate) use super::arguments_explain::ExplainArguments;
-pub(crate) use super::beginning::BeginArguments;
-use super::condition::Condition;
+pub(crate) use self::begin::{BeginArguments, IfRunning};
+use self::condition::Condition;
+pub(crate) use self::explain::ExplainArguments;
 use retry_workflow::{Cursor, InvalidTimestamp, ItemState, Rate, Timestamp};
 
 /// Runs jobs of many work items, on a process that may be killed at any time.

@@ -1,13 +1,17 @@
 //! `jobs`: all jobs of the store; and what `status` too knows of one.
 
+pub(super) mod items;
+pub(super) mod removal;
+pub(super) mod requests;
+pub(super) mod status;
+
 use serde::Serialize;
 
-use super::letters::age;
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
 use crate::runner::{Origin, Tasks};
 use crate::terminal::table::Table;
-use crate::terminal::text::thousands;
+use crate::terminal::text::{age, thousands};
 use retry_workflow::{
     BreakerRecord, Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp, Unit,
 };

@@ -8,17 +8,18 @@ mod show;
 
 use std::path::Path;
 
-pub(super) use self::list::{ListedItem, age};
-pub(super) use self::show::{duration, show};
+pub(super) use self::list::ListedItem;
+pub(super) use self::show::show;
 
 use super::arguments::Dlq;
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
+use super::store;
 use retry_workflow::DeadLetters;
 
 pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
-    let existing = || super::existing(path).map(DeadLetters::new);
-    let looked_at = || super::looked_at(path).map(DeadLetters::new);
+    let existing = || store::existing(path).map(DeadLetters::new);
+    let looked_at = || store::looked_at(path).map(DeadLetters::new);
     match dlq {
         Dlq::List { which, page } => {
             let letters = looked_at()?;
@@ -33,14 +34,14 @@ pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Ex
         Dlq::Show(which) => show::show(&looked_at()?, &which, screen).await,
         Dlq::Retry { which, redrive, how } => {
             which.or_all(redrive.all, "taken back", "--all")?;
-            let store = super::existing(path)?;
+            let store = store::existing(path)?;
             let letters = DeadLetters::new(store.clone());
             let filter = which.filter(&letters, None).await?;
             let file = redrive.file.clone();
             match redrive::retry(&letters, &filter, &redrive, screen).await? {
                 redrive::Next::Nothing => Ok(Exit::Success),
                 redrive::Next::Run(jobs) => {
-                    super::engine::run_again(&store, path, (&jobs, file.as_deref()), &how, screen)
+                    super::run::run_again(&store, path, (&jobs, file.as_deref()), &how, screen)
                         .await
                 }
             }

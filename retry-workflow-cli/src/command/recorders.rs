@@ -1,8 +1,11 @@
 //! [`Recorders`]: what writes down how a job goes, as `--joblog` and `--events` ask for.
 
+mod event_lines;
+mod joblog;
+
+use self::event_lines::EventLines;
+use self::joblog::Joblog;
 use super::arguments::RunArguments;
-use super::event_lines::EventLines;
-use super::joblog::Joblog;
 use super::outcome::CommandError;
 use retry_workflow::JobEvent;
 

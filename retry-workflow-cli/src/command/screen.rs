@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::outcome::CommandError;
 use super::recorders::Recorders;
+use crate::terminal::text::lines;
 use retry_workflow::Timestamp;
 
 /// Standard output, or what stands for it in a test.
@@ -142,4 +143,19 @@ pub(crate) fn terminal_width(terminal: impl std::os::fd::AsFd) -> usize {
 #[cfg(not(unix))]
 pub(crate) fn terminal_width<T>(_: T) -> usize {
     80
+}
+
+/// Prints an error on standard error.
+pub(super) fn report(error: &CommandError) {
+    if matches!(error, CommandError::BrokenPipe | CommandError::Reported) {
+        return;
+    }
+    let message = lines(&error.to_string());
+    let colour = std::io::stderr().is_terminal() && wants_colour();
+    let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    // Standard error may be closed.
+    let _ = std::io::Write::write_all(
+        &mut std::io::stderr(),
+        format!("{on}error:{off} {message}\n").as_bytes(),
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -109,6 +110,26 @@ pub(crate) fn thousands(number: u64) -> String {
         shown.push(digit);
     }
     shown
+}
+
+/// How long ago, in its largest unit: `3h`.
+pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", thousands(seconds / 86_400)),
+    }
+}
+
+/// To the millisecond: a history is not a measurement.
+pub(crate) fn duration(duration: Duration) -> String {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    if millis == 0 && !duration.is_zero() {
+        return "<1ms".to_owned();
+    }
+    retry_rules::duration::format(Duration::from_millis(millis)).to_string()
 }
 
 #[cfg(test)]

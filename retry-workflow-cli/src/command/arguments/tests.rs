@@ -3,7 +3,6 @@
 use clap::CommandFactory as _;
 
 use super::*;
-use crate::command::beginning::IfRunning;
 
 fn parsed(line: &str) -> Command {
     let words = std::iter::once("retry-workflow").chain(line.split(' '));

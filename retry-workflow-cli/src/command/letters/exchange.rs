@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
+use crate::command::store::{self};
 use crate::terminal::text::{count, one_line, thousands};
 use retry_workflow::{DeadLetters, Filter, ImportError, SqliteStore, Store};
 
@@ -50,14 +51,14 @@ pub(super) async fn import(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let imported = if file == Path::new("-") {
-        let letters = DeadLetters::new(super::super::opened(store)?);
+        let letters = DeadLetters::new(store::opened(store)?);
         let input = BufReader::new(io::stdin());
         letters.import(input, job).await.map_err(|error| at("standard input", error))?
     } else {
         let name = file.display().to_string();
         // Before the store is made: a wrong name is to leave nothing behind.
         DeadLetters::<SqliteStore>::check(open(file)?).map_err(|error| at(&name, error))?;
-        let letters = DeadLetters::new(super::super::opened(store)?);
+        let letters = DeadLetters::new(store::opened(store)?);
         letters.import(open(file)?, job).await.map_err(|error| at(&name, error))?
     };
     if screen.json {

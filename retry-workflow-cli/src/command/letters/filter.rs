@@ -124,7 +124,7 @@ async fn no_job<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), Co
 /// A job that is misspelt has no dead letters, and that would look like good news.
 async fn known<S: Store>(store: &S, job: &str) -> Result<(), CommandError> {
     if store.counts(job).await?.total() == 0 {
-        crate::command::engine::find(store, job).await?;
+        crate::command::run::find(store, job).await?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::command::arguments::PageArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
 use crate::terminal::table::Table;
-use crate::terminal::text::{count, one_line, thousands};
+use crate::terminal::text::{age, count, one_line, thousands};
 use retry_workflow::{
     Cursor, DeadLetters, Filter, Group, ItemRecord, Page, Signature, Store, Timestamp,
 };
@@ -83,17 +83,6 @@ fn row(item: &ItemRecord, jobs: bool, now: Timestamp) -> Vec<String> {
         failure.map(ToString::to_string).unwrap_or_default(),
     ]);
     cells
-}
-
-/// How long ago, in its largest unit: `3h`.
-pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
-    let seconds = now.since(then).as_secs();
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..86_400 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", thousands(seconds / 86_400)),
-    }
 }
 
 /// That there is nothing, in words.

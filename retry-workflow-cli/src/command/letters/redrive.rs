@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::command::arguments::RedriveArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
-use crate::terminal::text::{count, one_line};
+use crate::terminal::text::{count, duration, one_line};
 use retry_workflow::{DeadLetters, Filter, Rate, Store};
 
 /// What comes after items have been taken back.
@@ -49,7 +49,7 @@ pub(super) async fn retry<S: Store>(
                 && some > 1
             {
                 let steps = u32::try_from(some - 1).unwrap_or(u32::MAX);
-                let last = super::show::duration(rate.every().saturating_mul(steps));
+                let last = duration(rate.every().saturating_mul(steps));
                 screen.line(format_args!("at {rate} the last of them is due after {last}"))?;
             }
         }
@@ -57,7 +57,7 @@ pub(super) async fn retry<S: Store>(
     }
     // Whatever keeps them from being run is said before anything is changed.
     for job in &jobs.able {
-        crate::command::engine::check(letters.store(), job, arguments.file.as_deref()).await?;
+        crate::command::run::check(letters.store(), job, arguments.file.as_deref()).await?;
     }
     if let Some(file) = &arguments.edit {
         edit(letters, filter, file).await?;
@@ -157,7 +157,7 @@ impl Jobs {
         for job in jobs(letters, filter).await? {
             let why = match file {
                 Some(_) => None,
-                None => crate::command::engine::without_file(letters.store(), &job).await?,
+                None => crate::command::run::without_file(letters.store(), &job).await?,
             };
             match why {
                 Some(why) => found.unable.push((job, why)),

@@ -1,11 +1,9 @@
 //! `dlq show`: an item in full, with all its runs and attempts, and what these wrote.
 
-use std::time::Duration;
-
 use crate::command::arguments::ShowArguments;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::{Screen, Tone};
-use crate::terminal::text::{lines, moment, one_line};
+use crate::terminal::text::{duration, lines, moment, one_line};
 use retry_workflow::{
     AttemptOutcome, AttemptRecord, DeadLetters, Failure, Filter, ItemRecord, ItemState, Store,
 };
@@ -198,13 +196,4 @@ fn attempt_line(attempt: &AttemptRecord, screen: &Screen) -> String {
         line.push_str(&duration(attempt.wait));
     }
     line
-}
-
-/// To the millisecond: a history is not a measurement.
-pub(crate) fn duration(duration: Duration) -> String {
-    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    if millis == 0 && !duration.is_zero() {
-        return "<1ms".to_owned();
-    }
-    retry_rules::duration::format(Duration::from_millis(millis)).to_string()
 }

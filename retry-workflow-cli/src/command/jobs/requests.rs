@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::outcome::{CommandError, Exit};
-use super::screen::Screen;
+use crate::command::outcome::{CommandError, Exit};
+use crate::command::run::find;
+use crate::command::screen::Screen;
 use crate::runner;
 use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{Job, Request, Store};
@@ -13,7 +14,7 @@ use retry_workflow::{Job, Request, Store};
 /// How often a job is looked at that is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-pub(super) async fn pause<S: Store>(
+pub(crate) async fn pause<S: Store>(
     store: &S,
     id: &str,
     screen: &mut Screen,
@@ -34,7 +35,7 @@ pub(super) async fn pause<S: Store>(
     Ok(Exit::Success)
 }
 
-pub(super) async fn cancel<S: Store>(
+pub(crate) async fn cancel<S: Store>(
     store: &S,
     id: &str,
     screen: &mut Screen,
@@ -69,7 +70,7 @@ async fn ask<S: Store>(store: &S, id: &str, request: Request) -> Result<bool, Co
 }
 
 async fn unfinished<S: Store>(store: &S, id: &str) -> Result<(), CommandError> {
-    let job = super::engine::find(store, id).await?;
+    let job = find(store, id).await?;
     if runner::is_unfinished(store, &job).await? {
         return Ok(());
     }

@@ -1,13 +1,14 @@
 //! `items …`: items in any state.
 
-use super::arguments::{Items, PageArguments};
-use super::letters::{ListedItem, age, show};
-use super::outcome::{CommandError, Exit};
-use super::screen::Screen;
+use crate::command::arguments::{Items, PageArguments};
+use crate::command::letters::{ListedItem, show};
+use crate::command::outcome::{CommandError, Exit};
+use crate::command::screen::Screen;
 use crate::terminal::table::Table;
+use crate::terminal::text::age;
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Store, Timestamp};
 
-pub(super) async fn run<S: Store>(
+pub(crate) async fn run<S: Store>(
     items: Items,
     store: &S,
     screen: &mut Screen,

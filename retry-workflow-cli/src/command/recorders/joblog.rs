@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::outcome::CommandError;
+use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
 use retry_workflow::{AttemptOutcome, AttemptRecord};
 

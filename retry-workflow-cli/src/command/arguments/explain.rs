@@ -7,7 +7,7 @@ use clap::Args;
 use retry_runtime::{Policy, RetryConfig};
 use serde_json::{Map, Value, json};
 
-use super::outcome::CommandError;
+use crate::command::outcome::CommandError;
 
 /// A policy, and how it is shown.
 #[derive(Clone, Debug, Default, Args)]

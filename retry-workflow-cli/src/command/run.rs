@@ -1,5 +1,11 @@
 //! Where the command meets the engine: jobs of files are begun and gone on with.
 
+mod signals;
+mod progress;
+pub(super) mod keeper;
+mod beginning;
+mod outputs;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +14,14 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::outputs::Outputs;
+use self::progress::ProgressReporter;
+use self::signals::second_signal;
 use super::arguments::{BeginArguments, RunArguments};
 use super::outcome::{CommandError, Exit};
-use super::outputs::Outputs;
-use super::progress::ProgressReporter;
-use super::screen::Screen;
-use super::signals::second_signal;
-use super::{STORE, beginning, files};
+use super::screen::{Screen, report};
+use super::store::STORE;
+use super::{files, store};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
@@ -45,7 +52,7 @@ pub(super) async fn run(
     // All that can be wrong with it is said before there is a job.
     let file = files::ready(path)?;
     let checked = checked_before(&file)?;
-    let store = super::opened(store_path)?;
+    let store = store::opened(store_path)?;
     let unfinished = begun(&store, &file).await?;
     let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
     let (job, is_new) = beginning::choose(&store, &file, begin, unfinished.clone(), tell).await?;
@@ -272,7 +279,7 @@ async fn work(
         }
         Some(Err(WorkflowError::Store(error))) => {
             // At once: the store may have more to wait for before it is closed.
-            super::report(&CommandError::Stopped(format!(
+            report(&CommandError::Stopped(format!(
                 "{}\nwhat has been done is kept; go on by: retry-workflow{flag} resume {shown}",
                 chain(&error)
             )));

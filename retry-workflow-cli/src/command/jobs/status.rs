@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::jobs::JobSummary;
-use super::letters::duration;
-use super::outcome::{CommandError, Exit};
-use super::screen::{Screen, Tone};
+use super::JobSummary;
+use crate::command::outcome::{CommandError, Exit};
+use crate::command::run::find;
+use crate::command::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
-use crate::terminal::text::{argument, failed, moment, one_line, thousands};
+use crate::terminal::text::{argument, duration, failed, moment, one_line, thousands};
 use retry_workflow::{Counts, Job, Store, Timestamp, Unit};
 
 /// Between two looks at a job that is watched.
-pub(super) const EACH: Duration = Duration::from_secs(1);
+pub(crate) const EACH: Duration = Duration::from_secs(1);
 
 /// A job, the last `reduce` of it, and whether it is to be resumed.
 struct Status {
@@ -24,14 +24,14 @@ struct Status {
 
 /// Of a job; `None`: of the latest that is not the `reduce` of another one. Where it is
 /// watched, again and again until it has ended.
-pub(super) async fn status<S: Store>(
+pub(crate) async fn status<S: Store>(
     store: &S,
     id: Option<&str>,
     watch: Option<Duration>,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let id = match id {
-        Some(id) => super::engine::find(store, id).await?.id,
+        Some(id) => find(store, id).await?.id,
         None => latest(store, &screen.flag).await?.id,
     };
     loop {
@@ -45,7 +45,7 @@ pub(super) async fn status<S: Store>(
 
 /// Shows it, and says whether it runs still.
 async fn once<S: Store>(store: &S, id: &str, screen: &mut Screen) -> Result<bool, CommandError> {
-    let job = super::engine::find(store, id).await?;
+    let job = find(store, id).await?;
     let reduce = match runner::find_reduce(store, &job.id).await? {
         Some(reduce) => Some(JobSummary::load(store, &reduce).await?),
         None => None,

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::arguments::Jobs;
-use super::engine::find;
-use super::outcome::{CommandError, Exit};
-use super::screen::Screen;
+use crate::command::arguments::Jobs;
+use crate::command::outcome::{CommandError, Exit};
+use crate::command::run::find;
+use crate::command::screen::Screen;
+use crate::command::store;
 use crate::runner::{self, Origin};
 use crate::terminal::text::{count, one_line, thousands};
 use retry_workflow::{Job, JobStatus, SqliteStore, Store};
 
-pub(super) async fn run<S: Store>(
+pub(crate) async fn run<S: Store>(
     what: Jobs,
     store: &S,
     screen: &mut Screen,
@@ -110,8 +111,8 @@ async fn remove_all<S: Store>(
     Ok(Exit::Success)
 }
 
-pub(super) fn vacuum(path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
-    super::existing(path).map(drop)?;
+pub(crate) fn vacuum(path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
+    store::existing(path).map(drop)?;
     let (before, after) =
         SqliteStore::vacuum(path).map_err(|error| CommandError::opening(&error))?;
     if screen.json {

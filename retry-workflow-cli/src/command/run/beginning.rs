@@ -3,37 +3,12 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-
-use super::outcome::CommandError;
+use crate::command::arguments::{BeginArguments, IfRunning};
+use crate::command::outcome::CommandError;
 use crate::file::WorkflowFile;
 use crate::runner::Origin;
 use crate::terminal::text::one_line;
 use retry_workflow::{Job, JobStatus, Store, Timestamp};
-
-/// Which job a `run` is.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct BeginArguments {
-    /// Go on with the job of this file that has not ended, if there is one
-    #[arg(long = "continue")]
-    pub(crate) continues: bool,
-    /// Where another process works on a job of this file: refuse (exit code 4), wait for its end,
-    /// or join in
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = IfRunning::Refuse)]
-    pub(crate) if_running: IfRunning,
-}
-
-/// What to do where another process works on a job of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "lower")]
-pub(crate) enum IfRunning {
-    #[value(help = "begin nothing, and end with exit code 4")]
-    Refuse,
-    #[value(help = "wait until no process works on one, and go on then")]
-    Wait,
-    #[value(help = "work on the same job")]
-    Join,
-}
 
 /// How often another process is asked for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -12,7 +12,7 @@
 use std::process::ExitCode;
 
 /// What this process is.
-pub(super) enum Role {
+pub(crate) enum Role {
     /// The worker has ended in this way.
     Keeper(ExitCode),
     /// The one that is to do the work, with what there is to be done beside it.
@@ -20,23 +20,23 @@ pub(super) enum Role {
 }
 
 /// What a worker does beside its work.
-pub(super) struct Duties {
+pub(crate) struct Duties {
     #[cfg(target_os = "linux")]
     keeper: Option<rustix::process::Pid>,
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn begin() -> Role {
+pub(crate) fn begin() -> Role {
     Role::Worker(Duties {})
 }
 
 #[cfg(not(target_os = "linux"))]
 impl Duties {
-    pub(super) fn begin(self, _: &tokio::runtime::Runtime) {}
+    pub(crate) fn begin(self, _: &tokio::runtime::Runtime) {}
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{begin, passed_on};
+pub(crate) use linux::{begin, passed_on};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -54,7 +54,7 @@ mod linux {
     use tokio::signal::unix::{SignalKind, signal};
 
     use super::{Duties, Role};
-    use crate::command::signals::outlives_its_terminal;
+    use crate::command::run::signals::outlives_its_terminal;
     use crate::steps::descendants::{adopt, below, end_all, reap};
     use crate::steps::process::{KEEPER, end_of_commands};
 
@@ -66,13 +66,13 @@ mod linux {
     const REAPED: Duration = Duration::from_secs(1);
 
     /// Which signal passes on another one.
-    pub(in crate::command) fn passed_on() -> SignalKind {
+    pub(crate) fn passed_on() -> SignalKind {
         SignalKind::from_raw(PASSED_ON.as_raw())
     }
 
     /// Runs this program once more, as the worker, and keeps it until it ends. Where that cannot
     /// be done, this process works by itself.
-    pub(in crate::command) fn begin() -> Role {
+    pub(crate) fn begin() -> Role {
         if let Some(keeper) = keeper() {
             let told = set_parent_process_death_signal(Some(ORPHANED));
             if told.is_ok() && getppid() != Some(keeper) {
@@ -154,7 +154,7 @@ mod linux {
 
     impl Duties {
         /// Waits for the keeper's end, and asks after adopted children that have ended.
-        pub(in crate::command) fn begin(self, runtime: &Runtime) {
+        pub(crate) fn begin(self, runtime: &Runtime) {
             let Some(keeper) = self.keeper else { return };
             runtime.spawn(async move {
                 let Ok(mut orphaned) = signal(SignalKind::from_raw(ORPHANED.as_raw())) else {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
-use super::arguments::RunArguments;
-use super::screen::terminal_width;
+use crate::command::arguments::RunArguments;
+use crate::command::screen::terminal_width;
 use crate::runner::{Tasks, TasksOfFile};
 use crate::terminal::text::{count, failed, one_line, thousands};
 use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Timestamp, Unit};

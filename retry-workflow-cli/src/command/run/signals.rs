@@ -9,7 +9,7 @@ use super::progress::ProgressReporter;
 use crate::steps::interruption;
 
 /// The first signal asks for an end, the second one ends this.
-pub(super) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
+pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
     let mut signals = Signals::new();
     let first = signals.next().await;
     reporter.println("stopping: what runs comes to its end; Ctrl-C again stops at once");
@@ -95,7 +95,7 @@ impl Signals {
 /// Whether this was begun by `nohup`, or in the same way: who listens to a signal no longer
 /// ignores it.
 #[cfg(unix)]
-pub(super) fn outlives_its_terminal() -> bool {
+pub(crate) fn outlives_its_terminal() -> bool {
     use std::io::IsTerminal as _;
 
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::arguments::RunArguments;
 use super::progress::ProgressReporter;
+use crate::command::arguments::RunArguments;
 use crate::steps::tap::{Sink, Tap};
 use retry_workflow::ItemContext;
 

@@ -221,7 +221,7 @@ fn check_pattern(text: &LitStr) -> syn::Result<()> {
         Ok(_) => Ok(()),
         Err(error) => Err(syn::Error::new(
             text.span(),
-            format!("this pattern is no regular expression: {error}"),
+            format!("this pattern is not a regular expression: {error}"),
         )),
     }
 }

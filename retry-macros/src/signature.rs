@@ -78,9 +78,12 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
                 "`self` cannot be cloned here: take `&self`, and clone what the body consumes"
                     .to_owned()
             } else if listed.is_empty() {
-                format!("`{clone}` is no argument: this function has none")
+                format!("`{clone}` is not an argument: this function has none")
             } else {
-                format!("`{clone}` is no argument of this function; it has {}", listed.join(", "))
+                format!(
+                    "`{clone}` is not an argument of this function; it has {}",
+                    listed.join(", ")
+                )
             };
             errors.at(clone, which);
         }

@@ -41,7 +41,7 @@ impl core::error::Error for InvalidDuration {}
 /// Reads a duration such as `"500ms"`, `"30s"` or `"1h30m"`.
 ///
 /// # Errors
-/// The text is no duration: humantime's complaint, and what to write. A bare
+/// The text is not a duration: humantime's complaint, and what to write. A bare
 /// number lacks its unit.
 ///
 /// ```

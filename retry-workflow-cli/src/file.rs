@@ -106,7 +106,7 @@ impl WorkflowFile {
         })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            FileError::whole(path, format!("this is no text: byte {at} is not UTF-8"))
+            FileError::whole(path, format!("this is not text: byte {at} is not UTF-8"))
         })?;
         Self::parse(path, &text)
     }

@@ -268,7 +268,7 @@ impl Tasks {
     }
 }
 
-/// Begins a job, or goes on with it, until it has ended or is to stop. `checked` is what is known
+/// Begins a job, or resumes it, until it has ended or is to stop. `checked` is what is known
 /// of an input that is not in the store yet.
 pub(crate) async fn run<S: Store>(
     store: &S,
@@ -412,12 +412,12 @@ async fn check(reader: InputReader) -> Result<CheckedInput, WorkflowError> {
 pub(crate) fn without_file(job: &str) -> String {
     format!(
         "the job `{}` was not made of a workflow file here, but by a program or an import: that \
-         program goes on with it, or name the file by --file FILE",
+         program resumes it, or name the file by --file FILE",
         OneLine(job)
     )
 }
 
-/// Whether a file can go on with a job that was made of it.
+/// Whether a file can resume a job that was made of it.
 pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
     if origin.mode == file.mode() {
         return Ok(());
@@ -430,7 +430,7 @@ pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
     ))
 }
 
-/// Why a file cannot go on with a job that was made of it: commands that have succeeded are
+/// Why a file cannot resume a job that was made of it: commands that have succeeded are
 /// others by now.
 pub(crate) async fn changed<S: Store>(
     store: &S,

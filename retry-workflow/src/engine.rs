@@ -635,7 +635,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let (store, keys, lease) = (self.store.clone(), self.leases.keys(), self.lease);
         let started = self.leases.starts();
         self.operations.start(Operation::Extend, async move {
-            // One that is not prolonged is refused when it is settled.
+            // One that is not renewed is refused when it is settled.
             store.extend(keys, started, store.now() + lease).await.map(|_| EngineEvent::Wake)
         });
     }

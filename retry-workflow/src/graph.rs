@@ -154,7 +154,7 @@ impl<S> Graph<S> {
 }
 
 impl<S: Store> Graph<S> {
-    /// Runs all tasks, or goes on with those that have not ended.
+    /// Runs all tasks, or resumes those that have not ended.
     ///
     /// A task that was skipped is run after all, if what it needs has succeeded since.
     ///

@@ -33,7 +33,7 @@
 //! let groups = letters.stats(&Filter::job("import-1")).await?;
 //! assert_eq!(groups[0].signature.as_str(), "<n> has no address");
 //!
-//! // The cause is mended: take them back, and go on.
+//! // The cause is fixed: take them back, and go on.
 //! letters.retry(&Filter::job("import-1"), Redrive::new()).await?;
 //! let report = Workflow::new("import")
 //!     .store(store.clone())
@@ -59,7 +59,7 @@
 //!
 //! # At least once
 //!
-//! A worker *leases* items, and prolongs its leases while it lives. Where it is killed, its
+//! A worker *leases* items, and renews its leases while it lives. Where it is killed, its
 //! leases end, and another worker claims the items again; if the first one comes back after all,
 //! what it settles is refused. So each item ends in one state, and a handler may have run more
 //! than once. Attempts that were lost with their worker are in the history and do not count

@@ -102,7 +102,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
 
-    /// Prolongs leases, and never shortens one; `false` for one that the item has no longer. And
+    /// Renews leases, and never shortens one; `false` for one that the item has no longer. And
     /// writes down starts, as [`settle`](Self::settle) does.
     fn extend(
         &self,

@@ -178,7 +178,7 @@ impl<S: Store, M> Workflow<S, M> {
         runner.run(JsonItems::new(items.into_source()), work).await
     }
 
-    /// Goes on with a job, with the items that are in the store: attempt numbers, due times,
+    /// Resumes a job, with the items that are in the store: attempt numbers, due times,
     /// budgets and the breaker are as they were.
     ///
     /// # Errors

@@ -615,7 +615,7 @@ fn a_mistake_in_the_environment_is_told_with_its_variable() {
             "RETRY_BILLING_FETC_ATTEMPTS",
             "2",
             "unknown variable `RETRY_BILLING_FETC_ATTEMPTS`: did you mean `RETRY_BILLING_FETCH_ATTEMPTS`? \
-             `BILLING_FETC` is no function with #[retry], written in capitals, nor ALL",
+             `BILLING_FETC` is not a function with #[retry], written in capitals, nor ALL",
         ),
         (
             "RETRY_BILLING_FETCH_ATEMPTS",

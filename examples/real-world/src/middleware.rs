@@ -36,7 +36,7 @@ impl Middleware {
     }
 
     /// Sends these one after another and takes out of the list what was sent, so that what is
-    /// left at the end was not. Each retry goes on with the first that is left.
+    /// left at the end was not. Each retry continues with the first that is left.
     pub async fn send_all(&self, requests: Vec<String>) -> (Vec<String>, Result<(), ApiError>) {
         let (left, result) = self
             .retrier

@@ -55,7 +55,7 @@ impl Inside {
     fn into_key<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
         let stray = |there: bool, key: &str| {
             if there {
-                Err(E::custom(format!("`{key}` is no setting of a {name} backoff")))
+                Err(E::custom(format!("`{key}` is not a setting of a {name} backoff")))
             } else {
                 Ok(())
             }

@@ -23,7 +23,7 @@ pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Po
 /// What is or holds a policy.
 #[diagnostic::on_unimplemented(
     message = "`policy` is a `Policy`, and not a `{Self}`",
-    label = "this is no `Policy`",
+    label = "this is not a `Policy`",
     note = "write an expression of type `Policy`, or of one that is `Borrow<Policy>`: `&Policy`, `Arc<Policy>`"
 )]
 pub trait HoldsPolicy {
@@ -97,7 +97,7 @@ pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
 /// A number that `attempts` can be.
 #[diagnostic::on_unimplemented(
     message = "`attempts` is a whole number, and not a `{Self}`",
-    label = "this is no whole number",
+    label = "this is not a whole number",
     note = "write an expression of an integer type, such as `self.max_retries.saturating_add(1)`, \
             and give an `Option` a default: `self.attempts.unwrap_or(3)`"
 )]
@@ -171,7 +171,7 @@ impl<N: Number + ?Sized> Number for &N {
 /// A time that a wait can take.
 #[diagnostic::on_unimplemented(
     message = "a delay is a `Duration`, and not a `{Self}`",
-    label = "this is no `Duration`",
+    label = "this is not a `Duration`",
     note = "write `Duration::from_millis(…)` of a number, and give an `Option` a default: `self.delay.unwrap_or(…)`"
 )]
 pub trait Delay {

@@ -50,7 +50,7 @@ pub use named::{network, rate_limit, server_error, timeout};
 /// A regular expression over the text of an error and of what it wraps.
 ///
 /// # Errors
-/// The text is no regular expression; regex's own picture of where.
+/// The text is not a regular expression; regex's own picture of where.
 #[cfg(feature = "pattern")]
 pub fn pattern(text: &str) -> Result<Matcher, InvalidPattern> {
     match regex::Regex::new(text) {
@@ -59,13 +59,13 @@ pub fn pattern(text: &str) -> Result<Matcher, InvalidPattern> {
     }
 }
 
-/// A text that is no regular expression.
+/// A text that is not a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidPattern(String);
 
 impl fmt::Display for InvalidPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this pattern is no regular expression: {}", self.0)
+        write!(f, "this pattern is not a regular expression: {}", self.0)
     }
 }
 

@@ -109,7 +109,7 @@ impl Variables {
             let written = nearest(stem, self.0.iter().map(|(written, _)| written.as_str()));
             let meant = written.map(|written| variable(written, key));
             return format!(
-                "unknown variable `{prefix}{rest}`{}`{stem}` is no function with #[retry], written in capitals, \
+                "unknown variable `{prefix}{rest}`{}`{stem}` is not a function with #[retry], written in capitals, \
                  nor ALL",
                 or_else(meant.as_deref())
             );

@@ -28,7 +28,7 @@ impl Layer {
     /// to what has been said so far.
     pub(super) fn may_say(&self, target: Target, keys: &CommandKeys) -> Result<(), Unsuitable> {
         let Target::Function(name) = target else {
-            // What a function's own name says can still mend it.
+            // What a function's own name says can still fix it.
             return Ok(());
         };
         let mut layer = self.clone();

@@ -232,7 +232,7 @@ pub mod on_failure {
     /// The failure is reported, and the call returns `Ok(T::default())`.
     ///
     /// Written `continue`: an editor completes it with a `_` too many, for a
-    /// keyword is no name of an item.
+    /// keyword is not the name of an item.
     pub mod continue_ {}
 
     /// The call returns what `f` makes of the [`RetryError`](crate::RetryError).
@@ -283,5 +283,5 @@ pub type docs = bool;
 ///
 /// `crate = path`. Default: `retry_runtime`.
 ///
-/// An editor completes it with a `_` too many, for a keyword is no name of an item.
+/// An editor completes it with a `_` too many, for a keyword is not the name of an item.
 pub mod crate_ {}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// How requests are sent again: by their `Clone`, or by a closure.
 #[diagnostic::on_unimplemented(
     message = "a layer that retries has to send a request again, and `{Self}` does not clone a `{Q}`",
-    label = "this request is no `Clone`",
+    label = "this request is not `Clone`",
     note = "say how it is cloned: `RetryLayer::clone_request(|request| …)`"
 )]
 pub trait Requests<Q> {

@@ -76,7 +76,7 @@ Example:
         #[command(flatten)]
         how: RunArguments,
     },
-    /// Go on with a job that was stopped or killed
+    /// Resume a job that was stopped or killed
     #[command(after_help = "\
 Only items that have not ended are worked on; attempts, waits, budgets and breakers go on as they were.
 
@@ -486,7 +486,7 @@ pub(crate) struct RedriveArguments {
     pub(crate) file: Option<PathBuf>,
 }
 
-/// A lease is prolonged three times in its time: one that is shorter would be lost.
+/// A lease is renewed three times in its time: one that is shorter would be lost.
 const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 
 impl Default for RunArguments {
@@ -508,7 +508,7 @@ impl Default for RunArguments {
 fn lease(text: &str) -> Result<Duration, String> {
     let lease = retry_rules::duration::parse(text).map_err(|error| error.to_string())?;
     if lease < SHORTEST_LEASE {
-        return Err("it would end before it can be prolonged: write 100ms or more".to_owned());
+        return Err("it would end before it can be renewed: write 100ms or more".to_owned());
     }
     Ok(lease)
 }
@@ -535,7 +535,7 @@ fn state(text: &str) -> Result<ItemState, String> {
 fn cursor(text: &str) -> Result<Cursor, String> {
     text.parse().map(Cursor).map_err(|_| {
         format!(
-            "\"{}\" is no place in a list: write the number after `--after` of the list before",
+            "\"{}\" is not a place in a list: write the number after `--after` of the list before",
             text.escape_debug()
         )
     })

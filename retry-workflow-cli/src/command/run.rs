@@ -62,7 +62,7 @@ pub(super) async fn run(
     }
     if let Some(begun) = unfinished {
         tell(&format!(
-            "{} of this file has not ended, and this is another job; to go on with that one: \
+            "{} of this file has not ended, and this is another job; to resume that one: \
              retry-workflow{} resume {}",
             one_line(&begun),
             flag(store_path),
@@ -73,7 +73,7 @@ pub(super) async fn run(
     work(&store, store_path, new, how, screen).await
 }
 
-/// `resume [JOB]`: goes on with a job; `None`: the latest that has not ended.
+/// `resume [JOB]`: resumes a job; `None`: the latest that has not ended.
 pub(super) async fn resume(
     store: &SqliteStore,
     path: &Path,
@@ -89,7 +89,7 @@ pub(super) async fn resume(
         if screen.json {
             screen.object(&json!({ "job": null }))?;
         } else {
-            screen.line("every job of this store has ended: there is nothing to go on with")?;
+            screen.line("every job of this store has ended: there is nothing to resume")?;
         }
         return Ok(Exit::Success);
     };
@@ -99,7 +99,7 @@ pub(super) async fn resume(
             screen.object(&JobReport::load(store, &job.id).await?)?;
         } else {
             let id = one_line(&job.id);
-            screen.line(format_args!("{id} has ended: there is nothing to go on with"))?;
+            screen.line(format_args!("{id} has ended: there is nothing to resume"))?;
             if dead > 0 {
                 let unit = Origin::read(&job).map_or(Unit::Item, |origin| origin.unit());
                 screen.line(letters_left(dead, unit, &argument(&job.id), &flag(path)))?;

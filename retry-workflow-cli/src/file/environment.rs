@@ -92,7 +92,7 @@ impl EnvironmentPlan {
                     *span,
                     format!(
                         "the secret `{name}` is {} long, and would be masked in every text that \
-                         has it by chance: it needs {SHORTEST} bytes, or is no secret",
+                         has it by chance: it needs {SHORTEST} bytes, or is not a secret",
                         match value.len() {
                             1 => "1 byte".to_owned(),
                             len => format!("{len} bytes"),

@@ -1,7 +1,7 @@
 //! [`Input`]: where the items of a map come from; and [`InputReader`], which reads them: checked
 //! for what the steps need of them, named, and one by one.
 //!
-//! What is wrong is shown in the workflow file, where it can be mended; only an
+//! What is wrong is shown in the workflow file, where it can be fixed; only an
 //! input that is no JSON is shown itself.
 
 pub(crate) mod read;

@@ -72,7 +72,7 @@ impl ItemPath {
                 .nth(error.position().saturating_sub(1))
                 .map_or(text.len(), |(at, _)| at);
             let message = format!(
-                "this is no JSONPath, from here on ({}): write one such as `$.items[*]`",
+                "this is not a JSONPath, from here on ({}): write one such as `$.items[*]`",
                 error.message()
             );
             Mistake { message, span: Some(node.span_within(source, at, "")) }

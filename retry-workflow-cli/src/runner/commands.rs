@@ -56,8 +56,8 @@ pub(super) async fn number<S: Store>(store: &S, job: &str) -> Result<Option<u64>
     Ok(known.map(|commands| u64::try_from(commands.len()).unwrap_or(u64::MAX)))
 }
 
-/// Why these steps cannot go on with a chain that has begun: they are not those that have
-/// succeeded. One that has not may be another one by now, for that is how it is mended.
+/// Why these steps cannot resume a chain that has begun: they are not those that have
+/// succeeded. One that has not may be another one by now, for that is how it is fixed.
 pub(super) async fn changed<S: Store>(
     store: &S,
     job: &str,

@@ -29,7 +29,7 @@ pub(crate) fn parse_env_file(text: &str) -> Result<Vec<(String, String)>, (usize
         let line = line.strip_prefix("export ").unwrap_or(line);
         let wrong = |why: &str| (index + 1, why.to_owned());
         let Some((name, value)) = line.split_once('=') else {
-            return Err(wrong("this is no `NAME=value`"));
+            return Err(wrong("this is not `NAME=value`"));
         };
         let name = name.trim();
         if !is_variable(name) {

@@ -655,7 +655,7 @@ impl Work for ItemSteps {
         let payload = match serde_json::from_str(item.payload) {
             Ok(payload) => Some(Arc::new(payload)),
             Err(error) => {
-                let failure = Failure::new(PAYLOAD, format!("the item is no JSON: {error}"));
+                let failure = Failure::new(PAYLOAD, format!("the item is not JSON: {error}"));
                 return AttemptReport::failed(AttemptTimer::start(), failure, Reason::NotRetryable);
             }
         };

@@ -49,7 +49,7 @@ pub(crate) enum AfterFailure {
     Repair(Repair),
 }
 
-/// Steps that mend what a step has failed for: after them it begins anew.
+/// Steps that repair what a step has failed for: after them it begins anew.
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
     pub(crate) steps: Steps,

@@ -329,7 +329,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
                 // Its last line says what is wrong; the others draw it.
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                Err(self.fault(at, format!("this is no regular expression: {why}")))
+                Err(self.fault(at, format!("this is not a regular expression: {why}")))
             }
         }
     }
@@ -388,7 +388,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
             let written = &rest[..end.unwrap_or(rest.len())];
             let Some(number) = number(written) else {
-                return Err(self.fault(at, format!("`{written}` is no number")));
+                return Err(self.fault(at, format!("`{written}` is not a number")));
             };
             self.at += written.len();
             return Ok(Expression::Literal(number));

@@ -246,7 +246,7 @@ fn of_other_tools(inner: &str) -> Option<String> {
         _ => return None,
     };
     Some(format!(
-        "`${{{inner}}}` is no placeholder here, for nothing is run or read by one: {instead}"
+        "`${{{inner}}}` is not a placeholder here, for nothing is run or read by one: {instead}"
     ))
 }
 
@@ -677,7 +677,7 @@ mod tests {
     #[test]
     fn placeholders_of_other_tools_are_refused_and_the_shells_defaults_are_not() {
         for text in ["${cmd:ls}", "${file:a.txt}", "${json:a.b}", "${date:%F}"] {
-            assert!(complaint(text, ALL).contains("is no placeholder here"), "{text}");
+            assert!(complaint(text, ALL).contains("is not a placeholder here"), "{text}");
         }
         assert_eq!(rendered("${file:-x}", &Scope::default()), "${file:-x}");
     }

@@ -251,7 +251,7 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
         }
         other => {
             // Without the place, which is shown by us.
-            format!("this is no YAML: {}", DefaultMessageFormatter.format_message(other))
+            format!("this is not YAML: {}", DefaultMessageFormatter.format_message(other))
         }
     }
 }

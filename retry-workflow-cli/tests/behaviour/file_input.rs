@@ -277,15 +277,15 @@ fn an_input_that_is_no_json_is_told_with_its_place() {
     let told = items("[\n  {\"id\": 1},\n  {\"id\" 2}\n]", STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: this input is no JSON: expected `:`\n --> items.json:3:9\n  |\n3 |   {\"id\" 2}\n  |         ^"
+        "error: this input is not JSON: expected `:`\n --> items.json:3:9\n  |\n3 |   {\"id\" 2}\n  |         ^"
     );
     let told = items("{\"id\": 1}\n{\"id\": 2}\n", STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: this input is no JSON: something follows its end: write one list of all items, or call it .jsonl if each line is one\n --> items.json:2:1\n  |\n2 | {\"id\": 2}\n  | ^"
+        "error: this input is not JSON: something follows its end: write one list of all items, or call it .jsonl if each line is one\n --> items.json:2:1\n  |\n2 | {\"id\": 2}\n  | ^"
     );
     let told = items(&"[".repeat(1_000_000), STEP).unwrap_err();
-    assert!(told.starts_with("error: this input is no JSON: recursion limit"), "{told:.200}");
+    assert!(told.starts_with("error: this input is not JSON: recursion limit"), "{told:.200}");
     let told = items(" \n", STEP).unwrap_err();
     assert_eq!(
         told,
@@ -393,14 +393,14 @@ fn what_is_wrong_in_a_line_is_told_with_its_place() {
     let told = of_file("x.jsonl", "{\"id\": 1}\n\n  {\"id\" 2}\n", STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: this line is no JSON: expected `:`\n --> x.jsonl:3:9\n  |\n3 |   {\"id\" 2}\n  |         ^"
+        "error: this line is not JSON: expected `:`\n --> x.jsonl:3:9\n  |\n3 |   {\"id\" 2}\n  |         ^"
     );
     let told = of_file("x.jsonl", "{\n  \"id\": 1\n}\n", STEP).unwrap_err();
-    assert!(told.starts_with("error: this line is no JSON: it ends too early; each line is one"));
+    assert!(told.starts_with("error: this line is not JSON: it ends too early; each line is one"));
     let told = of_file("x.csv", "id,name\n1,a,b\n", STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: this input is no CSV: line 2 has 3 fields, and the line of names has 2: put a text with \
+        "error: this input is not CSV: line 2 has 3 fields, and the line of names has 2: put a text with \
          a comma in it in quotes\n --> x.csv"
     );
     let told = of_file("x.csv", "id,id\n1,2\n", STEP).unwrap_err();

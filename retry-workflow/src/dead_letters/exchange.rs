@@ -56,7 +56,7 @@ impl fmt::Display for ImportError {
                     0 => f.write_str("; nothing was imported"),
                     read => write!(
                         f,
-                        "; {read} items before it are imported: mend the line and import the file \
+                        "; {read} items before it are imported: fix the line and import the file \
                          again, for items that are there already are left as they are"
                     ),
                 }
@@ -253,7 +253,7 @@ impl<R: BufRead> Lines<R> {
             }
             let bad = |problem| ImportError::Line { line, problem, before: Imported::default() };
             let text = std::str::from_utf8(&self.text)
-                .map_err(|_| bad("is no text in UTF-8: nothing that `export` wrote".to_owned()))?;
+                .map_err(|_| bad("is not text in UTF-8: nothing that `export` wrote".to_owned()))?;
             // Some editors put a mark at the beginning of a file.
             let text = text.trim_start_matches('\u{feff}').trim();
             if !text.is_empty() {

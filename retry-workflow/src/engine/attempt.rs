@@ -115,7 +115,7 @@ fn tell(permit: Permit<'_>, outcome: &WorkOutcome) {
     match outcome {
         WorkOutcome::Succeeded(_) => permit.success(),
         WorkOutcome::Failed { failure, .. } if failure.class == PANIC => permit.failure(),
-        // What no retry would mend says nothing about the health of the other side.
+        // What no retry would fix says nothing about the health of the other side.
         WorkOutcome::Failed { reason: Reason::NotRetryable, .. }
         | WorkOutcome::Skipped(_)
         | WorkOutcome::Postponed { .. }

@@ -142,7 +142,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// What is no point in time.
+/// What is not a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidTimestamp(String);
 
@@ -150,7 +150,7 @@ impl fmt::Display for InvalidTimestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" is no point in time: write one such as 2026-11-21, 2026-11-21T08:00:00Z or \
+            "\"{}\" is not a point in time: write one such as 2026-11-21, 2026-11-21T08:00:00Z or \
              \"2h ago\"",
             self.0
         )

@@ -50,19 +50,17 @@ fn advice(class: &str) -> &'static str {
             "it took too long: see what is slow, or give it a longer timeout, then re-drive these",
         ),
         ("server_error", "the other side failed: re-drive these once it has recovered"),
-        ("panic", "a defect of the handler: mend it, then re-drive these"),
-        ("payload", "the items are not what the handler reads: mend the input or the type"),
+        ("panic", "a defect of the handler: fix it, then re-drive these"),
+        ("payload", "the items are not what the handler reads: fix the input or the type"),
         (
             "lost",
             "these took their worker down, or ran when it was killed: look at its memory and logs \
              before you re-drive them",
         ),
-        ("dependency", "these wait for the task that failed: mend that one, then resume"),
+        ("dependency", "these wait for the task that failed: fix that one, then resume"),
     ];
     BY_CLASS
         .iter()
         .find(|(one, _)| has_class(class, one))
-        .map_or("one cause, most likely: mend it, then re-drive these by their signature", |it| {
-            it.1
-        })
+        .map_or("one cause, most likely: fix it, then re-drive these by their signature", |it| it.1)
 }

@@ -58,7 +58,7 @@ pub enum WorkflowError {
     },
     /// No item may run at all.
     NoParallelism,
-    /// A lease ends before it can be prolonged.
+    /// A lease ends before it can be renewed.
     ShortLease {
         /// How long it would be.
         lease: Duration,
@@ -120,7 +120,7 @@ impl fmt::Display for WorkflowError {
                 }
             }
             Self::Name { name, source } => {
-                write!(f, "`{}` is no name of a job: {source}", OneLine(name))
+                write!(f, "`{}` is not a name for a job: {source}", OneLine(name))
             }
             Self::NoParallelism => {
                 f.write_str("`max_parallel` is 0, and no item would ever run: write at least 1")
@@ -135,7 +135,7 @@ impl fmt::Display for WorkflowError {
             ),
             Self::ShortLease { lease } => write!(
                 f,
-                "a lease of {lease:?} ends before it can be prolonged, and items would be handled \
+                "a lease of {lease:?} ends before it can be renewed, and items would be handled \
                  twice: write 100ms at least, or leave it at 30s"
             ),
             Self::Input(_) => f.write_str("the items of the job cannot be read"),

@@ -134,7 +134,7 @@ impl fmt::Display for InvalidErrorPolicy {
         match &self.0 {
             Complaint::Threshold(share) => write!(
                 f,
-                "a failure_threshold of {share} is no share of items: write one above 0 and below 1, \
+                "a failure_threshold of {share} is not a share of the items: write one above 0 and below 1, \
                  such as 0.25 for a quarter"
             ),
             Complaint::MaxFailures => f.write_str(

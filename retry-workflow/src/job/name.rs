@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// Why a text is no name of a job.
+/// Why a text is not a name for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidName {

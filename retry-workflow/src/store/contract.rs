@@ -728,7 +728,7 @@ pub async fn an_extension_never_shortens_a_lease<S: Store>(store: &S) {
     assert_eq!(store.next_due("job").await, Ok(Some(at(60))));
 }
 
-/// A heartbeat of a lease that has passed on does not prolong the one of another worker.
+/// A heartbeat of a lease that has passed on does not renew the one of another worker.
 pub async fn a_stale_extension_is_refused<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b"]).await;
     let stale = claim_one(store, 0).await;

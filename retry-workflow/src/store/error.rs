@@ -143,7 +143,7 @@ impl fmt::Display for StoreError {
             ),
             Self::Foreign { path } => write!(
                 f,
-                "{} is no store of retry-workflow: it holds something else; name another file. \
+                "{} is not a store of retry-workflow: it holds something else; name another file. \
                  Nothing was changed",
                 path.display()
             ),

@@ -248,7 +248,7 @@ impl SqliteOptions {
 }
 
 impl Store for SqliteStore {
-    /// It goes on with the system's clock from one boot of the machine to the next, and is
+    /// It follows the system's clock from one boot of the machine to the next, and is
     /// measured within one (Linux; elsewhere within a process).
     fn now(&self) -> Timestamp {
         self.0.clock.now()

@@ -55,7 +55,7 @@ where
         let item: I = match serde_json::from_str(payload) {
             Ok(item) => item,
             Err(error) => {
-                let message = format!("the payload is no `{}`: {error}", short_name::<I>());
+                let message = format!("the payload is not a `{}`: {error}", short_name::<I>());
                 let failure = Failure::new("payload", message);
                 return AttemptReport::failed(timer, failure, Reason::NotRetryable);
             }

@@ -193,7 +193,7 @@ async fn the_clock_of_a_store_goes_on_from_where_it_was_left_and_not_backwards()
         assert!(Timestamp::now().since(store.now()) > Duration::from_secs(59 * 60));
         drop(store);
     }
-    // In the next one it goes on with the system's.
+    // In the next one it follows the system's.
     left("boot = NULL");
     let store = SqliteStore::open(&path).unwrap();
     assert!(Timestamp::now().since(store.now()) < Duration::from_secs(60));

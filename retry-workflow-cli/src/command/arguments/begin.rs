@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 /// Which job a `run` is.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct BeginArguments {
-    /// Go on with the job of this file that has not ended, if there is one
+    /// Resume the job of this file that has not ended, if there is one
     #[arg(long = "continue")]
     pub(crate) continues: bool,
     /// Where another process works on a job of this file: refuse (exit code 4), wait for its end,

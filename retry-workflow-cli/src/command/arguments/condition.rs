@@ -17,7 +17,7 @@ impl Condition {
     /// Reads one. A field is `item.priority`, as in placeholders, or `priority`, as in `filter`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let reference = |name: &str, _| {
-            item_path(name).ok_or_else(|| format!("`{name}` is no path into an item"))
+            item_path(name).ok_or_else(|| format!("`{name}` is not a path into an item"))
         };
         Expression::parse(text, reference).map(Self).map_err(|Fault { at, message, .. }| {
             // The place, as the line is shown once more by whoever reports it.

@@ -73,7 +73,7 @@ pub(super) async fn retry<S: Store>(
         screen.line(format_args!("{} taken back{rate}", count(taken, "dead letter")))?;
         if taken > 0 && arguments.later {
             let resume = format!("retry-workflow{} resume", screen.flag);
-            screen.line(format_args!("a worker goes on with them; if none runs: {resume}"))?;
+            screen.line(format_args!("a worker resumes them; if none runs: {resume}"))?;
         }
     }
     // It is to be read before the work begins.
@@ -104,10 +104,10 @@ async fn edit<S: Store>(
     let payload =
         payload.map_err(|error| CommandError::Usage(format!("{shown} cannot be read: {error}")))?;
     serde_json::from_str::<serde::de::IgnoredAny>(&payload)
-        .map_err(|error| CommandError::Usage(format!("{shown} is no JSON: {error}")))?;
+        .map_err(|error| CommandError::Usage(format!("{shown} is not JSON: {error}")))?;
     if !letters.store().edit(&item.job, &item.id, payload.trim().to_owned()).await? {
         let id = one_line(&item.id);
-        return Err(CommandError::Usage(format!("{id} is no dead letter any more")));
+        return Err(CommandError::Usage(format!("{id} is no longer a dead letter")));
     }
     Ok(())
 }

@@ -41,8 +41,9 @@ impl Forms<'_> {
         };
         for (Key { name, span }, _) in entries {
             if !is_variable(name) {
-                let message =
-                    format!("`{name}` is no name of a variable: write letters, digits and `_`");
+                let message = format!(
+                    "`{name}` is not the name of a variable: write letters, digits and `_`"
+                );
                 self.wrong(*span, message);
             } else if name.starts_with("RETRY_WORKFLOW_") {
                 let message =

@@ -134,7 +134,7 @@ impl Forms<'_> {
         let filter = node.get("filter").and_then(|filter| {
             let text = self.text(filter)?;
             let parsed = Expression::parse(text, |name, _| {
-                item_path(name).ok_or_else(|| format!("`{name}` is no path into an item"))
+                item_path(name).ok_or_else(|| format!("`{name}` is not a path into an item"))
             });
             match parsed {
                 Ok(parsed) => Some((parsed, filter.span)),
@@ -170,7 +170,7 @@ impl Forms<'_> {
         if path.is_none() {
             self.wrong(
                 node.span,
-                format!("`{text}` is no field of an item: write one such as `owner.id`"),
+                format!("`{text}` is not a field of an item: write one such as `owner.id`"),
             );
         }
         path
@@ -212,7 +212,7 @@ impl Forms<'_> {
                     Some(path) => keys.push(SortKey { name: name.to_owned(), path, descends }),
                     None => self.wrong(
                         span,
-                        format!("`{name}` is no field of an item: write one such as `owner.id`"),
+                        format!("`{name}` is not a field of an item: write one such as `owner.id`"),
                     ),
                 }
             }

@@ -157,7 +157,7 @@ fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
             } else {
                 why(&error)
             };
-            let message = format!("this line is no JSON: {what}");
+            let message = format!("this line is not JSON: {what}");
             Halt::Failed(in_line(input, number, text, column, message))
         })?;
         each(Item { position, place: Place::Line(number), value })
@@ -182,7 +182,7 @@ fn as_text(line: &[u8]) -> Option<&str> {
 }
 
 fn no_text(input: &Opened, line: u64) -> Halt {
-    let message = format!("this input is no text: line {line} is not UTF-8");
+    let message = format!("this input is not text: line {line} is not UTF-8");
     Halt::Failed(FileError::whole(&input.name, message))
 }
 
@@ -236,7 +236,7 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
             }
             _ => error.to_string(),
         };
-        FileError::whole(&name, format!("this input is no CSV: {what}"))
+        FileError::whole(&name, format!("this input is not CSV: {what}"))
     };
     let names = reader.headers().map_err(|error| wrong(&error))?.clone();
     for (at, header) in names.iter().enumerate() {
@@ -355,7 +355,7 @@ fn no_json(name: &Path, is_file: bool, error: &serde_json::Error, what: Option<&
         return FileError::whole(name, format!("cannot read the items: {error}"));
     }
     let what = what.map_or_else(|| why(error), str::to_owned);
-    let message = format!("this input is no JSON: {what}");
+    let message = format!("this input is not JSON: {what}");
     let found = is_file.then(|| excerpt(name, error.line(), error.column()).ok()).flatten();
     match found {
         Some((source, at)) => {

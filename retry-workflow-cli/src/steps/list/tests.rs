@@ -417,7 +417,7 @@ commands:
 async fn an_output_of_another_format_fails_its_step() {
     let text = "commands:\n- { shell: echo x, capture: n, capture_format: number }\n";
     let (message, _) = failure(&Runner::new().run(text).await);
-    assert_eq!(message, "its output, which `n` is to capture, is no number");
+    assert_eq!(message, "its output, which `n` is to capture, is not a number");
     // Its retries are the step's own.
     let text = "commands:\n- { shell: 'echo x >> tries; wc -l < tries | grep 2 || echo x', capture: n, \
                 capture_format: number, retry_config: { attempts: 3, initial_delay: 1s } }\n";

@@ -79,7 +79,7 @@ fn a_job_that_is_killed_in_the_midst_of_its_reduce_repeats_no_step_that_has_ende
     assert!(place.read("reduced").contains("two"));
     assert_eq!(place.read("log").lines().count(), 12);
     let again = place.ends(0, &["resume", "job-1/reduce-1"]);
-    again.says("job-1 has ended: there is nothing to go on with");
+    again.says("job-1 has ended: there is nothing to resume");
 }
 
 #[test]

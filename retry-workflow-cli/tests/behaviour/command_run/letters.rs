@@ -68,7 +68,7 @@ fn those_that_are_taken_back_for_later_wait_for_resume() {
     place.ends(3, &["run", "job.yml"]);
     place.write("mended", "");
     let ran = place.ends(0, &["dlq", "retry", "--all", "--later"]);
-    ran.says("a worker goes on with them; if none runs: retry-workflow resume");
+    ran.says("a worker resumes them; if none runs: retry-workflow resume");
     assert_eq!(place.read("log").lines().count(), 5);
     place.ends(0, &["status"]).says("3 waiting").says("resume    retry-workflow resume import-1");
     place.ends(0, &["resume"]).says("5 succeeded, of 5");

@@ -125,7 +125,7 @@ fn a_joblog_has_a_line_for_each_attempt_and_goes_on_where_it_was() {
 fn what_is_no_joblog_is_left_as_it_is() {
     let place = three();
     let before = place.read("job.yml");
-    place.ends(2, &["run", "job.yml", "--joblog", "job.yml"]).says("job.yml is no joblog");
+    place.ends(2, &["run", "job.yml", "--joblog", "job.yml"]).says("job.yml is not a joblog");
     assert_eq!(place.read("job.yml"), before);
     assert!(!place.path("retry-workflow.db").exists());
 }

@@ -72,7 +72,7 @@ fn a_job_of_commands_goes_on_with_the_one_that_failed() {
     place.ends(0, &["resume", "nightly report-1"]);
     assert_eq!(place.read("log"), "1\n2\n2\n3\n");
     let again = place.ends(0, &["resume", "nightly report-1"]);
-    again.says("has ended: there is nothing to go on with");
+    again.says("has ended: there is nothing to resume");
     assert_eq!(place.read("log").lines().count(), 4);
 }
 

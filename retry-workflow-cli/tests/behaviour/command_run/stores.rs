@@ -46,9 +46,9 @@ fn a_file_of_another_program_is_left_as_it_is() {
         .execute_batch("CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup')")
         .unwrap();
     drop(store);
-    refused(&place, 2, "is no store of retry-workflow");
+    refused(&place, 2, "is not a store of retry-workflow");
     place.write("retry-workflow.db", &"dear diary, ".repeat(1_000));
-    refused(&place, 2, "is no store of retry-workflow");
+    refused(&place, 2, "is not a store of retry-workflow");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_store_that_is_deleted_under_its_job_ends_it_and_says_so() {
     let place = place.items(&["a", "b", "c", "d", "e", "f", "g", "h"]).script("work.sh", work);
     let ran = place.ends(1, &["run", "job.yml"]);
     ran.says("was deleted or replaced while it was open");
-    assert!(!ran.err.contains("resume"), "there is nothing to go on with: {ran:#?}");
+    assert!(!ran.err.contains("resume"), "there is nothing to resume: {ran:#?}");
     let begun = place.read("log").lines().count();
     assert!(begun < 8, "it is noticed before the next settlement: {begun}");
 }

@@ -1,4 +1,4 @@
-//! [`StoreClock`]: the clock of a store's file. It goes on with the wall from boot to boot, and is
+//! [`StoreClock`]: the clock of a store's file. It follows the wall from boot to boot, and is
 //! measured within one: whoever sets the wall does not change how long anything takes. It never
 //! goes backwards.
 

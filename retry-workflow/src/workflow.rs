@@ -151,9 +151,15 @@ impl<S: Store, M> Workflow<S, M> {
     ///
     /// Dropping the future loses nothing: what it has not settled stays in the store.
     ///
+    /// An item that two workers have died with is a [suspect](crate::Lease::is_suspect), and its
+    /// handler runs while no other handler of this process does, of any job: while it waits for
+    /// that, no job of the process starts a handler. A handler may run a job of its own and await
+    /// it. Where a handler spawns a task that runs a job, and waits for that task, a suspect of
+    /// that job waits for the handler, and the handler for it: await such a job in place.
+    ///
     /// # Errors
-    /// The settings cannot be obeyed, an item is no JSON, or the store fails. An item that fails
-    /// is no error: it stands in the report.
+    /// The settings cannot be obeyed, an item is not JSON, or the store fails. An item that fails
+    /// is not an error: it stands in the report.
     ///
     /// # Panics
     /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).

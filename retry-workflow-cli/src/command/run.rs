@@ -45,7 +45,7 @@ struct Work {
 pub(super) async fn run(
     store_path: &Path,
     path: &Path,
-    begin: BeginArguments,
+    begin: &BeginArguments,
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
@@ -55,7 +55,9 @@ pub(super) async fn run(
     let store = store::opened(store_path)?;
     let unfinished = begun(&store, &file).await?;
     let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
-    let (job, is_new) = beginning::choose(&store, &file, begin, unfinished.clone(), tell).await?;
+    let flag = flag(store_path);
+    let chosen = beginning::choose(&store, &file, begin, unfinished.clone(), &flag, tell);
+    let (job, is_new) = chosen.await?;
     if !is_new {
         let found = ready(&store, job, None).await?;
         return work(&store, store_path, found, how, screen).await;
@@ -63,9 +65,8 @@ pub(super) async fn run(
     if let Some(begun) = unfinished {
         tell(&format!(
             "{} of this file has not ended, and this is another job; to resume that one: \
-             retry-workflow{} resume {}",
+             retry-workflow{flag} resume {}",
             one_line(&begun),
-            flag(store_path),
             argument(&begun)
         ));
     }

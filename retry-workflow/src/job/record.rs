@@ -274,8 +274,8 @@ impl Job {
     }
 
     /// Chooses one of all jobs by its id, or creates a job as [`create`](Self::create) does, in one
-    /// step: of callers at the same time one creates it, and the others can choose it. Returns
-    /// the job, and whether it is new.
+    /// step: of callers at the same time one creates it, and the others can choose it. An id that
+    /// no job has is that of the new one. Returns the job, and whether it is new.
     ///
     /// The new one is this process's until `until`: a [`WorkerRecord`] in [`Job::workers`] says
     /// so, before it is run.
@@ -297,10 +297,13 @@ impl Job {
         let job = find_or_insert(store, PREFIX, move |found| {
             let mut jobs = parse_all(found)?;
             jobs.sort_by_key(|job| job.created);
-            let chosen = choose(&jobs);
-            let chosen = jobs.into_iter().find(|job| Some(&job.id) == chosen.as_ref());
+            let id = choose(&jobs);
+            let chosen = jobs.into_iter().find(|job| Some(&job.id) == id.as_ref());
             created.store(chosen.is_none(), Ordering::Release);
-            Ok(chosen.unwrap_or_else(|| new.numbered(found)))
+            Ok(chosen.unwrap_or_else(|| match id {
+                Some(id) => Self { id, ..new.clone() },
+                None => new.numbered(found),
+            }))
         })
         .await?;
         let is_new = is_new.load(Ordering::Acquire) && job.workers == mine;

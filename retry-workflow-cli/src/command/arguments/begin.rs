@@ -2,9 +2,19 @@
 
 use clap::{Args, ValueEnum};
 
+use retry_workflow::{InvalidName, Job};
+
 /// Which job a `run` is.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct BeginArguments {
+    #[arg(
+        long,
+        value_name = "ID",
+        value_parser = job_id,
+        help = "The id of the job that is begun, or resumed by --continue [default: the \
+                workflow's name and a number]"
+    )]
+    pub(crate) job_id: Option<String>,
     /// Resume the job of this file that has not ended, if there is one
     #[arg(long = "continue")]
     pub(crate) continues: bool,
@@ -24,4 +34,8 @@ pub(crate) enum IfRunning {
     Wait,
     #[value(help = "work on the same job")]
     Join,
+}
+
+fn job_id(text: &str) -> Result<String, InvalidName> {
+    Job::check_name(text).map(|()| text.to_owned())
 }

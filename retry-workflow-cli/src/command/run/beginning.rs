@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::command::arguments::{BeginArguments, IfRunning};
 use crate::command::outcome::CommandError;
 use crate::file::WorkflowFile;
-use crate::runner::Origin;
-use crate::terminal::text::one_line;
+use crate::runner::{self, Origin};
+use crate::terminal::text::{argument, one_line};
 use retry_workflow::{Job, JobStatus, Store, Timestamp};
 
 /// How often another process is asked for.
@@ -16,12 +16,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const SHORTEST: Duration = Duration::from_secs(30);
 
 /// Chooses the job of a `run`, or creates it, and says whether it is new. `unfinished` has not
-/// ended, though its record says so; `tell` is told what is waited for.
+/// ended, though its record says so; `flag` names the store in hints; `tell` is told what is
+/// waited for.
 pub(super) async fn choose<S: Store>(
     store: &S,
     file: &WorkflowFile,
-    begin: BeginArguments,
+    begin: &BeginArguments,
     unfinished: Option<String>,
+    flag: &str,
     tell: impl Fn(&str),
 ) -> Result<(Job, bool), CommandError> {
     let origin = Origin::file(file);
@@ -30,14 +32,15 @@ pub(super) async fn choose<S: Store>(
         let now = store.now();
         let until = now + SHORTEST;
         let (mine, unfinished) = (origin.clone(), unfinished.clone());
+        let (wanted, continues) = (begin.job_id.clone(), begin.continues);
         let choose = move |jobs: &[Job]| {
             let running = running(jobs, &mine, now).map(|(id, _)| id);
-            running.or_else(|| {
+            running.or_else(|| wanted.clone()).or_else(|| {
                 let has_not_ended = |job: &&Job| {
                     job.status != JobStatus::Finished || unfinished.as_ref() == Some(&job.id)
                 };
                 let of_file = jobs.iter().rev().filter(|job| is_of(job, &mine));
-                of_file.filter(|_| begin.continues).find(has_not_ended).map(|job| job.id.clone())
+                of_file.filter(|_| continues).find(has_not_ended).map(|job| job.id.clone())
             })
         };
         let created = Job::choose_or_create(store, file.name(), origin.to_json(), until, choose);
@@ -46,13 +49,25 @@ pub(super) async fn choose<S: Store>(
             return Ok((job, true));
         }
         let others = running(&Job::all(store).await?, &origin, now);
+        let is_wanted = begin.job_id.as_ref().is_none_or(|wanted| *wanted == job.id);
         match (others, begin.if_running) {
-            // Between the two another one may have been quicker.
-            (None, _) if Job::reserve(store, &job.id, now, until).await? => {
-                return Ok((job, false));
+            (None, _) => {
+                if begin.job_id.is_some() {
+                    check(store, &job, &origin, begin.continues, flag).await?;
+                }
+                // Between the two another one may have been quicker.
+                if Job::reserve(store, &job.id, now, until).await? {
+                    return Ok((job, false));
+                }
             }
-            (None, _) => {}
-            (Some(_), IfRunning::Join) => return Ok((job, false)),
+            (Some(_), IfRunning::Join) if is_wanted => return Ok((job, false)),
+            (Some((id, process)), IfRunning::Join) => {
+                return Err(CommandError::Running(format!(
+                    "{} of this file is running, in process {process}, and not the job of this \
+                     --job-id: wait for its end by --if-running wait, or remove the --job-id",
+                    one_line(&id)
+                )));
+            }
             (Some((id, process)), IfRunning::Refuse) => {
                 return Err(CommandError::Running(format!(
                     "{} of this file is running, in process {process}: wait for its end by \
@@ -70,6 +85,34 @@ pub(super) async fn choose<S: Store>(
             }
         }
     }
+}
+
+/// Whether a job that has the id that was asked for can be gone on with.
+async fn check<S: Store>(
+    store: &S,
+    job: &Job,
+    origin: &Origin,
+    continues: bool,
+    flag: &str,
+) -> Result<(), CommandError> {
+    let id = one_line(&job.id);
+    let why = if !is_of(job, origin) {
+        format!("there is a job {id} already, and it is none of this file: write another --job-id")
+    } else if !runner::is_unfinished(store, job).await? {
+        format!(
+            "{id} has ended: write another --job-id, or remove it with all that is kept of it by: \
+             retry-workflow{flag} jobs rm {}",
+            argument(&job.id)
+        )
+    } else if !continues {
+        format!(
+            "there is a job {id} of this file already, which has not ended: resume it by \
+             --continue, or write another --job-id"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(CommandError::Usage(why))
 }
 
 fn is_of(job: &Job, origin: &Origin) -> bool {

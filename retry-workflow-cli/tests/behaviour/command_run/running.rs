@@ -102,3 +102,47 @@ fn runs_that_begin_at_once_make_one_job() {
         assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
     }
 }
+
+#[test]
+fn a_job_has_the_id_that_it_is_given() {
+    let place = place(SLOW);
+    let nightly = ["run", "job.yml", "--job-id", "night 2026-11-22"];
+    let first = place.spawn(&nightly);
+    until("some have begun", || place.read("log").lines().count() >= 2);
+    let other = ["run", "job.yml", "--if-running", "join", "--job-id", "other"];
+    place
+        .ends(4, &other)
+        .says("night 2026-11-22 of this file is running")
+        .says("remove the --job-id");
+    place.ends(4, &nightly).says("night 2026-11-22 of this file is running");
+    first.signal("INT");
+    let stopped = first.ended();
+    assert_eq!(stopped.code, Some(1));
+    stopped.says("resume 'night 2026-11-22'");
+    let again = place.ends(2, &nightly);
+    again.says("there is a job night 2026-11-22 of this file already, which has not ended");
+    again.says("resume it by --continue, or write another --job-id");
+    place.write("other.yml", &place.read("job.yml"));
+    let other = place.ends(2, &["run", "other.yml", "--continue", "--job-id", "night 2026-11-22"]);
+    other.says("it is none of this file: write another --job-id");
+    let went_on = place.ends(0, &[&nightly[..], &["--continue"]].concat());
+    went_on.says("job night 2026-11-22: ").says("8 succeeded, of 8");
+    for arguments in [&nightly[..], &[&nightly[..], &["--continue"]].concat()] {
+        let ended = place.ends(2, arguments);
+        ended.says("night 2026-11-22 has ended: write another --job-id, or remove it");
+        ended.says("by: retry-workflow jobs rm 'night 2026-11-22'");
+    }
+    assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
+    // What is asked for begins, whatever else there is.
+    place.ends(0, &["run", "job.yml", "--continue", "--job-id", "job-7"]).says("job job-7: ");
+    place.ends(0, &["run", "job.yml"]).says("job job-8: ");
+}
+
+#[test]
+fn the_id_of_a_job_is_checked_as_its_name_is() {
+    let place = place(SLOW);
+    place.ends(2, &["run", "job.yml", "--job-id", " "]).says("it is empty");
+    let control = place.ends(2, &["run", "job.yml", "--job-id", "a\u{1b}[2J"]);
+    control.says("it has a control character in it, `\\u{1b}`");
+    assert!(!place.path("retry-workflow.db").exists());
+}

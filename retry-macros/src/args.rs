@@ -8,14 +8,18 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitBool, Path, Token, parenthesized, token};
 
+use crate::backoff;
 use crate::breaker::BreakerArgs;
 use crate::check::{Checked, check_settings};
 use crate::errors::Errors;
-use crate::grammar::{assigned, at_next, each, equals, nearest, set_twice};
+use crate::grammar::{
+    self, assigned, at_next, each, equals, nearest, set_twice, up_to_comma, written,
+};
 use crate::matcher::{self, Matcher};
 use crate::options::{self, Inside, Opt, Words};
 use crate::run_time::Scope;
-use crate::settings::{Base, POLICY, Settings};
+use crate::settings::{BREAKER, Base, POLICY, Settings};
+use crate::value::{self, plain};
 
 /// All options, as they were written; those that were wrong are missing.
 #[derive(Default)]
@@ -364,13 +368,43 @@ fn matchers(option: &mut Reading<'_>) -> syn::Result<Vec<Matcher>> {
 }
 
 fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
+    if option.input.is_empty() || option.input.peek(Token![,]) {
+        return Err(syn::Error::new(
+            option.name.span(),
+            "`breaker` needs a circuit breaker: one that functions share, as in `breaker = DB`, or \
+             one of this function's own, as in `breaker(failure_threshold = 5)`",
+        ));
+    }
     if !option.input.peek(token::Paren) {
-        return Ok(Breaker::Shared(lent(option.expr()?)));
+        let expr = option.expr()?;
+        check_call(&expr)?;
+        return Ok(Breaker::Shared(lent(expr)));
     }
     let content;
     parenthesized!(content in option.input);
     let in_place = BreakerArgs::parse(&content, option.name, option.scope, option.errors);
     Ok(Breaker::InPlace(Box::new(in_place)))
+}
+
+/// Refuses `DB(failure_threshold = 5)`: settings belong where a breaker is made.
+fn check_call(expr: &Expr) -> syn::Result<()> {
+    let Expr::Call(call) = expr else { return Ok(()) };
+    let is_setting = |argument: &Expr| match argument {
+        Expr::Assign(assign) => value::word(&assign.left)
+            .is_some_and(|word| BREAKER.iter().any(|setting| setting.name == word)),
+        _ => false,
+    };
+    if !call.args.iter().any(is_setting) {
+        return Ok(());
+    }
+    let (shared, settings) = (plain(&call.func), plain(&call.args));
+    Err(syn::Error::new_spanned(
+        expr,
+        format!(
+            "the settings of a breaker that functions share stand where it is made: write \
+             `breaker = {shared}`, or `breaker({settings})` for one of this function's own"
+        ),
+    ))
 }
 
 fn quota(option: &Reading<'_>) -> syn::Result<Expr> {
@@ -432,13 +466,14 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
                 ))
             }
         }
-        _ => {
-            let hint = match nearest(&word, &NAMES) {
-                Some(meant) => format!(": did you mean `{meant}`? "),
-                None => format!("; to call it, write `fallback({word})`; "),
-            };
-            Err(wrong(name.span(), format!(" `{word}`{hint}")))
-        }
+        _ => Err(match nearest(&word, &NAMES) {
+            Some(meant) => {
+                syn::Error::new(name.span(), grammar::unknown("action", &word, Some(meant), ""))
+            }
+            None => {
+                wrong(name.span(), format!(" `{word}`; to call it, write `fallback({word})`; "))
+            }
+        }),
     }
 }
 
@@ -519,6 +554,15 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
             "unknown option `{word}`: calls are counted here, the first included, so {more}"
         );
     }
+    if let Some(option) = home(word) {
+        let rest = up_to_comma(value);
+        let call =
+            if rest.is_empty() || value.peek(token::Paren) { plain(&rest) } else { String::new() };
+        return match option {
+            "backoff" => format!("`{word}` is a curve: write `backoff = {word}{call}`"),
+            option => format!("`{word}` is a matcher: write `{option} = [{word}{call}]`"),
+        };
+    }
     let known = syntax.options();
     let listed = options::listed(&known);
     if syntax == Syntax::Policy && FUNCTION.iter().any(|option| option.name == word) {
@@ -527,5 +571,33 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
              a policy takes {listed}"
         );
     }
-    format!("unknown option `{word}`{}the options are {listed}", options::meant(word, &known))
+    let value = written(value);
+    match word {
+        "sleep" | "pause" if !value.is_empty() => format!(
+            "unknown option `{word}`: write `initial_delay = {value}` for the first wait, or \
+             `budget = {value}` for all waits of a call together"
+        ),
+        "wait_fixed" | "fixed_delay" | "fixed_interval" | "constant" => {
+            let value = if value.is_empty() { "\"1s\"" } else { &value };
+            let fixed = format!("backoff = fixed, initial_delay = {value}");
+            grammar::unknown("option", word, Some(&fixed), "")
+        }
+        "on_error" | "on_fail" => format!(
+            "unknown option `{word}`: write `on_retry = {value}` for each failure that is tried \
+             again, or `on_failure = fallback({value})` for the last one",
+            value = if value.is_empty() { "f" } else { &value },
+        ),
+        _ => options::unknown("option", word, &value, "the options", &known),
+    }
+}
+
+/// The option to which a word belongs that was written as an option itself.
+fn home(word: &str) -> Option<&'static str> {
+    if backoff::NAMES.contains(&word) {
+        Some("backoff")
+    } else if matcher::NAMES.contains(&word) && !matches!(word, "timeout" | "when" | "ok") {
+        Some("retry_on")
+    } else {
+        None
+    }
 }

@@ -8,10 +8,10 @@ use retry_rules::{Backoff, Field, Fields};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative as _;
-use syn::{Expr, Ident, Token, parenthesized, token};
+use syn::{Expr, Ident, LitStr, Token, parenthesized, token};
 
 use crate::errors::Errors;
-use crate::grammar::{assigned, did_you_mean, skip_to_comma};
+use crate::grammar::{self, assigned, nearest, skip_to_comma};
 use crate::hygiene::quote;
 use crate::run_time::Scope;
 use crate::value::{self, Tokens, Value, evaluated};
@@ -132,21 +132,24 @@ pub(crate) fn read(
             return Ok(BackoffArg { tokens, kind });
         }
     }
-    let unknown = |name: &dyn ToTokens, hint: String| {
-        let listed = "`fixed`, `linear(increment = \"2s\")`, `exponential`, `exponential(base = 2.0)`, \
-                      `fibonacci`, `custom(\"500ms\", \"1s\")`";
-        syn::Error::new_spanned(
-            name.to_token_stream(),
-            format!("unknown backoff{hint}the curves are {listed}"),
-        )
-    };
+    let listed = "the curves are `fixed`, `linear(increment = \"2s\")`, `exponential`, \
+                  `exponential(base = 2.0)`, `fibonacci`, `custom(\"500ms\", \"1s\")`";
     let Ok(name) = input.call(Ident::parse_any) else {
         let token = input.cursor().token_stream().into_iter().next();
-        return Err(unknown(&token, "; ".to_owned()));
+        let text = syn::parse2::<LitStr>(token.to_token_stream()).map(|text| text.value());
+        let message = match text.as_deref().map(|text| (text, meant(first_word(text)))) {
+            Ok((text, Some(meant))) if meant == first_word(text) => {
+                format!("a curve stands without quotes: write `backoff = {text}`")
+            }
+            Ok((text, meant)) => grammar::unknown("backoff", text, meant, listed),
+            Err(_) => format!("unknown backoff; {listed}"),
+        };
+        return Err(syn::Error::new_spanned(token, message));
     };
     let word = name.to_string();
     if !NAMES.contains(&word.as_str()) {
-        return Err(unknown(&name, format!(" `{word}`{}", did_you_mean(&word, &NAMES))));
+        let message = grammar::unknown("backoff", &word, meant(&word), listed);
+        return Err(syn::Error::new(name.span(), message));
     }
     let arguments = if input.peek(token::Paren) {
         let content;
@@ -195,6 +198,21 @@ pub(crate) fn read(
         _ => BackoffKind::Fibonacci,
     };
     Ok(BackoffArg { tokens, kind })
+}
+
+/// The curve that a word means, which may be another library's.
+fn meant(word: &str) -> Option<&'static str> {
+    match word {
+        "constant" | "const" | "flat" | "none" => Some("fixed"),
+        "exp" | "expo" => Some("exponential"),
+        "fibo" | "fib" => Some("fibonacci"),
+        _ => nearest(word, &NAMES),
+    }
+}
+
+/// `exponential` of `exponential(base = 2.0)`.
+fn first_word(text: &str) -> &str {
+    text.split('(').next().unwrap_or_default().trim()
 }
 
 fn no_increment(name: &Ident) -> syn::Error {

@@ -9,7 +9,7 @@ use syn::{Expr, Ident, Token};
 
 use crate::check::{Checked, check_settings};
 use crate::errors::Errors;
-use crate::grammar::{at_next, each, set_twice};
+use crate::grammar::{at_next, each, set_twice, written};
 use crate::hygiene::quote;
 use crate::options::{self, Opt, Words};
 use crate::run_time::Scope;
@@ -77,9 +77,8 @@ fn read(
     let word = name.to_string();
     let Some(option) = settings.option(&word) else {
         let known: Vec<Words> = BREAKER.iter().map(Opt::words).collect();
-        let (meant, listed) = (options::meant(&word, &known), options::listed(&known));
         let message =
-            format!("unknown setting `{word}` of a breaker{meant}the settings are {listed}");
+            options::unknown("breaker setting", &word, &written(input), "the settings", &known);
         return Err(syn::Error::new(name.span(), message));
     };
     if let Some(first) = settings.entry(option.kind.field) {

@@ -1,14 +1,14 @@
 //! The small words of the grammar: `name = value`, what follows a comma, and what
 //! an unknown word was meant to be.
 
-use proc_macro2::TokenTree;
+use proc_macro2::{TokenStream, TokenTree};
 use retry_rules::suggest;
-pub(crate) use retry_rules::suggest::or_else;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
 use crate::errors::Errors;
 use crate::hygiene::quote;
+use crate::value::plain;
 
 /// A mistake in the token that comes next.
 pub(crate) fn at_next(input: ParseStream, message: impl core::fmt::Display) -> syn::Error {
@@ -90,10 +90,31 @@ pub(crate) fn set_twice(first: &Ident, second: &Ident) -> syn::Error {
     syn::Error::new_spanned(both, format!("`{second}` is set twice: keep one of them"))
 }
 
-/// What goes between a complaint about `word` and the list of what is `known`:
-/// `: did you mean …?`, if one of these is near.
-pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> String {
-    or_else(nearest(word, known))
+/// The complaint about an unknown `what`: what was `meant`, or else, `listed`, what there is.
+pub(crate) fn unknown(what: &str, word: &str, meant: Option<&str>, listed: &str) -> String {
+    match meant {
+        Some(meant) => format!("unknown {what} `{word}`: did you mean `{meant}`?"),
+        None => format!("unknown {what} `{word}`; {listed}"),
+    }
+}
+
+/// The value that stands behind an unknown name, as it was written.
+pub(crate) fn written(input: ParseStream) -> String {
+    let mut tokens = up_to_comma(input).into_iter();
+    match tokens.next() {
+        Some(TokenTree::Punct(equals)) if equals.as_char() == '=' => {
+            plain(&tokens.collect::<TokenStream>())
+        }
+        _ => String::new(),
+    }
+}
+
+/// The tokens up to the next comma, which stay.
+pub(crate) fn up_to_comma(input: ParseStream) -> TokenStream {
+    let tokens = input.cursor().token_stream().into_iter();
+    tokens
+        .take_while(|token| !matches!(token, TokenTree::Punct(punct) if punct.as_char() == ','))
+        .collect()
 }
 
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {

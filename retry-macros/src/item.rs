@@ -244,8 +244,14 @@ fn future_output(bounds: &Bounds) -> Option<Type> {
     })
 }
 
-/// `X` of `Pin<Box<dyn Future<Output = X>>>`.
+/// `X` of `Pin<Box<dyn Future<Output = X>>>`, and of the aliases that the crate `futures` has for
+/// it.
 fn boxed_output(ty: &Type) -> Option<Type> {
+    if let Some(output) =
+        only_argument(ty, "BoxFuture").or_else(|| only_argument(ty, "LocalBoxFuture"))
+    {
+        return Some(output.clone());
+    }
     match peel_type(only_argument(only_argument(ty, "Pin")?, "Box")?) {
         Type::TraitObject(object) => future_output(&object.bounds),
         _ => None,
@@ -256,10 +262,11 @@ fn only_argument<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
     let Type::Path(path) = peel_type(ty) else { return None };
     let segment = path.path.segments.last().filter(|segment| segment.ident == name)?;
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
-    match arguments.args.first() {
-        Some(GenericArgument::Type(ty)) => Some(ty),
+    let mut types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
         _ => None,
-    }
+    });
+    types.next().filter(|_| types.next().is_none())
 }
 
 /// Takes `Box::pin(async move { once; let __ret: R = { attempt }; __ret })` apart.

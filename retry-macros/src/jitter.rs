@@ -6,7 +6,7 @@ use retry_rules::{Field, Jitter};
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, Token, parenthesized, token};
 
-use crate::grammar::{assigned, did_you_mean};
+use crate::grammar::{self, assigned, nearest};
 use crate::hygiene::quote;
 use crate::run_time::Scope;
 use crate::value::{self, Tokens, Value};
@@ -94,11 +94,9 @@ pub(crate) fn read(name: &Ident, scope: &Scope, input: ParseStream) -> syn::Resu
         Some("decorrelated") => JitterKind::Named(Jitter::Decorrelated),
         Some("none") => JitterKind::Named(Jitter::None),
         Some(word) => {
-            let hint = did_you_mean(word, &NAMES);
-            return Err(syn::Error::new_spanned(
-                &expr,
-                format!("unknown jitter `{word}`{hint}the forms are {listed}"),
-            ));
+            let listed = format!("the forms are {listed}");
+            let message = grammar::unknown("jitter", word, nearest(word, &NAMES), &listed);
+            return Err(syn::Error::new_spanned(&expr, message));
         }
         None => {
             if let Expr::Lit(ExprLit { lit: Lit::Bool(on), .. }) = &expr {

@@ -3,10 +3,10 @@
 use proc_macro2::{TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, Ident, LitStr, Pat, Token, parenthesized, token};
+use syn::{Expr, Ident, LitStr, Pat, Path, Token, parenthesized, token};
 
 use crate::errors::Errors;
-use crate::grammar::{did_you_mean, skip_to_comma};
+use crate::grammar::{self, nearest, skip_to_comma, up_to_comma};
 use crate::value::plain;
 
 /// One entry.
@@ -36,14 +36,14 @@ pub(crate) fn list(
 ) -> syn::Result<Vec<Matcher>> {
     if !input.peek(token::Bracket) {
         let rest: TokenStream = until_comma(input);
-        let written = plain(&rest);
+        let example = match plain(&rest) {
+            written if written.is_empty() => "network, timeout".to_owned(),
+            written if is_callable(&rest) => format!("when({written})"),
+            written => written,
+        };
         return Err(syn::Error::new_spanned(
             if rest.is_empty() { quote::quote!(#option) } else { rest },
-            if written.is_empty() {
-                format!("`{option}` takes a list: write `{option} = [network, timeout]`")
-            } else {
-                format!("`{option}` takes a list: write `{option} = [{written}]`")
-            },
+            format!("`{option}` takes a list: write `{option} = [{example}]`"),
         ));
     }
     let content;
@@ -84,13 +84,8 @@ pub(crate) fn list(
 }
 
 fn until_comma(input: ParseStream) -> TokenStream {
-    let mut tokens = TokenStream::new();
-    while !input.is_empty() && !input.peek(Token![,]) {
-        match input.parse::<proc_macro2::TokenTree>() {
-            Ok(token) => tokens.extend([token]),
-            Err(_) => break,
-        }
-    }
+    let tokens = up_to_comma(input);
+    tokens.clone().into_iter().for_each(|_| drop(input.parse::<TokenTree>()));
     tokens
 }
 
@@ -102,10 +97,12 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         ));
     }
     if input.peek(Token![|]) || input.peek(Token![move]) {
-        return Err(syn::Error::new_spanned(
-            until_comma(input),
-            "a function of the error stands in `when(…)`: write `when(|error| …)`",
-        ));
+        let closure = until_comma(input);
+        let message = format!(
+            "a function of the error stands in `when(…)`: write `when({})`",
+            plain(&closure)
+        );
+        return Err(syn::Error::new_spanned(closure, message));
     }
     if !input.peek(Ident::peek_any) {
         return Err(input.error(format!("expected a matcher: {}", listed())));
@@ -123,25 +120,7 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         return Ok(Matcher::Class(name));
     }
     if !NAMES.contains(&word.as_str()) {
-        // A path or a pattern that stands there bare is most likely meant for `matches` or `when`.
-        let (blamed, hint) = if word.chars().next().is_some_and(char::is_uppercase) {
-            let rest = until_comma(input);
-            let pattern = quote::quote!(#name #rest);
-            let written = plain(&pattern);
-            (pattern, format!("; for a pattern of your error write `matches({written})`; "))
-        } else {
-            let guess = did_you_mean(&word, &NAMES);
-            let hint = if guess == "; " {
-                format!("; for a function of the error write `when({word})`; ")
-            } else {
-                guess
-            };
-            (quote::quote!(#name), hint)
-        };
-        return Err(syn::Error::new_spanned(
-            blamed,
-            format!("unknown matcher `{word}`{hint}the matchers are {}", listed()),
-        ));
+        return Err(not_a_matcher(&name, &word, input));
     }
     let example = match word.as_str() {
         "pattern" => "pattern(\"(?i)database is locked\")",
@@ -179,6 +158,59 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     } else {
         let rest = content.cursor().token_stream();
         Err(syn::Error::new_spanned(rest, format!("`{word}` takes one argument: `{example}`")))
+    }
+}
+
+/// The complaint about what stands there bare: a path or a pattern is most likely meant for
+/// `matches` or `when`.
+fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
+    let rest = until_comma(input);
+    let whole = quote::quote!(#name #rest);
+    let written = plain(&whole);
+    let is_upper = |word: &str| word.chars().next().is_some_and(char::is_uppercase);
+    let path = syn::parse2::<Path>(whole.clone()).ok();
+    let segments: Vec<String> = path
+        .iter()
+        .flat_map(|path| &path.segments)
+        .map(|segment| segment.ident.to_string())
+        .collect();
+    let message = match &segments[..] {
+        // `std::io::Error`: a module, and what is in it.
+        [.., module, last] if is_upper(last) && !is_upper(module) => format!(
+            "`{written}` is not a matcher, for a type does not say which failures to retry: for a \
+             variant of your error write `matches(MyError::Io(_))`, for a function of it \
+             `when(|error| …)`"
+        ),
+        [_] if !is_upper(word) => match nearest(word, &NAMES) {
+            Some(meant) => grammar::unknown("matcher", word, Some(meant), ""),
+            None => format!(
+                "unknown matcher `{word}`; for a function of the error write `when({word})`; the \
+                 matchers are {}",
+                listed()
+            ),
+        },
+        [.., last] if !is_upper(last) => format!(
+            "`{written}` is not a matcher: for a function of the error write `when({written})`"
+        ),
+        _ if is_upper(word) || !segments.is_empty() => format!(
+            "`{written}` is not a matcher: for a pattern of your error write `matches({written})`"
+        ),
+        _ => format!("unknown matcher `{written}`; the matchers are {}", listed()),
+    };
+    syn::Error::new_spanned(whole, message)
+}
+
+/// Whether these tokens are most likely a function of the error: a closure, or a path to one.
+fn is_callable(tokens: &TokenStream) -> bool {
+    match syn::parse2::<Expr>(tokens.clone()) {
+        Ok(Expr::Closure(_)) => true,
+        Ok(Expr::Path(path)) => {
+            let last = path.path.segments.last().map(|segment| segment.ident.to_string());
+            last.is_some_and(|last| {
+                !NAMES.contains(&last.as_str()) && last.starts_with(|c: char| c.is_lowercase())
+            })
+        }
+        _ => false,
     }
 }
 

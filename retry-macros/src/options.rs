@@ -3,7 +3,7 @@
 
 use retry_rules::suggest;
 
-use crate::grammar::or_else;
+use crate::grammar;
 
 /// A row in a table of options. `K` says how its value is read.
 pub(crate) struct Opt<K> {
@@ -53,14 +53,26 @@ pub(crate) struct Words {
     instead: &'static str,
 }
 
-/// What goes between the complaint about an unknown `word` and the list of the
-/// options: what was meant, if it is an option in another library or like one of these.
-pub(crate) fn meant(word: &str, options: &[Words]) -> String {
+/// The complaint about an unknown `word` in front of `value`: what to write instead, if it is an
+/// option in another library or like one of these, else the list of the options.
+pub(crate) fn unknown(
+    what: &str,
+    word: &str,
+    value: &str,
+    list: &str,
+    options: &[Words],
+) -> String {
+    let assigned = |name: &str| match value {
+        "" => name.to_owned(),
+        value => format!("{name} = {value}"),
+    };
     let elsewhere = options.iter().find(|option| option.elsewhere.contains(&word));
-    let meant = elsewhere
-        .map(|option| option.instead)
-        .or_else(|| suggest::nearest(word, options.iter().map(|option| option.name)));
-    or_else(meant)
+    let meant = match elsewhere {
+        Some(option) if option.instead == option.name => Some(assigned(option.name)),
+        Some(option) => Some(option.instead.to_owned()),
+        None => suggest::nearest(word, options.iter().map(|option| option.name)).map(str::to_owned),
+    };
+    grammar::unknown(what, word, meant.as_deref(), &format!("{list} are {}", listed(options)))
 }
 
 /// `` `attempts`, `backoff` ``

@@ -26,6 +26,9 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
         "tries",
         "times",
         "stop",
+        "stop_after_attempt",
+        "max_tries",
+        "total_attempts",
     ]),
     setting(Field::Backoff, Kind::Backoff(Policy::backoff), "exponential").written(
         "backoff = exponential(base = 2.0)",
@@ -42,7 +45,11 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
     setting(Field::FirstDelay, Time(Policy::first_delay), "\"0s\""),
     setting(Field::Jitter, Kind::Jitter(Policy::jitter), "0.25")
         .written("jitter = 0.3", &["jitter_factor"]),
-    setting(Field::Budget, Kind::Bound(Policy::with_budget), "\"5m\"").known_as(&["retry_budget"]),
+    setting(Field::Budget, Kind::Bound(Policy::with_budget), "\"5m\"").known_as(&[
+        "retry_budget",
+        "total_delay",
+        "max_total_delay",
+    ]),
     setting(Field::Deadline, Kind::Bound(Policy::with_deadline), "\"30s\"")
         .known_as(&["total_timeout", "max_duration"]),
     setting(Field::MaxElapsed, Kind::Bound(Policy::with_max_elapsed), "\"5m\"")

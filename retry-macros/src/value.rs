@@ -65,6 +65,21 @@ fn is_literal(expr: &Expr) -> bool {
     matches!(peel(expr), Expr::Lit(_)) || number(expr).is_some()
 }
 
+/// The number in a text: `"5"`, `"30%"`.
+fn unquoted(expr: &Expr) -> Option<f64> {
+    let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = peel(expr) else { return None };
+    let text = text.value();
+    let number = match text.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
+        None => text.trim().parse().ok()?,
+    };
+    (number.is_finite() && number >= 0.0).then_some(number)
+}
+
+fn without_quotes(expr: &Expr, option: impl Display, number: f64) -> syn::Error {
+    wrong(expr, format_args!("a number stands without quotes: write `{option} = {number}`"))
+}
+
 /// Whether this is the word `unlimited`.
 pub(crate) fn is_unlimited(expr: &Expr) -> bool {
     word(expr).is_some_and(|word| word == "unlimited")
@@ -85,11 +100,18 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
                 "this is more than `attempts` can count: write a number up to 4294967295, or `unlimited`",
             )),
         },
-        _ if is_literal(&expr) => Err(wrong(
-            &expr,
-            "`attempts` is a whole number, such as `attempts = 5`, or `unlimited`",
-        )),
-        _ => Ok(Value::constant(expr)),
+        _ if is_literal(&expr) => Err(match unquoted(&expr).filter(|it| it.fract() == 0.0) {
+            Some(number) => without_quotes(&expr, "attempts", number),
+            None => {
+                wrong(&expr, "`attempts` is a whole number, such as `attempts = 5`, or `unlimited`")
+            }
+        }),
+        _ => match word(&expr).as_deref() {
+            Some("forever" | "infinite" | "infinity" | "endless" | "inf") => {
+                Err(wrong(&expr, "write `attempts = unlimited`"))
+            }
+            _ => Ok(Value::constant(expr)),
+        },
     }
 }
 
@@ -101,10 +123,13 @@ pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Res
             Err(error) => Err(wrong(&expr, format_args!("`{option}`: {error}"))),
         },
         Some((true, _)) => Ok(Value::known(expr, 0)),
-        _ if is_literal(&expr) => Err(wrong(
-            &expr,
-            format_args!("`{option}` is a whole number, such as `{option} = {example}`"),
-        )),
+        _ if is_literal(&expr) => Err(match unquoted(&expr).filter(|it| it.fract() == 0.0) {
+            Some(number) => without_quotes(&expr, option, number),
+            None => wrong(
+                &expr,
+                format_args!("`{option}` is a whole number, such as `{option} = {example}`"),
+            ),
+        }),
         _ => Ok(Value::constant(expr)),
     }
 }
@@ -123,10 +148,14 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
             Some(if negative { -parsed } else { parsed })
         }
         None if is_literal(&expr) => {
-            return Err(wrong(
-                &expr,
-                format_args!("`{option}` is a number, such as `{option} = {example}`"),
-            ));
+            return Err(match unquoted(&expr) {
+                Some(number) => without_quotes(&expr, option, number),
+                None => {
+                    let message =
+                        format_args!("`{option}` is a number, such as `{option} = {example}`");
+                    wrong(&expr, message)
+                }
+            });
         }
         None => None,
     };
@@ -243,11 +272,16 @@ pub(crate) fn mentions(tokens: TokenStream, is_wanted: &dyn Fn(&str) -> bool) ->
 
 /// Tokens as a person writes them: without the blanks that tokens are joined with.
 pub(crate) fn plain(tokens: &impl ToTokens) -> String {
-    tokens
+    let joined = tokens
         .to_token_stream()
         .to_string()
         .replace(" :: ", "::")
         .replace(" . ", ".")
         .replace("& ", "&")
-        .replace("__self", "self")
+        .replace("__self", "self");
+    // The arguments of a closure.
+    match joined.strip_prefix("| ").and_then(|rest| rest.split_once(" |")) {
+        Some((arguments, body)) => format!("|{}|{body}", arguments.replace(" : ", ": ")),
+        None => joined,
+    }
 }

@@ -377,10 +377,11 @@ impl Expansion<'_> {
             quote!(#private::failure(&outcome))
         };
         let event = quote!(&#private::Session::event(&session, &#plan, #error));
-        self.args
-            .on_retry
-            .as_ref()
-            .map(|on_retry| quote!(#private::call_on_retry(#event, #on_retry);))
+        self.args.on_retry.as_ref().map(|on_retry| {
+            let place = SpanRange::of(on_retry);
+            let call = place.call(quote!(#private::call_on_retry), quote!(#event, #on_retry));
+            quote!(#call;)
+        })
     }
 
     /// The end of the session. Where the deadline has cut an attempt off, the

@@ -2,11 +2,11 @@
 //! server asked for, and what describes it.
 
 use proc_macro2::{Span, TokenStream};
-use quote::format_ident;
-use syn::Ident;
+use quote::{ToTokens, format_ident};
+use syn::{Expr, Ident};
 
 use super::Expansion;
-use crate::hygiene::quote;
+use crate::hygiene::{SpanRange, quote};
 use crate::matcher::Matcher;
 
 impl Expansion<'_> {
@@ -28,7 +28,7 @@ impl Expansion<'_> {
         let private = &self.private;
         let conditions: Vec<TokenStream> = matchers
             .filter_map(|matcher| match matcher {
-                Matcher::Ok(predicate) => Some(quote!(#private::is(#value, #predicate))),
+                Matcher::Ok(predicate) => Some(call(predicate, quote!(#private::is), value)),
                 _ => None,
             })
             .collect();
@@ -87,7 +87,8 @@ impl Expansion<'_> {
         };
         let hint = match &self.args.retry_after {
             Some(retry_after) if typed => {
-                quote!(#private::hint(error, #retry_after).or_else(|| probed.classifier.retry_after()))
+                let hint = call(retry_after, quote!(#private::hint), quote!(error));
+                quote!(#hint.or_else(|| probed.classifier.retry_after()))
             }
             _ => quote!(probed.classifier.retry_after()),
         };
@@ -142,11 +143,17 @@ impl Expansion<'_> {
                     }));
                 }
                 Matcher::When(predicate) if typed => {
-                    conditions.push(quote!(#private::is(error, #predicate)));
+                    conditions.push(call(predicate, quote!(#private::is), quote!(error)));
                 }
                 _ => {}
             }
         }
         if conditions.is_empty() { quote!(false) } else { quote!(#({ #conditions })||*) }
     }
+}
+
+/// A call of `path` with `value` and a callable of the user's, at whose place the compiler
+/// complains where it does not fit.
+fn call(callable: &Expr, path: TokenStream, value: impl ToTokens) -> TokenStream {
+    SpanRange::of(callable).call(path, quote!(#value, #callable))
 }

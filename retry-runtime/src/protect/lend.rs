@@ -1,7 +1,7 @@
 //! What `breaker = …` and `quota = …` may name: whatever lends one. To a test, what
 //! the whole program shares lends an instance of that test's own.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
@@ -74,6 +74,13 @@ macro_rules! lends {
         }
 
         #[diagnostic::do_not_recommend]
+        impl<T: $lends, F: FnOnce() -> T> $lends for LazyLock<T, F> {
+            fn lend(&self) -> &$lent {
+                (**self).lend()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
         impl $lends for Shared<$lent> {
             fn lend(&self) -> &$lent {
                 self.as_ref()
@@ -89,8 +96,8 @@ macro_rules! lends {
 lends!(LendsBreaker CircuitBreaker);
 lends!(LendsQuota RetryQuota);
 
-/// The breaker behind a static, a reference, a `Box`, an `Arc` or a `Shared`; or
-/// the one of a test in the place of what tests share.
+/// The breaker behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`;
+/// or the one of a test in the place of what tests share.
 #[inline(always)]
 pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
     #[cfg(feature = "testing")]
@@ -100,8 +107,8 @@ pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
     breaker.lend()
 }
 
-/// The quota behind a static, a reference, a `Box`, an `Arc` or a `Shared`; or
-/// the one of a test in the place of what tests share.
+/// The quota behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`;
+/// or the one of a test in the place of what tests share.
 #[inline(always)]
 pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
     #[cfg(feature = "testing")]

@@ -4,13 +4,13 @@ use std::borrow::Borrow;
 use std::cell::Cell;
 use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use retry_runtime::{
     Attempts, Backoff, BreakerConfig, CircuitBreaker, Field, Overrides, Policy, Reason, RetryError,
-    Site, retry, sites, with_overrides,
+    Site, State, retry, sites, with_overrides,
 };
 use tokio::time::Instant;
 
@@ -374,6 +374,22 @@ async fn methods_of_async_traits_name_self_in_options() {
     let mut remote = Remote { attempts: 3, breaker, calls: 0 };
     assert_eq!(remote.put("a".to_owned()).await.unwrap_err().to_string(), "no a at call 3");
     remote.get().await.unwrap_err();
+}
+
+/// Its settings come from the environment of the process, say.
+static LAZY: LazyLock<CircuitBreaker> =
+    LazyLock::new(|| CircuitBreaker::new("lazy", BreakerConfig::new().failure_threshold(2)));
+
+#[retry(attempts = 5, breaker = LAZY)]
+async fn behind_a_lazy_breaker() -> Result<(), RetryError<Down>> {
+    Err(Down(1).into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_may_be_made_on_its_first_use() {
+    let error = behind_a_lazy_breaker().await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 2));
+    assert_eq!(LAZY.state(), State::Open);
 }
 
 #[test]

@@ -196,6 +196,14 @@ fn boxed_by_hand(id: u64) -> Pin<Box<dyn Future<Output = Result<u64, Error>> + S
     Box::pin(async move { Ok(id) })
 }
 
+/// As the crate `futures` has it.
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+#[retry]
+fn boxed_by_an_alias(id: &u64) -> BoxFuture<'_, Result<u64, Error>> {
+    Box::pin(async move { Ok(*id) })
+}
+
 #[derive(Clone)]
 struct Client {
     calls: u32,
@@ -332,6 +340,7 @@ async fn run() -> Result<(), Error> {
     assert_eq!(sync_impl(3)?.sum::<u32>(), 3);
     assert_eq!(sync_boxed_trait()?.to_string(), "quiet");
     assert_eq!(boxed_by_hand(7).await?, 7);
+    assert_eq!(boxed_by_an_alias(&7).await?, 7);
 
     let mut client = Client { calls: 1 };
     assert_eq!(client.by_shared().await?, 1);

@@ -382,7 +382,7 @@ static LAZY: LazyLock<CircuitBreaker> =
 
 #[retry(attempts = 5, breaker = LAZY)]
 async fn behind_a_lazy_breaker() -> Result<(), RetryError<Down>> {
-    Err(Down(1).into())
+    Err(Down(1))
 }
 
 #[tokio::test(start_paused = true)]

@@ -71,7 +71,8 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
     }
     match arguments.command {
         Command::Explain(explain) => explain::explain(&explain, screen),
-        Command::Check { files } => files::check(&files, screen),
+        Command::Check { schema: true, .. } => files::schema(screen),
+        Command::Check { files, .. } => files::check(&files, screen),
         Command::Run { file, begin, how } => run::run(&path, &file, &begin, &how, screen).await,
         Command::Resume { job, file, how } => {
             run::resume(

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::environment::EnvironmentPlan;
+pub(crate) use self::forms::schema::schema;
 use self::input::select::Selection;
 use self::input::{Input, InputFrom, InputReader, Pipe};
 use self::item_path::ItemPath;

@@ -140,12 +140,16 @@ Example:
 A mistake is shown with file:line:column and the line. The exit code is 2 if there is one.
 The keys of workflow files: retry-workflow-cli/WORKFLOWS.md
 
-Example:
-  retry-workflow check jobs/*.yml")]
+Examples:
+  retry-workflow check jobs/*.yml
+  retry-workflow check --schema > ~/.local/share/retry-workflow.schema.json")]
     Check {
         /// The workflow files
-        #[arg(required = true, value_name = "FILE")]
+        #[arg(required_unless_present = "schema", value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// Write the JSON schema of workflow files instead, by which editors complete and check them
+        #[arg(long, conflicts_with = "files")]
+        schema: bool,
     },
     /// Show the waits of a policy as a table and a chart
     Explain(ExplainArguments),

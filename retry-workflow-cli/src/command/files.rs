@@ -1,4 +1,4 @@
-//! Workflow files: `check FILE…`, and the policies that `explain FILE` shows.
+//! Workflow files: `check FILE…`, their schema, and the policies that `explain FILE` shows.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, Tone};
 use crate::explain::Named;
-use crate::file::{FileError, WorkflowFile};
+use crate::file::{self, FileError, WorkflowFile};
 use crate::terminal::text::{count, one_line};
 
 /// A file that is to be worked with.
@@ -58,6 +58,17 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
         _ if screen.json => Ok(Exit::BadFiles),
         _ => Err(CommandError::File(pictures.join("\n\n"))),
     }
+}
+
+/// What editors complete and check workflow files by.
+pub(super) fn schema(screen: &mut Screen) -> Result<Exit, CommandError> {
+    let schema = file::schema();
+    if screen.json {
+        screen.object(&schema)?;
+    } else {
+        screen.line(format_args!("{schema:#}"))?;
+    }
+    Ok(Exit::Success)
 }
 
 /// A file without mistakes.

@@ -6,6 +6,7 @@ mod steps;
 mod on_failure;
 mod map;
 mod tasks;
+pub(super) mod schema;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -67,6 +68,12 @@ const TOP: &[&str] = &[
     "error_policy",
     "handlers",
 ];
+const AGENT: &[&str] = &["program", "args"];
+const INPUT: &[&str] = &["file", "command", "format"];
+const TIMEOUT_CONFIG: &[&str] = &["agent_timeout_secs"];
+/// Of `env` of the file, where a value is not written alone.
+const VARIABLE: &[&str] = &["value", "secret"];
+const SECRET: &[&str] = &["env"];
 /// The modes, and the keys that belong to each alone.
 const MODES: [(&str, &[&str]); 3] = [
     ("standard", &["commands"]),
@@ -110,13 +117,13 @@ impl Forms<'_> {
         parsed.map_err(|mistake| self.mistakes.push(mistake)).ok()
     }
 
-    /// The entries of a map that has no other keys than these.
+    /// The entries of a map that has no other keys than these, and such as are left alone.
     fn entries<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> Option<Entries<'a>> {
         let Value::Map(entries) = &node.value else {
             self.wrong(node.span, format!("this is {}: write {what}", node.kind()));
             return None;
         };
-        for (key, _) in entries {
+        for (key, _) in entries.iter().filter(|(key, _)| !key.is_left_alone()) {
             if let Some(trade) = other_trade(&key.name) {
                 self.wrong(key.span, format!("`{}` {trade}: remove the key", key.name));
             } else if !known.contains(&key.name.as_str()) {
@@ -164,10 +171,8 @@ impl Forms<'_> {
                 plan: Plan::Standard(self.steps(root, Offers::default())),
             });
         }
-        let anchors = root.keys().filter(|key| key.starts_with("x-"));
-        let known: Vec<_> = TOP.iter().copied().chain(anchors).collect();
         let what = "a map with `name`, `mode` and `commands`, or a list of steps";
-        let entries = self.entries(root, what, &known)?;
+        let entries = self.entries(root, what, TOP)?;
         let mode = self.mode(root, entries)?;
         self.strangers(entries, mode);
         let name = match root.get("name") {
@@ -260,7 +265,7 @@ impl Forms<'_> {
     }
 
     fn agent(&mut self, node: &Node) -> Option<Agent> {
-        self.entries(node, "`program` and `args`", &["program", "args"])?;
+        self.entries(node, "`program` and `args`", AGENT)?;
         let default = Agent::default();
         let program = match node.get("program") {
             Some(program) => self.text(program)?.to_owned(),

@@ -4,6 +4,7 @@ mod reader;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use retry_rules::suggest::nearest;
 use retry_runtime::file::from_map;
@@ -87,15 +88,6 @@ impl Node {
         }
     }
 
-    /// The names of a map's keys; none of anything else.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
-        let entries = match &self.value {
-            Value::Map(map) => map.as_slice(),
-            _ => &[],
-        };
-        entries.iter().map(|(key, _)| key.name.as_str())
-    }
-
     /// The text of a text, a number, or of `true` and `false`.
     pub(crate) fn scalar(&self) -> Option<String> {
         match &self.value {
@@ -106,6 +98,24 @@ impl Node {
             Value::Text(text) => Some(text.clone()),
             Value::Null | Value::List(_) | Value::Map(_) => None,
         }
+    }
+
+    /// A number of seconds as a duration that can be read; `None` of anything else.
+    pub(crate) fn in_seconds(&self) -> Option<Self> {
+        let time = match self.value {
+            Value::Unsigned(seconds) => Duration::from_secs(seconds),
+            Value::Signed(seconds) => Duration::from_secs(u64::try_from(seconds).ok()?),
+            Value::Float(seconds) if seconds >= 0.0 => {
+                Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+            }
+            _ => return None,
+        };
+        let part = |name: &str, number: u64| {
+            let key = Key { name: name.to_owned(), span: self.span };
+            (key, Self { value: Value::Unsigned(number), span: self.span })
+        };
+        let parts = vec![part("secs", time.as_secs()), part("nanos", time.subsec_nanos().into())];
+        Some(Self { value: Value::Map(parts), span: self.span })
     }
 
     /// Whether both say the same, wherever they stand.
@@ -145,12 +155,15 @@ impl Node {
         T::deserialize(self).map_err(|complaint| self.mistake(complaint))
     }
 
-    /// Reads a type from some of the keys of a map, as if there were no others.
+    /// Reads a type from some of the keys of a map, as if there were no others, and as if these
+    /// values stood behind them.
     pub(crate) fn parse_only<'a, T: Deserialize<'a>>(
         &'a self,
         keys: &'a [&'a str],
+        instead: &'a [(&'a str, Self)],
     ) -> Result<T, Mistake> {
-        T::deserialize(Only { node: self, keys }).map_err(|complaint| self.mistake(complaint))
+        T::deserialize(Only { node: self, keys, instead })
+            .map_err(|complaint| self.mistake(complaint))
     }
 
     /// Reads a type from a map, and from nothing else. `what` is what is expected.
@@ -205,6 +218,11 @@ impl Node {
 }
 
 impl Key {
+    /// Whether it is left alone wherever keys are known: `x-…` is for anchors.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.name.starts_with("x-")
+    }
+
     fn from_raw(raw: &Spanned<Raw>, text: &str) -> Self {
         let span = span_from_location(raw.referenced, text);
         let name = match &raw.value {

@@ -5,6 +5,8 @@ use std::path::Path;
 use retry_workflow::{ErrorCollection, OnItemFailure};
 use retry_workflow_cli::WorkflowFile;
 
+use super::places::PLACES;
+
 #[track_caller]
 fn file(text: &str) -> WorkflowFile {
     match WorkflowFile::parse("job.yml", text) {
@@ -110,6 +112,42 @@ fn anchors_are_read() {
         "commands:\n  - shell: a\n    retry_config: &often { attempts: 9 }\n  - shell: b\n    \
          retry_config: *often\n  - shell: c\n    retry_config:\n      <<: *often\n      jitter: true\n",
     );
+}
+
+#[test]
+fn keys_for_anchors_are_left_alone_in_each_place() {
+    for place in &PLACES {
+        let text = place.file.replace("qqqq: 1", "x-qqqq: &one { shell: x }");
+        if let Err(error) = WorkflowFile::parse("job.yml", &text) {
+            // Something that has to be there is not.
+            assert!(!error.to_string().contains("`x-qqqq`"), "{}: {error}", place.name);
+        }
+    }
+    file(
+        "map:\n  input: x.json\n  x-often: &often { attempts: 9, timeout: 90 }\n  agent_template:\n  - shell: a\n    x-why: &why [network]\n    retry_config: { <<: *often, x-tuned: 2026-11-22, retry_on: *why }\nerror_policy: { x-noted: [], max_failures: 3 }\n",
+    );
+}
+
+#[test]
+fn timeouts_may_be_numbers_of_seconds() {
+    let limits = |text: &str| {
+        for timeout in ["90", "1.5", "30s", "{ secs: 3 }"] {
+            file(&text.replace("LIMIT", timeout));
+        }
+        for (timeout, why) in [("-1", "not negative"), ("0", "0"), ("true", "`true`")] {
+            let text = text.replace("LIMIT", timeout);
+            let error = WorkflowFile::parse("job.yml", &text).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("timeout"), "{timeout}: {error}");
+        }
+    };
+    limits("commands: { shell: x, timeout: LIMIT }");
+    limits("commands: { shell: x, retry_config: { timeout: LIMIT } }");
+    limits(
+        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { circuit_breaker: { timeout: LIMIT } } }",
+    );
+    let error =
+        WorkflowFile::parse("job.yml", "commands: { shell: x, retry_config: { max_delay: 5 } }");
+    assert!(error.unwrap_err().to_string().contains("a duration needs a unit"));
 }
 
 #[test]

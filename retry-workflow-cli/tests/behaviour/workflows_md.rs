@@ -6,39 +6,7 @@ use std::path::Path;
 
 use retry_workflow_cli::WorkflowFile;
 
-/// Each place where keys may stand, and a file with an unknown one there.
-const PLACES: [(&str, &str); 15] = [
-    ("the file", "{ commands: { shell: x }, qqqq: 1 }"),
-    ("a step", "commands: { shell: x, qqqq: 1 }"),
-    ("a task", "tasks: { a: { shell: x, qqqq: 1 } }"),
-    ("a repair", "commands: { shell: x, on_failure: { shell: x, qqqq: 1 } }"),
-    ("an input", "map: { input: { qqqq: 1 }, agent_template: { shell: x } }"),
-    ("a variable", "{ commands: { shell: x }, env: { A: { qqqq: 1 } } }"),
-    ("a secret", "{ commands: { shell: x }, secrets: { A: { qqqq: 1 } } }"),
-    ("map", "map: { input: x.json, agent_template: { shell: x }, qqqq: 1 }"),
-    ("agent", "{ commands: { shell: x }, agent: { qqqq: 1 } }"),
-    (
-        "error_policy",
-        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { qqqq: 1 } }",
-    ),
-    (
-        "circuit_breaker",
-        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { circuit_breaker: { qqqq: 1 } } }",
-    ),
-    (
-        "retry_config of error_policy",
-        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { retry_config: { qqqq: 1 } } }",
-    ),
-    ("retry_config of a step", "commands: { shell: x, retry_config: { qqqq: 1 } }"),
-    (
-        "a typed backoff",
-        "commands: { shell: x, retry_config: { backoff: { type: fixed, qqqq: 1 } } }",
-    ),
-    (
-        "a backoff",
-        "commands: { shell: x, retry_config: { backoff: { exponential: { qqqq: 1 } } } }",
-    ),
-];
+use super::places::{PLACES, known};
 
 /// Words that are no keys of a map with a list of known ones.
 const WORDS: &[&str] = &[
@@ -111,16 +79,6 @@ const WORDS: &[&str] = &[
     "payload",
 ];
 
-/// The keys that the reader knows at a place, as its complaint lists them.
-fn known(place: &str, text: &str) -> Vec<String> {
-    let error = WorkflowFile::parse("job.yml", text).expect_err(place).to_string();
-    let (_, known) = error
-        .split_once("unknown key `qqqq`: known here are ")
-        .unwrap_or_else(|| panic!("{place}: {error}"));
-    let known = known.lines().next().unwrap_or_default();
-    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-}
-
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("WORKFLOWS.md");
     fs::read_to_string(path).expect("the page")
@@ -165,9 +123,8 @@ fn the_page_names_every_key_and_word() {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         code.iter().any(|code| code.split(|c| !is_part(c)).any(|part| part == word))
     };
-    let keys = PLACES
-        .iter()
-        .flat_map(|(place, text)| known(place, text).into_iter().map(move |key| (*place, key)));
+    let keys =
+        PLACES.iter().flat_map(|place| known(place).into_iter().map(move |key| (place.name, key)));
     let words = WORDS.iter().map(|word| ("words", (*word).to_owned()));
     let missing: Vec<_> = keys.chain(words).filter(|(_, word)| !is_named(word)).collect();
     assert!(missing.is_empty(), "the page does not name {missing:?}");

@@ -41,7 +41,7 @@ fn jobs_are_run_resumed_and_looked_at() {
     assert_eq!((job.as_deref(), how.no_progress), (Some("orders-1"), true));
     assert!(matches!(parsed("jobs"), Command::Jobs { what: None }));
     assert!(matches!(parsed("status orders-1"), Command::Status { job: Some(_), watch: false }));
-    let Command::Check { files } = parsed("check a.yml b.yml") else { panic!() };
+    let Command::Check { files, .. } = parsed("check a.yml b.yml") else { panic!() };
     assert_eq!(files.len(), 2);
     assert_eq!(how.lease, Duration::from_secs(30));
     assert!(refused("run job.yml --lease 99ms").contains("100ms or more"));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Forms;
+use super::{Forms, SECRET, VARIABLE};
 use crate::file::environment::{EnvironmentPlan, Variable, VariableValue};
 use crate::steps::environment::is_variable;
 use crate::template::placeholder::{Offers, Template};
@@ -58,7 +58,7 @@ impl Forms<'_> {
     fn variable(&mut self, key: &Key, node: &Node) -> Option<Variable> {
         let (value, is_secret) = match &node.value {
             Value::Map(_) => {
-                self.entries(node, "`value` and `secret`", &["value", "secret"])?;
+                self.entries(node, "`value` and `secret`", VARIABLE)?;
                 let is_secret = match node.get("secret") {
                     Some(secret) => self.parsed(secret.parse::<bool>())?,
                     None => false,
@@ -82,7 +82,7 @@ impl Forms<'_> {
 
     /// Where a secret comes from.
     fn secret(&mut self, key: &Key, node: &Node) -> Option<Variable> {
-        self.entries(node, "where the secret is, such as `{ env: \"API_KEY\" }`", &["env"])?;
+        self.entries(node, "where the secret is, such as `{ env: \"API_KEY\" }`", SECRET)?;
         let from = self.needed(node, "env", "secrets")?;
         let value = VariableValue::Inherited(self.text(from)?.to_owned());
         Some(Variable { name: key.name.clone(), value, is_secret: true, span: from.span })

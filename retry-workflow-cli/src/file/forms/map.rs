@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{ItemId, MapPlan, Plan};
-use super::{Forms, MAP};
+use super::{Forms, INPUT, MAP, TIMEOUT_CONFIG};
 use crate::file::input::read::Format;
 use crate::file::input::select::{Selection, SortKey};
 use crate::file::input::{Input, InputFrom};
@@ -93,7 +93,7 @@ impl Forms<'_> {
             };
             return Some(Input { from, format: None, span: node.span });
         };
-        self.entries(node, "`file` or `command`", &["file", "command", "format"])?;
+        self.entries(node, "`file` or `command`", INPUT)?;
         let format = match node.get("format") {
             None => None,
             Some(node) => {
@@ -222,10 +222,10 @@ impl Forms<'_> {
 
     /// How long all steps of an item may run; in one of two places.
     fn agent_timeout(&mut self, node: &Node) -> Option<Duration> {
-        const KEY: &str = "agent_timeout_secs";
+        const KEY: &str = TIMEOUT_CONFIG[0];
 
         let inside = node.get("timeout_config").and_then(|config| {
-            self.entries(config, "`agent_timeout_secs`", &[KEY])?;
+            self.entries(config, "`agent_timeout_secs`", TIMEOUT_CONFIG)?;
             config.get(KEY)
         });
         let limit = node.get(KEY).or(inside)?;

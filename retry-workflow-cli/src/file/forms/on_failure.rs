@@ -10,7 +10,7 @@ use crate::yaml::node::{Node, Value};
 use crate::yaml::span::Mistake;
 
 /// The keys of a repair that its step has not.
-const REPAIR: [&str; 2] = ["max_attempts", "fail_workflow"];
+pub(super) const REPAIR: [&str; 2] = ["max_attempts", "fail_workflow"];
 /// Words for what happens, which are no commands.
 const WORDS: [&str; 5] = ["stop", "continue", "fallback", "true", "false"];
 /// Words of other settings and other tools.

@@ -201,8 +201,11 @@ impl Forms<'_> {
                  write a `retry_budget` or a `max_elapsed`, which go on by the clock, or a `timeout` for each attempt",
             );
         }
+        // As beside `retry_config`.
+        let timeout = config.get("timeout").and_then(Node::in_seconds);
+        let instead: Vec<_> = timeout.map(|timeout| ("timeout", timeout)).into_iter().collect();
         let keys = match &config.value {
-            Value::Map(_) => config.parse_only::<RetryConfigKeys>(&self.once(config)),
+            Value::Map(_) => config.parse_only::<RetryConfigKeys>(&self.once(config), &instead),
             _ => config.parse_map::<RetryConfigKeys>("a map of retry settings"),
         };
         self.parsed(keys.and_then(|keys| {
@@ -246,14 +249,9 @@ impl Forms<'_> {
 
     /// A limit of time: a duration, or a number of seconds.
     pub(super) fn timeout(&mut self, node: &Node) -> Option<Duration> {
-        let limit = match node.value {
-            Value::Unsigned(seconds) => Duration::from_secs(seconds),
-            Value::Signed(seconds) if seconds >= 0 => Duration::from_secs(seconds.unsigned_abs()),
-            Value::Float(seconds) if seconds >= 0.0 => {
-                Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
-            }
-            _ => Duration::from(self.parsed(node.parse::<Span>())?),
-        };
+        let in_seconds = node.in_seconds();
+        let span = in_seconds.as_ref().unwrap_or(node).parse::<Span>();
+        let limit = Duration::from(self.parsed(span)?);
         if limit.is_zero() {
             self.wrong(
                 node.span,

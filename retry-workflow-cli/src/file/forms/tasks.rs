@@ -10,7 +10,7 @@ use crate::yaml::node::{Key, Node, Value};
 use crate::yaml::span::SourceSpan;
 use retry_workflow::{Dependencies, InvalidGraph};
 
-const TASK: &[&str] = &["depends_on", "max_retries", "retry_delay", "max_retry_delay"];
+pub(super) const TASK: &[&str] = &["depends_on", "max_retries", "retry_delay", "max_retry_delay"];
 const TASK_STYLE: &[&str] = &["max_retries", "retry_delay", "max_retry_delay"];
 
 impl Forms<'_> {
@@ -59,7 +59,7 @@ impl Forms<'_> {
             }
             (None, Some(_)) => {}
             (_, None) => {
-                let policy = node.parse_only::<TaskKeys>(TASK_STYLE).and_then(|keys| {
+                let policy = node.parse_only::<TaskKeys>(TASK_STYLE, &[]).and_then(|keys| {
                     keys.policy().map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
                 });
                 step = step.retry(&self.parsed(policy)?.into());

@@ -98,7 +98,8 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::List(list) => visitor.visit_seq(Elements(list.iter())),
             Value::Map(map) => {
                 let last_key = Cell::new(None);
-                let rest = map.iter().collect::<Vec<_>>().into_iter();
+                let known = map.iter().filter(|(key, _)| !key.is_left_alone());
+                let rest = known.map(|(key, value)| (key, value)).collect::<Vec<_>>().into_iter();
                 visitor
                     .visit_map(Entries { rest, value: None, last_key: &last_key })
                     .map_err(|error| error.at(last_key.get().unwrap_or(self.span)))
@@ -161,6 +162,8 @@ impl<'de> Deserializer<'de> for &'de Node {
 pub(super) struct Only<'de> {
     pub(super) node: &'de Node,
     pub(super) keys: &'de [&'de str],
+    /// What is seen behind some of them.
+    pub(super) instead: &'de [(&'de str, Node)],
 }
 
 impl<'de> Deserializer<'de> for Only<'de> {
@@ -168,7 +171,11 @@ impl<'de> Deserializer<'de> for Only<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
         let Value::Map(map) = &self.node.value else { return self.node.deserialize_any(visitor) };
-        let seen = map.iter().filter(|(key, _)| self.keys.contains(&key.name.as_str()));
+        let is_seen = |key: &Key| self.keys.contains(&key.name.as_str()) && !key.is_left_alone();
+        let seen = map.iter().filter(|(key, _)| is_seen(key)).map(|(key, value)| {
+            let other = self.instead.iter().find(|(name, _)| *name == key.name);
+            (key, other.map_or(value, |(_, other)| other))
+        });
         let rest = seen.collect::<Vec<_>>().into_iter();
         let last_key = Cell::new(None);
         visitor
@@ -197,7 +204,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
 }
 
 struct Entries<'de, 'a> {
-    rest: std::vec::IntoIter<&'de (Key, Node)>,
+    rest: std::vec::IntoIter<(&'de Key, &'de Node)>,
     value: Option<&'de Node>,
     /// Where the entry is that is being read; of what is wrong after the last one, the whole
     /// map is the place.

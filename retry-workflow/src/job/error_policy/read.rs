@@ -42,9 +42,61 @@ pub struct ErrorPolicyKeys {
 struct BreakerKeys {
     failure_threshold: Option<u32>,
     success_threshold: Option<u32>,
-    timeout: Option<Span>,
+    timeout: Option<OpenFor>,
     half_open_requests: Option<u32>,
     on_open: Option<OnOpen>,
+}
+
+/// A duration, or a number of seconds.
+#[derive(Debug)]
+struct OpenFor(Duration);
+
+impl<'de> Deserialize<'de> for OpenFor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OpenForVisitor;
+
+        impl<'de> Visitor<'de> for OpenForVisitor {
+            type Value = OpenFor;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration such as \"30s\", or a number of seconds")
+            }
+
+            fn visit_u64<E: Error>(self, seconds: u64) -> Result<OpenFor, E> {
+                Ok(OpenFor(Duration::from_secs(seconds)))
+            }
+
+            fn visit_i64<E: Error>(self, seconds: i64) -> Result<OpenFor, E> {
+                match u64::try_from(seconds) {
+                    Ok(seconds) => self.visit_u64(seconds),
+                    Err(_) => Span::deserialize(seconds.into_deserializer()).map(Into::into),
+                }
+            }
+
+            fn visit_f64<E: Error>(self, seconds: f64) -> Result<OpenFor, E> {
+                match Duration::try_from_secs_f64(seconds) {
+                    Ok(time) => Ok(OpenFor(time)),
+                    Err(error) => Err(E::custom(format!("{seconds} seconds: {error}"))),
+                }
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<OpenFor, E> {
+                Span::deserialize(text.into_deserializer()).map(Into::into)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OpenFor, A::Error> {
+                Span::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+            }
+        }
+
+        deserializer.deserialize_any(OpenForVisitor)
+    }
+}
+
+impl From<Span> for OpenFor {
+    fn from(span: Span) -> Self {
+        Self(span.into())
+    }
 }
 
 #[derive(Debug)]
@@ -65,8 +117,8 @@ impl BreakerKeys {
         if let Some(successes) = self.success_threshold {
             config = config.success_threshold(successes);
         }
-        if let Some(timeout) = &self.timeout {
-            config = config.timeout(Duration::from(*timeout));
+        if let Some(OpenFor(timeout)) = self.timeout {
+            config = config.timeout(timeout);
         }
         if let Some(requests) = self.half_open_requests {
             config = config.half_open_requests(requests);

@@ -1,0 +1,514 @@
+//! The JSON schema of workflow files, by which editors complete and check them. The keys that it
+//! knows are those of the reader's own tables; it takes whatever the reader takes, and leaves to
+//! the reader what a schema cannot say.
+
+use serde_json::{Map, Value, json};
+
+use super::on_failure::REPAIR;
+use super::tasks::TASK;
+use super::{AGENT, INPUT, MAP, MODES, SECRET, STEP, TIMEOUT_CONFIG, TOP, VARIABLE};
+use crate::file::input::read::Format;
+use crate::steps::step::CaptureFormat;
+
+/// Of a step, and of `error_policy`.
+const RETRY_CONFIG: &[&str] = &[
+    "attempts",
+    "max_attempts",
+    "backoff",
+    "initial_delay",
+    "max_delay",
+    "first_delay",
+    "jitter",
+    "jitter_factor",
+    "retry_budget",
+    "budget",
+    "deadline",
+    "max_elapsed",
+    "timeout",
+    "retry_on",
+    "on_failure",
+];
+const ITEM_RETRY_CONFIG: &[&str] = &[
+    "max_attempts",
+    "backoff",
+    "max_delay",
+    "first_delay",
+    "jitter",
+    "jitter_factor",
+    "retry_budget",
+    "budget",
+    "max_elapsed",
+];
+const ERROR_POLICY: &[&str] = &[
+    "on_item_failure",
+    "continue_on_failure",
+    "max_failures",
+    "failure_threshold",
+    "minimum_items",
+    "error_collection",
+    "circuit_breaker",
+    "retry_config",
+];
+const CIRCUIT_BREAKER: &[&str] =
+    &["failure_threshold", "success_threshold", "timeout", "half_open_requests", "on_open"];
+/// The curves, the settings of each, and those that it needs.
+const CURVES: [(&str, &[&str], &[&str]); 5] = [
+    ("fixed", &["initial", "delay"], &[]),
+    ("linear", &["initial", "delay", "increment"], &["increment"]),
+    ("exponential", &["initial", "delay", "base", "multiplier"], &[]),
+    ("fibonacci", &["initial", "delay"], &[]),
+    ("custom", &["delays"], &["delays"]),
+];
+
+/// Returns the schema, in the draft that every editor knows.
+pub(crate) fn schema() -> Value {
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "A workflow file of retry-workflow",
+        "anyOf": [{ "$ref": "#/definitions/file" }, { "$ref": "#/definitions/list" }],
+        "definitions": {
+            "file": file(),
+            "steps": { "anyOf": [{ "$ref": "#/definitions/step" }, { "$ref": "#/definitions/list" }] },
+            "list": {
+                "description": "Steps, one after another",
+                "type": "array", "minItems": 1, "items": { "$ref": "#/definitions/step" },
+            },
+            "step": step(object(STEP, step_key)),
+            "task": step(object(&[STEP, TASK].concat(), step_key)),
+            "repair": step(object(&[STEP, &REPAIR].concat(), step_key)),
+            "map": with(object(MAP, map_key), &json!({ "required": ["input", "agent_template"] })),
+            "error_policy": object(ERROR_POLICY, error_policy_key),
+            "retry_config": object(RETRY_CONFIG, retry_key),
+            "item_retry_config": object(ITEM_RETRY_CONFIG, retry_key),
+            "backoff": backoff(),
+            "duration": {
+                "anyOf": [
+                    { "type": "string", "pattern": "[0-9]", "examples": ["30s", "500ms", "1h30m"] },
+                    {
+                        "type": "object", "required": ["secs"], "additionalProperties": false,
+                        "properties": {
+                            "secs": { "type": "integer", "minimum": 0 },
+                            "nanos": { "type": "integer", "minimum": 0, "maximum": 999_999_999 },
+                        },
+                        "patternProperties": { "^x-": true },
+                    },
+                ],
+            },
+            "timeout": {
+                "anyOf": [
+                    { "$ref": "#/definitions/duration" },
+                    { "type": "number", "exclusiveMinimum": 0 },
+                ],
+            },
+            "variables": {
+                "type": "object",
+                "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
+                "additionalProperties": { "type": ["string", "number", "boolean"] },
+            },
+            "text": { "type": "string", "pattern": "\\S" },
+            "texts": {
+                "anyOf": [
+                    { "$ref": "#/definitions/text" },
+                    { "type": "array", "items": { "$ref": "#/definitions/text" } },
+                ],
+            },
+        },
+    })
+}
+
+/// What stands behind a key, and what that says.
+fn key(form: &Value, says: &str) -> Value {
+    with(form.clone(), &json!({ "description": says }))
+}
+
+/// The same, of a form that has a name.
+fn named(form: &str, says: &str) -> Value {
+    key(&json!({ "$ref": format!("#/definitions/{form}") }), says)
+}
+
+fn words(names: impl IntoIterator<Item = &'static str>, says: &str) -> Value {
+    key(&json!({ "enum": names.into_iter().collect::<Vec<_>>() }), says)
+}
+
+fn whole(least: u32, says: &str) -> Value {
+    key(&json!({ "type": "integer", "minimum": least }), says)
+}
+
+fn yes_or_no(says: &str) -> Value {
+    key(&json!({ "type": "boolean" }), says)
+}
+
+/// A schema with these members.
+fn with(mut schema: Value, more: &Value) -> Value {
+    if let (Value::Object(schema), Value::Object(more)) = (&mut schema, more) {
+        schema.extend(more.clone());
+    }
+    schema
+}
+
+/// A map of these keys, and of such as are left alone.
+fn object(keys: &[&'static str], of: fn(&'static str) -> Value) -> Value {
+    let properties: Map<_, _> = keys.iter().map(|key| ((*key).to_owned(), of(key))).collect();
+    json!({
+        "type": "object", "properties": properties, "additionalProperties": false,
+        "patternProperties": { "^x-": true },
+    })
+}
+
+fn file() -> Value {
+    let mut rules = Vec::new();
+    let mut apart = Map::new();
+    for (mode, own) in MODES {
+        let strangers = MODES.iter().filter(|(other, _)| *other != mode);
+        let strangers = strangers.flat_map(|(_, keys)| keys.iter().copied());
+        let none: Map<_, _> = strangers.map(|key| (key.to_owned(), Value::Bool(false))).collect();
+        let none = json!({ "properties": none });
+        let is_it = json!({ "properties": { "mode": { "const": mode } }, "required": ["mode"] });
+        rules.push(json!({ "if": is_it, "then": none }));
+        apart.extend(own.iter().map(|key| ((*key).to_owned(), none.clone())));
+    }
+    let needed = MODES.map(|(_, own)| json!({ "required": own[..1] }));
+    let whole = json!({ "anyOf": needed, "dependencies": apart, "allOf": rules });
+    with(object(TOP, file_key), &whole)
+}
+
+fn file_key(name: &'static str) -> Value {
+    match name {
+        "name" => {
+            named("text", "What jobs are called: import-1, import-2, … [default: the file's name]")
+        }
+        "mode" => words(MODES.map(|(mode, _)| mode), "What it does [default: by the other keys]"),
+        "agent" => key(
+            &object(AGENT, agent_key),
+            "The program that gets the prompts of `claude` steps [default: claude -p]",
+        ),
+        "env" => key(&variables(), "Variables of all commands"),
+        "env_files" => named("texts", "Files of variables: lines NAME=value"),
+        "secrets" => key(&secrets(), "Variables that are masked in all that is shown or stored"),
+        "commands" => named("steps", "mode standard: steps, one after another"),
+        "setup" => named("steps", "mode mapreduce: steps that run once, before the items"),
+        "map" => named("map", "mode mapreduce: what is done with each item"),
+        "reduce" => {
+            named("steps", "mode mapreduce: steps that run once, when the items have ended")
+        }
+        "tasks" => {
+            key(&each("task"), "mode graph: steps by name, each after those that it depends on")
+        }
+        "error_policy" => named("error_policy", "What becomes of items that fail"),
+        "handlers" => {
+            key(&each("steps"), "Steps by name that decide what becomes of an item that has failed")
+        }
+        _ => Value::Bool(true),
+    }
+}
+
+/// A map of names that the author chooses.
+fn each(form: &str) -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": { "$ref": format!("#/definitions/{form}") },
+    })
+}
+
+fn agent_key(name: &'static str) -> Value {
+    match name {
+        "program" => named("text", "A program on the PATH"),
+        "args" => key(
+            &json!({ "type": "array", "items": { "type": "string" } }),
+            "Its arguments; the prompt comes after them",
+        ),
+        _ => Value::Bool(true),
+    }
+}
+
+fn variables() -> Value {
+    let with_secret = object(VARIABLE, |name| match name {
+        "value" => key(&json!({ "type": ["string", "number", "boolean"] }), "The value"),
+        "secret" => yes_or_no("Whether it is masked [default: false]"),
+        _ => Value::Bool(true),
+    });
+    let with_secret = with(with_secret, &json!({ "required": ["value"] }));
+    let value = json!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, with_secret] });
+    json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
+        "additionalProperties": value,
+    })
+}
+
+fn secrets() -> Value {
+    let from = object(SECRET, |name| match name {
+        "env" => named("text", "A variable of this process"),
+        _ => Value::Bool(true),
+    });
+    json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
+        "additionalProperties": with(from, &json!({ "required": ["env"] })),
+    })
+}
+
+/// A map of a step's keys, as a step: it does one thing.
+fn step(keys: Value) -> Value {
+    let one = ["exec", "shell", "claude"].map(|kind| json!({ "required": [kind] }));
+    with(keys, &json!({ "oneOf": one }))
+}
+
+fn step_key(name: &'static str) -> Value {
+    match name {
+        "name" => named("text", "What histories and reports call it"),
+        "exec" => key(
+            &json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
+            "A program and its arguments; no shell reads them",
+        ),
+        "shell" => named("text", "A command for sh"),
+        "claude" => named("text", "A prompt for the agent"),
+        "when" => key(
+            &json!({ "type": ["string", "boolean"] }),
+            "A condition: where it does not hold, the step is left out [default: always]",
+        ),
+        "env" => named("variables", "Variables of this step; values may hold placeholders"),
+        "working_dir" => named("text", "A folder, seen from that of the file [default: that one]"),
+        "timeout" => named("timeout", "Bounds one run of the command: a duration, or seconds"),
+        "retry_config" => named("retry_config", "How it is retried [default: one attempt]"),
+        "capture" | "capture_output" => key(
+            &json!({ "type": ["string", "boolean"] }),
+            "The name of its output for later steps: small letters, digits and _",
+        ),
+        "capture_format" => words(
+            CaptureFormat::NAMES.map(|(name, _)| name),
+            "What the captured output is read as [default: string]",
+        ),
+        "on_failure" => key(&on_failure(), "What comes after its last attempt [default: stop]"),
+        "on_success" => key(
+            &json!({ "anyOf": [
+                { "$ref": "#/definitions/text" }, { "$ref": "#/definitions/steps" },
+            ] }),
+            "A command or steps that run after it has succeeded",
+        ),
+        "depends_on" => key(
+            &json!({ "anyOf": [
+                { "$ref": "#/definitions/text" },
+                { "type": "array", "items": { "type": "string" } },
+            ] }),
+            "Tasks that have to succeed before",
+        ),
+        "max_retries" => whole(0, "Retries after the first call [default: 3]"),
+        "retry_delay" => key(&seconds(), "The first wait, in seconds [default: 1.0]"),
+        "max_retry_delay" => key(&seconds(), "The longest wait, in seconds [default: 300.0]"),
+        // Of a repair.
+        "max_attempts" => whole(1, "How often the repair runs [default: 1]"),
+        "fail_workflow" => {
+            yes_or_no("Whether the step has failed where that did not help [default: true]")
+        }
+        _ => Value::Bool(true),
+    }
+}
+
+fn seconds() -> Value {
+    json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "$ref": "#/definitions/duration" }] })
+}
+
+/// A word, a fallback, a repair, or steps.
+fn on_failure() -> Value {
+    json!({ "anyOf": [
+        { "enum": ["stop", "continue"] },
+        { "type": "boolean" },
+        { "$ref": "#/definitions/text" },
+        { "$ref": "#/definitions/repair" },
+        { "$ref": "#/definitions/list" },
+        end(),
+    ] })
+}
+
+/// The forms of `on_failure` that have nothing to do with steps.
+fn end() -> Value {
+    let command = json!({
+        "type": "object", "required": ["command"], "additionalProperties": false,
+        "properties": { "command": named("text", "A command that runs instead, once") },
+    });
+    json!({
+        "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
+        "properties": {
+            "stop": { "type": "null" }, "continue": { "type": "null" }, "fallback": command,
+        },
+    })
+}
+
+fn map_key(name: &'static str) -> Value {
+    match name {
+        "input" => key(&input(), "Where items come from: a file, a command, or - for stdin"),
+        "json_path" => named("text", "Which parts of a JSON document are items [default: $[*]]"),
+        "filter" => named("text", "A condition over the item's fields"),
+        "distinct" => named("text", "A field: of the items that have the same in it, the first"),
+        "sort_by" => named("texts", "Fields, each ASC or DESC"),
+        "offset" => whole(0, "So many are left out at the beginning [default: 0]"),
+        "max_items" => whole(1, "So many are taken [default: all]"),
+        "item_id" => {
+            named("text", "What items are called [default: the field id, else the position]")
+        }
+        "agent_template" => named("steps", "The steps for each item"),
+        "max_parallel" => whole(1, "Items that are worked on at a time [default: 10]"),
+        "agent_timeout_secs" => named("timeout", "How long all steps of an item may run together"),
+        "timeout_config" => key(&object(TIMEOUT_CONFIG, map_key), "The same as agent_timeout_secs"),
+        _ => Value::Bool(true),
+    }
+}
+
+fn input() -> Value {
+    let keys = object(INPUT, |name| match name {
+        "file" => named("text", "A file, seen from the folder of the workflow file; - for stdin"),
+        "command" => named("text", "A command for sh, whose stdout is read"),
+        "format" => words(Format::NAMES.map(|(name, _)| name), "What is in it"),
+        _ => Value::Bool(true),
+    });
+    let one = ["file", "command"].map(|key| json!({ "required": [key] }));
+    json!({ "anyOf": [{ "$ref": "#/definitions/text" }, with(keys, &json!({ "oneOf": one }))] })
+}
+
+fn retry_key(name: &'static str) -> Value {
+    match name {
+        "attempts" | "max_attempts" => key(
+            &json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "unlimited" }] }),
+            "The first call included [default: 3]",
+        ),
+        "backoff" => named("backoff", "How the waits grow [default: exponential]"),
+        "initial_delay" => named("duration", "The first wait [default: 1s]"),
+        "max_delay" => named("duration", "No wait is longer [default: 30s]"),
+        "first_delay" => named("duration", "The first wait, where it is to differ from the curve"),
+        "jitter" => key(
+            &json!({ "anyOf": [
+                { "type": ["boolean", "number"] },
+                { "enum": ["full", "equal", "decorrelated", "proportional", "none"] },
+            ] }),
+            "How waits are spread; true is ±30 % [default: none]",
+        ),
+        "jitter_factor" => {
+            key(&json!({ "type": "number" }), "The share of jitter: true [default: 0.3]")
+        }
+        "retry_budget" | "budget" => key(&bound("duration"), "Bounds the sum of the waits"),
+        "deadline" => key(
+            &json!({ "not": {} }),
+            "is refused, for waits may outlive the process: write retry_budget, max_elapsed or timeout",
+        ),
+        "max_elapsed" => {
+            key(&bound("duration"), "No attempt begins later than this after the first failure")
+        }
+        "timeout" => key(&bound("timeout"), "Bounds one attempt: a duration, or seconds"),
+        "retry_on" => key(
+            &json!({ "type": "array", "minItems": 1, "items": { "anyOf": [
+                { "enum": ["network", "timeout", "server_error", "rate_limit"] },
+                {
+                    "type": "object", "required": ["pattern"], "additionalProperties": false,
+                    "properties": { "pattern": named("text", "A regular expression") },
+                },
+            ] } }),
+            "Which failures are retried [default: every one]",
+        ),
+        "on_failure" => key(
+            &json!({ "anyOf": [{ "enum": ["stop", "continue"] }, end()] }),
+            "What comes after the last attempt [default: stop]",
+        ),
+        _ => Value::Bool(true),
+    }
+}
+
+fn bound(form: &str) -> Value {
+    json!({ "anyOf": [{ "$ref": format!("#/definitions/{form}") }, { "const": "unlimited" }] })
+}
+
+/// A name, a name with its settings, or settings with the name as their `type`.
+fn backoff() -> Value {
+    let bare = CURVES.iter().filter(|(_, _, needed)| needed.is_empty());
+    let mut forms = vec![json!({ "enum": bare.map(|(curve, ..)| curve).collect::<Vec<_>>() })];
+    for (curve, keys, needed) in CURVES {
+        let settings = with(object(keys, curve_key), &json!({ "required": needed }));
+        let nothing = needed.is_empty().then(|| json!({ "type": "null" }));
+        let inside: Vec<_> = std::iter::once(settings).chain(nothing).collect();
+        forms.push(json!({
+            "type": "object", "required": [curve], "additionalProperties": false,
+            "properties": { curve: { "anyOf": inside } },
+        }));
+        let needed = [&["type"], needed].concat();
+        let mut typed = object(&[&["type"], keys].concat(), curve_key);
+        typed["properties"]["type"] = key(&json!({ "const": curve }), "The curve");
+        forms.push(with(typed, &json!({ "required": needed })));
+    }
+    json!({ "anyOf": forms })
+}
+
+fn curve_key(name: &'static str) -> Value {
+    match name {
+        "initial" | "delay" => named("duration", "The first wait"),
+        "increment" => named("duration", "Waits grow by that"),
+        "base" | "multiplier" => {
+            key(&json!({ "type": "number" }), "Waits grow by that factor [default: 2.0]")
+        }
+        "delays" => key(
+            &json!({ "type": "array", "items": { "$ref": "#/definitions/duration" } }),
+            "The waits, as they are listed",
+        ),
+        _ => Value::Bool(true),
+    }
+}
+
+fn error_policy_key(name: &'static str) -> Value {
+    match name {
+        "on_item_failure" => key(
+            &json!({ "anyOf": [
+                { "enum": ["dlq", "retry", "skip", "stop"] },
+                { "$ref": "#/definitions/text" },
+                {
+                    "type": "object", "required": ["custom"], "additionalProperties": false,
+                    "properties": { "custom": named("text", "The name of a handler") },
+                },
+            ] }),
+            "What becomes of an item whose steps have failed for good [default: dlq]",
+        ),
+        "continue_on_failure" => {
+            yes_or_no("false: the first failure stops the job [default: true]")
+        }
+        "max_failures" => whole(0, "The job stops at so many failed items"),
+        "failure_threshold" => key(
+            &json!({ "type": "number" }),
+            "The job stops when more than this share of the items that have ended failed",
+        ),
+        "minimum_items" => {
+            whole(0, "So many have to have ended before failure_threshold counts [default: 10]")
+        }
+        "error_collection" => key(
+            &json!({ "anyOf": [
+                { "enum": ["aggregate", "immediate"] },
+                { "type": "string", "pattern": "^batched: *[0-9]+ *$" },
+                {
+                    "type": "object", "required": ["batched"], "additionalProperties": false,
+                    "properties": { "batched": {
+                        "type": "object", "required": ["size"], "additionalProperties": false,
+                        "properties": { "size": whole(1, "So many together") },
+                    } },
+                },
+            ] }),
+            "When failures are told [default: aggregate]",
+        ),
+        "circuit_breaker" => {
+            key(&object(CIRCUIT_BREAKER, breaker_key), "While it is open no item is started")
+        }
+        "retry_config" => {
+            named("item_retry_config", "How `retry` puts items back [default: 3 attempts]")
+        }
+        _ => Value::Bool(true),
+    }
+}
+
+fn breaker_key(name: &'static str) -> Value {
+    match name {
+        "failure_threshold" => whole(1, "Failures in a row that open it [default: 5]"),
+        "success_threshold" => whole(1, "Successful probes that close it [default: 3]"),
+        "timeout" => {
+            named("timeout", "How long it stays open: a duration, or seconds [default: 30s]")
+        }
+        "half_open_requests" => whole(1, "Items that probe at a time after that [default: 3]"),
+        "on_open" => words(["wait", "stop"], "stop ends the job instead [default: wait]"),
+        _ => Value::Bool(true),
+    }
+}

@@ -1,0 +1,97 @@
+//! The places of a workflow file where keys may stand, and which the reader knows there.
+
+use retry_workflow_cli::WorkflowFile;
+
+/// A place where keys may stand.
+pub(crate) struct Place {
+    pub(crate) name: &'static str,
+    /// A file with an unknown key there.
+    pub(crate) file: &'static str,
+    /// Where the JSON schema has its keys: each in one of these at least.
+    pub(crate) schema: &'static [&'static str],
+}
+
+const fn place(name: &'static str, file: &'static str, schema: &'static [&'static str]) -> Place {
+    Place { name, file, schema }
+}
+
+pub(crate) const PLACES: [Place; 16] = [
+    place("the file", "{ commands: { shell: x }, qqqq: 1 }", &["/file"]),
+    place("a step", "commands: { shell: x, qqqq: 1 }", &["/step"]),
+    place("a task", "tasks: { a: { shell: x, qqqq: 1 } }", &["/task"]),
+    place("a repair", "commands: { shell: x, on_failure: { shell: x, qqqq: 1 } }", &["/repair"]),
+    place(
+        "an input",
+        "map: { input: { qqqq: 1 }, agent_template: { shell: x } }",
+        &["/map/properties/input/anyOf/1"],
+    ),
+    place(
+        "a variable",
+        "{ commands: { shell: x }, env: { A: { qqqq: 1 } } }",
+        &["/file/properties/env/additionalProperties/anyOf/1"],
+    ),
+    place(
+        "a secret",
+        "{ commands: { shell: x }, secrets: { A: { qqqq: 1 } } }",
+        &["/file/properties/secrets/additionalProperties"],
+    ),
+    place("map", "map: { input: x.json, agent_template: { shell: x }, qqqq: 1 }", &["/map"]),
+    place(
+        "timeout_config",
+        "map: { input: x.json, agent_template: { shell: x }, timeout_config: { qqqq: 1 } }",
+        &["/map/properties/timeout_config"],
+    ),
+    place("agent", "{ commands: { shell: x }, agent: { qqqq: 1 } }", &["/file/properties/agent"]),
+    place(
+        "error_policy",
+        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { qqqq: 1 } }",
+        &["/error_policy"],
+    ),
+    place(
+        "circuit_breaker",
+        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { circuit_breaker: { qqqq: 1 } } }",
+        &["/error_policy/properties/circuit_breaker"],
+    ),
+    place(
+        "retry_config of error_policy",
+        "{ map: { input: x.json, agent_template: { shell: x } }, error_policy: { retry_config: { qqqq: 1 } } }",
+        &["/item_retry_config"],
+    ),
+    place(
+        "retry_config of a step",
+        "commands: { shell: x, retry_config: { qqqq: 1 } }",
+        &["/retry_config"],
+    ),
+    place(
+        "a typed backoff",
+        "commands: { shell: x, retry_config: { backoff: { type: fixed, qqqq: 1 } } }",
+        &[
+            "/backoff/anyOf/2",
+            "/backoff/anyOf/4",
+            "/backoff/anyOf/6",
+            "/backoff/anyOf/8",
+            "/backoff/anyOf/10",
+        ],
+    ),
+    place(
+        "a backoff",
+        "commands: { shell: x, retry_config: { backoff: { exponential: { qqqq: 1 } } } }",
+        &[
+            "/backoff/anyOf/1/properties/fixed/anyOf/0",
+            "/backoff/anyOf/3/properties/linear/anyOf/0",
+            "/backoff/anyOf/5/properties/exponential/anyOf/0",
+            "/backoff/anyOf/7/properties/fibonacci/anyOf/0",
+            "/backoff/anyOf/9/properties/custom/anyOf/0",
+        ],
+    ),
+];
+
+/// The keys that the reader knows at a place, as its complaint lists them.
+pub(crate) fn known(place: &Place) -> Vec<String> {
+    let Place { name, file, .. } = place;
+    let error = WorkflowFile::parse("job.yml", file).expect_err(name).to_string();
+    let known = error.split_once("unknown key `qqqq`: ");
+    let (_, known) = known.unwrap_or_else(|| panic!("{name}: {error}"));
+    let known = known.lines().next().unwrap_or_default();
+    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}

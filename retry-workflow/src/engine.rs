@@ -49,6 +49,7 @@ use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
 use crate::job::event::{JobEvent, Listener};
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
+use crate::job::worker_record::WorkerRecord;
 use crate::store::{MOST_CLAIMED_BYTES, Store};
 
 /// How a job is run by this process.
@@ -63,8 +64,12 @@ pub(crate) struct Options {
     pub(crate) listeners: Vec<Listener>,
 }
 
-/// How often the store is polled for what other processes have done.
-const POLL_EVERY: Duration = Duration::from_secs(1);
+/// How often a worker that has something in its hands looks at the store.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// One that has nothing waits for the store to tell of a change, but looks as often as this.
+const LOOK_ANYWAY: Duration = Duration::from_secs(60);
+/// So long after a look the store is not asked for further changes, however many there are.
+const LOOK_AT_MOST: Duration = Duration::from_millis(100);
 /// A suspect waits until nothing else is due, but no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
 /// Items are put into the store ahead of the workers of a job, but no more of them wait there to be
@@ -94,7 +99,7 @@ pub(crate) async fn run<S: Store, W: Work>(
     let id: Arc<str> = job.id.as_str().into();
     let worker: Arc<str> = worker(since).into();
     let heartbeat = Heartbeat::new(&id, &worker, since, options.lease);
-    heartbeat.clone().beat(store.clone()).await?;
+    let Beat { others, .. } = heartbeat.clone().beat(store.clone()).await?;
     let waiting = store.waiting(&id, MOST_WAITING).await?;
     let clock: Clock = {
         let store = store.clone();
@@ -108,10 +113,16 @@ pub(crate) async fn run<S: Store, W: Work>(
         looked_after: None,
         floor: Floor::new(),
         waiting,
+        beat_at: Instant::now() + heartbeat.every(),
         heartbeat,
+        others,
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
-        poll_at: Instant::now() + POLL_EVERY,
+        tick_at: Instant::now() + LOOK_EVERY,
+        looked_at: None,
+        is_look_partial: false,
+        seen: 0,
+        due: None,
         tasks: JoinSet::new(),
         finished: Vec::new(),
         operations: Operations::default(),
@@ -182,7 +193,20 @@ struct Engine<S: Store, W: Work> {
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
     extend_at: Instant,
-    poll_at: Instant,
+    /// When to do what is done each second.
+    tick_at: Instant,
+    /// When the store was looked at last.
+    looked_at: Option<Instant>,
+    /// That look found some of the answers on their way: they may be older than it.
+    is_look_partial: bool,
+    /// What the store has told of by now.
+    seen: u64,
+    /// When to renew the heartbeat.
+    beat_at: Instant,
+    /// Who else works on the job.
+    others: Vec<WorkerRecord>,
+    /// When the next item is due, where there is none before.
+    due: Option<Timestamp>,
     timer: Pin<Box<Sleep>>,
     input_complete: bool,
     /// Whether the end of the input is the end of what the job is to have.
@@ -284,14 +308,14 @@ impl<S: Store, W: Work> Engine<S, W> {
                     }
                 }
                 EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
-                EngineEvent::Beaten(Beat { freed, request }) => {
-                    if let Some(request) = request {
-                        self.stop(request.reason());
-                    }
-                    if freed > 0 {
-                        self.claim_soon();
-                    }
+                EngineEvent::Changed(seen) => {
+                    self.seen = seen;
+                    // What was found before says nothing of now.
+                    self.ledger.changed();
+                    self.claim_soon();
+                    self.look();
                 }
+                EngineEvent::Beaten(beat) => self.beaten(beat),
                 EngineEvent::Wake => {}
             }
         }
@@ -326,13 +350,15 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     /// When the next thing is to be done by the clock.
     fn wake_at(&self) -> Instant {
-        let mut at = self.extend_at.min(self.poll_at);
+        let mut at = self.extend_at.min(self.tick_at);
+        if let Some(listen_at) = self.listen_at() {
+            at = at.min(listen_at);
+        }
         if let Some(claim_at) = self.claim_at.filter(|_| self.may_claim()) {
             at = at.min(claim_at);
         }
         if let Some(open_for) = self.breaker.as_ref().map(Breaker::open_for)
             && !open_for.is_zero()
-            && open_for < POLL_EVERY
         {
             at = at.min(Instant::now() + open_for);
         }
@@ -342,6 +368,9 @@ impl<S: Store, W: Work> Engine<S, W> {
     /// Starts all that can be started now.
     fn start_what_can_be(&mut self) {
         let now = Instant::now();
+        if self.listen_at().is_some_and(|at| at <= now) {
+            self.start_listening();
+        }
         self.start_tasks();
         self.start_settling();
         // Before anything is claimed: handlers may have kept this from running, and leases that
@@ -357,9 +386,9 @@ impl<S: Store, W: Work> Engine<S, W> {
         if self.breaker.as_ref().is_some_and(Breaker::has_moved) {
             self.share_breaker();
         }
-        if self.poll_at <= now {
-            self.poll_at = now + POLL_EVERY;
-            self.poll_store();
+        if self.tick_at <= now {
+            self.tick_at = now + LOOK_EVERY;
+            self.tick();
         }
         // A look from before the last change says nothing of now.
         let is_old = self.claim_at.is_none() || self.looked_after != Some(self.ledger.changes());
@@ -524,6 +553,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         if !leases.is_empty() {
             self.ledger.changed();
+            self.due = None;
         } else if self.waiting >= MOST_WAITING {
             // Others have leased them.
             self.count_waiting();
@@ -554,9 +584,10 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     /// Nothing can be claimed before `due`.
     fn sleep_until(&mut self, due: Option<Timestamp>) {
-        // Another process may add items, or put them back.
-        let wait = due.map_or(POLL_EVERY, |due| due.since(self.store.now()).min(POLL_EVERY));
+        // Of items that are added, or put back, the store tells.
+        let wait = due.map_or(LOOK_ANYWAY, |due| due.since(self.store.now()).min(LOOK_ANYWAY));
         self.claim_at = Some(Instant::now() + wait);
+        self.due = due;
         // Nothing at all is pending or leased: is it the end?
         if due.is_none() && !self.ledger.is_current() {
             self.start_counting();
@@ -586,20 +617,79 @@ impl<S: Store, W: Work> Engine<S, W> {
             input_complete: self.input_complete,
             running: self.tasks.len(),
             open_for: self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default(),
+            waits_for: self
+                .due
+                .filter(|_| self.tasks.is_empty())
+                .map(|due| due.since(self.store.now()))
+                .filter(|wait| !wait.is_zero()),
         }
     }
 
-    /// Looks at what other processes have done, and leaves for them what they are to know.
-    fn poll_store(&mut self) {
-        self.start_counting();
-        if self.claim_at.is_none() {
-            self.claim_soon();
+    /// When to wait for the store to tell of a change, unless that is under way. A worker that has
+    /// something in its hands looks each second anyway.
+    fn listen_at(&self) -> Option<Instant> {
+        let pause = if self.is_idle() { LOOK_AT_MOST } else { LOOK_EVERY };
+        let is_wanted = self.stopping.is_none() && !self.operations.is_under_way(Operation::Listen);
+        is_wanted.then(|| self.looked_at.map_or_else(Instant::now, |at| at + pause))
+    }
+
+    fn start_listening(&mut self) {
+        let (store, job, seen) = (self.store.clone(), self.job.clone(), self.seen);
+        self.operations.start(Operation::Listen, async move {
+            store.changed(&job, seen).await.map(EngineEvent::Changed)
+        });
+    }
+
+    /// What is done each second: a worker that has nothing in its hands does without the store.
+    fn tick(&mut self) {
+        let now = Instant::now();
+        let is_old = self.looked_at.is_none_or(|at| at + LOOK_ANYWAY <= now);
+        if !self.is_idle() || is_old || self.is_look_partial {
+            self.look();
+            return;
         }
+        if self.beat_at <= now || self.others.iter().any(WorkerRecord::is_dead) {
+            self.start_beating();
+        }
+        self.collector.emit(&self.progress());
+    }
+
+    fn start_beating(&mut self) {
         if !self.operations.is_under_way(Operation::Heartbeat) {
+            self.beat_at = Instant::now() + self.heartbeat.every();
             let beat = self.heartbeat.clone().beat(self.store.clone());
             self.operations
                 .start(Operation::Heartbeat, async { beat.await.map(EngineEvent::Beaten) });
         }
+    }
+
+    fn beaten(&mut self, Beat { freed, request, others }: Beat) {
+        self.others = others;
+        if let Some(request) = request {
+            self.stop(request.reason());
+        }
+        if freed > 0 {
+            self.claim_soon();
+        }
+    }
+
+    /// Looks at what other processes have done, and leaves for them what they are to know.
+    fn look(&mut self) {
+        let all = [
+            Operation::Count,
+            Operation::Heartbeat,
+            Operation::Waiting,
+            Operation::NextDue,
+            Operation::ShareBreaker,
+        ];
+        self.is_look_partial =
+            all.into_iter().any(|operation| self.operations.is_under_way(operation));
+        self.looked_at = Some(Instant::now());
+        self.start_counting();
+        if self.claim_at.is_none() {
+            self.claim_soon();
+        }
+        self.start_beating();
         self.count_waiting();
         // A suspect may have waited for long.
         if !self.floor.wants_alone() && self.stopping.is_none() {

@@ -1,10 +1,13 @@
-//! [`Store`]: where a job lives. Time is passed in, and nothing sleeps in here.
+//! [`Store`]: where a job lives. Time is passed in, and nothing sleeps in here but who waits for
+//! a change.
 //!
 //! [`MemoryStore`] is for tests, [`SqliteStore`] for jobs that outlive their
 //! process. Nothing above this trait knows SQL.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod contract;
+mod changes;
+mod delegate;
 mod error;
 mod imported;
 mod memory;
@@ -15,6 +18,7 @@ mod tally;
 use std::future::Future;
 use std::time::Duration;
 
+pub use self::changes::Changes;
 pub use self::error::StoreError;
 pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
@@ -27,6 +31,9 @@ use crate::item::record::{
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
 pub const MOST_CLAIMED_BYTES: usize = 16 << 20;
+
+/// How often a store is looked at that cannot tell of changes.
+pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// What each method of a store gives.
 pub type StoreResult<T> = Result<T, StoreError>;
@@ -236,4 +243,25 @@ pub trait Store: Clone + Send + Sync + 'static {
         prefix: &str,
         choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
     ) -> impl Future<Output = StoreResult<(String, String)>> + Send;
+
+    /// Ends once something of a job may have changed that its workers wait for. `seen` is what the
+    /// last call returned, 0 for the first one: what has changed in between ends this call at once.
+    ///
+    /// These are: items are added, imported, put back (by a settlement or a re-drive), edited,
+    /// skipped, emptied or removed; leases are ended by [`expire`](Self::expire); a value changes whose
+    /// key is a word, `/` and the id of the job. The end of an item need not be told of, nor a time
+    /// that comes. It may end without a change: whoever waits looks for what there is, and looks once
+    /// a minute anyway.
+    ///
+    /// By default it ends after a second. [`Changes`] is how a store tells of what it has done
+    /// itself.
+    ///
+    /// # Errors
+    /// The store cannot be looked at.
+    fn changed(&self, _job: &str, seen: u64) -> impl Future<Output = StoreResult<u64>> + Send {
+        async move {
+            tokio::time::sleep(POLL_EVERY).await;
+            Ok(seen)
+        }
+    }
 }

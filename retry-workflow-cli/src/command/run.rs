@@ -27,8 +27,7 @@ use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{
-    Job, JobEvent, JobReport, JobStatus, SqliteStore, Store, StoreError, Timestamp, Unit,
-    WorkflowError,
+    Job, JobEvent, JobReport, JobStatus, SqliteStore, Store, StoreError, Unit, WorkflowError,
 };
 
 /// A job, and the file that it is made of.
@@ -264,7 +263,6 @@ async fn work(
         tokio::select! {
             ended = running => Some(ended),
             () = second_signal(&request, &reporter) => None,
-            () = show_waits(store, &reporter) => None,
         }
     };
     reporter.finish();
@@ -321,21 +319,6 @@ fn input_again(file: &WorkflowFile) -> &'static str {
         Some(reader) if reader.is_stdin() => ", with its whole input on stdin again",
         Some(reader) if !reader.is_file() => ", which runs the command of its input again",
         _ => "",
-    }
-}
-
-/// While nothing runs, shows until when the job waits.
-async fn show_waits<S: Store>(store: &S, reporter: &ProgressReporter) {
-    loop {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        if let Some(job) = reporter.idle()
-            // An error of the store is reported by the run itself.
-            && let Ok(due) = store.next_due(&job).await
-        {
-            // What is shown is in the time of whoever reads it.
-            let wait = |due: Timestamp| Timestamp::now() + due.since(store.now());
-            reporter.waits_until(due.map(wait));
-        }
     }
 }
 

@@ -23,11 +23,13 @@ pub(super) struct Heartbeat {
 }
 
 /// What a look at the job's record has brought.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Beat {
     /// So many items were held by workers that are dead.
     pub(super) freed: u64,
     pub(super) request: Option<Request>,
+    /// The other workers.
+    pub(super) others: Vec<WorkerRecord>,
 }
 
 impl Heartbeat {
@@ -41,6 +43,11 @@ impl Heartbeat {
         Self { job: Arc::clone(job), worker: Arc::clone(worker), since, good_for }
     }
 
+    /// How often it is to be written.
+    pub(super) fn every(&self) -> Duration {
+        self.good_for / 3
+    }
+
     /// Writes it down where it is time, and ends the leases of workers that are dead.
     pub(super) async fn beat<S: Store>(self, store: S) -> Result<Beat, StoreError> {
         let now = store.now();
@@ -50,11 +57,12 @@ impl Heartbeat {
         let (dead, others): (Vec<_>, Vec<_>) =
             job.workers.into_iter().partition(WorkerRecord::is_dead);
         // A third of its time has passed.
-        let late = now + self.good_for - self.good_for / 3;
-        let is_late =
-            !others.iter().any(|other| *other.worker == *self.worker && other.until > late);
+        let late = now + self.good_for - self.every();
+        let (mine, others): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|other| *other.worker == *self.worker);
+        let is_late = !mine.iter().any(|mine| mine.until > late);
         if dead.is_empty() && !is_late {
-            return Ok(Beat { freed: 0, request });
+            return Ok(Beat { freed: 0, request, others });
         }
         // First: whoever is no longer in the record is not looked for.
         let names = dead.iter().map(|worker| worker.worker.clone()).collect();
@@ -68,7 +76,7 @@ impl Heartbeat {
             job.workers.push(mine.clone());
         })
         .await?;
-        Ok(Beat { freed, request })
+        Ok(Beat { freed, request, others })
     }
 
     /// Takes it away from the record.

@@ -35,6 +35,8 @@ pub(super) enum EngineEvent {
     Waiting(u64),
     /// When something is due next, and when a suspect is, by a look after so many changes.
     NextDue { changes: u64, due: Option<Timestamp>, suspect: Option<Timestamp> },
+    /// Something of the job may have changed, by whoever; and what to listen from next.
+    Changed(u64),
     /// How many items are in which state, by a look after so many changes.
     Counted(u64, Counts),
     /// The job's record has this worker.
@@ -46,6 +48,8 @@ pub(super) enum EngineEvent {
 /// The operations of the store. Where several have ended, the first is handled first.
 #[derive(Clone, Copy)]
 pub(super) enum Operation {
+    /// First: it listens before anything is looked for.
+    Listen,
     Settle,
     Claim,
     Enqueue,

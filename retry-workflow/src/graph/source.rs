@@ -1,19 +1,23 @@
 //! [`GraphSource`]: puts a task into the store when what it needs has ended.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::engine::source::Source;
 use crate::item::record::{Filter, ItemState, NewItem};
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreResult};
 
-/// How often the store is polled for what other processes have ended.
-const POLL_EVERY: Duration = Duration::from_secs(1);
+/// The states are looked at no sooner than this after the last time.
+const LOOK_AT_MOST: Duration = Duration::from_secs(1);
+/// But as often as this, though the store tells of no change.
+const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 /// Tasks that are read at once.
 const PAGE: usize = 500;
 
@@ -26,9 +30,13 @@ pub(super) struct GraphSource<S> {
     states: BTreeMap<String, ItemState>,
     /// Those that were skipped, and can be run after all.
     anew: Vec<String>,
-    /// When to look at the states again. Kept here: the future that waits for it is dropped
-    /// and made anew with whatever else happens.
+    /// When the states were looked at.
+    looked_at: Instant,
+    /// When to look at them again. Kept here, as the next one is: the future that waits for it is
+    /// dropped and made anew with whatever else happens.
     look_at: Instant,
+    /// Ends when the store tells of a change.
+    change: Pin<Box<dyn Future<Output = StoreResult<u64>> + Send>>,
     /// Whether anything has changed since it was found that no task is ready.
     is_changed: bool,
 }
@@ -44,13 +52,17 @@ impl<S: Store> GraphSource<S> {
         if redrives_dead {
             store.redrive(&Filter::job(job), None, store.now(), Duration::ZERO).await?;
         }
+        let now = Instant::now();
         let mut source = Self {
+            change: change(&store, job, 0),
             store,
             job: job.to_owned(),
             dependencies,
             states: BTreeMap::new(),
             anew: Vec::new(),
-            look_at: Instant::now() + POLL_EVERY,
+            looked_at: now,
+            // Once more when changes are told of.
+            look_at: now + LOOK_AT_MOST,
             is_changed: true,
         };
         source.look().await?;
@@ -75,6 +87,11 @@ impl<S: Store> GraphSource<S> {
                 return Ok(());
             }
         }
+    }
+
+    /// Looks at the states as soon as may be.
+    fn look_soon(&mut self) {
+        self.look_at = self.look_at.min(self.looked_at + LOOK_AT_MOST);
     }
 
     /// A task was skipped because of one that is no longer dead: it is to be run after all.
@@ -106,17 +123,31 @@ impl<S: Store> GraphSource<S> {
     }
 }
 
+/// Ends when the store tells of more changes of a job.
+fn change<S: Store>(
+    store: &S,
+    job: &str,
+    seen: u64,
+) -> Pin<Box<dyn Future<Output = StoreResult<u64>> + Send>> {
+    let (store, job) = (store.clone(), job.to_owned());
+    Box::pin(async move { store.changed(&job, seen).await })
+}
+
 impl<S: Store> Source for GraphSource<S> {
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         loop {
             if self.look_at <= Instant::now() {
                 self.look().await?;
                 self.forget_skipped();
-                self.look_at = Instant::now() + POLL_EVERY;
+                self.looked_at = Instant::now();
+                self.look_at = self.looked_at + LOOK_ANYWAY;
                 self.is_changed = true;
             }
             if !self.is_changed {
-                tokio::time::sleep_until(self.look_at).await;
+                if let Ok(seen) = timeout_at(self.look_at, self.change.as_mut()).await {
+                    self.change = change(&self.store, &self.job, seen?);
+                    self.look_soon();
+                }
                 continue;
             }
             let ready = self.ready();
@@ -145,6 +176,22 @@ impl<S: Store> Source for GraphSource<S> {
     fn item_ended(&mut self, id: &str, state: ItemState) -> bool {
         self.states.insert(id.to_owned(), state);
         self.is_changed = true;
+        // What else they need may have been ended by another process: whoever is the last one to
+        // end some of it finds all of it.
+        let has_ended = |task: &str| self.states.get(task).is_some_and(|state| state.is_final());
+        let is_open = |task: &&str| {
+            let mut needs = self.dependencies.needs(task);
+            !self.states.contains_key(*task) && needs.any(|need| need == id)
+        };
+        if !self
+            .dependencies
+            .tasks()
+            .filter(is_open)
+            .flat_map(|task| self.dependencies.needs(task))
+            .all(has_ended)
+        {
+            self.look_soon();
+        }
         // One that was taken back has succeeded: what it had kept from running may run.
         if state == ItemState::Succeeded {
             self.forget_skipped();

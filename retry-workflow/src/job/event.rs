@@ -73,6 +73,8 @@ pub enum JobEvent<'a> {
         running: usize,
         /// How long the breaker stays open; zero if it is not.
         open_for: Duration,
+        /// How long no item is due; `None` where this process works on one, or waits for none.
+        waits_for: Option<Duration>,
     },
     /// An attempt has ended, and is in the store; or a step of one has failed on the way. Those
     /// that are lost with their worker are in the store alone.

@@ -12,7 +12,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! Time is passed in, in whole seconds and by the functions; no test waits.
+//! Time is passed in, in whole seconds and by the functions; no test waits but for a store that tells
+//! of changes by polling.
 
 // An assertion fails in the place where a store breaks the contract.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how each of these says no")]
@@ -99,6 +100,8 @@ macro_rules! store_contract {
             nothing_is_added_where_choosing_fails
             anything_can_be_an_id
             a_large_payload_is_kept
+            a_change_ends_the_wait_for_it
+            a_change_before_the_wait_for_it_ends_it
             the_ends_of_time_and_numbers_are_no_panic
             handles_share_one_store
         );
@@ -1335,6 +1338,99 @@ pub async fn large_payloads_are_claimed_a_few_at_a_time<S: Store>(store: &S) {
     assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));
     assert_eq!(claim(store, 0, 10).await.len(), 2);
     assert_eq!(claim(store, 0, 10).await.len(), 1);
+}
+
+/// So long a store may take to tell of a change; one that polls takes a second.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
+
+/// A wait for changes of `job`, which has begun.
+async fn waiting_for<S: Store>(store: &S, seen: u64) -> tokio::task::JoinHandle<u64> {
+    let own = store.clone();
+    let wait = tokio::spawn(async move { own.changed("job", seen).await.expect("looked") });
+    tokio::task::yield_now().await;
+    wait
+}
+
+async fn told(wait: tokio::task::JoinHandle<u64>, of: &str) -> u64 {
+    let told = tokio::time::timeout(TOLD_WITHIN, wait).await;
+    told.unwrap_or_else(|_| panic!("nobody was told of {of}")).expect("it does not panic")
+}
+
+/// Whoever waits for a change of a job is told of each that its workers wait for.
+pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
+    let failed = || Filter::job("job");
+    let wait = waiting_for(store, 0).await;
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    let mut seen = told(wait, "items that are added").await;
+    for change in
+        ["retry", "redrive", "purge", "skip", "edit", "expire", "import", "value", "remove"]
+    {
+        // What prepares it may be told of as well.
+        match change {
+            "redrive" | "edit" => {
+                let lease = claim_one(store, 100).await;
+                settle(store, &lease, 100, Settled::Dead(failure("network", "refused"))).await;
+            }
+            "purge" => {
+                store.skip("job", 1, failure("cancelled", "out"), at(100)).await.expect("skipped");
+            }
+            "expire" => {
+                store.redrive(&failed(), None, at(100), Duration::ZERO).await.expect("redriven");
+                claim_one(store, 100).await;
+            }
+            _ => {}
+        }
+        while let Ok(wait) =
+            tokio::time::timeout(Duration::from_millis(20), store.changed("job", seen)).await
+        {
+            seen = wait.expect("looked");
+        }
+        let lease = if change == "retry" { Some(claim_one(store, 10).await) } else { None };
+        let wait = waiting_for(store, seen).await;
+        let done = match (change, lease) {
+            ("retry", Some(lease)) => {
+                settle(store, &lease, 10, Settled::RetryAt { due: at(50), checkpoint: None }).await;
+                1
+            }
+            ("redrive", _) => {
+                store.redrive(&failed(), None, at(100), Duration::ZERO).await.expect("redriven")
+            }
+            ("purge", _) => {
+                let skipped = failed().states([ItemState::Skipped]);
+                store.purge(&skipped).await.expect("purged")
+            }
+            ("skip", _) => {
+                store.skip("job", 1, failure("cancelled", "out"), at(100)).await.expect("skipped")
+            }
+            ("edit", _) => {
+                let id = store.list(&failed().states([ItemState::Dead]), None, 1).await;
+                let id = id.expect("listed").items.remove(0).id;
+                store.edit("job", &id, "1".to_owned()).await.expect("edited").into()
+            }
+            ("expire", _) => {
+                store.expire("job", vec!["worker".to_owned()], at(100)).await.expect("expired")
+            }
+            ("import", _) => {
+                let new = store.list(&failed().states(ItemState::ALL), None, 1).await;
+                let mut new = new.expect("listed").items.remove(0);
+                "d".clone_into(&mut new.id);
+                store.import(vec![new], at(100)).await.expect("imported")
+            }
+            ("value", _) => store.cas("job/job", 0, "1").await.expect("written").into(),
+            _ => store.remove("job", 100, Vec::new()).await.expect("removed"),
+        };
+        assert!(done > 0, "{change} has changed something");
+        seen = told(wait, change).await;
+    }
+}
+
+/// No change is lost between two waits.
+pub async fn a_change_before_the_wait_for_it_ends_it<S: Store>(store: &S) {
+    let wait = waiting_for(store, 0).await;
+    enqueue(store, "job", &["a"]).await;
+    let seen = told(wait, "the first").await;
+    enqueue(store, "job", &["b"]).await;
+    told(waiting_for(store, seen).await, "the second").await;
 }
 
 /// Times before 1970, at the end of time, and durations without end.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::tally::{moved, whole, wrote};
-use super::{MOST_CLAIMED_BYTES, Store, StoreResult};
+use super::{Changes, MOST_CLAIMED_BYTES, Store, StoreResult};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
@@ -31,6 +31,7 @@ use crate::item::record::{
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     tables: Arc<Mutex<Tables>>,
+    changes: Arc<Changes>,
     clock: Option<Clock>,
 }
 
@@ -393,6 +394,7 @@ impl Store for MemoryStore {
             };
             added += u64::from(tables.add(Item::new(record, correlation)));
         }
+        self.changes.wake(job);
         Ok(added)
     }
 
@@ -429,6 +431,10 @@ impl Store for MemoryStore {
         let mut settle = |settlement: Settlement| match tables.job_and_item(settlement.lease.item) {
             Some((job, item)) if item.is_held_by(settlement.lease) => {
                 job.settle(item, settlement, now);
+                // An item that has ended need not be told of.
+                if item.record.state == ItemState::Pending {
+                    self.changes.wake(&item.record.job);
+                }
                 true
             }
             _ => false,
@@ -458,6 +464,8 @@ impl Store for MemoryStore {
 
     async fn expire(&self, job: &str, workers: Vec<String>, now: Timestamp) -> StoreResult<u64> {
         let Tables { items, jobs, .. } = &mut *self.lock();
+        // Whoever is woken waits for the lock.
+        self.changes.wake(job);
         let Some(job) = jobs.get_mut(job) else { return Ok(0) };
         let held: Vec<_> = job.ids.values().copied().collect();
         let mut expired = 0;
@@ -562,6 +570,7 @@ impl Store for MemoryStore {
         every: Duration,
     ) -> StoreResult<u64> {
         let mut tables = self.lock();
+        self.changes.wake_by_filter(filter);
         let max = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
         let mut redriven = 0_u64;
         let mut after = 0_i64;
@@ -575,6 +584,7 @@ impl Store for MemoryStore {
 
     async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
         let mut tables = self.lock();
+        self.changes.wake_by_filter(filter);
         let failed = tables.failed(filter);
         for &number in &failed {
             tables.purge(number);
@@ -584,6 +594,7 @@ impl Store for MemoryStore {
 
     async fn skip(&self, job: &str, max: usize, why: Failure, now: Timestamp) -> StoreResult<u64> {
         let mut tables = self.lock();
+        self.changes.wake(job);
         let is_pending =
             |item: &Item| item.record.job == job && item.record.state == ItemState::Pending;
         let pending = tables.items.iter().filter(|(_, item)| is_pending(item));
@@ -608,12 +619,14 @@ impl Store for MemoryStore {
         }) else {
             return Ok(false);
         };
+        self.changes.wake(job);
         item.record.payload = payload;
         Ok(true)
     }
 
     async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {
         let mut tables = self.lock();
+        self.changes.wake(job);
         let Tables { items, jobs, values, .. } = &mut *tables;
         let of_job = jobs.get_mut(job).map(|job| &mut job.ids);
         let gone: Vec<_> = of_job
@@ -632,6 +645,7 @@ impl Store for MemoryStore {
         if gone.len() < max {
             jobs.remove(job);
             for key in &keys {
+                self.changes.wake_by_key(key);
                 values.remove(key);
             }
         }
@@ -644,6 +658,7 @@ impl Store for MemoryStore {
         for record in items {
             let record = super::imported::as_kept(record, now);
             let correlation = super::imported::own_correlation(&record);
+            self.changes.wake(&record.job);
             added += u64::from(tables.add(Item::new(record, correlation)));
         }
         Ok(added)
@@ -660,6 +675,7 @@ impl Store for MemoryStore {
             return Ok(false);
         }
         tables.values.insert(key.to_owned(), (revision.saturating_add(1), value.to_owned()));
+        self.changes.wake_by_key(key);
         Ok(true)
     }
 
@@ -674,8 +690,13 @@ impl Store for MemoryStore {
     ) -> StoreResult<(String, String)> {
         let mut tables = self.lock();
         let (key, value) = choose(&tables.values(prefix))?;
+        self.changes.wake_by_key(&key);
         let (_, value) = tables.values.entry(key.clone()).or_insert((1, value)).clone();
         Ok((key, value))
+    }
+
+    async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
+        Ok(self.changes.changed(job, seen).await)
     }
 }
 

@@ -31,7 +31,7 @@ use self::clock::StoreClock;
 use self::patience::Patience;
 use self::thread::Thread;
 use self::transaction::{Access, Transaction};
-use super::{Store, StoreResult};
+use super::{Changes, POLL_EVERY, Store, StoreResult};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
@@ -65,6 +65,7 @@ pub struct SqliteStore(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     clock: Arc<StoreClock>,
+    changes: Arc<Changes>,
     // In this order they end: the one that writes is the last to close the file, and
     // brings it in order.
     reader: Thread,
@@ -241,9 +242,13 @@ impl SqliteOptions {
             None => file::open_to_read(&path, self)?,
         };
         let clock = Arc::new(StoreClock::open(&writing));
-        let reader = Thread::start(&path, reading, Access::Read, &clock, self.patience.clone())?;
-        let writer = Thread::start(&path, writing, Access::Write, &clock, self.patience.clone())?;
-        Ok(SqliteStore(Arc::new(Inner { path, clock, reader, writer })))
+        let changes = Arc::default();
+        let start = |connection, access| {
+            Thread::start(&path, connection, access, &clock, &changes, self.patience.clone())
+        };
+        let reader = start(reading, Access::Read)?;
+        let writer = start(writing, Access::Write)?;
+        Ok(SqliteStore(Arc::new(Inner { path, clock, changes, reader, writer })))
     }
 }
 
@@ -405,6 +410,19 @@ impl Store for SqliteStore {
     ) -> StoreResult<(String, String)> {
         let prefix = prefix.to_owned();
         self.0.writer.run(move |tx| values::find_or_insert(tx, &prefix, &mut choose)).await?
+    }
+
+    /// What this process does wakes at once, through whichever of its handles on this one; what
+    /// others do is found by looking each second whether the file has changed, which takes some
+    /// microseconds.
+    async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
+        let mut changed = std::pin::pin!(self.0.changes.changed(job, seen));
+        loop {
+            match tokio::time::timeout(POLL_EVERY, changed.as_mut()).await {
+                Ok(count) => return Ok(count),
+                Err(_) => self.0.writer.look().await?,
+            }
+        }
     }
 }
 

@@ -10,4 +10,5 @@ mod own_work;
 mod store_file;
 mod store_property;
 mod store_sharing;
+mod waking;
 mod workflow;

@@ -42,13 +42,16 @@ impl EventLines {
 fn objects(event: &JobEvent<'_>) -> Vec<Value> {
     match event {
         JobEvent::Started { counts, .. } => vec![json!({ "event": "started", "counts": counts })],
-        JobEvent::Progress { counts, input_complete, running, open_for, .. } => vec![json!({
-            "event": "progress",
-            "counts": counts,
-            "input_complete": input_complete,
-            "running": running,
-            "open_for": open_for.as_secs_f64(),
-        })],
+        JobEvent::Progress { counts, input_complete, running, open_for, waits_for, .. } => {
+            vec![json!({
+                "event": "progress",
+                "counts": counts,
+                "input_complete": input_complete,
+                "running": running,
+                "open_for": open_for.as_secs_f64(),
+                "waits_for": waits_for.map(|wait| wait.as_secs_f64()),
+            })]
+        }
         JobEvent::Attempt { item, attempt, state, .. } => {
             let mut object = json!(attempt);
             object["event"] = json!("attempt");

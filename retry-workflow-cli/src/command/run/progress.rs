@@ -67,8 +67,6 @@ enum Output {
 /// What has happened in a job, and what was shown of it.
 #[derive(Debug, Default)]
 struct JobState {
-    job: String,
-    running: usize,
     progress: Progress,
     since: Option<Since>,
 }
@@ -125,18 +123,17 @@ impl ProgressReporter {
         match *event {
             JobEvent::Started { job, counts, .. } => {
                 let mut heard = self.heard();
-                *heard = JobState { job: job.to_owned(), ..JobState::default() };
+                *heard = JobState::default();
                 let tasks = self.expected.tasks_of(job);
                 self.update(&mut heard, Progress { counts, tasks, ..Progress::default() });
             }
-            JobEvent::Progress { counts, input_complete, running, open_for, .. } => {
+            JobEvent::Progress { counts, input_complete, open_for, waits_for, .. } => {
                 let mut heard = self.heard();
-                heard.running = running;
                 let progress = Progress {
                     counts,
                     total_known: input_complete,
                     tasks: heard.progress.tasks,
-                    waiting_until: heard.progress.waiting_until.filter(|_| running == 0),
+                    waiting_until: waits_for.map(|wait| Timestamp::now() + wait),
                     breaker_open: Some(open_for),
                 };
                 self.update(&mut heard, progress);
@@ -160,21 +157,6 @@ impl ProgressReporter {
 
     fn heard(&self) -> MutexGuard<'_, JobState> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The job, if it has items and none of them can be worked on here.
-    pub(super) fn idle(&self) -> Option<String> {
-        let heard = self.heard();
-        let is_open = heard.progress.breaker_open.is_some_and(|open| !open.is_zero());
-        let is_idle = heard.running == 0 && heard.progress.counts.unfinished() > 0 && !is_open;
-        is_idle.then(|| heard.job.clone())
-    }
-
-    /// None can before.
-    pub(super) fn waits_until(&self, until: Option<Timestamp>) {
-        let mut heard = self.heard();
-        let progress = Progress { waiting_until: until, ..heard.progress };
-        self.update(&mut heard, progress);
     }
 
     /// The job is there now.

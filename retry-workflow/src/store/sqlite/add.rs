@@ -38,6 +38,7 @@ pub(super) fn enqueue(
             added += 1;
         }
     }
+    tx.touch(job);
     let counts = tx.counts(job)?;
     counts.pending = counts.pending.saturating_add(added);
     Ok(added)
@@ -53,6 +54,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
         if tx.prepare(INSERT_ITEM)?.execute(values)? == 0 {
             continue;
         }
+        tx.touch(job);
         let number = tx.last_number();
         let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
         let state = if is_purged { PURGED } else { code(item.state) };

@@ -171,6 +171,7 @@ pub(super) fn expire(
     now: Timestamp,
 ) -> Result<u64> {
     let Some(job) = tx.find_job(job)? else { return Ok(0) };
+    tx.touch(job);
     let mut expired: u64 = 0;
     for worker in workers {
         let changed = tx

@@ -117,6 +117,7 @@ pub(super) fn skip(
         )?
         .query_map((job, i64::try_from(max).unwrap_or(i64::MAX)), |row| row.get::<_, i64>(0))?
         .collect::<Result<Vec<_>>>()?;
+    tx.touch(job);
     for &item in &numbers {
         tx.prepare(
             "UPDATE states SET state = ?2, due = NULL, ended = ?3, lost = 0, dropped = 0, \
@@ -138,6 +139,7 @@ pub(super) fn edit(tx: &mut Transaction<'_>, job: &str, id: &str, payload: &str)
              (SELECT 1 FROM states s WHERE s.item = ?1 AND s.state IN (?3, ?4))",
         )?
         .execute((item, payload, DEAD, SKIPPED))?;
+    tx.touch(job);
     Ok(changed == 1)
 }
 
@@ -148,5 +150,6 @@ fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()>
         .query_row((item,), |row| Ok((row.get(0)?, state(row, 1)?)))?;
     tx.prepare("DELETE FROM failures WHERE item = ?1")?.execute((item,))?;
     moved(tx.counts(job)?, Some(from), to);
+    tx.touch(job);
     Ok(())
 }

@@ -16,6 +16,7 @@ pub(super) fn remove(
 ) -> Result<u64> {
     let mut removed = 0;
     if let Some(job) = tx.find_job(job)? {
+        tx.touch(job);
         // The number of the last item is not given to another one, of which a worker that
         // has been asleep would then hold the lease.
         let last: Option<i64> = tx
@@ -48,6 +49,7 @@ pub(super) fn remove(
     }
     for key in keys {
         tx.prepare("DELETE FROM vals WHERE key = ?1")?.execute((key,))?;
+        tx.touch_by_key(key);
     }
     Ok(removed)
 }

@@ -40,6 +40,9 @@ fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp)
         Settled::Skipped(_) => ItemState::Skipped,
     };
     moved(tx.counts(job)?, Some(ItemState::Leased), state);
+    if state == ItemState::Pending {
+        tx.touch(job);
+    }
     Ok(true)
 }
 

@@ -16,8 +16,8 @@ use super::clock::StoreClock;
 use super::identity::Identity;
 use super::patience::Patience;
 use super::sqlite_error;
-use super::transaction::{Access, Names, Transaction};
-use crate::store::{StoreError, StoreResult};
+use super::transaction::{Access, Names, Touched, Transaction};
+use crate::store::{Changes, StoreError, StoreResult};
 
 /// So many commands at most share a commit: the first is not to wait for all
 /// that others think of meanwhile.
@@ -25,7 +25,7 @@ const LARGEST_GROUP: usize = 1024;
 
 /// A thread with a connection. Dropping it waits until all that has queued up is done.
 pub(super) struct Thread {
-    queue: Option<Sender<Box<dyn Command>>>,
+    queue: Option<Sender<Order>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -35,26 +35,30 @@ impl Thread {
         connection: Connection,
         access: Access,
         clock: &Arc<StoreClock>,
+        changes: &Arc<Changes>,
         patience: Patience,
     ) -> StoreResult<Self> {
-        let (queue, commands) = channel();
+        let (queue, orders) = channel();
         let name = match access {
             Access::Read => "retry-store-read",
             Access::Write => "retry-store-write",
         };
         let mut worker = Worker {
             path: path.to_path_buf(),
+            // What is read from here on is no older.
+            seen: data_version(&connection),
             connection,
             access,
             names: Names::default(),
             clock: Arc::clone(clock),
             clock_kept: None,
+            changes: Arc::clone(changes),
             identity: Identity::of(path),
             patience,
         };
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || worker.run(&commands))
+            .spawn(move || worker.run(&orders))
             .map_err(StoreError::other)?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -85,8 +89,23 @@ impl Thread {
     {
         let (reply, answer) = oneshot::channel();
         let task = Task { work, done: None, reply, only_if_wanted };
+        self.ordered(Order::Do(Box::new(task)), answer).await
+    }
+
+    /// Looks whether another process has changed the store since the last look, and wakes those who
+    /// wait for that. Of a thread that writes: what it has written itself does not count.
+    pub(super) async fn look(&self) -> StoreResult<()> {
+        let (reply, answer) = oneshot::channel();
+        self.ordered(Order::Look(reply), answer).await
+    }
+
+    async fn ordered<T: Send + 'static>(
+        &self,
+        order: Order,
+        answer: oneshot::Receiver<StoreResult<T>>,
+    ) -> StoreResult<T> {
         let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
-        queue.send(Box::new(task)).map_err(|_| StoreError::Closed)?;
+        queue.send(order).map_err(|_| StoreError::Closed)?;
         // On a clock that a test has stopped, a runtime whose tasks all wait for something
         // outside jumps to the next timer. It does not while something blocks.
         let answer = match Handle::try_current() {
@@ -116,6 +135,12 @@ impl Drop for Thread {
 /// coarse clocks, where the slower way is taken for nothing.
 fn is_stopped() -> bool {
     Instant::now() == Instant::now()
+}
+
+/// What a thread is asked for.
+enum Order {
+    Do(Box<dyn Command>),
+    Look(oneshot::Sender<StoreResult<()>>),
 }
 
 /// Something to do in a transaction, and how its result is returned.
@@ -167,30 +192,56 @@ struct Worker {
     clock: Arc<StoreClock>,
     /// When the file was told last.
     clock_kept: Option<Duration>,
+    changes: Arc<Changes>,
+    /// What the file's version was at the last look.
+    seen: Option<i64>,
     identity: Identity,
     patience: Patience,
 }
 
 impl Worker {
-    fn run(&mut self, commands: &Receiver<Box<dyn Command>>) {
+    fn run(&mut self, orders: &Receiver<Order>) {
         // Readers gain nothing from a common end.
         let more = match self.access {
             Access::Read => 0,
             Access::Write => LARGEST_GROUP - 1,
         };
-        while let Ok(first) = commands.recv() {
-            let mut group = vec![first];
-            group.extend(commands.try_iter().take(more));
-            group.retain(|command| command.is_wanted());
+        while let Ok(first) = orders.recv() {
+            let mut group = Vec::new();
+            for order in std::iter::once(first).chain(orders.try_iter().take(more)) {
+                match order {
+                    Order::Do(command) if command.is_wanted() => group.push(command),
+                    Order::Do(_) => {}
+                    Order::Look(reply) => {
+                        let _nobody_waits = reply.send(self.look());
+                    }
+                }
+            }
             if !group.is_empty() {
                 self.run_group(group);
             }
         }
     }
 
+    fn look(&mut self) -> StoreResult<()> {
+        if !self.identity.is_at(&self.path) {
+            return Err(StoreError::Replaced { path: self.path.clone() });
+        }
+        let version = data_version(&self.connection);
+        // One that cannot be read is told of where it matters.
+        if version.is_none() || version != self.seen {
+            self.seen = version;
+            self.changes.wake_all();
+        }
+        Ok(())
+    }
+
     fn run_group(&mut self, mut group: Vec<Box<dyn Command>>) {
         match self.commit(&mut group) {
-            Ok(()) => answer(group, &Ok(())),
+            Ok(touched) => {
+                touched.tell(&self.changes);
+                answer(group, &Ok(()));
+            }
             Err(Undone::NotBegun(error)) => answer(group, &Err(error)),
             Err(Undone::Failed(error)) if group.len() == 1 => answer(group, &Err(error)),
             // One of them spoils it for the others: each by itself.
@@ -202,8 +253,9 @@ impl Worker {
         }
     }
 
-    fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<(), Undone> {
-        let Self { path, connection, access, names, clock, clock_kept, identity, patience } = self;
+    fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<Touched, Undone> {
+        let Self { path, connection, access, names, clock, clock_kept, identity, patience, .. } =
+            self;
         // What is written into a file without a name is gone with its last reader.
         if *access == Access::Write && !identity.is_at(path) {
             return Err(Undone::NotBegun(StoreError::Replaced { path: path.clone() }));
@@ -229,6 +281,12 @@ impl Worker {
             Undone::Failed(sqlite_error::store_error(path, &error))
         })
     }
+}
+
+/// Differs from the last one if another connection has changed the file meanwhile.
+fn data_version(connection: &Connection) -> Option<i64> {
+    let read = || connection.prepare_cached("PRAGMA data_version")?.query_row((), |row| row.get(0));
+    read().ok()
 }
 
 fn answer(group: Vec<Box<dyn Command>>, committed: &StoreResult<()>) {

@@ -1,7 +1,7 @@
 //! One transaction: the connection, the numbers of names, and the counts of jobs, which
 //! are written once at its end; and how columns are read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::layout;
 use crate::item::clock::micros;
 use crate::item::record::{Counts, ItemState};
+use crate::store::Changes;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,22 @@ pub(super) struct Transaction<'a> {
     connection: &'a Connection,
     names: &'a mut Names,
     counts: HashMap<i64, Counts>,
+    touched: Touched,
+}
+
+/// Of what whoever waits for a change is told, once it is committed.
+#[derive(Debug, Default)]
+pub(super) struct Touched {
+    jobs: BTreeSet<i64>,
+    names: Vec<String>,
+    keys: Vec<String>,
+}
+
+impl Touched {
+    pub(super) fn tell(self, changes: &Changes) {
+        self.names.iter().for_each(|job| changes.wake(job));
+        self.keys.iter().for_each(|key| changes.wake_by_key(key));
+    }
 }
 
 impl<'a> Transaction<'a> {
@@ -57,10 +74,27 @@ impl<'a> Transaction<'a> {
 
     /// The one that has begun.
     pub(super) fn begun(connection: &'a Connection, names: &'a mut Names) -> Self {
-        Self { connection, names, counts: HashMap::new() }
+        Self { connection, names, counts: HashMap::new(), touched: Touched::default() }
     }
 
-    pub(super) fn commit(self) -> Result<()> {
+    /// Something has changed of a job for which its workers wait: see `Store::changed`.
+    pub(super) fn touch(&mut self, job: i64) {
+        self.touched.jobs.insert(job);
+    }
+
+    /// As [`touch`](Self::touch), of the job to which a value belongs.
+    pub(super) fn touch_by_key(&mut self, key: &str) {
+        self.touched.keys.push(key.to_owned());
+    }
+
+    pub(super) fn commit(mut self) -> Result<Touched> {
+        let mut touched = std::mem::take(&mut self.touched);
+        for job in std::mem::take(&mut touched.jobs) {
+            let name = self
+                .prepare("SELECT name FROM jobs WHERE job = ?1")?
+                .query_row((job,), |row| row.get(0))?;
+            touched.names.push(name);
+        }
         for (job, counts) in &self.counts {
             self.prepare(
                 "UPDATE jobs SET pending = ?2, leased = ?3, succeeded = ?4, dead = ?5, \
@@ -80,7 +114,7 @@ impl<'a> Transaction<'a> {
             ))?;
         }
         self.prepare("COMMIT")?.execute(())?;
-        Ok(())
+        Ok(touched)
     }
 
     pub(super) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>> {

@@ -11,7 +11,7 @@ pub(super) fn get(tx: &Transaction<'_>, key: &str) -> Result<Option<(u64, String
         .optional()
 }
 
-pub(super) fn cas(tx: &Transaction<'_>, key: &str, revision: u64, value: &str) -> Result<bool> {
+pub(super) fn cas(tx: &mut Transaction<'_>, key: &str, revision: u64, value: &str) -> Result<bool> {
     // A revision that is too large for the file was never given out by it.
     let Ok(revision) = i64::try_from(revision) else { return Ok(false) };
     let changed = if revision == 0 {
@@ -23,6 +23,9 @@ pub(super) fn cas(tx: &Transaction<'_>, key: &str, revision: u64, value: &str) -
         )?
         .execute((key, revision, value))?
     };
+    if changed == 1 {
+        tx.touch_by_key(key);
+    }
     Ok(changed == 1)
 }
 
@@ -38,7 +41,7 @@ pub(super) fn values(tx: &Transaction<'_>, prefix: &str) -> Result<Vec<(String, 
 
 /// The outer result is that of the transaction, the inner one that of `choose`.
 pub(super) fn find_or_insert(
-    tx: &Transaction<'_>,
+    tx: &mut Transaction<'_>,
     prefix: &str,
     choose: &mut impl FnMut(&[(String, String)]) -> StoreResult<(String, String)>,
 ) -> Result<StoreResult<(String, String)>> {

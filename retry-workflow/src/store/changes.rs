@@ -1,0 +1,84 @@
+//! [`Changes`]: wakes those who wait in this process for something to change in a job.
+
+use std::collections::HashMap;
+use std::future::{Future, pending};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::item::record::Filter;
+
+/// Wakes those who wait in this process for something to change in a job: a part of a store of
+/// your own, behind its [`changed`](super::Store::changed).
+///
+/// ```
+/// use std::sync::Arc;
+/// use retry_workflow::store::Changes;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let changes = Arc::new(Changes::default());
+/// let waits = changes.changed("import-1", 0);
+/// changes.wake("import-1");
+/// assert_eq!(waits.await, 1);
+/// // What happens between two calls ends the second one at once.
+/// changes.wake_all();
+/// assert_eq!(changes.changed("import-1", 1).await, 2);
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// How many changes there were, of each job that was ever waited for.
+    jobs: Mutex<HashMap<String, watch::Sender<u64>>>,
+}
+
+impl Changes {
+    /// Waits for more changes of a job than `seen`, and returns how many there were. They are
+    /// counted from the first call on.
+    pub fn changed(&self, job: &str, seen: u64) -> impl Future<Output = u64> + Send + use<> {
+        let mut count = self.with(|jobs| match jobs.get(job) {
+            Some(changes) => changes.subscribe(),
+            None => jobs.entry(job.to_owned()).or_default().subscribe(),
+        });
+        async move {
+            if let Ok(count) = count.wait_for(|count| *count != seen).await {
+                return *count;
+            }
+            // The store is gone: nothing changes any more.
+            pending().await
+        }
+    }
+
+    /// Something of a job has changed.
+    pub fn wake(&self, job: &str) {
+        self.with(|jobs| jobs.get(job).into_iter().for_each(count));
+    }
+
+    /// Something of the job has changed to which the value of this key belongs: whose id is behind
+    /// its first `/`.
+    pub fn wake_by_key(&self, key: &str) {
+        if let Some((_, job)) = key.split_once('/') {
+            self.wake(job);
+        }
+    }
+
+    /// Something has changed of items that this filter is for.
+    pub fn wake_by_filter(&self, filter: &Filter) {
+        match &filter.job {
+            Some(job) => self.wake(job),
+            None => self.wake_all(),
+        }
+    }
+
+    /// Something may have changed of any job.
+    pub fn wake_all(&self) {
+        self.with(|jobs| jobs.values().for_each(count));
+    }
+
+    fn with<T>(&self, use_jobs: impl FnOnce(&mut HashMap<String, watch::Sender<u64>>) -> T) -> T {
+        use_jobs(&mut self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn count(changes: &watch::Sender<u64>) {
+    changes.send_modify(|count| *count = count.wrapping_add(1));
+}

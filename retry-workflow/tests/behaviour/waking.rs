@@ -1,0 +1,187 @@
+//! Workers that have nothing to do: what wakes them, and what they ask of their store meanwhile. On
+//! virtual time.
+
+#![cfg(feature = "sqlite")]
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use retry_workflow::store::{MemoryStore, SqliteStore, Store, StoreResult};
+use retry_workflow::{
+    Filter, Graph, Job, JobReport, JobStatus, Request, StopReason, Task, Timestamp, Workflow,
+    delegate_store,
+};
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Tells how often the store behind it was asked for something.
+#[derive(Clone)]
+struct Counting<S> {
+    store: S,
+    queries: Arc<AtomicU64>,
+}
+
+impl<S> Counting<S> {
+    fn asked(&self) -> &S {
+        self.queries.fetch_add(1, Ordering::Relaxed);
+        &self.store
+    }
+}
+
+impl<S: Store> Store for Counting<S> {
+    fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+
+    async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
+        self.store.changed(job, seen).await
+    }
+
+    delegate_store! { @queries counting => counting.asked() }
+}
+
+/// A store of one's own, which tells of nothing by itself.
+#[derive(Clone)]
+struct Silent(MemoryStore);
+
+impl Store for Silent {
+    delegate_store! { @queries Self(store) => store }
+}
+
+/// Gives one item, and waits then for others, which never come.
+struct Endless(Option<String>);
+
+impl futures_core::Stream for Endless {
+    type Item = String;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<String>> {
+        self.0.take().map_or(Poll::Pending, |item| Poll::Ready(Some(item)))
+    }
+}
+
+/// Begins a job of one item that fails at first, after which its worker has nothing to do. Tells
+/// when the item was worked on.
+async fn idle_worker<S: Store>(store: &S) -> (JoinHandle<JobReport>, Receiver<Instant>) {
+    let (worked, mut attempts) = channel(8);
+    let run = Workflow::new("import")
+        .store(store.clone())
+        .job_id("import-1")
+        // No heartbeat comes in between.
+        .lease(HOUR)
+        .run(Endless(Some("a".to_owned())), move |_: String, context| {
+            let worked = worked.clone();
+            async move {
+                worked.send(Instant::now()).await.unwrap();
+                if context.run() == 0 { Err("refused") } else { Ok(()) }
+            }
+        });
+    let run = tokio::spawn(async move { run.await.unwrap() });
+    attempts.recv().await.unwrap();
+    // All that it does at first is done.
+    sleep(5 * SECOND).await;
+    (run, attempts)
+}
+
+async fn redrive<S: Store>(store: &S) {
+    let failed = Filter::job("import-1");
+    assert_eq!(store.redrive(&failed, None, store.now(), Duration::ZERO).await, Ok(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redrive_wakes_an_idle_worker_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = SqliteStore::open(folder.path().join("store.db")).unwrap();
+    woken_at_once(MemoryStore::new()).await;
+    woken_at_once(sqlite).await;
+}
+
+async fn woken_at_once<S: Store>(store: S) {
+    let (run, mut attempts) = idle_worker(&store).await;
+    sleep(HOUR / 7).await;
+    redrive(&store).await;
+    let redriven = Instant::now();
+    let worked = attempts.recv().await.unwrap();
+    assert!(worked - redriven < SECOND / 10, "{:?}", worked - redriven);
+    run.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redrive_by_another_process_wakes_an_idle_worker_within_a_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let (run, mut attempts) = idle_worker(&store).await;
+    // A store of its own knows nothing of those who wait on the first one.
+    redrive(&SqliteStore::open(&path).unwrap()).await;
+    let redriven = Instant::now();
+    assert!(attempts.recv().await.unwrap() - redriven < SECOND + SECOND / 10);
+    run.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_tells_of_nothing_is_looked_at_each_second() {
+    let store = Silent(MemoryStore::new());
+    let (run, mut attempts) = idle_worker(&store).await;
+    sleep(HOUR / 7).await;
+    redrive(&store).await;
+    let redriven = Instant::now();
+    assert!(attempts.recv().await.unwrap() - redriven < 2 * SECOND);
+    run.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_worker_is_paused_at_once() {
+    let store = MemoryStore::new();
+    let (run, _) = idle_worker(&store).await;
+    sleep(HOUR / 7).await;
+    let asked = Instant::now();
+    assert_eq!(Job::ask(&store, "import-1", Request::Pause).await, Ok(true));
+    let report = run.await.unwrap();
+    assert_eq!(report.job.status, JobStatus::Stopped { reason: StopReason::Paused });
+    assert!(asked.elapsed() < SECOND / 10, "{:?}", asked.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_worker_asks_its_store_for_nothing_but_once_a_minute() {
+    let store = Counting { store: MemoryStore::new(), queries: Arc::default() };
+    let (run, _) = idle_worker(&store).await;
+    let before = store.queries.load(Ordering::Relaxed);
+    sleep(HOUR / 6).await;
+    let queries = store.queries.load(Ordering::Relaxed) - before;
+    // Ten looks: what is due, counts, the record of the job, what waits, a claim.
+    assert!((10..=80).contains(&queries), "{queries} in ten minutes");
+    run.abort();
+}
+
+/// A task that needs two others, of which each worker has ended one: whoever is last goes on.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_needs_what_two_workers_do_is_not_waited_for() {
+    let store = MemoryStore::new();
+    let started = Instant::now();
+    let graph = || {
+        let task = |name: &str, seconds: u32| {
+            Task::new(name, move |_| async move {
+                sleep(seconds * SECOND).await;
+                Ok::<_, String>(())
+            })
+        };
+        Graph::new("join")
+            .job_id("join-1")
+            .store(store.clone())
+            .max_parallel(1)
+            .task(task("one", 10))
+            .task(task("two", 11))
+            .task(task("both", 5).depends_on(["one", "two"]))
+            .run()
+    };
+    let (one, two) = tokio::join!(graph(), graph());
+    assert!(one.unwrap().is_success() && two.unwrap().is_success());
+    assert!(started.elapsed() < 18 * SECOND, "{:?}", started.elapsed());
+}

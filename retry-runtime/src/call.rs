@@ -4,6 +4,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod attempt_timer;
+pub(crate) mod async_sleep;
 pub(crate) mod blocking;
 pub(crate) mod last_failure;
 pub(crate) mod nested;

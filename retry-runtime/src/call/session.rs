@@ -27,6 +27,7 @@ use retry_rules::{Attempts, Policy};
 use tokio::time::Sleep;
 
 use crate::base::random;
+use crate::call::async_sleep;
 use crate::call::attempt::{Attempt, Ruling};
 use crate::call::call_state::CallState;
 use crate::call::last_failure::FailureSlot;
@@ -40,7 +41,7 @@ use crate::observe;
 use crate::outcome::error::{Ended, Reason};
 use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::{Lent, OnPanic, RetryQuota};
-use crate::site::Origin;
+use crate::site::{Origin, Site};
 
 /// A failure, judged by the caller's matchers.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +115,8 @@ struct SoFar {
     delay: Option<Duration>,
     // What the retry under way took from the quota, for it to give back.
     cost: u32,
+    // The annotated function that waits; `None`: a retrier does.
+    site: Option<&'static Site>,
     // Where only the running program knows the policy: as it was at the first failure.
     policy: Option<Arc<Policy>>,
 }
@@ -394,6 +397,7 @@ impl SoFar {
             }
         }
         self.inner.attempt_ended();
+        self.site = plan.origin.site;
         let evaluated = plan.policy;
         if let (Some(site), false) = (plan.origin.site, plan.is_evaluated) {
             site.learn(plan.policy);
@@ -489,6 +493,7 @@ impl SoFar {
     }
 
     fn refused(&mut self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Next {
+        self.site = plan.origin.site;
         let evaluated = plan.policy;
         let policy = &*plan.obeyed();
         let plan = &Plan { policy, ..*plan };
@@ -649,7 +654,7 @@ impl<K> WaitingCall<K> {
         } else {
             if this.sleep.is_none() {
                 // Made here and not when the wait was decided: only an async caller needs a timer.
-                this.sleep.set(Some(tokio::time::sleep(delay)));
+                this.sleep.set(Some(async_sleep::sleep(delay, this.so_far.site)));
             }
             if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
                 ready!(sleep.poll(cx));

@@ -23,6 +23,7 @@ mod max_elapsed;
 mod metrics;
 mod name;
 mod nested;
+mod no_timer;
 mod on_failure;
 mod on_retry;
 mod policy;

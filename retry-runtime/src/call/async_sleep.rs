@@ -1,0 +1,43 @@
+//! The waits of async functions: tokio's timer, or a panic that says whose wait has none.
+
+use core::panic::AssertUnwindSafe;
+use core::time::Duration;
+use std::panic::catch_unwind;
+
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+use crate::site::Site;
+
+/// Starts a sleep of a call of `site`; `None`: of a retrier.
+///
+/// # Panics
+/// Outside of a runtime of tokio, and in one without a timer.
+pub(crate) fn sleep(delay: Duration, site: Option<&'static Site>) -> Sleep {
+    assert!(
+        Handle::try_current().is_ok(),
+        "{} waits for its next attempt, and that takes a runtime of tokio: await it inside of one, \
+         which `#[tokio::main]` or `#[tokio::test]` starts",
+        Caller(site)
+    );
+    // Whether a runtime has a timer is not to be asked.
+    catch_unwind(AssertUnwindSafe(|| tokio::time::sleep(delay))).unwrap_or_else(|_| {
+        panic!(
+            "{} waits for its next attempt, and this runtime of tokio has no timer: build it with \
+             `enable_time()` or `enable_all()`",
+            Caller(site)
+        )
+    })
+}
+
+/// `` `fetch` (src/client.rs:17) ``
+struct Caller(Option<&'static Site>);
+
+impl core::fmt::Display for Caller {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            Some(site) => write!(f, "`{}` ({}:{})", site.name(), site.file(), site.line()),
+            None => f.write_str("a retrier"),
+        }
+    }
+}

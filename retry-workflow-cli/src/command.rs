@@ -23,6 +23,7 @@ use self::outcome::{CommandError, Exit};
 use self::recorders::Recorders;
 use self::run::keeper::{self, Role};
 use self::screen::{Screen, report};
+use self::store::Address;
 
 /// Runs the command that the arguments of this process ask for.
 pub fn main() -> ExitCode {
@@ -62,9 +63,9 @@ fn ended(result: Result<Exit, CommandError>) -> ExitCode {
 }
 
 async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, CommandError> {
-    let path = store::path(arguments.store);
+    let address = Address::choose(arguments.store)?;
     store::wait_at_most(arguments.busy_timeout);
-    screen.flag = run::flag(&path);
+    screen.flag = address.flag();
     if let Some(how) = arguments.command.runs() {
         screen.json |= how.events;
         screen.recorders = Arc::new(Recorders::open(how)?);
@@ -73,34 +74,29 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
         Command::Explain(explain) => explain::explain(&explain, screen),
         Command::Check { schema: true, .. } => files::schema(screen),
         Command::Check { files, .. } => files::check(&files, screen),
-        Command::Run { file, begin, how } => run::run(&path, &file, &begin, &how, screen).await,
+        Command::Run { file, begin, how } => run::run(&address, &file, &begin, &how, screen).await,
         Command::Resume { job, file, how } => {
-            run::resume(
-                &store::existing(&path)?,
-                &path,
-                (job.as_deref(), file.as_deref()),
-                &how,
-                screen,
-            )
-            .await
+            run::resume(&address.open().await?, (job.as_deref(), file.as_deref()), &how, screen)
+                .await
         }
-        Command::Jobs { what: None } => jobs::jobs(&store::existing(&path)?, screen).await,
+        Command::Jobs { what: None } => jobs::jobs(&address.open().await?, screen).await,
         Command::Jobs { what: Some(what) } => {
-            jobs::removal::run(what, &store::existing(&path)?, screen).await
+            jobs::removal::run(what, &address.open().await?, screen).await
         }
-        Command::Pause { job } => {
-            jobs::requests::pause(&store::existing(&path)?, &job, screen).await
-        }
+        Command::Pause { job } => jobs::requests::pause(&address.open().await?, &job, screen).await,
         Command::Cancel { job } => {
-            jobs::requests::cancel(&store::existing(&path)?, &job, screen).await
+            jobs::requests::cancel(&address.open().await?, &job, screen).await
         }
         Command::Status { job, watch } => {
             let watch = watch.then_some(jobs::status::EACH);
-            jobs::status::status(&store::looked_at(&path)?, job.as_deref(), watch, screen).await
+            jobs::status::status(&address.open_to_look().await?, job.as_deref(), watch, screen)
+                .await
         }
-        Command::Vacuum => jobs::removal::vacuum(&path, screen),
-        Command::Items(items) => jobs::items::run(items, &store::looked_at(&path)?, screen).await,
-        Command::Dlq(dlq) => letters::run(dlq, &path, screen).await,
+        Command::Vacuum => jobs::removal::vacuum(&address, screen).await,
+        Command::Items(items) => {
+            jobs::items::run(items, &address.open_to_look().await?, screen).await
+        }
+        Command::Dlq(dlq) => letters::run(dlq, &address, screen).await,
         Command::Completions { shell } => manual::completions(shell, screen),
         Command::Man { folder } => manual::pages(&folder, screen),
     }

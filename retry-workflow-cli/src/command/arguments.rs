@@ -4,6 +4,7 @@ mod begin;
 mod condition;
 mod explain;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,11 +39,11 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         global = true,
-        value_name = "PATH",
+        value_name = "STORE",
         help_heading = "Options of every command",
-        help = "The store's file [default: $RETRY_WORKFLOW_STORE, else retry-workflow.db in this folder]"
+        help = "The store: a file of SQLite [default: $RETRY_WORKFLOW_STORE, else retry-workflow.db in this folder]"
     )]
-    pub(crate) store: Option<PathBuf>,
+    pub(crate) store: Option<OsString>,
     #[arg(
         long,
         global = true,

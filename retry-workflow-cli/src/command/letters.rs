@@ -6,58 +6,58 @@ mod list;
 mod redrive;
 mod show;
 
-use std::path::Path;
-
 pub(super) use self::list::ListedItem;
 pub(super) use self::show::show;
 
 use super::arguments::Dlq;
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
-use super::store;
+use super::store::Address;
 use retry_workflow::DeadLetters;
 
-pub(super) async fn run(dlq: Dlq, path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
-    let existing = || store::existing(path).map(DeadLetters::new);
-    let looked_at = || store::looked_at(path).map(DeadLetters::new);
+pub(super) async fn run(
+    dlq: Dlq,
+    address: &Address,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let looked_at = async || address.open_to_look().await.map(DeadLetters::new);
     match dlq {
         Dlq::List { which, page } => {
-            let letters = looked_at()?;
+            let letters = looked_at().await?;
             let filter = which.filter(&letters, None).await?;
             list::list(&letters, &filter, page, screen).await
         }
         Dlq::Stats { which } => {
-            let letters = looked_at()?;
+            let letters = looked_at().await?;
             let filter = which.filter(&letters, None).await?;
             list::stats(&letters, &filter, screen).await
         }
-        Dlq::Show(which) => show::show(&looked_at()?, &which, screen).await,
+        Dlq::Show(which) => show::show(&looked_at().await?, &which, screen).await,
         Dlq::Retry { which, redrive, how } => {
             which.or_all(redrive.all, "taken back", "--all")?;
-            let store = store::existing(path)?;
+            let store = address.open().await?;
             let letters = DeadLetters::new(store.clone());
             let filter = which.filter(&letters, None).await?;
             let file = redrive.file.clone();
             match redrive::retry(&letters, &filter, &redrive, screen).await? {
                 redrive::Next::Nothing => Ok(Exit::Success),
                 redrive::Next::Run(jobs) => {
-                    super::run::run_again(&store, path, (&jobs, file.as_deref()), &how, screen)
-                        .await
+                    super::run::run_again(&store, (&jobs, file.as_deref()), &how, screen).await
                 }
             }
         }
         Dlq::Purge { which, all, yes, dry_run } => {
             which.or_all(all, "emptied", "--all")?;
-            let letters = existing()?;
+            let letters = DeadLetters::new(address.open().await?);
             let filter = which.filter(&letters, None).await?;
             let consent = redrive::Consent { yes, dry_run };
             redrive::purge(&letters, &filter, consent, screen).await
         }
         Dlq::Export { which, output } => {
-            let letters = looked_at()?;
+            let letters = looked_at().await?;
             let filter = which.filter(&letters, None).await?;
             exchange::export(&letters, &filter, output.as_deref(), screen).await
         }
-        Dlq::Import { file, job } => exchange::import(path, &file, job.as_deref(), screen).await,
+        Dlq::Import { file, job } => exchange::import(address, &file, job.as_deref(), screen).await,
     }
 }

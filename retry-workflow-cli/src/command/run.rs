@@ -18,17 +18,15 @@ use self::outputs::Outputs;
 use self::progress::ProgressReporter;
 use self::signals::second_signal;
 use super::arguments::{BeginArguments, RunArguments};
+use super::files;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, report};
-use super::store::STORE;
-use super::{files, store};
+use super::store::{Address, AnyStore};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
 use crate::terminal::text::{argument, chain, count, one_line};
-use retry_workflow::{
-    Job, JobEvent, JobReport, JobStatus, SqliteStore, Store, StoreError, Unit, WorkflowError,
-};
+use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, Unit, WorkflowError};
 
 /// A job, and the file that it is made of.
 struct Work {
@@ -42,7 +40,7 @@ struct Work {
 
 /// `run FILE`: a new job, from its beginning; or the one that has not ended.
 pub(super) async fn run(
-    store_path: &Path,
+    address: &Address,
     path: &Path,
     begin: &BeginArguments,
     how: &RunArguments,
@@ -51,15 +49,15 @@ pub(super) async fn run(
     // All that can be wrong with it is said before there is a job.
     let file = files::ready(path)?;
     let checked = checked_before(&file)?;
-    let store = store::opened(store_path)?;
+    let store = address.open_or_create().await?;
     let unfinished = begun(&store, &file).await?;
     let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
-    let flag = flag(store_path);
-    let chosen = beginning::choose(&store, &file, begin, unfinished.clone(), &flag, tell);
+    let flag = &screen.flag;
+    let chosen = beginning::choose(&store, &file, begin, unfinished.clone(), flag, tell);
     let (job, is_new) = chosen.await?;
     if !is_new {
         let found = ready(&store, job, None).await?;
-        return work(&store, store_path, found, how, screen).await;
+        return work(&store, found, how, screen).await;
     }
     if let Some(begun) = unfinished {
         tell(&format!(
@@ -70,13 +68,12 @@ pub(super) async fn run(
         ));
     }
     let new = Work { job, file, checked, is_moved: false };
-    work(&store, store_path, new, how, screen).await
+    work(&store, new, how, screen).await
 }
 
 /// `resume [JOB]`: resumes a job; `None`: the latest that has not ended.
 pub(super) async fn resume(
-    store: &SqliteStore,
-    path: &Path,
+    store: &AnyStore,
     (job, file): (Option<&str>, Option<&Path>),
     how: &RunArguments,
     screen: &mut Screen,
@@ -102,19 +99,18 @@ pub(super) async fn resume(
             screen.line(format_args!("{id} has ended: there is nothing to resume"))?;
             if dead > 0 {
                 let unit = Origin::read(&job).map_or(Unit::Item, |origin| origin.unit());
-                screen.line(letters_left(dead, unit, &argument(&job.id), &flag(path)))?;
+                screen.line(letters_left(dead, unit, &argument(&job.id), &screen.flag))?;
             }
         }
         return Ok(if dead > 0 { Exit::DeadLetters } else { Exit::Success });
     }
     let ready = ready(store, job, file).await?;
-    work(store, path, ready, how, screen).await
+    work(store, ready, how, screen).await
 }
 
 /// After `dlq retry`: works on what was taken back, job by job.
 pub(super) async fn run_again(
-    store: &SqliteStore,
-    path: &Path,
+    store: &AnyStore,
     (jobs, file): (&[String], Option<&Path>),
     how: &RunArguments,
     screen: &mut Screen,
@@ -122,7 +118,7 @@ pub(super) async fn run_again(
     let mut worst = Exit::Success;
     for id in jobs {
         let job = whole(store, find(store, id).await?).await?;
-        let ended = work(store, path, ready(store, job, file).await?, how, screen).await?;
+        let ended = work(store, ready(store, job, file).await?, how, screen).await?;
         // After a request to stop, the next one does not begin.
         if ended == Exit::Stopped {
             return Ok(ended);
@@ -171,7 +167,7 @@ async fn whole<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
 }
 
 /// The latest job of a file that has not ended.
-async fn latest(store: &SqliteStore) -> Result<Option<Job>, CommandError> {
+async fn latest(store: &AnyStore) -> Result<Option<Job>, CommandError> {
     for job in Job::all(store).await?.into_iter().rev() {
         let whole = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
         if whole && runner::is_unfinished(store, &job).await? {
@@ -182,7 +178,7 @@ async fn latest(store: &SqliteStore) -> Result<Option<Job>, CommandError> {
 }
 
 /// A job of this file that has not ended.
-async fn begun(store: &SqliteStore, file: &WorkflowFile) -> Result<Option<String>, CommandError> {
+async fn begun(store: &AnyStore, file: &WorkflowFile) -> Result<Option<String>, CommandError> {
     let origin = Origin::file(file);
     for job in Job::all(store).await?.into_iter().rev() {
         if Origin::read(&job).as_ref() == Some(&origin)
@@ -224,8 +220,7 @@ fn checked_before(file: &WorkflowFile) -> Result<Option<CheckedInput>, CommandEr
 
 /// Works on a job until it ends or is to stop, and says what became of it.
 async fn work(
-    store: &SqliteStore,
-    path: &Path,
+    store: &AnyStore,
     work: Work,
     how: &RunArguments,
     screen: &mut Screen,
@@ -266,7 +261,7 @@ async fn work(
         }
     };
     reporter.finish();
-    let flag = flag(path);
+    let flag = screen.flag.clone();
     let shown = argument(&id);
     match ended {
         Some(Ok(reports)) => {
@@ -392,12 +387,4 @@ fn letters_left(dead: u64, unit: Unit, id: &str, flag: &str) -> String {
             format!("{failed} failed; look by: retry-workflow{flag} dlq list {id}")
         }
     }
-}
-
-/// How to name this store on a command line.
-pub(super) fn flag(path: &Path) -> String {
-    if path == Path::new(STORE) {
-        return String::new();
-    }
-    format!(" --store {}", argument(&path.display().to_string()))
 }

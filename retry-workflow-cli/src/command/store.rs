@@ -1,50 +1,145 @@
-//! The store that a command works on: where it is, and how it is opened.
+//! The store that a command works on: where it is, which kind it is of, and how it is opened.
 
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::command::outcome::CommandError;
-use crate::terminal::text::one_line;
-use retry_workflow::SqliteStore;
+use crate::terminal::text::{argument, one_line};
 use retry_workflow::store::SqliteOptions;
+use retry_workflow::{SqliteStore, Store, delegate_store};
 
 /// The name of a store in the current folder, where none is given.
-pub(super) const STORE: &str = "retry-workflow.db";
+const STORE: &str = "retry-workflow.db";
 /// Names the store where `--store` does not.
 const STORE_VARIABLE: &str = "RETRY_WORKFLOW_STORE";
 
-/// Where the store is: as given, as the environment says, or in this folder.
-pub(super) fn path(given: Option<PathBuf>) -> PathBuf {
-    given
-        .or_else(|| std::env::var_os(STORE_VARIABLE).filter(|it| !it.is_empty()).map(PathBuf::from))
-        .unwrap_or_else(|| PathBuf::from(STORE))
+/// Where a store is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    File(PathBuf),
 }
 
-/// The store, which is not made if it is not there: the name is misspelt.
-pub(super) fn existing(path: &Path) -> Result<SqliteStore, CommandError> {
-    if !path.exists() {
-        return Err(CommandError::Usage(format!(
-            "there is no store at {}: `retry-workflow run` makes one; name another with --store \
-             PATH, or with {STORE_VARIABLE}",
-            path.display()
-        )));
+/// A store of one of the kinds that there are.
+#[derive(Clone, Debug)]
+pub(super) enum AnyStore {
+    Sqlite(SqliteStore),
+}
+
+impl Store for AnyStore {
+    delegate_store! {
+        Self::Sqlite(store) => store,
     }
-    options(path).must_exist(true).open(path).map_err(|error| CommandError::opening(&error))
 }
 
-/// The same, where nothing is to be changed: whoever may read its file may look at it.
-pub(super) fn looked_at(path: &Path) -> Result<SqliteStore, CommandError> {
-    if !path.exists() {
-        return existing(path);
+impl Address {
+    /// The one that is given, that the environment names, or the file in this folder.
+    pub(super) fn choose(given: Option<OsString>) -> Result<Self, CommandError> {
+        let named = |from: &str, why: String| CommandError::Usage(format!("{from}: {why}"));
+        if let Some(given) = given {
+            return Self::read(&given).map_err(|why| named("--store", why));
+        }
+        match std::env::var_os(STORE_VARIABLE).filter(|it| !it.is_empty()) {
+            Some(given) => Self::read(&given).map_err(|why| named(STORE_VARIABLE, why)),
+            None => Ok(Self::File(STORE.into())),
+        }
     }
-    options(path).read_only(true).open(path).map_err(|error| CommandError::opening(&error))
+
+    /// Reads `FILE` or `sqlite:FILE`.
+    pub(super) fn read(given: &OsStr) -> Result<Self, String> {
+        let Some(text) = given.to_str() else { return Ok(Self::File(given.into())) };
+        if let Some(file) = text.strip_prefix("sqlite:") {
+            let file = file.strip_prefix("//").unwrap_or(file);
+            return if file.is_empty() {
+                Err("`sqlite:` has no file behind it: write sqlite:jobs.db".to_owned())
+            } else {
+                Ok(Self::File(file.into()))
+            };
+        }
+        match text.split_once("://") {
+            // What is behind it may have a password in it.
+            Some((scheme, _)) => Err(format!(
+                "`{}://` is no kind of store: write FILE or sqlite:FILE",
+                one_line(scheme)
+            )),
+            None => Ok(Self::File(given.into())),
+        }
+    }
+
+    /// How to name this store on a command line, beginning with a space; nothing where it need not
+    /// be named.
+    pub(super) fn flag(&self) -> String {
+        match self {
+            Self::File(path) if path == Path::new(STORE) => String::new(),
+            Self::File(_) => format!(" --store {}", argument(&self.to_string())),
+        }
+    }
+
+    /// Opens the store, which is not made if it is not there: the name is misspelt.
+    pub(super) async fn open(&self) -> Result<AnyStore, CommandError> {
+        match self {
+            Self::File(path) => sqlite(existing(path)?, |options| options.must_exist(true)).await,
+        }
+    }
+
+    /// The same, where nothing is to be changed: whoever may read its file may look at it.
+    pub(super) async fn open_to_look(&self) -> Result<AnyStore, CommandError> {
+        match self {
+            Self::File(path) => sqlite(existing(path)?, |options| options.read_only(true)).await,
+        }
+    }
+
+    /// Opens the store, which is made if it is not there.
+    pub(super) async fn open_or_create(&self) -> Result<AnyStore, CommandError> {
+        match self {
+            Self::File(path) => sqlite(path, |options| options).await,
+        }
+    }
+
+    /// Gives back the room of what was removed: in bytes, before and after.
+    pub(super) async fn vacuum(&self) -> Result<(u64, u64), CommandError> {
+        drop(self.open().await?);
+        match self {
+            Self::File(path) => {
+                SqliteStore::vacuum(path).map_err(|error| CommandError::opening(&error))
+            }
+        }
+    }
 }
 
-/// The store, made if it is not there.
-pub(super) fn opened(path: &Path) -> Result<SqliteStore, CommandError> {
-    options(path).open(path).map_err(|error| CommandError::opening(&error))
+/// Without what is secret in it.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+fn existing(path: &Path) -> Result<&Path, CommandError> {
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(CommandError::Usage(format!(
+        "there is no store at {}: `retry-workflow run` makes one; name another with --store STORE, \
+         or with {STORE_VARIABLE}",
+        path.display()
+    )))
+}
+
+/// Opens a file, which may have to wait for another process.
+async fn sqlite(
+    path: &Path,
+    how: impl FnOnce(SqliteOptions) -> SqliteOptions,
+) -> Result<AnyStore, CommandError> {
+    let (path, options) = (path.to_owned(), how(options(path)));
+    match tokio::task::spawn_blocking(move || options.open(path)).await {
+        Ok(opened) => opened.map(AnyStore::Sqlite).map_err(|error| CommandError::opening(&error)),
+        Err(error) => Err(CommandError::Stopped(error.to_string())),
+    }
 }
 
 /// Sets how long whoever holds a store is waited for.
@@ -55,7 +150,7 @@ pub(super) fn wait_at_most(busy_timeout: Duration) {
 /// One answer for the process.
 static BUSY_TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
-/// How stores are opened: whoever waits for another process is told so.
+/// How files are opened: whoever waits for another process is told so.
 fn options(path: &Path) -> SqliteOptions {
     let most = *BUSY_TIMEOUT.get_or_init(|| Duration::from_secs(60));
     let (path, is_told) = (path.display().to_string(), AtomicBool::new(false));
@@ -71,4 +166,39 @@ fn options(path: &Path) -> SqliteOptions {
         }
     };
     SqliteStore::options().busy_timeout(most).on_wait(tell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Address, String> {
+        Address::read(OsStr::new(text))
+    }
+
+    #[test]
+    fn an_address_is_a_file_or_says_which_kind_it_is() {
+        for (text, path) in [
+            ("jobs.db", "jobs.db"),
+            ("sqlite:jobs.db", "jobs.db"),
+            ("sqlite:///var/lib/jobs.db", "/var/lib/jobs.db"),
+            ("./sqlite:jobs.db", "./sqlite:jobs.db"),
+            ("C:\\jobs.db", "C:\\jobs.db"),
+        ] {
+            assert_eq!(read(text), Ok(Address::File(path.into())), "{text}");
+        }
+        assert!(read("sqlite:").unwrap_err().contains("write sqlite:jobs.db"));
+    }
+
+    #[test]
+    fn an_address_that_is_refused_is_not_repeated_with_its_password() {
+        let why = read("mysql://me:secret@host/jobs").unwrap_err();
+        assert!(why.starts_with("`mysql://` is no kind of store") && !why.contains("secret"));
+    }
+
+    #[test]
+    fn hints_name_a_store_that_is_not_the_usual_one() {
+        assert_eq!(read(STORE).unwrap().flag(), "");
+        assert_eq!(read("sqlite:my jobs.db").unwrap().flag(), " --store 'my jobs.db'");
+    }
 }

@@ -22,7 +22,7 @@ fn bad_arguments_are_exit_code_2() {
     fails(&["walk"], "unrecognized subcommand 'walk'");
     fails(&["dlq", "list", "--limit", "0"], "0 is not in 1..");
     fails(&["dlq", "retry", "--all", "--rate", "10"], "write \"10/s\"");
-    fails(&["dlq", "list", "--since", "yesterday"], "no point in time");
+    fails(&["dlq", "list", "--since", "yesterday"], "is not a point in time");
     fails(&["dlq", "list", "--where", "n >"], "(at character 4)");
 }
 
@@ -49,7 +49,7 @@ fn a_file_that_is_no_store_is_exit_code_2_and_stays_as_it_is() {
     std::fs::write(&path, "dear diary, ".repeat(1_000)).unwrap();
     let output = run(folder.path(), &["jobs", "--store", "notes.txt"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no store of retry-workflow"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not a store of retry-workflow"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "dear diary, ".repeat(1_000));
 }
 

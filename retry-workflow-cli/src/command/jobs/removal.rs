@@ -1,17 +1,15 @@
 //! `jobs rm`, `jobs prune` and `vacuum`: what takes jobs away for good.
 
-use std::path::Path;
-
 use serde_json::json;
 
 use crate::command::arguments::Jobs;
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::run::find;
 use crate::command::screen::Screen;
-use crate::command::store;
+use crate::command::store::Address;
 use crate::runner::{self, Origin};
 use crate::terminal::text::{count, one_line, thousands};
-use retry_workflow::{Job, JobStatus, SqliteStore, Store};
+use retry_workflow::{Job, JobStatus, Store};
 
 pub(crate) async fn run<S: Store>(
     what: Jobs,
@@ -111,10 +109,8 @@ async fn remove_all<S: Store>(
     Ok(Exit::Success)
 }
 
-pub(crate) fn vacuum(path: &Path, screen: &mut Screen) -> Result<Exit, CommandError> {
-    store::existing(path).map(drop)?;
-    let (before, after) =
-        SqliteStore::vacuum(path).map_err(|error| CommandError::opening(&error))?;
+pub(crate) async fn vacuum(address: &Address, screen: &mut Screen) -> Result<Exit, CommandError> {
+    let (before, after) = address.vacuum().await?;
     if screen.json {
         screen.object(&json!({ "before": before, "after": after }))?;
     } else {

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::command::outcome::{CommandError, Exit};
 use crate::command::screen::Screen;
-use crate::command::store::{self};
+use crate::command::store::{Address, AnyStore};
 use crate::terminal::text::{count, one_line, thousands};
-use retry_workflow::{DeadLetters, Filter, ImportError, SqliteStore, Store};
+use retry_workflow::{DeadLetters, Filter, ImportError, Store};
 
 pub(super) async fn export<S: Store>(
     letters: &DeadLetters<S>,
@@ -45,20 +45,20 @@ pub(super) async fn export<S: Store>(
 }
 
 pub(super) async fn import(
-    store: &Path,
+    address: &Address,
     file: &Path,
     job: Option<&str>,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let imported = if file == Path::new("-") {
-        let letters = DeadLetters::new(store::opened(store)?);
+        let letters = DeadLetters::new(address.open_or_create().await?);
         let input = BufReader::new(io::stdin());
         letters.import(input, job).await.map_err(|error| at("standard input", error))?
     } else {
         let name = file.display().to_string();
         // Before the store is made: a wrong name is to leave nothing behind.
-        DeadLetters::<SqliteStore>::check(open(file)?).map_err(|error| at(&name, error))?;
-        let letters = DeadLetters::new(store::opened(store)?);
+        DeadLetters::<AnyStore>::check(open(file)?).map_err(|error| at(&name, error))?;
+        let letters = DeadLetters::new(address.open_or_create().await?);
         letters.import(open(file)?, job).await.map_err(|error| at(&name, error))?
     };
     if screen.json {

@@ -102,3 +102,13 @@ fn whoever_holds_the_store_is_waited_for_with_a_line_that_says_so() {
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(waiting.ended().code, Some(0));
 }
+
+#[test]
+fn a_store_may_be_named_with_its_kind_and_hints_repeat_what_they_need() {
+    let place = Place::with("name: job\ncommands:\n  - shell: 'false'\n");
+    place.ends(1, &["run", "job.yml", "--store", "sqlite:my jobs.db"]).says("--store 'my jobs.db'");
+    place.ends(0, &["status", "--store", "my jobs.db"]).says("job-1");
+    let ran = place.ends(2, &["jobs", "--store", "mysql://me:secret@host/jobs"]);
+    ran.says("--store: `mysql://` is no kind of store");
+    assert!(!ran.err.contains("secret"), "{ran:#?}");
+}

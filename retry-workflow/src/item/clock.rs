@@ -33,6 +33,17 @@ impl Timestamp {
         virtual_now().unwrap_or_else(|| Self::from(SystemTime::now()))
     }
 
+    /// Returns the time by tokio's clock where a test has stopped it, else `None`. A store with a
+    /// clock of its own goes by this in such a test.
+    ///
+    /// ```
+    /// # use retry_workflow::Timestamp;
+    /// assert_eq!(Timestamp::paused(), None);
+    /// ```
+    pub fn paused() -> Option<Self> {
+        virtual_now()
+    }
+
     /// From microseconds since 1970.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)

@@ -12,6 +12,10 @@
 //! # fn main() {}
 //! ```
 //!
+//! A store that is opened asynchronously, or that is not there everywhere, is made by
+//! `store_contract!(async make)`: `make()` is a future of `Some((store, guard))`, or of `None` where the test
+//! is to be left out.
+//!
 //! Time is passed in, in whole seconds and by the functions; no test waits but for a store that tells
 //! of changes by polling.
 
@@ -32,10 +36,18 @@ use crate::item::record::{
 /// A test for each behaviour of the contract of stores.
 ///
 /// Takes a closure that makes an empty store, and whatever has to live as long as it:
-/// `|| (store, guard)`. The crate that uses it needs tokio with `macros` and `rt`.
+/// `|| (store, guard)`; or, behind the word `async`, a function whose future is
+/// `Some((store, guard))`. The crate that uses it needs tokio with
+/// `macros` and `rt`.
 #[macro_export]
 macro_rules! store_contract {
+    (async $make:expr) => {
+        $crate::store_contract!(@list $make;);
+    };
     ($make:expr) => {
+        $crate::store_contract!(@list || ::std::future::ready(Some(($make)())););
+    };
+    (@list $make:expr;) => {
         $crate::store_contract!(@tests $make;
             an_item_is_added_once
             an_empty_batch_is_nothing
@@ -110,7 +122,7 @@ macro_rules! store_contract {
         $(
             #[::tokio::test]
             async fn $behaviour() {
-                let (store, _lives_as_long) = ($make)();
+                let Some((store, _lives_as_long)) = ($make)().await else { return };
                 $crate::store::contract::$behaviour(&store).await;
             }
         )+

@@ -4,29 +4,52 @@ use super::tally::whole;
 use crate::item::clock::Timestamp;
 use crate::item::record::{ItemRecord, ItemState};
 
-/// The item as it is kept: it has what its state has, and no more. A file that people
-/// edit may say anything.
-pub(super) fn as_kept(mut item: ItemRecord, now: Timestamp) -> ItemRecord {
-    if item.state == ItemState::Leased {
-        // Its worker is elsewhere, and does not know this store.
-        item.state = ItemState::Pending;
+impl ItemRecord {
+    /// Returns the item as an import keeps it: one that was pending or leased is due at `now`, and
+    /// each has what its state has, and no more. A file that people edit may say anything.
+    ///
+    /// For stores of your own, in [`Store::import`](crate::Store::import).
+    ///
+    /// ```
+    /// use retry_workflow::{ItemRecord, ItemState, Timestamp};
+    ///
+    /// let mut item = ItemRecord::new("orders-1", "A-17", "{}");
+    /// item.state = ItemState::Leased;
+    /// let kept = item.imported(Timestamp::from_micros(7));
+    /// assert_eq!((kept.state, kept.due), (ItemState::Pending, Some(Timestamp::from_micros(7))));
+    /// ```
+    #[must_use]
+    pub fn imported(mut self, now: Timestamp) -> Self {
+        if self.state == ItemState::Leased {
+            // Its worker is elsewhere, and does not know this store.
+            self.state = ItemState::Pending;
+        }
+        self.due = (self.state == ItemState::Pending).then_some(now);
+        self.ended = self.state.is_final().then(|| self.ended.unwrap_or(now));
+        self.output = self.output.filter(|_| self.state == ItemState::Succeeded);
+        self.failure =
+            self.failure.filter(|_| matches!(self.state, ItemState::Dead | ItemState::Skipped));
+        for row in &mut self.history {
+            row.duration = whole(row.duration);
+            row.wait = whole(row.wait);
+        }
+        self
     }
-    item.due = (item.state == ItemState::Pending).then_some(now);
-    item.ended = item.state.is_final().then(|| item.ended.unwrap_or(now));
-    item.output = item.output.filter(|_| item.state == ItemState::Succeeded);
-    item.failure =
-        item.failure.filter(|_| matches!(item.state, ItemState::Dead | ItemState::Skipped));
-    for row in &mut item.history {
-        row.duration = whole(row.duration);
-        row.wait = whole(row.wait);
-    }
-    item
-}
 
-/// The correlation id that it was given, where it is not the one that every item has.
-pub(super) fn own_correlation(item: &ItemRecord) -> Option<String> {
-    let is_own =
-        item.correlation.strip_prefix(item.job.as_str()).and_then(|rest| rest.strip_prefix('/'))
-            != Some(item.id.as_str());
-    is_own.then(|| item.correlation.clone())
+    /// Returns the correlation id that the item was given, where it is not the `job/id` that every
+    /// item has.
+    ///
+    /// ```
+    /// use retry_workflow::ItemRecord;
+    ///
+    /// let mut item = ItemRecord::new("orders-1", "A-17", "{}");
+    /// assert_eq!(item.own_correlation(), None);
+    /// item.correlation = "web-4711".to_owned();
+    /// assert_eq!(item.own_correlation(), Some("web-4711"));
+    /// ```
+    pub fn own_correlation(&self) -> Option<&str> {
+        let rest = self.correlation.strip_prefix(self.job.as_str());
+        let is_own = rest.and_then(|rest| rest.strip_prefix('/')) != Some(self.id.as_str());
+        is_own.then_some(self.correlation.as_str())
+    }
 }

@@ -656,9 +656,9 @@ impl Store for MemoryStore {
         let mut tables = self.lock();
         let mut added = 0;
         for record in items {
-            let record = super::imported::as_kept(record, now);
-            let correlation = super::imported::own_correlation(&record);
             self.changes.wake(&record.job);
+            let record = record.imported(now);
+            let correlation = record.own_correlation().map(ToOwned::to_owned);
             added += u64::from(tables.add(Item::new(record, correlation)));
         }
         Ok(added)

@@ -383,8 +383,7 @@ impl Store for SqliteStore {
     }
 
     async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {
-        let items: Vec<_> =
-            items.into_iter().map(|item| super::imported::as_kept(item, now)).collect();
+        let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
         self.0.writer.run(move |tx| add::import(tx, &items)).await
     }
 

@@ -8,6 +8,8 @@ mod graph;
 mod kill;
 mod own_work;
 mod store_file;
+#[cfg(feature = "sqlite")]
+mod store_model;
 mod store_property;
 mod store_sharing;
 mod waking;

@@ -7,7 +7,6 @@ use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
 use crate::item::record::{ItemRecord, ItemState, NewItem};
-use crate::store::imported::own_correlation;
 use crate::store::tally::moved;
 
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
@@ -44,12 +43,12 @@ pub(super) fn enqueue(
     Ok(added)
 }
 
-/// Adds items that are [as they are kept](crate::store::imported::as_kept).
+/// Adds items that are [as an import keeps them](ItemRecord::imported).
 pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u64> {
     let mut added = 0;
     for item in items {
         let job = tx.job(&item.job)?;
-        let correlation = own_correlation(item);
+        let correlation = item.own_correlation();
         let values = (job, &item.id, correlation, &item.payload);
         if tx.prepare(INSERT_ITEM)?.execute(values)? == 0 {
             continue;

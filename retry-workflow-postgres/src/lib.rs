@@ -1,0 +1,59 @@
+//! Jobs of [`retry-workflow`](retry_workflow) in a Postgres database, for more than one machine.
+//!
+//! [`PostgresStore`] is a [`Store`](retry_workflow::Store) like the one in an SQLite file: a job is
+//! the same on both. Any number of processes, on any number of machines, may work on a job at once,
+//! and each that dies is replaced by the others.
+//!
+//! ```no_run
+//! use retry_workflow::{Workflow, keyed, policy};
+//! use retry_workflow_postgres::PostgresStore;
+//!
+//! # async fn import() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = PostgresStore::connect("postgres://ada:secret@db.example.com/jobs").await?;
+//! let report = Workflow::new("import")
+//!     .retry(policy!(attempts = 3, initial_delay = "10ms", jitter))
+//!     .max_parallel(100)
+//!     .store(store)
+//!     .run(keyed(1..=20_u32, u32::to_string), |_: u32, _| async { Ok::<_, String>(()) })
+//!     .await?;
+//! println!("{report}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it needs
+//!
+//! Postgres 13 or later, in UTF-8; a schema of its own (`retry`, or another one by
+//! [`PostgresOptions::schema`]), and at most [`pool_size`](PostgresOptions::pool_size) connections
+//! of each process. The first process creates the tables, in numbered steps under a lock. Where
+//! the user of the workers is not to create anything, an operator runs
+//! [`PostgresOptions::sql`].
+//!
+//! # What it promises
+//!
+//! - Each method of the store is one transaction; a claim, a settlement of many items or an
+//!   enqueued batch is one statement, and one round trip.
+//! - Workers do not wait for each other: what one is about to lease, another steps over.
+//! - Time is the server's: workers whose clocks differ by hours work together.
+//! - A lost connection, a failover, a server that restarts or has no connection to spare, a
+//!   conflict or a statement that took too long is tried again, by a `#[retry]` policy with a
+//!   breaker: events of `tracing` under the name `retry_workflow_postgres` show it. A settlement
+//!   whose answer was lost is asked for by its token, not done twice. A server that is gone for a
+//!   minute costs that minute; see [`PostgresOptions::patience`].
+//!
+//! Two answers may say less than was done, where a connection is lost in the middle of them: how
+//! many items were *new* in an enqueued batch, and how many a re-drive, a purge or a removal has
+//! moved. What they did is right.
+//!
+//! # Behind a pooler
+//!
+//! `PgBouncer` in transaction mode needs version 1.21 with `max_prepared_statements`. Settings that
+//! it does not let through are left out.
+#![forbid(unsafe_code)]
+
+// From the ground up: each imports from those above it.
+pub mod server;
+mod store;
+
+pub use server::PostgresOptions;
+pub use store::PostgresStore;

@@ -1,0 +1,306 @@
+//! [`Server`]: a Postgres server, with a pool of connections that are retried.
+
+mod error;
+mod options;
+mod tls;
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{
+    ClientWrapper, Connect, Manager, ManagerConfig, Object, Pool, RecyclingMethod,
+};
+use retry_runtime::{BreakerConfig, CircuitBreaker, retry};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+pub use self::error::PostgresError;
+pub use self::options::PostgresOptions;
+pub(crate) use self::options::quoted;
+
+/// So old a plan of a statement may be: one that was made for empty tables is a bad one for full
+/// ones, and Postgres keeps it until it has counted them.
+const PLANS_LAST: Duration = Duration::from_secs(10);
+
+/// How the server is to plan: by the indexes, in the order in which the statements are written.
+/// What its counts of rows say of tables that fill and empty within seconds is worse.
+const PLANNING: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
+     -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off \
+     -c default_transaction_isolation=read\\ committed";
+
+/// A server, and a pool of connections to it.
+///
+/// What [`run`](Self::run) does is tried again where a connection is lost, or the server is
+/// restarted, busy or being replaced.
+pub struct Server {
+    name: String,
+    pool: Pool,
+    breaker: CircuitBreaker,
+    patience: Duration,
+    timeout: Duration,
+    /// Its own runtime: connections live on it.
+    runtime: Handle,
+    began: Instant,
+    /// When statements were last planned anew, in seconds since it began.
+    planned: AtomicU64,
+}
+
+/// What a server is asked to do, with what it needs; `true`: an earlier attempt may have done it.
+pub type Operation<A, T> =
+    for<'a> fn(
+        &'a mut Lent,
+        &'a A,
+        bool,
+    ) -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
+
+impl Server {
+    /// Opens a pool, without connecting.
+    pub(crate) fn new(options: &PostgresOptions, url: &str) -> Result<Self, PostgresError> {
+        let mut config: Config = url.parse().map_err(|error| PostgresError::address(&error))?;
+        if config.get_application_name().is_none() {
+            config.application_name("retry-workflow");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(5));
+        }
+        config.keepalives_idle(Duration::from_secs(30));
+        let name = options::shown(&config);
+        let tls = tls::connector(config.get_ssl_mode(), options.root_certificates.as_deref())?;
+        let settings = format!(
+            "{PLANNING} -c statement_timeout={timeout} \
+             -c idle_in_transaction_session_timeout={timeout}",
+            timeout = options.statement_timeout.as_millis().clamp(1, 2_147_483_647)
+        );
+        let startup = Startup { tls, settings, refused: AtomicBool::new(false) };
+        let manager = Manager::from_connect(
+            config,
+            startup,
+            ManagerConfig { recycling_method: RecyclingMethod::Fast },
+        );
+        let pool = Pool::builder(manager)
+            .max_size(options.pool_size.max(1))
+            .build()
+            .map_err(|error| PostgresError::other(error.to_string()))?;
+        let breaker = BreakerConfig::new()
+            .failure_threshold(8)
+            .timeout(Duration::from_millis(500))
+            .half_open_requests(2);
+        Ok(Self {
+            breaker: CircuitBreaker::named(name.clone(), breaker),
+            name,
+            pool,
+            patience: options.patience,
+            // The server ends a statement first, and says so.
+            timeout: options.statement_timeout.saturating_add(Duration::from_secs(10)),
+            runtime: Handle::current(),
+            began: Instant::now(),
+            planned: AtomicU64::new(0),
+        })
+    }
+
+    /// Its address, without a password.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Does this on a connection of the pool, on the runtime that has opened it, and to its end
+    /// also if the caller has gone. Lost connections and the like are tried again.
+    ///
+    /// # Errors
+    ///
+    /// The last one, where the server could not be reached for as long as the options say, or
+    /// at once where another attempt would not help.
+    pub async fn run<A, T>(
+        self: &Arc<Self>,
+        arguments: A,
+        operation: Operation<A, T>,
+    ) -> Result<T, PostgresError>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let server = Arc::clone(self);
+        let patience = self.patience;
+        let task = self.runtime.spawn(async move {
+            let begun = AtomicBool::new(false);
+            server.attempts(patience, &begun, &arguments, operation).await
+        });
+        finished(task).await
+    }
+
+    /// As [`run`](Self::run), for so long at most and where the caller waits for it.
+    #[retry(
+        attempts = unlimited,
+        initial_delay = "50ms",
+        max_delay = "2s",
+        jitter = full,
+        max_elapsed = patience,
+        timeout = self.timeout,
+        retry_on = [timeout, when(PostgresError::is_transient)],
+        breaker = self.breaker,
+        breaker_on = [timeout, when(PostgresError::is_unreachable)],
+        when_open = wait,
+        name = "retry_workflow_postgres",
+        docs = false
+    )]
+    pub(crate) async fn attempts<A, T>(
+        &self,
+        patience: Duration,
+        begun: &AtomicBool,
+        arguments: &A,
+        operation: Operation<A, T>,
+    ) -> Result<T, PostgresError>
+    where
+        A: Sync,
+    {
+        self.plan_anew();
+        let mut client = Lent { client: Some(self.pool.get().await?), is_sound: false };
+        let maybe_done = begun.swap(true, Ordering::Relaxed);
+        let done = operation(&mut client, arguments, maybe_done).await;
+        match &done {
+            Ok(_) => client.is_sound = true,
+            Err(error) => {
+                client.is_sound = error.leaves_connection();
+                // The server has said that it did nothing.
+                begun.store(maybe_done || !error.is_answer(), Ordering::Relaxed);
+            }
+        }
+        done
+    }
+
+    /// Where its connections live.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    fn plan_anew(&self) {
+        let now = self.began.elapsed().as_secs();
+        let planned = self.planned.load(Ordering::Relaxed);
+        if now.saturating_sub(planned) >= PLANS_LAST.as_secs()
+            && self
+                .planned
+                .compare_exchange(planned, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
+            self.pool.manager().statement_caches.clear();
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a task has come to; its panic is the caller's.
+async fn finished<T>(task: JoinHandle<Result<T, PostgresError>>) -> Result<T, PostgresError> {
+    match task.await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume(panic),
+            Err(_) => Err(PostgresError::closed()),
+        },
+    }
+}
+
+fn resume(panic: Box<dyn Any + Send>) -> ! {
+    std::panic::resume_unwind(panic)
+}
+
+/// A connection of the pool. Unless the work on it has come to an end it is closed, not given
+/// back: a statement may still run on it.
+#[derive(Debug)]
+pub struct Lent {
+    client: Option<Object>,
+    is_sound: bool,
+}
+
+impl Deref for Lent {
+    type Target = ClientWrapper;
+
+    fn deref(&self) -> &ClientWrapper {
+        self.client.as_ref().expect("it is lent until it is dropped")
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut ClientWrapper {
+        self.client.as_mut().expect("it is lent until it is dropped")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take()
+            && !self.is_sound
+        {
+            drop(Object::take(client));
+        }
+    }
+}
+
+/// Connects with the settings that statements need, where what stands before the server lets
+/// them through. A pooler such as `PgBouncer` may not.
+struct Startup {
+    tls: MakeRustlsConnect,
+    settings: String,
+    refused: AtomicBool,
+}
+
+impl Connect for Startup {
+    fn connect(
+        &self,
+        config: &Config,
+    ) -> Pin<
+        Box<
+            dyn Future<Output = Result<(Client, JoinHandle<()>), tokio_postgres::Error>>
+                + Send
+                + '_,
+        >,
+    > {
+        let plain = config.clone();
+        Box::pin(async move {
+            if self.refused.load(Ordering::Relaxed) {
+                return self.open(&plain).await;
+            }
+            let mut config = plain.clone();
+            // What the address says comes last, and holds.
+            let own = plain.get_options().unwrap_or_default();
+            config.options(format!("{} {own}", self.settings).trim_end());
+            match self.open(&config).await {
+                Err(error) if error.code() == Some(&SqlState::PROTOCOL_VIOLATION) => {
+                    let opened = self.open(&plain).await;
+                    self.refused.store(opened.is_ok(), Ordering::Relaxed);
+                    opened
+                }
+                opened => opened,
+            }
+        })
+    }
+}
+
+impl Startup {
+    async fn open(
+        &self,
+        config: &Config,
+    ) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
+        let (client, connection) = config.connect(self.tls.clone()).await?;
+        let reading = tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                // Whoever works on it is told as well.
+                tracing::debug!(error = &error as &dyn std::error::Error, "a connection was lost");
+            }
+        });
+        Ok((client, reading))
+    }
+}

@@ -1,0 +1,214 @@
+//! [`PostgresError`]: why a server could not do its work, and whether it may next time.
+
+use std::error::Error;
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use deadpool_postgres::PoolError;
+use retry_runtime::Interrupted;
+use retry_workflow::StoreError;
+use tokio_postgres::error::{DbError, SqlState};
+
+/// Why a Postgres server could not do its work.
+#[derive(Clone, Debug)]
+pub struct PostgresError(Cause);
+
+#[derive(Clone, Debug)]
+enum Cause {
+    /// The server, or the way to it.
+    Server(Arc<tokio_postgres::Error>),
+    /// The policy has cut it off, or the breaker has not let it begin.
+    Interrupted(Interrupted),
+    /// What is found is not what a store has.
+    Store(StoreError),
+    /// The pool, the address or the certificates.
+    Other(Arc<dyn Error + Send + Sync>),
+}
+
+impl PostgresError {
+    pub(crate) fn other(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(Cause::Other(source.into().into()))
+    }
+
+    pub(crate) fn closed() -> Self {
+        StoreError::Closed.into()
+    }
+
+    /// What is no address of a server.
+    pub(crate) fn address(error: &tokio_postgres::Error) -> Self {
+        let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        Self::other(format!(
+            "the address cannot be read ({why}): write it as \
+             postgres://user:password@host:5432/database"
+        ))
+    }
+
+    fn server(&self) -> Option<&tokio_postgres::Error> {
+        match &self.0 {
+            Cause::Server(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn answer(&self) -> Option<&DbError> {
+        self.server().and_then(tokio_postgres::Error::as_db_error)
+    }
+
+    /// The server's code for it, where the server has answered.
+    pub fn code(&self) -> Option<&SqlState> {
+        self.answer().map(DbError::code)
+    }
+
+    /// Whether the server has answered, and has changed nothing. One that is about to end may
+    /// have done what it no longer says.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.answer().is_some() && !self.ends_connection()
+    }
+
+    /// Whether the connection is as good as before.
+    pub(crate) fn leaves_connection(&self) -> bool {
+        match &self.0 {
+            // A read-only server may be one that is no longer the primary.
+            Cause::Server(_) => {
+                self.is_answer() && self.code() != Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
+            }
+            Cause::Interrupted(_) => false,
+            Cause::Store(_) | Cause::Other(_) => true,
+        }
+    }
+
+    fn ends_connection(&self) -> bool {
+        self.code()
+            .is_some_and(|code| code.code().starts_with("57P") || code.code().starts_with("08"))
+    }
+
+    /// Whether the same may succeed a little later: a lost connection, a server that starts, stops
+    /// or has too many connections, a conflict with another transaction.
+    pub fn is_transient(&self) -> bool {
+        self.is_unreachable()
+            || self.code().is_some_and(|code| {
+                [
+                    SqlState::T_R_SERIALIZATION_FAILURE,
+                    SqlState::T_R_DEADLOCK_DETECTED,
+                    SqlState::LOCK_NOT_AVAILABLE,
+                    SqlState::QUERY_CANCELED,
+                ]
+                .contains(code)
+            })
+    }
+
+    /// Whether there was no way to the server.
+    pub fn is_unreachable(&self) -> bool {
+        match &self.0 {
+            Cause::Interrupted(Interrupted::CircuitOpen { .. }) => true,
+            Cause::Server(error) => match error.as_db_error() {
+                Some(answer) => {
+                    self.ends_connection() || *answer.code() == SqlState::TOO_MANY_CONNECTIONS
+                }
+                None => error.is_closed() || is_lost(error),
+            },
+            _ => false,
+        }
+    }
+
+    /// The same as an error of the store with this name.
+    pub(crate) fn into_store_error(self, name: &str) -> StoreError {
+        let path = || PathBuf::from(name);
+        let why = |text: &str| StoreError::access(path(), text);
+        match &self.0 {
+            Cause::Store(error) => return error.clone(),
+            Cause::Interrupted(Interrupted::Value) | Cause::Other(_) => {}
+            Cause::Interrupted(_) => return StoreError::access(path(), self),
+            Cause::Server(error) => {
+                let Some(code) = error.code() else { return StoreError::access(path(), self) };
+                if *code == SqlState::DISK_FULL {
+                    return StoreError::Full { path: path() };
+                }
+                if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
+                    return why(
+                        "the server is read-only: it is a standby, or set so; name the primary \
+                         (with several hosts in the address: target_session_attrs=read-write)",
+                    );
+                }
+                if *code == SqlState::UNDEFINED_TABLE {
+                    return StoreError::Missing { path: path() };
+                }
+                return StoreError::access(path(), self);
+            }
+        }
+        StoreError::access(path(), self)
+    }
+}
+
+/// Whether it came from the way to the server. A certificate that is not trusted, or an answer in
+/// another protocol, is the same the next time.
+fn is_lost(error: &tokio_postgres::Error) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return !matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput);
+        }
+        source = error.source();
+    }
+    false
+}
+
+impl fmt::Display for PostgresError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Cause::Server(error) => match error.as_db_error() {
+                Some(answer) => {
+                    write!(f, "{}", answer.message())?;
+                    if let Some(detail) = answer.detail() {
+                        write!(f, " ({detail})")?;
+                    }
+                    write!(f, " [SQLSTATE {}]", answer.code().code())
+                }
+                None => write!(f, "{error}"),
+            },
+            Cause::Interrupted(interrupted) => write!(f, "{interrupted}"),
+            Cause::Store(error) => write!(f, "{error}"),
+            Cause::Other(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl Error for PostgresError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Cause::Server(error) => error.source(),
+            Cause::Store(error) => error.source(),
+            Cause::Interrupted(_) => None,
+            Cause::Other(error) => error.source(),
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for PostgresError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self(Cause::Server(Arc::new(error)))
+    }
+}
+
+impl From<PoolError> for PostgresError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => error.into(),
+            error => Self::other(error),
+        }
+    }
+}
+
+impl From<Interrupted> for PostgresError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self(Cause::Interrupted(interrupted))
+    }
+}
+
+impl From<StoreError> for PostgresError {
+    fn from(error: StoreError) -> Self {
+        Self(Cause::Store(error))
+    }
+}

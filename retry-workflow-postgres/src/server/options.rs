@@ -1,0 +1,129 @@
+//! [`PostgresOptions`]: how a server is spoken to, and where in it a store is.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+/// How a [`PostgresStore`](crate::PostgresStore) is opened.
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until a store is opened with them"]
+pub struct PostgresOptions {
+    pub(crate) schema: String,
+    pub(crate) pool_size: usize,
+    pub(crate) statement_timeout: Duration,
+    pub(crate) patience: Duration,
+    pub(crate) must_exist: bool,
+    pub(crate) root_certificates: Option<PathBuf>,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            schema: "retry".to_owned(),
+            pool_size: 8,
+            statement_timeout: Duration::from_secs(30),
+            patience: Duration::from_secs(120),
+            must_exist: false,
+            root_certificates: None,
+        }
+    }
+}
+
+impl PostgresOptions {
+    /// Sets the schema that the tables are in; `retry` by default. Each schema is a store of its
+    /// own.
+    pub fn schema(mut self, schema: impl Into<String>) -> Self {
+        self.schema = schema.into();
+        self
+    }
+
+    /// Sets how many connections the store has at most; 8 by default. Waking needs one more.
+    pub fn pool_size(mut self, connections: usize) -> Self {
+        self.pool_size = connections;
+        self
+    }
+
+    /// Sets how long a statement may take, until the server ends it and it is tried again; 30 s by
+    /// default.
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.statement_timeout = timeout;
+        self
+    }
+
+    /// Sets how long the work goes on being tried while the server cannot be reached, is restarted
+    /// or being replaced; 2 min by default. Opening the store takes a few seconds at most.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sets whether the store has to be there already; `false` by default: its tables are created.
+    pub fn must_exist(mut self, must_exist: bool) -> Self {
+        self.must_exist = must_exist;
+        self
+    }
+
+    /// Trusts the certificates in this file (PEM), instead of those that the machine trusts, and
+    /// checks the server's certificate also with `sslmode=prefer`.
+    pub fn root_certificates(mut self, file: impl Into<PathBuf>) -> Self {
+        self.root_certificates = Some(file.into());
+        self
+    }
+}
+
+/// An address as it may be shown: without a password.
+pub(super) fn shown(config: &Config) -> String {
+    let mut name = "postgres://".to_owned();
+    if let Some(user) = config.get_user() {
+        name.push_str(user);
+        name.push('@');
+    }
+    let mut ports = config.get_ports().iter();
+    let mut port = 5432;
+    for (place, host) in config.get_hosts().iter().enumerate() {
+        if place > 0 {
+            name.push(',');
+        }
+        match host {
+            Host::Tcp(host) => name.push_str(host),
+            #[cfg(unix)]
+            Host::Unix(folder) => name.push_str(&folder.to_string_lossy()),
+        }
+        port = *ports.next().unwrap_or(&port);
+        if port != 5432 {
+            let _infallible = write!(name, ":{port}");
+        }
+    }
+    name.push('/');
+    name.push_str(config.get_dbname().or(config.get_user()).unwrap_or_default());
+    name
+}
+
+/// A name as SQL reads it, whatever is in it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        for (url, name) in [
+            ("postgres://ada:secret@db.example.com/jobs", "postgres://ada@db.example.com/jobs"),
+            ("postgres://ada:secret@a:5433,b:5434/jobs", "postgres://ada@a:5433,b:5434/jobs"),
+            ("host=/run/postgresql user=ada password=secret", "postgres://ada@/run/postgresql/ada"),
+        ] {
+            assert_eq!(shown(&url.parse().unwrap()), name);
+        }
+    }
+
+    #[test]
+    fn a_schema_is_a_name_whatever_is_in_it() {
+        assert_eq!(quoted("a\"; DROP TABLE x; --"), "\"a\"\"; DROP TABLE x; --\"");
+    }
+}

@@ -1,0 +1,434 @@
+//! [`PostgresStore`]: a store in a schema of a Postgres database, for jobs of many machines.
+//!
+//! Each method is one statement, but for those that have to look between two: a round trip, and
+//! as a whole or not at all.
+
+mod add;
+mod claim;
+mod clock;
+mod dead;
+mod layout;
+mod migrate;
+mod place;
+mod read;
+mod remove;
+mod selection;
+mod settle;
+mod shared;
+mod text;
+mod values;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_workflow::{
+    Counts, Cursor, Failure, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settled,
+    Settlement, Start, Store, StoreError, Timestamp,
+};
+use tokio::sync::oneshot;
+
+use self::claim::{Claim, Wanted};
+use self::clock::ServerClock;
+use self::shared::Shared;
+use crate::server::{Lent, PostgresError, PostgresOptions, Server};
+
+type StoreResult<T> = Result<T, StoreError>;
+
+/// A store in a Postgres database. A clone is another handle on it.
+///
+/// Any number of processes and machines may work on its jobs at once. It has the server's clock:
+/// theirs may differ. Its connections live on the tokio runtime that has opened it.
+///
+/// ```no_run
+/// use retry_workflow::{Workflow, keyed};
+/// use retry_workflow_postgres::PostgresStore;
+///
+/// # async fn import() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = PostgresStore::connect("postgres://ada@db.example.com/jobs").await?;
+/// let report = Workflow::new("import")
+///     .store(store)
+///     .run(keyed(1..=20_u32, u32::to_string), |_: u32, _| async { Ok::<_, String>(()) })
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct PostgresStore(Arc<Shared>);
+
+/// What is done on a connection, with what all handles have in common and what it needs.
+type Work<A, T> = for<'a> fn(
+    &'a mut Lent,
+    &'a (Arc<Shared>, A),
+    bool,
+)
+    -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
+
+impl PostgresStore {
+    /// Opens the store in this database, in the schema `retry`. If there is none, its tables are
+    /// created.
+    ///
+    /// The address is `postgres://user:password@host:5432/database`, as for `psql`; several hosts
+    /// with `target_session_attrs=read-write` follow a primary. With `sslmode=require` the
+    /// server's certificate has to be trusted and of its name; with `prefer`, the default,
+    /// the connection is encrypted where the server can, and nothing is checked.
+    ///
+    /// # Errors
+    ///
+    /// - [`Access`](StoreError::Access): the server cannot be reached, or the user may not do this
+    /// - [`Newer`](StoreError::Newer): a newer version has written it
+    /// - [`Foreign`](StoreError::Foreign): the schema holds something else
+    pub async fn connect(url: &str) -> StoreResult<Self> {
+        Self::options().connect(url).await
+    }
+
+    /// Returns how to open a store, other than by default.
+    pub fn options() -> PostgresOptions {
+        PostgresOptions::default()
+    }
+
+    /// Returns the address of the server, without a password.
+    pub fn address(&self) -> &str {
+        self.0.server.name()
+    }
+
+    /// Returns the server, to share its connections.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.0.server
+    }
+
+    async fn run<A, T>(&self, arguments: A, work: Work<A, T>) -> StoreResult<T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let Shared { server, .. } = &*self.0;
+        server
+            .run((Arc::clone(&self.0), arguments), work)
+            .await
+            .map_err(|error| error.into_store_error(server.name()))
+    }
+
+    async fn claim_wanted(&self, wanted: Claim) -> StoreResult<Vec<Lease>> {
+        let (reply, answer) = oneshot::channel();
+        let store = self.clone();
+        // Where the caller goes while the server leases, nobody would hold the leases.
+        self.0.server.runtime().spawn(async move {
+            let now = wanted.now;
+            let claimed = store
+                .run(wanted, |client, (shared, wanted), maybe_done| {
+                    Box::pin(async move {
+                        shared.clock.renew(client).await?;
+                        claim::claim(client, shared, wanted, maybe_done).await
+                    })
+                })
+                .await;
+            if let Err(Ok(leases)) = reply.send(claimed)
+                && !leases.is_empty()
+            {
+                let release =
+                    |lease: &Lease| Settlement::new(lease.key, Settled::Released, Vec::new());
+                let released = leases.iter().map(release).collect();
+                drop(store.settle(released, Vec::new(), now).await);
+            }
+        });
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// What is due at this time may be before the place of a claim.
+    fn back_to(&self, due: Timestamp) {
+        self.0.places.back_to(due.as_micros());
+    }
+}
+
+impl PostgresOptions {
+    /// Opens the store in this database.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PostgresStore::connect`]; [`Missing`](StoreError::Missing) if it
+    /// [has to be there](Self::must_exist) and is not.
+    pub async fn connect(&self, url: &str) -> StoreResult<PostgresStore> {
+        /// A server that starts is waited for; one that is not there is told of soon.
+        const PATIENCE: Duration = Duration::from_secs(3);
+
+        let schema = crate::server::quoted(&self.schema);
+        let server = Server::new(self, url);
+        let server = server.map_err(|error| error.into_store_error("postgres"))?;
+        let opening =
+            (schema.clone(), self.schema.clone(), self.must_exist, server.name().to_owned());
+        let begun = std::sync::atomic::AtomicBool::new(false);
+        let opened = server.attempts(PATIENCE, &begun, &opening, |client, opening, _| {
+            Box::pin(async move {
+                let (schema, plain, must_exist, name) = opening;
+                migrate::open(client, schema, plain, *must_exist, name).await?;
+                clock::measure(client).await
+            })
+        });
+        let measured = opened.await.map_err(|error| error.into_store_error(server.name()))?;
+        let shared = Shared::new(Arc::new(server), &schema, ServerClock::new(measured));
+        Ok(PostgresStore(Arc::new(shared)))
+    }
+
+    /// Returns the statements that create the tables, and let `role` work with them, for an
+    /// operator who runs them by hand. The role needs nothing else.
+    ///
+    /// ```
+    /// let sql = retry_workflow_postgres::PostgresStore::options().sql("worker");
+    /// assert!(sql.starts_with("CREATE SCHEMA \"retry\""));
+    /// assert!(sql.contains("TO \"worker\""));
+    /// ```
+    pub fn sql(&self, role: &str) -> String {
+        migrate::script(&crate::server::quoted(&self.schema), &crate::server::quoted(role))
+    }
+}
+
+impl Store for PostgresStore {
+    /// The server's, as far as it can be known: it is measured every 30 s, and differences are
+    /// made up for little by little.
+    fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    async fn enqueue(&self, job: &str, items: Vec<NewItem>, due: Timestamp) -> StoreResult<u64> {
+        let added = self
+            .run((job.to_owned(), items, due), |client, (shared, (job, items, due)), _| {
+                Box::pin(async move { add::enqueue(client, shared, job, items, *due).await })
+            })
+            .await;
+        self.back_to(due);
+        added
+    }
+
+    async fn claim(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        max: usize,
+        starts: usize,
+        lease: Duration,
+    ) -> StoreResult<Vec<Lease>> {
+        let (job, worker) = (job.to_owned(), worker.to_owned());
+        let wanted = Wanted::Items { max, starts };
+        self.claim_wanted(Claim { job, worker, now, wanted, lease }).await
+    }
+
+    async fn claim_suspect(
+        &self,
+        job: &str,
+        worker: &str,
+        now: Timestamp,
+        lease: Duration,
+    ) -> StoreResult<Option<Lease>> {
+        let (job, worker) = (job.to_owned(), worker.to_owned());
+        let claim = Claim { job, worker, now, wanted: Wanted::Suspect, lease };
+        Ok(self.claim_wanted(claim).await?.pop())
+    }
+
+    async fn settle(
+        &self,
+        settlements: Vec<Settlement>,
+        started: Vec<Start>,
+        now: Timestamp,
+    ) -> StoreResult<Vec<bool>> {
+        let due = |settlement: &Settlement| match settlement.end {
+            Settled::RetryAt { due, .. } => Some(due),
+            Settled::Released => Some(now),
+            _ => None,
+        };
+        let due = settlements.iter().filter_map(due).min();
+        let settled = self
+            .run(
+                (settlements, started, now),
+                |client, (shared, (all, started, now)), maybe_done| {
+                    Box::pin(async move {
+                        settle::settle(client, shared, all, started, *now, maybe_done).await
+                    })
+                },
+            )
+            .await;
+        if let Some(due) = due {
+            self.back_to(due);
+        }
+        settled
+    }
+
+    async fn extend(
+        &self,
+        leases: Vec<LeaseKey>,
+        started: Vec<Start>,
+        until: Timestamp,
+    ) -> StoreResult<Vec<bool>> {
+        self.run((leases, started, until), |client, (shared, (leases, started, until)), _| {
+            Box::pin(async move { settle::extend(client, shared, leases, started, *until).await })
+        })
+        .await
+    }
+
+    async fn expire(&self, job: &str, workers: Vec<String>, now: Timestamp) -> StoreResult<u64> {
+        let expired = self
+            .run((job.to_owned(), workers, now), |client, (shared, (job, workers, now)), _| {
+                Box::pin(async move { claim::expire(client, shared, job, workers, *now).await })
+            })
+            .await;
+        self.back_to(now);
+        expired
+    }
+
+    async fn next_due(&self, job: &str) -> StoreResult<Option<Timestamp>> {
+        self.run(job.to_owned(), |client, (shared, job), _| {
+            Box::pin(async move {
+                shared.clock.renew(client).await?;
+                claim::next_due(client, shared, job).await
+            })
+        })
+        .await
+    }
+
+    async fn next_suspect(&self, job: &str) -> StoreResult<Option<Timestamp>> {
+        self.run(job.to_owned(), |client, (shared, job), _| {
+            Box::pin(async move { claim::next_suspect(client, shared, job).await })
+        })
+        .await
+    }
+
+    async fn waiting(&self, job: &str, most: u64) -> StoreResult<u64> {
+        self.run((job.to_owned(), most), |client, (shared, (job, most)), _| {
+            Box::pin(async move { claim::waiting(client, shared, job, *most).await })
+        })
+        .await
+    }
+
+    async fn counts(&self, job: &str) -> StoreResult<Counts> {
+        self.run(job.to_owned(), |client, (shared, job), _| {
+            Box::pin(async move { read::counts(client, shared, job).await })
+        })
+        .await
+    }
+
+    async fn item(&self, job: &str, id: &str) -> StoreResult<Option<ItemRecord>> {
+        self.run((job.to_owned(), id.to_owned()), |client, (shared, (job, id)), _| {
+            Box::pin(async move { read::item(client, shared, job, id).await })
+        })
+        .await
+    }
+
+    /// A page ends early where its payloads get large (64 MiB).
+    async fn list(
+        &self,
+        filter: &Filter,
+        after: Option<Cursor>,
+        max: usize,
+    ) -> StoreResult<Page<ItemRecord>> {
+        self.run((filter.clone(), after, max), |client, (shared, (filter, after, max)), _| {
+            Box::pin(async move { read::list(client, shared, filter, *after, *max).await })
+        })
+        .await
+    }
+
+    async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
+        self.run(filter.clone(), |client, (shared, filter), _| {
+            Box::pin(async move { dead::stats(client, shared, filter).await })
+        })
+        .await
+    }
+
+    async fn redrive(
+        &self,
+        filter: &Filter,
+        max: Option<u64>,
+        now: Timestamp,
+        every: Duration,
+    ) -> StoreResult<u64> {
+        let redriven = self
+            .run(
+                (filter.clone(), max, now, every),
+                |client, (shared, (filter, max, now, every)), _| {
+                    Box::pin(async move {
+                        dead::redrive(client, shared, filter, *max, *now, *every).await
+                    })
+                },
+            )
+            .await;
+        self.back_to(now);
+        redriven
+    }
+
+    async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
+        self.run(filter.clone(), |client, (shared, filter), _| {
+            Box::pin(async move { dead::purge(client, shared, filter).await })
+        })
+        .await
+    }
+
+    async fn skip(&self, job: &str, max: usize, why: Failure, now: Timestamp) -> StoreResult<u64> {
+        self.run((job.to_owned(), max, why, now), |client, (shared, (job, max, why, now)), _| {
+            Box::pin(async move { dead::skip(client, shared, job, *max, why, *now).await })
+        })
+        .await
+    }
+
+    async fn edit(&self, job: &str, id: &str, payload: String) -> StoreResult<bool> {
+        let arguments = (job.to_owned(), id.to_owned(), payload);
+        self.run(arguments, |client, (shared, (job, id, payload)), _| {
+            Box::pin(async move { dead::edit(client, shared, job, id, payload).await })
+        })
+        .await
+    }
+
+    async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {
+        self.run((job.to_owned(), max, keys), |client, (shared, (job, max, keys)), _| {
+            Box::pin(async move { remove::remove(client, shared, job, *max, keys).await })
+        })
+        .await
+    }
+
+    async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {
+        let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
+        let added = self
+            .run(items, |client, (shared, items), _| {
+                Box::pin(async move { add::import(client, shared, items).await })
+            })
+            .await;
+        self.back_to(now);
+        added
+    }
+
+    async fn get(&self, key: &str) -> StoreResult<Option<(u64, String)>> {
+        self.run(key.to_owned(), |client, (shared, key), _| {
+            Box::pin(async move { values::get(client, shared, key).await })
+        })
+        .await
+    }
+
+    async fn cas(&self, key: &str, revision: u64, value: &str) -> StoreResult<bool> {
+        let arguments = (key.to_owned(), revision, value.to_owned());
+        self.run(arguments, |client, (shared, (key, revision, value)), maybe_done| {
+            Box::pin(
+                async move { values::cas(client, shared, key, *revision, value, maybe_done).await },
+            )
+        })
+        .await
+    }
+
+    async fn values(&self, prefix: &str) -> StoreResult<Vec<(String, String)>> {
+        self.run(prefix.to_owned(), |client, (shared, prefix), _| {
+            Box::pin(async move { values::values(client, shared, prefix).await })
+        })
+        .await
+    }
+
+    async fn find_or_insert(
+        &self,
+        prefix: &str,
+        choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
+    ) -> StoreResult<(String, String)> {
+        let arguments = (prefix.to_owned(), Mutex::new(choose));
+        self.run(arguments, |client, (shared, (prefix, choose)), _| {
+            Box::pin(async move { values::find_or_insert(client, shared, prefix, choose).await })
+        })
+        .await
+    }
+}

@@ -1,0 +1,239 @@
+//! Leasing items that are due, or whose lease has ended.
+
+use std::time::Duration;
+
+use retry_workflow::store::MOST_CLAIMED_BYTES;
+use retry_workflow::{Lease, LeaseKey, Timestamp};
+use tokio_postgres::Row;
+
+use super::place::BEGINNING;
+use super::shared::{Shared, Values, column, limit, small, text, text_opt, unsigned};
+use super::text::kept;
+use crate::server::{Lent, PostgresError};
+
+/// What is claimed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
+    /// Up to `max` items, of which the first `starts` start now.
+    Items { max: usize, starts: usize },
+    /// One that may be what its workers died of.
+    Suspect,
+}
+
+/// A claim, as it was asked for.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) job: String,
+    pub(crate) worker: String,
+    pub(crate) now: Timestamp,
+    pub(crate) wanted: Wanted,
+    pub(crate) lease: Duration,
+}
+
+/// `$3` and `$4` are the place behind which it begins. Rows that another transaction has locked
+/// are stepped over; those that are claimed have the lease that was before beside them.
+const CLAIM: &str = "\
+WITH due AS MATERIALIZED (
+    SELECT s.item, s.due, s.state, s.token, s.run, s.attempt, s.worker, s.started, s.checkpoint,
+        s.lost + (s.state = 1 AND s.started IS NOT NULL AND s.lost < 2147483647)::integer AS lost,
+        s.dropped + (s.state = 1 AND s.started IS NULL AND s.dropped < 2147483647)::integer
+            AS dropped
+    FROM @states s
+    WHERE s.job = $1 AND s.suspect = $5::smallint AND s.due IS NOT NULL AND s.due <= $2
+        AND (s.due, s.item) > ($3::bigint, $4::bigint)
+    ORDER BY s.due, s.item LIMIT $6::bigint
+    FOR UPDATE SKIP LOCKED
+), sized AS (
+    SELECT d.*, i.id, i.correlation, i.payload,
+        row_number() OVER (ORDER BY d.due, d.item) AS place,
+        sum(octet_length(i.payload)::bigint) OVER (ORDER BY d.due, d.item) AS bytes
+    FROM due d JOIN @items i ON i.job = $1 AND i.item = d.item
+), taken AS MATERIALIZED (
+    SELECT * FROM sized WHERE bytes - octet_length(payload) < $7::bigint
+), leased AS (
+    UPDATE @states s SET state = 1, due = $8::bigint, token = t.token + 1,
+        attempt = least(t.attempt + 1, 4294967295), lost = t.lost, dropped = t.dropped,
+        suspect = (t.lost::bigint + t.dropped >= 1)::integer, worker = $9::bigint,
+        started = CASE WHEN t.place <= $10::bigint THEN $11::bigint END
+    FROM taken t WHERE s.item = t.item
+), written AS (
+    INSERT INTO @history (item, token, run, attempt, started, duration, wait, worker, part, outcome)
+    SELECT item, token, run, attempt, started,
+        least(greatest(due::numeric - started, 0), 9223372036854775807)::bigint,
+        0, worker, 0, 2
+    FROM taken WHERE state = 1 AND started IS NOT NULL
+), counted AS (
+    UPDATE @counts c SET pending = c.pending - n.pending, leased = c.leased + n.pending,
+        lost = c.lost + n.lost
+    FROM (SELECT count(*) FILTER (WHERE state = 0) AS pending,
+            count(*) FILTER (WHERE state = 1 AND started IS NOT NULL) AS lost FROM taken) n
+    WHERE c.job = $1 AND c.shard = mod(pg_backend_pid(), 16)::smallint
+        AND (n.pending > 0 OR n.lost > 0)
+)
+SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost::bigint, dropped::bigint,
+    checkpoint, id, correlation, payload, due
+FROM taken ORDER BY place";
+
+/// What a claim has leased of which nobody has heard: its leases end at a moment of their own.
+const CLAIMED: &str = "\
+SELECT s.item, s.token, s.run, s.attempt, s.lost::bigint, s.dropped::bigint, s.checkpoint, i.id,
+    i.correlation, i.payload, s.due
+FROM @states s JOIN @items i ON i.job = s.job AND i.item = s.item
+WHERE s.job = $1 AND s.suspect IN (0, 1) AND s.due = $2 AND s.worker = $3 AND s.state = 1
+ORDER BY s.item LIMIT $4::bigint";
+
+/// `maybe_done`: an earlier attempt at this claim was cut off.
+pub(crate) async fn claim(
+    client: &Lent,
+    shared: &Shared,
+    claim: &Claim,
+    maybe_done: bool,
+) -> Result<Vec<Lease>, PostgresError> {
+    let Claim { job, worker, now, wanted, lease } = claim;
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(Vec::new()) };
+    let worker = shared.worker(client, worker).await?;
+    let until = (*now + *lease).as_micros();
+    // What is due at the end of time never is.
+    let at = now.as_micros();
+    let due_by = at.min(i64::MAX - 1);
+    let (suspect, max, starts) = match *wanted {
+        Wanted::Items { max, starts } => (0_i16, max, starts),
+        Wanted::Suspect => (1, 1, 1),
+    };
+    if max == 0 {
+        return Ok(Vec::new());
+    }
+    if maybe_done {
+        let values: Values<'_> = &[&job, &until, &worker, &limit(max)];
+        let claimed = shared.query(client, CLAIMED, values).await?;
+        if !claimed.is_empty() {
+            return claimed.iter().map(leased).collect();
+        }
+    }
+    let look = async |behind: (i64, i64), max: usize, starts: usize, bytes: usize| {
+        let bytes = limit(MOST_CLAIMED_BYTES.saturating_sub(bytes));
+        let values: Values<'_> = &[
+            &job,
+            &due_by,
+            &behind.0,
+            &behind.1,
+            &suspect,
+            &limit(max),
+            &bytes,
+            &until,
+            &worker,
+            &limit(starts),
+            &at,
+        ];
+        let rows = shared.query(client, CLAIM, values).await?;
+        let leases = rows.iter().map(leased).collect::<Result<Vec<_>, _>>()?;
+        let last =
+            rows.last().map(|row| Ok::<_, PostgresError>((column(row, 10)?, column(row, 0)?)));
+        Ok::<_, PostgresError>((leases, last.transpose()?))
+    };
+    if suspect == 1 {
+        return Ok(look(BEGINNING, max, starts, 0).await?.0);
+    }
+    let from = shared.places.of(job);
+    let (mut leases, mut last) = look(from.place, max, starts, 0).await?;
+    let bytes = leases.iter().map(|lease| lease.payload.len()).sum::<usize>();
+    if leases.len() < max && bytes < MOST_CLAIMED_BYTES && from.place != BEGINNING {
+        let rest = starts.saturating_sub(leases.len());
+        match look(BEGINNING, max - leases.len(), rest, bytes).await {
+            Ok((more, end)) => {
+                leases.extend(more);
+                last = last.max(end);
+            }
+            // What is leased is leased: the rest comes with the next claim.
+            Err(error) if !leases.is_empty() => {
+                tracing::debug!(error = &error as &dyn std::error::Error, "a claim was cut short");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(last) = last {
+        shared.places.come_to(job, from, last);
+    }
+    Ok(leases)
+}
+
+fn leased(row: &Row) -> Result<Lease, PostgresError> {
+    let key = LeaseKey { item: column(row, 0)?, token: unsigned(row, 1)? };
+    let mut lease = Lease::new(key, text(row, 7)?, text(row, 9)?);
+    lease.run = small(row, 2)?;
+    lease.attempt = small(row, 3)?;
+    lease.lost = small(row, 4)?;
+    lease.dropped = small(row, 5)?;
+    lease.checkpoint = text_opt(row, 6)?;
+    lease.correlation = text_opt(row, 8)?;
+    Ok(lease)
+}
+
+pub(crate) async fn expire(
+    client: &Lent,
+    shared: &Shared,
+    job: &str,
+    workers: &[String],
+    now: Timestamp,
+) -> Result<u64, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
+    let workers: Vec<_> = workers.iter().map(|worker| kept(worker)).collect();
+    let now = now.as_micros();
+    shared
+        .execute(
+            client,
+            "UPDATE @states s SET due = $3 WHERE s.job = $1 AND s.suspect IN (0, 1) \
+             AND s.due > $3 AND s.state = 1 \
+             AND s.worker = ANY (ARRAY(SELECT worker FROM @workers WHERE name = ANY ($2)))",
+            &[&job, &workers, &now],
+        )
+        .await
+}
+
+const NEXT: &str = "SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect = $2::smallint \
+     AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1";
+
+pub(crate) async fn next_due(
+    client: &Lent,
+    shared: &Shared,
+    job: &str,
+) -> Result<Option<Timestamp>, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(None) };
+    let sql = format!(
+        "SELECT least(({}), ({}))",
+        NEXT.replace("$2::smallint", "0"),
+        NEXT.replace("$2::smallint", "1")
+    );
+    let row = shared.query_opt(client, &sql, &[&job]).await?;
+    let due = row.map_or(Ok(None), |row| column::<Option<i64>>(&row, 0))?;
+    Ok(due.map(Timestamp::from_micros))
+}
+
+pub(crate) async fn next_suspect(
+    client: &Lent,
+    shared: &Shared,
+    job: &str,
+) -> Result<Option<Timestamp>, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(None) };
+    let row = shared.query_opt(client, NEXT, &[&job, &1_i16]).await?;
+    row.map(|row| column(&row, 0).map(Timestamp::from_micros)).transpose()
+}
+
+pub(crate) async fn waiting(
+    client: &Lent,
+    shared: &Shared,
+    job: &str,
+    most: u64,
+) -> Result<u64, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    shared
+        .count(
+            client,
+            "SELECT count(*) FROM (SELECT 1 FROM @states s WHERE s.job = $1 AND s.suspect = 0 \
+             AND s.due IS NOT NULL AND s.state = 0 AND s.run = 0 AND s.attempt = 0 \
+             LIMIT $2::bigint) w",
+            &[&job, &most],
+        )
+        .await
+}

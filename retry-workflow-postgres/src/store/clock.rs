@@ -1,0 +1,149 @@
+//! [`ServerClock`]: the server's clock, as all workers of a store have it. It does not go
+//! backwards, whatever becomes of the server's or of this machine's.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use retry_workflow::Timestamp;
+
+use super::shared::{column, micros};
+use crate::server::{Lent, PostgresError};
+
+/// So old what is known of the server's clock may be.
+const MEASURE_EVERY: Duration = Duration::from_secs(30);
+
+/// What the server is ahead by more than this is not made up for little by little: 1 s.
+const LARGEST_SLEW: i64 = 1_000_000;
+
+/// The server's clock.
+#[derive(Debug)]
+pub(crate) struct ServerClock(Mutex<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// When it was measured, on this machine.
+    measured: Instant,
+    /// What this clock said then, in microseconds.
+    at: i64,
+    /// How far the server's was ahead of it.
+    ahead: i64,
+    /// What it said last.
+    last: i64,
+}
+
+impl Inner {
+    /// What it says so long after it was measured. What it is wrong by it makes up for by going at
+    /// half the speed, or at one and a half.
+    fn after(&self, elapsed: i64) -> i64 {
+        let ahead = if self.ahead > LARGEST_SLEW {
+            self.ahead
+        } else {
+            self.ahead.clamp(-elapsed / 2, elapsed / 2)
+        };
+        self.at.saturating_add(elapsed).saturating_add(ahead)
+    }
+
+    fn read(&mut self, elapsed: i64) -> i64 {
+        self.last = self.last.max(self.after(elapsed));
+        self.last
+    }
+}
+
+impl ServerClock {
+    /// A clock that was measured just now.
+    pub(crate) fn new((server, asked, answered): Measurement) -> Self {
+        let way = micros(answered.saturating_duration_since(asked)) / 2;
+        let at = server.saturating_add(way);
+        Self(Mutex::new(Inner { measured: answered, at, ahead: 0, last: at }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp::paused().unwrap_or_else(|| {
+            let mut inner = self.lock();
+            let elapsed = micros(inner.measured.elapsed());
+            Timestamp::from_micros(inner.read(elapsed))
+        })
+    }
+
+    fn measured(&self, (server, asked, answered): Measurement) {
+        let mut inner = self.lock();
+        let elapsed = micros(answered.saturating_duration_since(inner.measured));
+        let here = inner.read(elapsed);
+        let way = micros(answered.saturating_duration_since(asked)) / 2;
+        let ahead = server.saturating_add(way).saturating_sub(here);
+        // The answer was that long on its way: less than this nobody knows.
+        let ahead = if ahead.saturating_abs() <= way { 0 } else { ahead };
+        inner.measured = answered;
+        (inner.at, inner.ahead) = (here, ahead);
+    }
+
+    /// Measures it anew where that is due.
+    pub(crate) async fn renew(&self, client: &Lent) -> Result<(), PostgresError> {
+        if self.lock().measured.elapsed() >= MEASURE_EVERY {
+            self.measured(measure(client).await?);
+        }
+        Ok(())
+    }
+}
+
+/// What the server's clock said, in microseconds; when it was asked, and when it had answered.
+type Measurement = (i64, Instant, Instant);
+
+/// Asks the server for the time.
+pub(crate) async fn measure(client: &Lent) -> Result<Measurement, PostgresError> {
+    let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    // Not while it is measured.
+    let statement = client.prepare_cached(sql).await?;
+    let asked = Instant::now();
+    let row = client.query_one(&statement, &[]).await?;
+    Ok((column(&row, 0)?, asked, Instant::now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000;
+
+    /// A clock at 1000 s, where the server's is so far ahead.
+    fn clock(ahead: i64) -> Inner {
+        Inner { measured: Instant::now(), at: 1000 * SECOND, ahead, last: 1000 * SECOND }
+    }
+
+    #[test]
+    fn a_small_difference_is_made_up_for_little_by_little() {
+        let ahead = clock(SECOND);
+        assert_eq!(ahead.after(SECOND), 1001 * SECOND + SECOND / 2);
+        assert_eq!(ahead.after(4 * SECOND), 1005 * SECOND);
+        let behind = clock(-SECOND);
+        assert_eq!(behind.after(SECOND), 1000 * SECOND + SECOND / 2);
+        assert_eq!(behind.after(4 * SECOND), 1003 * SECOND);
+    }
+
+    #[test]
+    fn it_follows_a_server_that_was_set_forward_and_does_not_go_back() {
+        let mut inner = clock(7200 * SECOND);
+        assert_eq!(inner.read(1), 8200 * SECOND + 1);
+        inner = Inner { last: inner.last, ..clock(0) };
+        assert_eq!(inner.read(SECOND), 8200 * SECOND + 1);
+    }
+
+    #[test]
+    fn half_of_a_round_trip_is_the_way_back() {
+        let asked = Instant::now();
+        let answered = asked + Duration::from_millis(20);
+        let clock = ServerClock::new((1000 * SECOND, asked, answered));
+        assert_eq!(clock.lock().at, 1000 * SECOND + 10_000);
+        // What may be the way alone is no difference.
+        let later = answered + Duration::from_secs(10);
+        clock.measured((1010 * SECOND + 45_000, later, later + Duration::from_millis(40)));
+        assert_eq!(clock.lock().ahead, 0);
+        let later = later + Duration::from_secs(10);
+        clock.measured((1030 * SECOND, later, later));
+        assert!(clock.lock().ahead > 9 * SECOND, "{:?}", clock.lock());
+    }
+}

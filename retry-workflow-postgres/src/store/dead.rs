@@ -1,0 +1,168 @@
+//! Dead letters: grouped, driven again, emptied.
+
+use std::time::Duration;
+
+use retry_workflow::{Failure, Filter, Group, Timestamp};
+
+use super::selection::Selection;
+use super::settle::{counted, json};
+use super::shared::{Shared, column, limit, micros, text, unsigned};
+use super::text::kept;
+use crate::server::{Lent, PostgresError};
+
+pub(crate) async fn stats(
+    client: &Lent,
+    shared: &Shared,
+    filter: &Filter,
+) -> Result<Vec<Group>, PostgresError> {
+    let Some(selection) = Selection::resolve(client, shared, filter).await? else {
+        return Ok(Vec::new());
+    };
+    // Groups of one size in the order of their names.
+    let sql = format!(
+        "WITH groups AS MATERIALIZED (\
+             SELECT f.class, f.signature, count(*) AS count, min(s.ended) AS first, \
+                 max(s.ended) AS last, min(s.item) AS item \
+             {} AND s.ended IS NOT NULL AND f.item IS NOT NULL GROUP BY f.class, f.signature) \
+         SELECT g.count, g.first, g.last, i.id, f.failure FROM groups g \
+         JOIN @failures f ON f.item = g.item JOIN @items i ON i.job = f.job AND i.item = f.item \
+         ORDER BY g.count DESC, g.class, g.signature",
+        selection.from
+    );
+    let rows = shared.query(client, &sql, &selection.values()).await?;
+    rows.iter()
+        .map(|row| {
+            let failure: Failure = read_json(&column::<String>(row, 4)?)?;
+            let first = Timestamp::from_micros(column(row, 1)?);
+            let mut group = Group::new(&failure, text(row, 3)?, first);
+            group.count = unsigned(row, 0)?;
+            group.last = Timestamp::from_micros(column(row, 2)?);
+            Ok(group)
+        })
+        .collect()
+}
+
+/// A failure, as it was kept.
+pub(crate) fn read_json(json: &str) -> Result<Failure, PostgresError> {
+    serde_json::from_str(json).map_err(PostgresError::other)
+}
+
+/// What moves failed items `meant` to the state that `n` counts them in.
+const MOVED: &str = "\
+gone AS (
+    DELETE FROM @failures f USING meant m WHERE f.item = m.item
+), counted AS (
+    @COUNTED
+    FROM (SELECT job, 0 AS leased, 0 AS succeeded, -count(*) FILTER (WHERE state = 3) AS dead,
+            @TO, 0 AS attempts, 0 AS lost, 0 AS worked, 0 AS waited
+        FROM meant GROUP BY job) n
+    @HERE
+)
+SELECT count(*) FROM meant";
+
+pub(crate) async fn redrive(
+    client: &Lent,
+    shared: &Shared,
+    filter: &Filter,
+    max: Option<u64>,
+    now: Timestamp,
+    every: Duration,
+) -> Result<u64, PostgresError> {
+    let selection = Selection::resolve_failed(client, shared, filter).await?;
+    let Some(mut selection) = selection else { return Ok(0) };
+    let max = selection.add(limit(max.and_then(|max| max.try_into().ok()).unwrap_or(usize::MAX)));
+    let now = selection.add(now.as_micros());
+    let every = selection.add(micros(every));
+    let moved =
+        MOVED.replace("@TO", "count(*) AS pending, -count(*) FILTER (WHERE state = 4) AS skipped");
+    let Selection { from, order, .. } = &selection;
+    let sql = format!(
+        "WITH meant AS MATERIALIZED (\
+             SELECT s.item, s.job, s.state {from} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
+         placed AS MATERIALIZED (\
+             SELECT item, row_number() OVER (ORDER BY item) - 1 AS place FROM meant), \
+         moved AS (\
+             UPDATE @states s SET state = 0, attempt = 0, lost = 0, dropped = 0, suspect = 0, \
+                 run = least(s.run + 1, 4294967295), ended = NULL, checkpoint = NULL, \
+                 due = least({now}::bigint + least(p.place::numeric * {every}::bigint, \
+                     9223372036854775807), 9223372036854775807)::bigint \
+             FROM placed p WHERE s.item = p.item), {}",
+        counted(&moved)
+    );
+    shared.count(client, &sql, &selection.values()).await
+}
+
+pub(crate) async fn purge(
+    client: &Lent,
+    shared: &Shared,
+    filter: &Filter,
+) -> Result<u64, PostgresError> {
+    let selection = Selection::resolve_failed(client, shared, filter).await?;
+    let Some(selection) = selection else { return Ok(0) };
+    let moved = MOVED.replace("@TO", "0 AS pending, count(*) FILTER (WHERE state = 3) AS skipped");
+    let Selection { from, order, .. } = &selection;
+    let sql = format!(
+        "WITH meant AS MATERIALIZED (SELECT s.item, s.job, s.state {from} {order} FOR UPDATE OF s), \
+         moved AS (UPDATE @states s SET state = 5 FROM meant m WHERE s.item = m.item), \
+         emptied AS (UPDATE @items i SET payload = '' FROM meant m \
+             WHERE i.job = m.job AND i.item = m.item), \
+         forgotten AS (DELETE FROM @history h USING meant m WHERE h.item = m.item), {}",
+        counted(&moved)
+    );
+    shared.count(client, &sql, &selection.values()).await
+}
+
+const SKIP: &str = "\
+WITH meant AS MATERIALIZED (
+    SELECT s.item FROM @states s WHERE s.job = $1 AND s.suspect IN (0, 1) AND s.due IS NOT NULL
+        AND s.state = 0 LIMIT $2::bigint FOR UPDATE
+), skipped AS (
+    UPDATE @states s SET state = 4, due = NULL, ended = $3::bigint, lost = 0, dropped = 0,
+        suspect = 0, checkpoint = NULL
+    FROM meant m WHERE s.item = m.item
+), failed AS (
+    INSERT INTO @failures (item, job, class, signature, failure)
+    SELECT item, $1, $4::text, $5::text, $6::text FROM meant
+    ON CONFLICT (item) DO UPDATE SET class = excluded.class, signature = excluded.signature,
+        failure = excluded.failure
+), counted AS (
+    UPDATE @counts c SET pending = c.pending - n.items, skipped = c.skipped + n.items
+    FROM (SELECT count(*) AS items FROM meant) n
+    WHERE c.job = $1 AND c.shard = mod(pg_backend_pid(), 16)::smallint AND n.items > 0
+)
+SELECT count(*) FROM meant";
+
+pub(crate) async fn skip(
+    client: &Lent,
+    shared: &Shared,
+    job: &str,
+    max: usize,
+    why: &Failure,
+    now: Timestamp,
+) -> Result<u64, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
+    let (class, signature) = (kept(&why.class), kept(why.signature.as_str()));
+    let (max, now, why) = (limit(max), now.as_micros(), json(why)?);
+    shared.count(client, SKIP, &[&job, &max, &now, &class, &signature, &why]).await
+}
+
+pub(crate) async fn edit(
+    client: &Lent,
+    shared: &Shared,
+    job: &str,
+    id: &str,
+    payload: &str,
+) -> Result<bool, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(false) };
+    let changed = shared
+        .execute(
+            client,
+            "WITH meant AS MATERIALIZED (\
+                 SELECT s.item FROM @items i JOIN @states s ON s.item = i.item \
+                 WHERE i.job = $1 AND i.id = $2 AND s.state IN (3, 4) FOR UPDATE OF s) \
+             UPDATE @items i SET payload = $3 FROM meant m WHERE i.job = $1 AND i.item = m.item",
+            &[&job, &kept(id), &kept(payload)],
+        )
+        .await?;
+    Ok(changed == 1)
+}

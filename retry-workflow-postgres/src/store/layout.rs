@@ -1,0 +1,172 @@
+//! The tables of a store, and the numbered steps that bring a schema to them.
+
+use retry_workflow::{AttemptOutcome, ItemState};
+
+/// A step: what brings the layout before it to the one of its number.
+pub(crate) struct Step {
+    pub(crate) number: i32,
+    /// `@` stands for the schema and a dot.
+    pub(crate) sql: &'static str,
+}
+
+/// The layout that this program reads and writes.
+pub(crate) const VERSION: i32 = 1;
+
+/// In the order of their numbers.
+pub(crate) const STEPS: &[Step] = &[Step { number: 1, sql: FIRST }];
+
+/// So many rows count each job: those who settle at the same time do not wait for each other.
+pub(crate) const SHARDS: i16 = 16;
+
+/// What is written once (`items`) is apart from what changes with each attempt (`states`): a
+/// claim rewrites a few numbers, however large the payload is.
+///
+/// `due` is when a pending item is due and when the lease of a leased one ends, so that one
+/// index (`claimable`) finds both; an item that has ended has none, and leaves it. `suspect`
+/// says of a pending item that it is one, and of a leased one that it is when its lease ends
+/// unsettled.
+///
+/// Points in time and durations are in microseconds; a failure is JSON, with what it is searched
+/// by beside it. Texts are ordered by their bytes, as everywhere else in a job.
+///
+/// The table of states, its index and the counts change all the time: autovacuum looks at them
+/// early, and does not rest while it works.
+const FIRST: &str = r#"
+CREATE TABLE @jobs (
+    job bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE
+);
+CREATE TABLE @counts (
+    job bigint NOT NULL,
+    shard smallint NOT NULL,
+    pending bigint NOT NULL DEFAULT 0,
+    leased bigint NOT NULL DEFAULT 0,
+    succeeded bigint NOT NULL DEFAULT 0,
+    dead bigint NOT NULL DEFAULT 0,
+    skipped bigint NOT NULL DEFAULT 0,
+    attempts bigint NOT NULL DEFAULT 0,
+    lost bigint NOT NULL DEFAULT 0,
+    worked numeric NOT NULL DEFAULT 0,
+    waited numeric NOT NULL DEFAULT 0,
+    PRIMARY KEY (job, shard)
+) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+CREATE TABLE @workers (
+    worker bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE
+);
+CREATE TABLE @items (
+    item bigint GENERATED ALWAYS AS IDENTITY,
+    job bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    correlation text,
+    payload text NOT NULL,
+    PRIMARY KEY (job, item),
+    UNIQUE (job, id)
+);
+CREATE TABLE @states (
+    item bigint PRIMARY KEY,
+    job bigint NOT NULL,
+    due bigint,
+    token bigint NOT NULL DEFAULT 0,
+    run bigint NOT NULL DEFAULT 0,
+    attempt bigint NOT NULL DEFAULT 0,
+    worker bigint,
+    started bigint,
+    ended bigint,
+    lost integer NOT NULL DEFAULT 0,
+    dropped integer NOT NULL DEFAULT 0,
+    state smallint NOT NULL DEFAULT 0,
+    suspect smallint NOT NULL DEFAULT 0,
+    checkpoint text,
+    output text
+) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 10000,
+        autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX claimable ON @states (job, suspect, due, item) WHERE due IS NOT NULL;
+CREATE INDEX failed ON @states (job, item) WHERE state >= 3;
+CREATE TABLE @history (
+    item bigint NOT NULL,
+    token bigint NOT NULL,
+    run bigint NOT NULL,
+    attempt bigint NOT NULL,
+    started bigint NOT NULL,
+    duration bigint NOT NULL,
+    wait bigint NOT NULL,
+    worker bigint NOT NULL,
+    part integer NOT NULL,
+    outcome smallint NOT NULL,
+    step text,
+    failure text,
+    PRIMARY KEY (item, token, part)
+);
+CREATE TABLE @failures (
+    item bigint PRIMARY KEY,
+    job bigint NOT NULL,
+    class text COLLATE "C" NOT NULL,
+    signature text COLLATE "C" NOT NULL,
+    failure text NOT NULL
+);
+CREATE INDEX alike ON @failures (job, signature, item);
+CREATE TABLE @vals (
+    key text COLLATE "C" PRIMARY KEY,
+    revision bigint NOT NULL,
+    value text NOT NULL
+) WITH (fillfactor = 50);
+"#;
+
+/// The number of each step that was done. `SELECT` on it is all that opening a store needs.
+pub(crate) const STEPS_TABLE: &str = "CREATE TABLE @layout (\
+     version integer PRIMARY KEY, since timestamptz NOT NULL DEFAULT now())";
+
+/// What a role needs that works on jobs, and does not own the tables.
+pub(crate) const GRANTS: &str = "GRANT USAGE ON SCHEMA $schema TO $role;\n\
+     GRANT SELECT, INSERT, UPDATE, DELETE ON @jobs, @counts, @workers, @items, @states, \
+     @history, @failures, @vals TO $role;\n\
+     GRANT SELECT ON @layout TO $role;\n";
+
+pub(crate) const PENDING: i16 = 0;
+pub(crate) const SUCCEEDED: i16 = 2;
+pub(crate) const DEAD: i16 = 3;
+pub(crate) const SKIPPED: i16 = 4;
+/// Skipped, and emptied: it has nothing that could be run again.
+pub(crate) const PURGED: i16 = 5;
+
+/// What the column `state` says; nothing if no version of this program wrote it.
+pub(crate) fn state(code: i16) -> Option<ItemState> {
+    Some(match code {
+        PENDING => ItemState::Pending,
+        1 => ItemState::Leased,
+        SUCCEEDED => ItemState::Succeeded,
+        DEAD => ItemState::Dead,
+        SKIPPED | PURGED => ItemState::Skipped,
+        _ => return None,
+    })
+}
+
+/// What the column `state` says of an item that is not purged.
+pub(crate) fn code(state: ItemState) -> i16 {
+    match state {
+        ItemState::Pending => PENDING,
+        ItemState::Leased => 1,
+        ItemState::Succeeded => SUCCEEDED,
+        ItemState::Dead => DEAD,
+        ItemState::Skipped => SKIPPED,
+    }
+}
+
+pub(crate) fn outcome(code: i16) -> Option<AttemptOutcome> {
+    Some(match code {
+        0 => AttemptOutcome::Succeeded,
+        1 => AttemptOutcome::Failed,
+        2 => AttemptOutcome::Lost,
+        _ => return None,
+    })
+}
+
+pub(crate) fn outcome_code(outcome: AttemptOutcome) -> i16 {
+    match outcome {
+        AttemptOutcome::Succeeded => 0,
+        AttemptOutcome::Failed => 1,
+        AttemptOutcome::Lost => 2,
+    }
+}

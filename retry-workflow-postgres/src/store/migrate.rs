@@ -1,0 +1,117 @@
+//! Opening a schema as a store: created, or brought to the layout of this program, by numbered
+//! steps, each a transaction under a lock that others wait for. What is newer is left alone.
+
+use std::path::PathBuf;
+
+use retry_workflow::StoreError;
+use tokio_postgres::error::SqlState;
+
+use super::layout::{GRANTS, STEPS, STEPS_TABLE, VERSION};
+use super::shared::column;
+use crate::server::{Lent, PostgresError};
+
+/// Who brings a store up to date holds this advisory lock meanwhile: `rtry`.
+const LOCK: i64 = 0x7274_7279;
+
+/// Opens the store in a schema: `schema` as SQL reads it, `plain` as it is.
+pub(crate) async fn open(
+    client: &Lent,
+    schema: &str,
+    plain: &str,
+    must_exist: bool,
+    name: &str,
+) -> Result<(), PostgresError> {
+    let path = || PathBuf::from(format!("{name} (schema {plain})"));
+    let encoding = client.query_one("SHOW server_encoding", &[]).await?;
+    if column::<String>(&encoding, 0)? != "UTF8" {
+        let why = "the database is not in UTF8: create one with ENCODING 'UTF8'";
+        return Err(StoreError::access(path(), why).into());
+    }
+    let mut found = version(client, schema).await?;
+    if found == 0 && must_exist {
+        return Err(StoreError::Missing { path: path() }.into());
+    }
+    while found != VERSION {
+        if found > VERSION {
+            let (found, known) = (found.into(), VERSION.into());
+            return Err(StoreError::Newer { path: path(), found, known }.into());
+        }
+        found = match step(client, schema, plain).await {
+            Ok(version) => version,
+            Err(error) => {
+                client.batch_execute("ROLLBACK").await?;
+                let code = error.code();
+                if code == Some(&SqlState::DUPLICATE_TABLE) {
+                    return Err(StoreError::Foreign { path: path() }.into());
+                }
+                if code == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+                    let why = format!(
+                        "its tables are not there or of an older layout, and this user may not \
+                         change them ({error}): let one do it who may, by opening the store or by \
+                         the statements of PostgresOptions::sql"
+                    );
+                    return Err(StoreError::access(path(), why).into());
+                }
+                return Err(error);
+            }
+        };
+    }
+    Ok(())
+}
+
+/// The layout of the store; 0: there is none.
+async fn version(client: &Lent, schema: &str) -> Result<i32, PostgresError> {
+    let table = format!("{schema}.layout");
+    let known = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await?;
+    if !column::<bool>(&known, 0)? {
+        return Ok(0);
+    }
+    let sql = format!("SELECT coalesce(max(version), 0) FROM {schema}.layout");
+    column(&client.query_one(&sql, &[]).await?, 0)
+}
+
+/// Does the next step, and says what layout is there then.
+async fn step(client: &Lent, schema: &str, plain: &str) -> Result<i32, PostgresError> {
+    // However large the tables are.
+    client
+        .batch_execute(&format!(
+            "BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({LOCK})"
+        ))
+        .await?;
+    // Another process may have been faster.
+    let found = version(client, schema).await?;
+    let next = STEPS.iter().find(|step| step.number > found);
+    if let Some(step) = next {
+        if found == 0 {
+            let known = "SELECT to_regnamespace($1) IS NOT NULL";
+            if !column::<bool>(&client.query_one(known, &[&schema]).await?, 0)? {
+                client.batch_execute(&format!("CREATE SCHEMA {schema}")).await?;
+            }
+        }
+        client.batch_execute(&statements(schema, step.number, step.sql)).await?;
+        tracing::info!(schema = plain, layout = step.number, "the store has a new layout");
+    }
+    client.batch_execute("COMMIT").await?;
+    Ok(next.map_or(found, |step| step.number))
+}
+
+/// A step, with what says that it was done.
+fn statements(schema: &str, number: i32, sql: &str) -> String {
+    let prefix = format!("{schema}.");
+    let table = if number == 1 { format!("{STEPS_TABLE};") } else { String::new() };
+    format!("{table}{sql}INSERT INTO @layout (version) VALUES ({number});").replace('@', &prefix)
+}
+
+/// All steps, and what a role needs, for an operator.
+pub(crate) fn script(schema: &str, role: &str) -> String {
+    let mut script = format!("CREATE SCHEMA {schema};\n");
+    for step in STEPS {
+        script.push_str("BEGIN;\n");
+        script.push_str(&statements(schema, step.number, step.sql));
+        script.push_str("\nCOMMIT;\n");
+    }
+    let prefix = format!("{schema}.");
+    script
+        .push_str(&GRANTS.replace("$schema", schema).replace("$role", role).replace('@', &prefix));
+    script
+}

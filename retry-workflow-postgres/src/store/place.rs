@@ -1,0 +1,98 @@
+//! [`Places`]: how far the claims of each job have come.
+//!
+//! What is claimed leaves dead entries at the beginning of the index, until vacuum has been
+//! there. A claim begins behind the last item that was claimed, and does not pass them. Items may
+//! come up before that place: those of other processes are found within a second, by a look from
+//! the beginning; those of this one at once, for it [goes back](Places::back_to) itself.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So long nothing is looked for from the beginning, at most.
+const LOOK_BACK_EVERY: Duration = Duration::from_secs(1);
+
+/// Before all others, as due time and number of an item.
+pub(crate) const BEGINNING: (i64, i64) = (i64::MIN, i64::MIN);
+
+#[derive(Debug, Default)]
+pub(crate) struct Places(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By the number of the job: the place, and when it was last begun from the beginning.
+    places: HashMap<i64, ((i64, i64), Instant)>,
+    /// One more whenever a place is given up.
+    changes: u64,
+}
+
+/// Where a claim begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct From {
+    pub(crate) place: (i64, i64),
+    looked_back: Instant,
+    changes: u64,
+}
+
+impl Places {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the next claim of a job begins.
+    pub(crate) fn of(&self, job: i64) -> From {
+        let inner = self.lock();
+        let now = Instant::now();
+        let (place, looked_back) = match inner.places.get(&job) {
+            Some(&(place, looked_back)) if now.duration_since(looked_back) < LOOK_BACK_EVERY => {
+                (place, looked_back)
+            }
+            _ => (BEGINNING, now),
+        };
+        From { place, looked_back, changes: inner.changes }
+    }
+
+    /// A claim that began there has come as far as this.
+    pub(crate) fn come_to(&self, job: i64, from: From, place: (i64, i64)) {
+        let mut inner = self.lock();
+        if inner.changes == from.changes {
+            inner.places.insert(job, (place, from.looked_back));
+        }
+    }
+
+    /// Items have become due at this time, or later.
+    pub(crate) fn back_to(&self, due: i64) {
+        let mut inner = self.lock();
+        let before = inner.places.len();
+        inner.places.retain(|_, ((place, _), _)| *place < due);
+        // A claim under way may not have seen them.
+        if inner.places.len() < before || before == 0 {
+            inner.changes += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_goes_on_behind_the_last_one() {
+        let places = Places::default();
+        places.come_to(1, places.of(1), (5, 7));
+        assert_eq!((places.of(1).place, places.of(2).place), ((5, 7), BEGINNING));
+        places.back_to(6);
+        assert_eq!(places.of(1).place, (5, 7), "what is due later comes by itself");
+        places.back_to(5);
+        assert_eq!(places.of(1).place, BEGINNING);
+    }
+
+    #[test]
+    fn a_claim_under_way_does_not_undo_the_way_back() {
+        let places = Places::default();
+        let from = places.of(1);
+        places.back_to(5);
+        places.come_to(1, from, (9, 9));
+        assert_eq!(places.of(1).place, BEGINNING);
+    }
+}

@@ -1,0 +1,42 @@
+//! Removing a job, item by item.
+
+use super::shared::{Shared, limit};
+use super::text::kept;
+use crate::server::{Lent, PostgresError};
+
+/// Once none is left, the values go as well, and the job counts from 0. Numbers of items are not
+/// given out again: a worker that has been asleep holds no lease of another item.
+const REMOVE: &str = "\
+WITH gone AS MATERIALIZED (
+    SELECT i.item FROM @items i WHERE i.job = $1 ORDER BY i.item LIMIT $2::bigint FOR UPDATE
+), items AS (
+    DELETE FROM @items i USING gone g WHERE i.job = $1 AND i.item = g.item
+), states AS (
+    DELETE FROM @states s USING gone g WHERE s.item = g.item
+), history AS (
+    DELETE FROM @history h USING gone g WHERE h.item = g.item
+), failures AS (
+    DELETE FROM @failures f USING gone g WHERE f.item = g.item
+), counted AS (
+    UPDATE @counts c SET pending = 0, leased = 0, succeeded = 0, dead = 0, skipped = 0,
+        attempts = 0, lost = 0, worked = 0, waited = 0
+    WHERE c.job = $1 AND (SELECT count(*) FROM gone) < $2
+), vals AS (
+    DELETE FROM @vals v WHERE v.key = ANY ($3::text[]) AND (SELECT count(*) FROM gone) < $2
+)
+SELECT count(*) FROM gone";
+
+/// No job has this number.
+const NOBODY: i64 = 0;
+
+pub(crate) async fn remove(
+    client: &Lent,
+    shared: &Shared,
+    job: &str,
+    max: usize,
+    keys: &[String],
+) -> Result<u64, PostgresError> {
+    let job = shared.find_job(client, job).await?.unwrap_or(NOBODY);
+    let keys: Vec<_> = keys.iter().map(|key| kept(key)).collect();
+    shared.count(client, REMOVE, &[&job, &limit(max), &keys]).await
+}

@@ -1,0 +1,411 @@
+//! The end of leases: state, history, dead letter and counts at once, of those items that are
+//! still held by them. One statement for a batch, however large.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use retry_workflow::{
+    AttemptOutcome, AttemptRecord, Failure, LeaseKey, Settled, Settlement, Start, Timestamp,
+};
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
+use super::shared::{Shared, Values, column, micros};
+use super::text::kept;
+use crate::server::{Lent, PostgresError};
+
+/// Rows of history, by columns.
+#[derive(Default)]
+pub(crate) struct Rows<'a> {
+    item: Vec<i64>,
+    token: Vec<i64>,
+    part: Vec<i32>,
+    run: Vec<i64>,
+    attempt: Vec<i64>,
+    started: Vec<i64>,
+    duration: Vec<i64>,
+    wait: Vec<i64>,
+    worker: Vec<i64>,
+    outcome: Vec<i16>,
+    step: Vec<Option<Cow<'a, str>>>,
+    failure: Vec<Option<String>>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn push(
+        &mut self,
+        (item, token): (i64, i64),
+        part: usize,
+        row: &'a AttemptRecord,
+        worker: i64,
+    ) -> Result<(), PostgresError> {
+        self.item.push(item);
+        self.token.push(token);
+        self.part.push(i32::try_from(part).unwrap_or(i32::MAX));
+        self.run.push(row.run.into());
+        self.attempt.push(row.attempt.into());
+        self.started.push(row.started.as_micros());
+        self.duration.push(micros(row.duration));
+        self.wait.push(micros(row.wait));
+        self.worker.push(worker);
+        self.outcome.push(outcome_code(row.outcome));
+        self.step.push(row.step.as_deref().map(kept));
+        self.failure.push(row.failure.as_ref().map(json).transpose()?);
+        Ok(())
+    }
+
+    fn values(&self) -> [&(dyn ToSql + Sync); 12] {
+        [
+            &self.item,
+            &self.token,
+            &self.part,
+            &self.run,
+            &self.attempt,
+            &self.started,
+            &self.duration,
+            &self.wait,
+            &self.worker,
+            &self.outcome,
+            &self.step,
+            &self.failure,
+        ]
+    }
+
+    /// Writes them, of items that are there.
+    pub(crate) async fn write(&self, client: &Lent, shared: &Shared) -> Result<(), PostgresError> {
+        if self.item.is_empty() {
+            return Ok(());
+        }
+        let sql = WRITE.replace("$h", "$").replace("@WHERE", "");
+        shared.execute(client, &sql, &self.values()).await?;
+        Ok(())
+    }
+}
+
+/// `$h1` is the first of its values.
+const WRITE: &str = "\
+INSERT INTO @history (item, token, part, run, attempt, started, duration, wait, worker, outcome,
+    step, failure)
+SELECT h.item, h.token, h.part, h.run, h.attempt, h.started, h.duration, h.wait, h.worker,
+    h.outcome, h.step, h.failure
+FROM unnest($h1::bigint[], $h2::bigint[], $h3::integer[], $h4::bigint[], $h5::bigint[],
+    $h6::bigint[], $h7::bigint[], $h8::bigint[], $h9::bigint[], $h10::smallint[], $h11::text[],
+    $h12::text[]) AS h(item, token, part, run, attempt, started, duration, wait, worker, outcome,
+    step, failure)@WHERE";
+
+/// `@COUNTED FROM (…) n @HERE`: adds `n` to the counts of jobs, in the row of this connection.
+pub(crate) fn counted(sql: &str) -> String {
+    sql.replace(
+        "@COUNTED",
+        "UPDATE @counts c SET pending = c.pending + n.pending, leased = c.leased + n.leased, \
+         succeeded = c.succeeded + n.succeeded, dead = c.dead + n.dead, \
+         skipped = c.skipped + n.skipped, attempts = c.attempts + n.attempts, \
+         lost = c.lost + n.lost, worked = c.worked + n.worked, waited = c.waited + n.waited",
+    )
+    .replace("@HERE", "WHERE c.job = n.job AND c.shard = mod(pg_backend_pid(), 16)::smallint")
+}
+
+/// What rows of history add to the counts: attempts, losses, time worked and waited.
+pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 4] {
+    let mut sums = [0_i64; 4];
+    for row in history {
+        // How long a lost attempt has worked before its worker was gone is unknown.
+        if row.outcome == AttemptOutcome::Lost {
+            sums[1] += 1;
+            continue;
+        }
+        sums[0] += 1;
+        sums[2] = sums[2].saturating_add(micros(row.duration));
+        sums[3] = sums[3].saturating_add(micros(row.wait));
+    }
+    sums
+}
+
+/// A failure as it is kept.
+pub(crate) fn json(failure: &Failure) -> Result<String, PostgresError> {
+    // JSON escapes what Postgres cannot keep.
+    serde_json::to_string(failure).map_err(PostgresError::other)
+}
+
+/// What becomes of items, by columns: those of one place are one item's.
+#[derive(Default)]
+struct Ends<'a> {
+    item: Vec<i64>,
+    token: Vec<i64>,
+    state: Vec<i16>,
+    due: Vec<Option<i64>>,
+    ended: Vec<Option<i64>>,
+    is_released: Vec<bool>,
+    checkpoint: Vec<Option<Cow<'a, str>>>,
+    output: Vec<Option<Cow<'a, str>>>,
+    class: Vec<Option<Cow<'a, str>>>,
+    signature: Vec<Option<Cow<'a, str>>>,
+    failure: Vec<Option<String>>,
+    sums: [Vec<i64>; 4],
+}
+
+impl<'a> Ends<'a> {
+    fn push(&mut self, settlement: &'a Settlement, now: i64) -> Result<(), PostgresError> {
+        let Settlement { lease, end, history, .. } = settlement;
+        let (state, due, checkpoint, output, failure) = match end {
+            Settled::Succeeded(output) => (SUCCEEDED, None, None, output.as_deref(), None),
+            Settled::RetryAt { due, checkpoint } => {
+                (PENDING, Some(due.as_micros()), checkpoint.as_deref(), None, None)
+            }
+            Settled::Dead(failure) => (DEAD, None, None, None, Some(failure)),
+            Settled::Skipped(failure) => (SKIPPED, None, None, None, failure.as_ref()),
+            Settled::Released => (PENDING, Some(now), None, None, None),
+        };
+        self.item.push(lease.item);
+        self.token.push(i64::try_from(lease.token).unwrap_or(i64::MAX));
+        self.state.push(state);
+        self.due.push(due);
+        self.ended.push((state != PENDING).then_some(now));
+        self.is_released.push(*end == Settled::Released);
+        self.checkpoint.push(checkpoint.map(kept));
+        self.output.push(output.map(kept));
+        self.class.push(failure.map(|failure| kept(&failure.class)));
+        self.signature.push(failure.map(|failure| kept(failure.signature.as_str())));
+        self.failure.push(failure.map(json).transpose()?);
+        for (column, sum) in self.sums.iter_mut().zip(sums(history)) {
+            column.push(sum);
+        }
+        Ok(())
+    }
+}
+
+/// Rows are locked in the order of their items, by all who lock several. History is looked up
+/// among those that are held as a hash, which `IS TRUE` keeps it: a join would be a loop.
+const SETTLE: &str = "\
+WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
+        $6::boolean[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+        $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+        AS w(item, token, state, due, ended, is_released, checkpoint, output, class, signature,
+            failure, attempts, lost, worked, waited)
+), held AS MATERIALIZED (
+    SELECT w.*, s.job FROM wanted w CROSS JOIN LATERAL (
+        SELECT s.job FROM @states s WHERE s.item = w.item AND s.token = w.token AND s.state = 1
+        FOR UPDATE) s
+), ended AS (
+    UPDATE @states s SET state = h.state, due = h.due, ended = h.ended,
+        checkpoint = CASE WHEN h.is_released THEN s.checkpoint ELSE h.checkpoint END,
+        output = CASE WHEN h.is_released THEN s.output ELSE h.output END,
+        lost = CASE WHEN h.is_released THEN s.lost ELSE 0 END,
+        dropped = CASE WHEN h.is_released THEN s.dropped ELSE 0 END,
+        suspect = (h.is_released AND s.lost::bigint + s.dropped >= 2)::integer,
+        attempt = CASE WHEN h.is_released THEN greatest(s.attempt - 1, 0) ELSE s.attempt END,
+        started = CASE WHEN h.is_released THEN NULL ELSE s.started END
+    FROM held h WHERE s.item = h.item
+), failed AS (
+    INSERT INTO @failures AS f (item, job, class, signature, failure)
+    SELECT item, job, class, signature, failure FROM held WHERE failure IS NOT NULL
+    ON CONFLICT (item) DO UPDATE SET class = excluded.class, signature = excluded.signature,
+        failure = excluded.failure
+), written AS (
+    @WRITTEN
+), begun AS (
+    UPDATE @states s SET started = b.at
+    FROM unnest($16::bigint[], $17::bigint[], $18::bigint[]) AS b(item, token, at)
+    WHERE s.item = b.item AND s.token = b.token AND s.state = 1
+), counted AS (
+    @COUNTED
+    FROM (SELECT job, -count(*) AS leased, count(*) FILTER (WHERE state = 0) AS pending,
+            count(*) FILTER (WHERE state = 2) AS succeeded,
+            count(*) FILTER (WHERE state = 3) AS dead,
+            count(*) FILTER (WHERE state = 4) AS skipped,
+            sum(attempts) AS attempts, sum(lost) AS lost, sum(worked) AS worked,
+            sum(waited) AS waited
+        FROM held GROUP BY job) n
+    @HERE
+)
+SELECT item, token FROM held";
+
+/// Values before those of history, in `SETTLE`.
+const BEFORE_ROWS: usize = 18;
+
+static SETTLE_SQL: LazyLock<String> = LazyLock::new(|| {
+    let mut written =
+        WRITE.replace("@WHERE", "\n    WHERE (h.item IN (SELECT held.item FROM held)) IS TRUE");
+    for place in (1..=12).rev() {
+        written = written.replace(&format!("$h{place}:"), &format!("${}:", BEFORE_ROWS + place));
+    }
+    counted(&SETTLE.replace("@WRITTEN", &written))
+});
+
+/// `maybe_done`: an earlier attempt at this was cut off.
+pub(crate) async fn settle(
+    client: &Lent,
+    shared: &Shared,
+    settlements: &[Settlement],
+    started: &[Start],
+    now: Timestamp,
+    maybe_done: bool,
+) -> Result<Vec<bool>, PostgresError> {
+    // The first of those of one lease; a token that is too large was never given out.
+    let mut ordered: Vec<&Settlement> = Vec::with_capacity(settlements.len());
+    let mut seen = HashSet::with_capacity(settlements.len());
+    for settlement in settlements {
+        if seen.insert(settlement.lease) && i64::try_from(settlement.lease.token).is_ok() {
+            ordered.push(settlement);
+        }
+    }
+    ordered.sort_by_key(|settlement| settlement.lease.item);
+    let (mut ends, mut rows) = (Ends::default(), Rows::default());
+    for settlement in &ordered {
+        ends.push(settlement, now.as_micros())?;
+        let key = (settlement.lease.item, ends.token[ends.token.len() - 1]);
+        for (part, row) in settlement.history.iter().enumerate() {
+            let worker = shared.worker(client, &row.worker).await?;
+            rows.push(key, part, row, worker)?;
+        }
+    }
+    // One that is settled here need not be started before.
+    let starts = Changes::new(&[], started, |lease| seen.contains(lease));
+    if ends.item.is_empty() && starts.item.is_empty() {
+        return Ok(vec![false; settlements.len()]);
+    }
+    let Ends { sums: [attempts, lost, worked, waited], .. } = &ends;
+    let mut values: Vec<&(dyn ToSql + Sync)> = vec![
+        &ends.item,
+        &ends.token,
+        &ends.state,
+        &ends.due,
+        &ends.ended,
+        &ends.is_released,
+        &ends.checkpoint,
+        &ends.output,
+        &ends.class,
+        &ends.signature,
+        &ends.failure,
+        attempts,
+        lost,
+        worked,
+        waited,
+        &starts.item,
+        &starts.token,
+        &starts.at,
+    ];
+    values.extend(rows.values());
+    let held = shared.query(client, &SETTLE_SQL, &values).await?;
+    let mut settled = keys(&held)?;
+    if maybe_done && settled.len() < ordered.len() {
+        settled.extend(settled_before(client, shared, &ordered).await?);
+    }
+    let mut is_settled = |lease: LeaseKey| {
+        i64::try_from(lease.token).is_ok_and(|token| settled.remove(&(lease.item, token)))
+    };
+    Ok(settlements.iter().map(|settlement| settlement.lease).map(&mut is_settled).collect())
+}
+
+/// Items and tokens, from the first columns.
+fn keys(rows: &[Row]) -> Result<HashSet<(i64, i64)>, PostgresError> {
+    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
+}
+
+/// Which of these an attempt has settled that was cut off before its answer came. A token that no
+/// longer holds its item was settled: by this, for nobody else had it. Where the item was leased
+/// again, history tells; a release leaves no row, and is taken as done.
+async fn settled_before(
+    client: &Lent,
+    shared: &Shared,
+    settlements: &[&Settlement],
+) -> Result<HashSet<(i64, i64)>, PostgresError> {
+    let items: Vec<_> = settlements.iter().map(|settlement| settlement.lease.item).collect();
+    let tokens: Vec<_> = settlements
+        .iter()
+        .map(|settlement| i64::try_from(settlement.lease.token).unwrap_or(i64::MAX))
+        .collect();
+    let released: Vec<_> =
+        settlements.iter().map(|settlement| settlement.end == Settled::Released).collect();
+    let rows = shared
+        .query(
+            client,
+            "SELECT w.item, w.token FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) \
+                 AS w(item, token, is_released) \
+             CROSS JOIN LATERAL (SELECT s.token, s.state FROM @states s WHERE s.item = w.item) s \
+             WHERE (s.token = w.token AND s.state <> 1) \
+                OR (s.token > w.token AND (w.is_released OR EXISTS (SELECT 1 FROM @history h \
+                    WHERE h.item = w.item AND h.token = w.token AND h.outcome <> 2)))",
+            &[&items, &tokens, &released],
+        )
+        .await?;
+    keys(&rows)
+}
+
+/// What is told of leases, each once: whether it is prolonged, and when it was started.
+#[derive(Default)]
+struct Changes {
+    item: Vec<i64>,
+    token: Vec<i64>,
+    is_prolonged: Vec<bool>,
+    at: Vec<Option<i64>>,
+}
+
+impl Changes {
+    fn new(
+        leases: &[LeaseKey],
+        started: &[Start],
+        is_left_out: impl Fn(&LeaseKey) -> bool,
+    ) -> Self {
+        let mut told = HashMap::<LeaseKey, (bool, Option<i64>)>::new();
+        for lease in leases {
+            told.entry(*lease).or_default().0 = true;
+        }
+        for Start { lease, at, .. } in started {
+            told.entry(*lease).or_default().1 = Some(at.as_micros());
+        }
+        let mut told: Vec<_> = told.into_iter().filter(|(lease, _)| !is_left_out(lease)).collect();
+        told.sort_by_key(|(lease, _)| (lease.item, lease.token));
+        let mut changes = Self::default();
+        for (lease, (is_prolonged, at)) in told {
+            // A token that is too large was never given out.
+            let Ok(token) = i64::try_from(lease.token) else { continue };
+            changes.item.push(lease.item);
+            changes.token.push(token);
+            changes.is_prolonged.push(is_prolonged);
+            changes.at.push(at);
+        }
+        changes
+    }
+}
+
+const EXTEND: &str = "\
+WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::boolean[], $4::bigint[])
+        AS w(item, token, is_prolonged, at)
+), held AS MATERIALIZED (
+    SELECT w.* FROM wanted w CROSS JOIN LATERAL (
+        SELECT 1 FROM @states s WHERE s.item = w.item AND s.token = w.token AND s.state = 1
+        FOR UPDATE) s
+), extended AS (
+    UPDATE @states s SET started = coalesce(h.at, s.started),
+        due = CASE WHEN h.is_prolonged THEN greatest(s.due, $5::bigint) ELSE s.due END
+    FROM held h WHERE s.item = h.item
+)
+SELECT item, token FROM held";
+
+pub(crate) async fn extend(
+    client: &Lent,
+    shared: &Shared,
+    leases: &[LeaseKey],
+    started: &[Start],
+    until: Timestamp,
+) -> Result<Vec<bool>, PostgresError> {
+    let changes = Changes::new(leases, started, |_| false);
+    if changes.item.is_empty() {
+        return Ok(vec![false; leases.len()]);
+    }
+    let until = until.as_micros();
+    let values: Values<'_> =
+        &[&changes.item, &changes.token, &changes.is_prolonged, &changes.at, &until];
+    let rows = shared.query(client, EXTEND, values).await?;
+    let held = keys(&rows)?;
+    let is_held = |lease: &LeaseKey| {
+        i64::try_from(lease.token).is_ok_and(|token| held.contains(&(lease.item, token)))
+    };
+    Ok(leases.iter().map(is_held).collect())
+}

@@ -1,0 +1,184 @@
+//! [`Shared`]: what all handles on a store have in common, and how statements are run.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSqlOwned, ToSql};
+
+use super::clock::ServerClock;
+use super::layout::SHARDS;
+use super::place::Places;
+use super::text::{kept, read};
+use crate::server::{Lent, PostgresError, Server};
+
+/// What a statement is given, in the order of its places.
+pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// What all handles on a store have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) server: Arc<Server>,
+    /// The schema as SQL reads it, with a dot.
+    pub(crate) prefix: String,
+    pub(crate) clock: ServerClock,
+    pub(crate) places: Places,
+    names: Mutex<Names>,
+}
+
+/// Numbers that stand for names in the tables. They never change, once they are committed.
+#[derive(Debug, Default)]
+struct Names {
+    jobs: HashMap<String, i64>,
+    workers: HashMap<String, i64>,
+}
+
+impl Shared {
+    pub(crate) fn new(server: Arc<Server>, schema: &str, clock: ServerClock) -> Self {
+        Self {
+            server,
+            prefix: format!("{schema}."),
+            clock,
+            places: Places::default(),
+            names: Mutex::default(),
+        }
+    }
+
+    /// A statement with the tables of this store: `@` stands for their schema.
+    pub(crate) fn sql(&self, text: &str) -> String {
+        text.replace('@', &self.prefix)
+    }
+
+    pub(crate) async fn query(
+        &self,
+        client: &Lent,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, PostgresError> {
+        let statement = client.prepare_cached(&self.sql(sql)).await?;
+        Ok(client.query(&statement, values).await?)
+    }
+
+    pub(crate) async fn query_opt(
+        &self,
+        client: &Lent,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<Option<Row>, PostgresError> {
+        Ok(self.query(client, sql, values).await?.into_iter().next())
+    }
+
+    /// The number in the first column of the only row.
+    pub(crate) async fn count(
+        &self,
+        client: &Lent,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<u64, PostgresError> {
+        let row = self.query_opt(client, sql, values).await?;
+        let count: i64 = row.map_or(Ok(0), |row| column(&row, 0))?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    pub(crate) async fn execute(
+        &self,
+        client: &Lent,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<u64, PostgresError> {
+        let statement = client.prepare_cached(&self.sql(sql)).await?;
+        Ok(client.execute(&statement, values).await?)
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a job, which is new if need be.
+    pub(crate) async fn job(&self, client: &Lent, name: &str) -> Result<i64, PostgresError> {
+        loop {
+            if let Some(job) = self.find_job(client, name).await? {
+                return Ok(job);
+            }
+            // Another process may be faster: it is found in the next round.
+            self.execute(
+                client,
+                "WITH new AS (INSERT INTO @jobs (name) VALUES ($1) ON CONFLICT DO NOTHING \
+                 RETURNING job) \
+                 INSERT INTO @counts (job, shard) \
+                 SELECT job, shard FROM new, generate_series(0, $2::smallint - 1) AS shard",
+                &[&kept(name), &SHARDS],
+            )
+            .await?;
+        }
+    }
+
+    pub(crate) async fn find_job(
+        &self,
+        client: &Lent,
+        name: &str,
+    ) -> Result<Option<i64>, PostgresError> {
+        if let Some(&job) = self.names().jobs.get(name) {
+            return Ok(Some(job));
+        }
+        let row =
+            self.query_opt(client, "SELECT job FROM @jobs WHERE name = $1", &[&kept(name)]).await?;
+        let Some(row) = row else { return Ok(None) };
+        let job = column(&row, 0)?;
+        self.names().jobs.insert(name.to_owned(), job);
+        Ok(Some(job))
+    }
+
+    /// The number of a worker, which is new if need be.
+    pub(crate) async fn worker(&self, client: &Lent, name: &str) -> Result<i64, PostgresError> {
+        loop {
+            if let Some(&worker) = self.names().workers.get(name) {
+                return Ok(worker);
+            }
+            let known = "SELECT worker FROM @workers WHERE name = $1";
+            if let Some(row) = self.query_opt(client, known, &[&kept(name)]).await? {
+                let worker = column(&row, 0)?;
+                self.names().workers.insert(name.to_owned(), worker);
+                return Ok(worker);
+            }
+            let add = "INSERT INTO @workers (name) VALUES ($1) ON CONFLICT DO NOTHING";
+            self.execute(client, add, &[&kept(name)]).await?;
+        }
+    }
+}
+
+/// What a row has in this column.
+pub(crate) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, PostgresError> {
+    Ok(row.try_get(at)?)
+}
+
+/// The text that a row has in this column.
+pub(crate) fn text(row: &Row, at: usize) -> Result<String, PostgresError> {
+    column(row, at).map(read)
+}
+
+/// The text that a row has in this column, if there is one.
+pub(crate) fn text_opt(row: &Row, at: usize) -> Result<Option<String>, PostgresError> {
+    Ok(column::<Option<String>>(row, at)?.map(read))
+}
+
+/// A number that is never negative.
+pub(crate) fn unsigned(row: &Row, at: usize) -> Result<u64, PostgresError> {
+    column::<i64>(row, at).map(|number| u64::try_from(number).unwrap_or(0))
+}
+
+/// A number that is as large as a `u32` at most.
+pub(crate) fn small(row: &Row, at: usize) -> Result<u32, PostgresError> {
+    column::<i64>(row, at).map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX))
+}
+
+/// A duration in microseconds, as far as the column goes.
+pub(crate) fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// How many rows a statement is asked for.
+pub(crate) fn limit(max: usize) -> i64 {
+    i64::try_from(max).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,94 @@
+//! Texts as Postgres can keep them: it has no NUL in a text, and ours have any sign.
+//!
+//! NUL is written as U+0001 U+0001, and U+0001 as U+0001 U+0002. The order of texts, and what
+//! they begin with, stay as they were.
+
+use std::borrow::Cow;
+
+/// The text as it is kept.
+pub(crate) fn kept(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| byte <= 1) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len() + 8);
+    for sign in text.chars() {
+        match sign {
+            '\0' => kept.push_str("\u{1}\u{1}"),
+            '\u{1}' => kept.push_str("\u{1}\u{2}"),
+            sign => kept.push(sign),
+        }
+    }
+    Cow::Owned(kept)
+}
+
+/// The text as it was.
+pub(crate) fn read(kept: String) -> String {
+    if !kept.bytes().any(|byte| byte == 1) {
+        return kept;
+    }
+    let mut text = String::with_capacity(kept.len());
+    let mut signs = kept.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            '\u{1}' => match signs.next() {
+                Some('\u{2}') => text.push('\u{1}'),
+                _ => text.push('\0'),
+            },
+            sign => text.push(sign),
+        }
+    }
+    text
+}
+
+/// The first text behind all that begin so; `None`: there is no end.
+pub(crate) fn behind(prefix: &str) -> Option<String> {
+    let rest = prefix.trim_end_matches(char::MAX);
+    let last = rest.chars().next_back()?;
+    // The range steps over the surrogates.
+    let next = (last..=char::MAX).nth(1)?;
+    Some(format!("{}{next}", &rest[..rest.len() - last.len_utf8()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXTS: [&str; 12] = [
+        "",
+        "\0",
+        "\0\0",
+        "\0a",
+        "\u{1}",
+        "\u{1}\0",
+        "\u{1}\u{1}",
+        "\u{1}\u{2}",
+        "\u{2}",
+        "a",
+        "a\0b",
+        "a\u{d7ff}",
+    ];
+
+    #[test]
+    fn any_text_comes_back_in_its_order_and_without_nul() {
+        for text in TEXTS {
+            assert!(!kept(text).contains('\0'), "{text:?}");
+            assert_eq!(read(kept(text).into_owned()), text);
+            for other in TEXTS {
+                assert_eq!(text.cmp(other), kept(text).cmp(&kept(other)), "{text:?} {other:?}");
+                let begins = kept(text).starts_with(&*kept(other));
+                assert_eq!(text.starts_with(other), begins, "{text:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_begins_so_is_before_the_text_behind_it() {
+        for prefix in ["a", "a\u{d7ff}", "a\u{10ffff}", "ä%"] {
+            let behind = behind(prefix).unwrap();
+            assert!(format!("{prefix}\u{10ffff}\u{10ffff}") < behind, "{prefix:?}");
+            assert!(prefix < &*behind);
+        }
+        assert_eq!(behind("k/").as_deref(), Some("k0"));
+        assert_eq!((behind(""), behind("\u{10ffff}")), (None, None));
+    }
+}

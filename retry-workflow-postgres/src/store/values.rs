@@ -1,0 +1,109 @@
+//! Small values, each with a revision.
+
+use std::sync::Mutex;
+
+use retry_workflow::StoreError;
+
+use super::shared::{Shared, text, unsigned};
+use super::text::{behind, kept};
+use crate::server::{Lent, PostgresError};
+
+pub(crate) async fn get(
+    client: &Lent,
+    shared: &Shared,
+    key: &str,
+) -> Result<Option<(u64, String)>, PostgresError> {
+    let sql = "SELECT revision, value FROM @vals WHERE key = $1";
+    let row = shared.query_opt(client, sql, &[&kept(key)]).await?;
+    row.map(|row| Ok((unsigned(&row, 0)?, text(&row, 1)?))).transpose()
+}
+
+/// `maybe_done`: an earlier attempt was cut off. Where the value is what it would have written,
+/// in the revision that it would have made, it has.
+pub(crate) async fn cas(
+    client: &Lent,
+    shared: &Shared,
+    key: &str,
+    revision: u64,
+    value: &str,
+    maybe_done: bool,
+) -> Result<bool, PostgresError> {
+    // A revision that is too large was never given out.
+    let Ok(revision) = i64::try_from(revision) else { return Ok(false) };
+    let (kept_key, kept_value) = (kept(key), kept(value));
+    let changed = if revision == 0 {
+        let sql = "INSERT INTO @vals (key, revision, value) VALUES ($1, 1, $2) \
+                   ON CONFLICT DO NOTHING";
+        shared.execute(client, sql, &[&kept_key, &kept_value]).await?
+    } else {
+        let sql = "UPDATE @vals SET revision = revision + 1, value = $3 \
+                   WHERE key = $1 AND revision = $2";
+        shared.execute(client, sql, &[&kept_key, &revision, &kept_value]).await?
+    };
+    if changed == 1 || !maybe_done {
+        return Ok(changed == 1);
+    }
+    let found = get(client, shared, key).await?;
+    Ok(found.is_some_and(|(now, found)| now == revision.unsigned_abs() + 1 && found == value))
+}
+
+pub(crate) async fn values(
+    client: &Lent,
+    shared: &Shared,
+    prefix: &str,
+) -> Result<Vec<(String, String)>, PostgresError> {
+    let prefix = kept(prefix);
+    let rows = match behind(&prefix) {
+        Some(behind) => {
+            let sql = "SELECT key, value FROM @vals WHERE key >= $1 AND key < $2 ORDER BY key";
+            shared.query(client, sql, &[&prefix, &behind]).await?
+        }
+        None => {
+            let sql = "SELECT key, value FROM @vals WHERE key >= $1 ORDER BY key";
+            shared.query(client, sql, &[&prefix]).await?
+        }
+    };
+    rows.iter().map(|row| Ok((text(row, 0)?, text(row, 1)?))).collect()
+}
+
+/// Values that are changed wait until this is done.
+pub(crate) async fn find_or_insert<F>(
+    client: &Lent,
+    shared: &Shared,
+    prefix: &str,
+    choose: &Mutex<F>,
+) -> Result<(String, String), PostgresError>
+where
+    F: FnMut(&[(String, String)]) -> Result<(String, String), StoreError>,
+{
+    let begin = shared.sql("BEGIN; LOCK TABLE @vals IN SHARE ROW EXCLUSIVE MODE");
+    client.batch_execute(&begin).await?;
+    let chosen = async {
+        let known = values(client, shared, prefix).await?;
+        let chosen = {
+            let mut choose = choose.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            choose(&known)
+        };
+        let (key, value) = chosen?;
+        // Where there is one, it stays.
+        let found = if cas(client, shared, &key, 0, &value, false).await? {
+            None
+        } else {
+            get(client, shared, &key).await?
+        };
+        Ok::<_, PostgresError>((key, found.map_or(value, |(_, value)| value)))
+    }
+    .await;
+    match chosen {
+        Ok(chosen) => {
+            client.batch_execute("COMMIT").await?;
+            Ok(chosen)
+        }
+        Err(error) => {
+            if error.leaves_connection() {
+                client.batch_execute("ROLLBACK").await?;
+            }
+            Err(error)
+        }
+    }
+}

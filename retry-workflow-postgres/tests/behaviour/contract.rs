@@ -1,0 +1,37 @@
+//! The contract of stores: through a pool, through a pool of one connection, and as a role that
+//! may do nothing but work.
+
+use retry_workflow_postgres::PostgresStore;
+
+use super::fixture::{Place, execute, store};
+
+mod through_a_pool {
+    retry_workflow::store_contract!(async super::store);
+}
+
+mod through_one_connection {
+    retry_workflow::store_contract!(async super::one_connection);
+}
+
+mod with_least_rights {
+    retry_workflow::store_contract!(async super::least_rights);
+}
+
+async fn one_connection() -> Option<(PostgresStore, Place)> {
+    let place = Place::new()?;
+    let store = place.options().pool_size(1).connect(&place.url).await.expect("a store");
+    Some((store, place))
+}
+
+/// An operator has made the tables; the store is opened by a role that owns nothing.
+async fn least_rights() -> Option<(PostgresStore, Place)> {
+    let place = Place::new()?;
+    let role = format!("{}_worker", place.schema);
+    execute(&place.url, &format!("CREATE ROLE {role} LOGIN PASSWORD 'secret'")).await;
+    execute(&place.url, &place.options().sql(&role)).await;
+    let mut url = place.url.clone();
+    let at = url.find('@').expect("an address with a user");
+    url.replace_range(.."postgres://".len().max(at), &format!("postgres://{role}:secret"));
+    let store = place.options().connect(&url).await.expect("a store");
+    Some((store, place))
+}

@@ -1,0 +1,200 @@
+//! A server for the tests of this program: the one that `RETRY_TEST_POSTGRES` names, or one of its
+//! own, in a temporary folder. Where there is neither, tests say that they are skipped; with
+//! `RETRY_TEST_REQUIRE_POSTGRES` that is a failure.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use retry_workflow_postgres::{PostgresOptions, PostgresStore};
+use tokio_postgres::NoTls;
+
+/// A server, by the address of a user who may do everything.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    _own: Option<OwnServer>,
+}
+
+/// A server that these tests have started.
+pub(crate) struct OwnServer {
+    /// Ends the server, and removes its folder, when this process is gone, however it ends.
+    _keeper: Child,
+}
+
+/// The server of these tests; `None` where there is none, which is said aloud.
+pub(crate) fn server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| match std::env::var("RETRY_TEST_POSTGRES") {
+        Ok(url) => Some(Server { url, _own: None }),
+        Err(_) => OwnServer::start(&[]).map(|(url, own)| Server { url, _own: Some(own) }),
+    });
+    if server.is_none() {
+        assert!(
+            std::env::var_os("RETRY_TEST_REQUIRE_POSTGRES").is_none(),
+            "there is no Postgres: install it, or name one by RETRY_TEST_POSTGRES"
+        );
+        // Past what the harness holds back of tests that succeed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: there is no Postgres (install it, or name one by RETRY_TEST_POSTGRES)"
+        );
+    }
+    server.as_ref()
+}
+
+/// Where `initdb` is: on the path, or where Debian has it.
+fn binaries() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut debian: Vec<_> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|version| Some(version.ok()?.path().join("bin")))
+        .collect();
+    debian.sort();
+    std::env::split_paths(&path)
+        .chain(debian.into_iter().rev())
+        .find(|folder| folder.join("initdb").is_file())
+}
+
+/// A command that runs as somebody who may do little, for a server refuses to be root's.
+fn unprivileged(program: &Path, user: Option<&str>) -> Command {
+    let Some(user) = user else { return Command::new(program) };
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", user, "--regid", user, "--clear-groups"]).arg(program);
+    command
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// The name of the user, and of the group, under which the server runs.
+fn user() -> Option<&'static str> {
+    let is_there = |name: &str| {
+        Command::new("id").arg(name).output().is_ok_and(|output| output.status.success())
+    };
+    let name = if is_there("postgres") { "postgres" } else { "nobody" };
+    is_root().then_some(name)
+}
+
+impl OwnServer {
+    /// Starts a server with these settings beside those of all tests.
+    pub(crate) fn start(settings: &[&str]) -> Option<(String, Self)> {
+        let binaries = binaries()?;
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        let user = user();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("opened");
+        if let Some(user) = user {
+            let given = Command::new("chown").arg(user).arg(&folder).status().expect("chown");
+            assert!(given.success());
+        }
+        let data = folder.join("data");
+        let created = unprivileged(&binaries.join("initdb"), user)
+            .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
+            .arg(&data)
+            .current_dir(&folder)
+            .output()
+            .expect("initdb");
+        assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+        let port =
+            TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("one").port();
+        // It reads until this process is gone.
+        let keep = "trap '' INT TERM HUP; \"$@\" >&2 & server=$!; cat >/dev/null; kill -QUIT $server; \
+                    wait $server; rm -rf \"$FOLDER\"";
+        let mut server = unprivileged(&binaries.join("postgres"), user);
+        server.arg("-D").arg(&data).arg("-k").arg(&folder);
+        for setting in [
+            "listen_addresses=127.0.0.1",
+            "max_connections=200",
+            "fsync=off",
+            "full_page_writes=off",
+            "shared_buffers=64MB",
+            "log_min_messages=fatal",
+            "log_destination=stderr",
+        ]
+        .into_iter()
+        .chain(settings.iter().copied())
+        {
+            server.arg("-c").arg(setting);
+        }
+        server.arg("-p").arg(port.to_string());
+        let log = std::fs::File::create(folder.join("log")).expect("a log");
+        let keeper = Command::new("sh")
+            .args(["-c", keep, "sh"])
+            .arg(server.get_program())
+            .args(server.get_args())
+            .env("FOLDER", &folder)
+            .current_dir(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("a server");
+        let own = Self { _keeper: keeper };
+        let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
+        wait(&folder);
+        Some((url, own))
+    }
+}
+
+/// Until it answers.
+pub(crate) fn wait(folder: &Path) {
+    let begun = Instant::now();
+    let is_ready = || {
+        let state = std::fs::read_to_string(folder.join("data/postmaster.pid")).unwrap_or_default();
+        state.lines().any(|line| line.trim() == "ready")
+    };
+    while !is_ready() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no server: {}",
+            std::fs::read_to_string(folder.join("log")).unwrap_or_default()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// An empty store, in a schema of its own.
+pub(crate) struct Place {
+    pub(crate) url: String,
+    pub(crate) schema: String,
+}
+
+impl Place {
+    /// `None` where there is no server.
+    pub(crate) fn new() -> Option<Self> {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("test_{}_{number}", std::process::id());
+        Some(Self { url: server()?.url.clone(), schema })
+    }
+
+    pub(crate) fn options(&self) -> PostgresOptions {
+        PostgresStore::options().schema(&self.schema).pool_size(4)
+    }
+
+    pub(crate) async fn open(&self) -> PostgresStore {
+        self.options().connect(&self.url).await.expect("a store")
+    }
+}
+
+/// Runs statements, as the user who may do everything.
+pub(crate) async fn execute(url: &str, sql: &str) {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("a connection");
+    let reading = tokio::spawn(connection);
+    client.batch_execute(sql).await.expect("done");
+    drop(client);
+    drop(reading.await);
+}
+
+/// A store, and the schema that it is in; `None` where there is no server.
+pub(crate) async fn store() -> Option<(PostgresStore, Place)> {
+    let place = Place::new()?;
+    let store = place.open().await;
+    Some((store, place))
+}

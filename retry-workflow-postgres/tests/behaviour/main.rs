@@ -1,0 +1,7 @@
+//! What the store promises, on a real Postgres.
+//!
+//! One program with one server, which it starts itself unless `RETRY_TEST_POSTGRES` names one.
+
+mod contract;
+mod fixture;
+mod property;

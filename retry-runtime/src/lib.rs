@@ -14,7 +14,7 @@
 //! One dependency, one attribute: [`retry`](macro@retry). A policy that cannot
 //! work does not compile. [`policy!`] makes one to share, [`Retrier`] retries
 //! closures without a macro, [`CircuitBreaker`] and [`RetryQuota`] protect what
-//! is called.
+//! is called. The [`guide`] has a page for each thing that people do.
 //!
 //! # Features
 //!
@@ -57,6 +57,9 @@ pub mod retrier;
 pub mod tower;
 #[cfg(feature = "testing")]
 pub mod testing;
+// Only to be read: `tests` compiles its examples, with the crates that they use.
+#[cfg(all(doc, not(doctest)))]
+pub mod guide;
 
 /// What an expansion has for tests only. The macro may have been built with its
 /// feature `testing`, for another part of the same build, where this crate has not.

@@ -1,6 +1,24 @@
-//! Nothing here: the tests are in `tests/`. But the code in the README is compiled.
+//! Nothing here: the tests are in `tests/`. But the code in the pages is compiled.
 
-/// Its code blocks are doctests.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;
+/// The code blocks of each page are doctests.
+macro_rules! pages {
+    ($($page:ident: $file:literal;)*) => {$(
+        #[cfg(doctest)]
+        #[doc = include_str!($file)]
+        pub struct $page;
+    )*};
+}
+
+pages! {
+    Readme: "../../README.md";
+    Workflow: "../../retry-workflow/README.md";
+    Policies: "../../retry-runtime/src/guide/policies.md";
+    Breakers: "../../retry-runtime/src/guide/breakers.md";
+    Observing: "../../retry-runtime/src/guide/observing.md";
+    Overrides: "../../retry-runtime/src/guide/overrides.md";
+    Http: "../../retry-runtime/src/guide/http.md";
+    Files: "../../retry-runtime/src/guide/files.md";
+    Testing: "../../retry-runtime/src/guide/testing.md";
+    Cancellation: "../../retry-runtime/src/guide/cancellation.md";
+    Nested: "../../retry-runtime/src/guide/nested.md";
+}

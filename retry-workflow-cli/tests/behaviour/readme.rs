@@ -11,12 +11,10 @@ struct Shown {
     output: String,
 }
 
-/// The `console` blocks of the section about jobs.
+/// Its `console` blocks.
 fn shown(readme: &str) -> Vec<Shown> {
-    let (_, section) = readme.split_once("\n## Jobs of many items\n").expect("the section");
-    let section = section.split("\n## ").next().unwrap_or(section);
     let mut all: Vec<Shown> = Vec::new();
-    for block in section.split("```console\n").skip(1) {
+    for block in readme.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap_or_default();
         for line in block.lines() {
             if let Some(command) = line.strip_prefix("$ ") {
@@ -61,10 +59,10 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn each_command_prints_what_the_readme_shows() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let readme = fs::read_to_string(root.join("README.md")).expect("the README");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(package.join("README.md")).expect("the README");
     let folder = tempfile::tempdir().expect("a folder");
-    copy(&root.join("examples/jobs/import"), folder.path());
+    copy(&package.join("../examples/jobs/import"), folder.path());
     let file = fs::read_to_string(folder.path().join("import.yml")).expect("the workflow");
     let (_comment, file) = file.split_once('\n').expect("a comment");
     assert!(readme.contains(&format!("```yaml\n{file}```")), "the README shows another file");

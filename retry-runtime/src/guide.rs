@@ -1,0 +1,43 @@
+//! How to choose, protect, observe, change and test retries: a page for each.
+//!
+//! Start with [`policies`]. The options themselves are listed at [`retry`](macro@crate::retry).
+
+/// A module for each page. Its links name files, for those who read them in the repository;
+/// here they lead to modules.
+macro_rules! pages {
+    ($($(#[$about:meta])* $page:ident: $file:literal;)*) => {$(
+        $(#[$about])*
+        ///
+        /// [breakers.md]: crate::guide::breakers
+        /// [breakers.md#quotas]: crate::guide::breakers#quotas
+        /// [files.md]: crate::guide::files
+        /// [nested.md]: crate::guide::nested
+        /// [overrides.md]: crate::guide::overrides
+        /// [../testing.md]: crate::testing
+        #[doc = include_str!($file)]
+        pub mod $page {}
+    )*};
+}
+
+pages! {
+    /// A policy for a service, four bounds in time, values of run time.
+    policies: "guide/policies.md";
+    /// Breakers, one for each host, settings from configuration; quotas.
+    breakers: "guide/breakers.md";
+    /// Reports, events, metrics.
+    observing: "guide/observing.md";
+    /// Policies that change while the program runs.
+    overrides: "guide/overrides.md";
+    /// `Retry-After`, reqwest, tower.
+    http: "guide/http.md";
+    /// Policies in files, and retries without the attribute.
+    files: "guide/files.md";
+    /// Tests of code that retries.
+    testing: "guide/testing.md";
+    /// What a dropped future, `cancel`, a panic and a deadline do.
+    cancellation: "guide/cancellation.md";
+    /// Functions that retry, called by functions that retry.
+    nested: "guide/nested.md";
+    /// Figures beside loops by hand and other libraries, and what each feature takes to build.
+    costs: "guide/costs.md";
+}

@@ -7,6 +7,7 @@
 #[cfg(any(test, feature = "testing"))]
 pub mod contract;
 mod changes;
+mod check;
 mod delegate;
 mod error;
 mod imported;
@@ -19,6 +20,7 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use self::changes::Changes;
+pub use self::check::{Disagreement, StoreCheck};
 pub use self::error::StoreError;
 pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]

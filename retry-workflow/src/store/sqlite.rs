@@ -5,6 +5,7 @@
 //! holds nothing up.
 
 mod add;
+mod check;
 mod claim;
 mod clock;
 mod dead;
@@ -31,7 +32,7 @@ use self::clock::StoreClock;
 use self::patience::Patience;
 use self::thread::Thread;
 use self::transaction::{Access, Transaction};
-use super::{Changes, POLL_EVERY, Store, StoreResult};
+use super::{Changes, POLL_EVERY, Store, StoreCheck, StoreResult};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
@@ -133,6 +134,48 @@ impl SqliteStore {
         let options = Self::options().must_exist(true);
         let path = file::located(path.as_ref(), true)?;
         file::vacuum(&path, &options)
+    }
+
+    /// Brings the store in this file to the newest layout, which [`open`](Self::open) does too, and
+    /// returns the layout that it had, and the one that it has.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open_existing`](Self::open_existing).
+    pub fn migrate(path: impl AsRef<Path>) -> StoreResult<(u32, u32)> {
+        let options = Self::options().must_exist(true);
+        let path = file::located(path.as_ref(), true)?;
+        let (_, before) = file::open_any_to_look(&path, &options)?;
+        file::open_to_write(&path, &options)?;
+        let number = |layout| u32::try_from(layout).unwrap_or(u32::MAX);
+        Ok((number(before), number(layout::VERSION)))
+    }
+
+    /// Looks at the whole store in this file, whatever its layout is, without changing it.
+    ///
+    /// ```
+    /// use retry_workflow::SqliteStore;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// SqliteStore::open(&path).unwrap();
+    /// let check = SqliteStore::check(&path).unwrap();
+    /// assert!(check.is_sound());
+    /// assert_eq!(check.layout, check.newest);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open_existing`](Self::open_existing).
+    pub fn check(path: impl AsRef<Path>) -> StoreResult<StoreCheck> {
+        let path = file::located(path.as_ref(), true)?;
+        check::check(&path, &Self::options().read_only(true))
+    }
+
+    /// Returns the statements that make a store of an empty file, layout by layout. A file of an older
+    /// layout needs those behind it.
+    pub fn sql() -> String {
+        file::sql()
     }
 
     /// The file, as an absolute path.

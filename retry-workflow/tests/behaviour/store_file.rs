@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::{SqliteStore, Store, StoreError, Synchronous};
-use retry_workflow::{NewItem, Settled, Settlement, Timestamp};
+use retry_workflow::{Filter, ItemState, Job, NewItem, Settled, Settlement, Timestamp};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -169,6 +169,110 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     let losses: Vec<_> = leases.iter().map(|lease| (lease.lost, lease.dropped)).collect();
     assert_eq!(losses, [(0, 0), (0, 1), (0, 1)]);
     assert_eq!(store.counts("job").await.unwrap().lost, 0);
+}
+
+/// A store that the first version has written, whose process was killed at work.
+const LAYOUT_1: &[u8] = include_bytes!("../data/layout-1.db");
+
+fn of_layout_1() -> (tempfile::TempDir, PathBuf) {
+    let (folder, path) = folder();
+    std::fs::write(&path, LAYOUT_1).unwrap();
+    (folder, path)
+}
+
+#[tokio::test]
+async fn a_file_of_layout_1_opens_with_all_that_is_in_it() {
+    let (_folder, path) = of_layout_1();
+    let before = SqliteStore::check(&path).unwrap();
+    assert_eq!((before.layout, before.items, before.is_sound()), (1, 10, true));
+    assert_eq!(std::fs::read(&path).unwrap(), LAYOUT_1, "looking changes nothing");
+    let store = SqliteStore::open(&path).unwrap();
+    let now: Timestamp = "2026-11-22T13:30:00Z".parse().unwrap();
+    let jobs: Vec<_> = Job::all(&store).await.unwrap().into_iter().map(|job| job.id).collect();
+    assert_eq!(jobs, ["import-1", "letters-1"]);
+    let counts = store.counts("import-1").await.unwrap();
+    assert_eq!((counts.pending, counts.leased, counts.succeeded, counts.attempts), (3, 2, 1, 4));
+    let waits = store.item("import-1", "c").await.unwrap().unwrap();
+    assert_eq!((waits.state, waits.history.len()), (ItemState::Pending, 1));
+    let leases = store.claim("import-1", "w", now, 9, 9, Duration::from_secs(60)).await.unwrap();
+    // What it has waited for goes on; whether the others had been started is unknown, and nothing
+    // is held against them.
+    let as_left: Vec<_> = leases
+        .iter()
+        .map(|lease| (lease.id.as_str(), lease.checkpoint.is_some(), lease.lost, lease.dropped))
+        .collect();
+    let expected = [
+        ("b", true, 0, 0),
+        ("c", true, 0, 0),
+        ("d", true, 0, 0),
+        ("e", false, 0, 1),
+        ("f", false, 0, 1),
+    ];
+    assert_eq!(as_left, expected);
+    let groups = store.stats(&Filter::job("letters-1")).await.unwrap();
+    let signatures: Vec<_> = groups.iter().map(|group| group.signature.as_str()).collect();
+    assert_eq!(signatures.len(), 3, "{signatures:?}");
+    assert_eq!(groups[0].example, "c");
+    drop(store);
+    let after = SqliteStore::check(&path).unwrap();
+    assert_eq!((after.layout, after.items), (after.newest, 10));
+    assert!(after.is_sound(), "{after:?}");
+}
+
+#[test]
+fn a_migration_says_from_where_it_came_and_is_made_once() {
+    let (_folder, path) = of_layout_1();
+    let newest = SqliteStore::check(&path).unwrap().newest;
+    // Several processes begin at once.
+    let migrated: Vec<_> = std::thread::scope(|scope| {
+        let one = || scope.spawn(|| SqliteStore::migrate(&path).unwrap());
+        [one(), one(), one()].map(|thread| thread.join().unwrap()).into()
+    });
+    assert!(migrated.iter().all(|(from, to)| (1..=newest).contains(from) && *to == newest));
+    assert_eq!(SqliteStore::migrate(&path), Ok((newest, newest)));
+    assert!(SqliteStore::check(&path).unwrap().is_sound());
+    let missing = SqliteStore::migrate(path.with_extension("none")).unwrap_err();
+    assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
+}
+
+#[tokio::test]
+async fn the_statements_for_operators_make_a_store() {
+    let schema = |path: &Path| {
+        let file = Connection::open(path).unwrap();
+        let mut schema = file
+            .prepare("SELECT sql FROM sqlite_schema ORDER BY type, name")
+            .unwrap()
+            .query_map((), |row| row.get::<_, Option<String>>(0))
+            .unwrap()
+            .collect::<Result<Vec<_>, _>>()
+            .unwrap();
+        schema.dedup();
+        schema
+    };
+    let (_folder, path) = folder();
+    Connection::open(&path).unwrap().execute_batch(&SqliteStore::sql()).unwrap();
+    drop(filled(&path, 3).await);
+    let check = SqliteStore::check(&path).unwrap();
+    assert_eq!((check.layout, check.items, check.is_sound()), (check.newest, 3, true));
+    let (_other, new) = folder();
+    drop(SqliteStore::open(&new).unwrap());
+    assert_eq!(schema(&path), schema(&new));
+    let (_older, older) = of_layout_1();
+    SqliteStore::migrate(&older).unwrap();
+    assert_eq!(schema(&older), schema(&new), "whichever way it came there");
+}
+
+#[tokio::test]
+async fn counts_that_are_not_those_of_the_items_are_found() {
+    let (_folder, path) = folder();
+    drop(filled(&path, 3).await);
+    let file = Connection::open(&path).unwrap();
+    file.execute("UPDATE jobs SET pending = 2, dead = 1", ()).unwrap();
+    let check = SqliteStore::check(&path).unwrap();
+    let found: Vec<_> =
+        check.disagreements.iter().map(|one| (one.state, one.counted, one.found)).collect();
+    assert_eq!(found, [(ItemState::Pending, 2, 3), (ItemState::Dead, 1, 0)]);
+    assert!(!check.is_sound() && check.damage.is_empty());
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 
-use super::layout::{APPLICATION, FROM_1, TABLES, VERSION};
+use super::layout::{APPLICATION, STEPS, VERSION};
 use super::{SqliteOptions, Synchronous, sqlite_error};
 use crate::store::{StoreError, StoreResult};
 
@@ -104,6 +104,15 @@ pub(super) fn open_to_look(
     if !options.read_only {
         return Ok(None);
     }
+    let (connection, layout) = open_any_to_look(path, options)?;
+    Ok((layout == VERSION).then_some(connection))
+}
+
+/// A connection to a store that is only read, whatever its layout is; and that.
+pub(super) fn open_any_to_look(
+    path: &Path,
+    options: &SqliteOptions,
+) -> StoreResult<(Connection, usize)> {
     refuse_others(path)?;
     let open = |path: &Path, more| {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
@@ -124,11 +133,11 @@ pub(super) fn open_to_look(
         opened => opened,
     };
     let (connection, marks) = opened.map_err(|error| sqlite_error::store_error(path, &error))?;
-    marks.check(path)?;
-    if marks.application != APPLICATION {
+    let layout = marks.layout(path)?;
+    if layout == 0 {
         return Err(StoreError::Missing { path: path.to_path_buf() });
     }
-    Ok((marks.version == VERSION).then_some(connection))
+    Ok((connection, layout))
 }
 
 /// Where SQLite keeps what is not in the file yet.
@@ -165,7 +174,7 @@ pub(super) fn vacuum(path: &Path, options: &SqliteOptions) -> StoreResult<(u64, 
     vacuum().map_err(|error| sqlite_error::store_error(path, &error))
 }
 
-fn bytes(connection: &Connection) -> rusqlite::Result<u64> {
+pub(super) fn bytes(connection: &Connection) -> rusqlite::Result<u64> {
     let pages: u64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
     let size: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     Ok(pages.saturating_mul(size))
@@ -194,20 +203,27 @@ impl Marks {
         })
     }
 
-    fn check(&self, path: &Path) -> StoreResult<()> {
+    /// The layout of the store; 0 where there is nothing yet.
+    fn layout(&self, path: &Path) -> StoreResult<usize> {
         let path = || path.to_path_buf();
         if self.application != APPLICATION && (self.application != 0 || self.has_tables) {
             return Err(StoreError::Foreign { path: path() });
         }
-        if self.application == APPLICATION && self.version > VERSION {
-            return Err(StoreError::Newer { path: path(), found: self.version, known: VERSION });
+        if self.application != APPLICATION {
+            return Ok(0);
         }
-        // No version of this program has written it.
-        if self.application == APPLICATION && self.version < 1 {
-            let why = format!("its layout is {}, and the first one is 1", self.version);
-            return Err(StoreError::corrupt(path(), why));
+        match usize::try_from(self.version) {
+            Ok(layout) if (1..=VERSION).contains(&layout) => Ok(layout),
+            Ok(1..) => {
+                let known = i64::try_from(VERSION).unwrap_or(i64::MAX);
+                Err(StoreError::Newer { path: path(), found: self.version, known })
+            }
+            // No version of this program has written it.
+            _ => {
+                let why = format!("its layout is {}, and the first one is 1", self.version);
+                Err(StoreError::corrupt(path(), why))
+            }
         }
-        Ok(())
     }
 }
 
@@ -225,7 +241,7 @@ fn refuse_others(path: &Path) -> StoreResult<()> {
     let marks = Connection::open_with_flags(as_uri(path), flags)
         .and_then(|connection| Marks::at_once(&connection));
     match marks {
-        Ok(marks) => marks.check(path),
+        Ok(marks) => marks.layout(path).map(drop),
         Err(Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::NotADatabase => {
             Err(StoreError::Foreign { path: path.to_path_buf() })
         }
@@ -257,15 +273,12 @@ fn as_uri(path: &Path) -> String {
 
 fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) -> StoreResult<()> {
     let named = |error| sqlite_error::store_error(path, &error);
-    let marks = Marks::at_once(connection).map_err(named)?;
-    marks.check(path)?;
-    if marks.application != APPLICATION {
-        if options.must_exist {
-            return Err(StoreError::Missing { path: path.to_path_buf() });
-        }
-        create(path, connection)?;
-    } else if marks.version < VERSION {
-        upgrade(path, connection)?;
+    let layout = Marks::at_once(connection).map_err(named)?.layout(path)?;
+    if layout == 0 && options.must_exist {
+        return Err(StoreError::Missing { path: path.to_path_buf() });
+    }
+    if layout < VERSION {
+        migrate(path, connection)?;
     }
     let synchronous = match options.synchronous {
         Synchronous::Normal => "NORMAL",
@@ -291,44 +304,41 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
     set().map_err(named)
 }
 
-/// Makes an empty file a store: as a whole, or not at all.
-fn create(path: &Path, connection: &mut Connection) -> StoreResult<()> {
+/// Brings a store, or an empty file, to the layout of this program: as a whole, or not at all.
+/// Returns the layout that it had.
+pub(super) fn migrate(path: &Path, connection: &mut Connection) -> StoreResult<usize> {
     let named = |error| sqlite_error::store_error(path, &error);
+    // Of a file that has pages, it stays as it is.
     connection.pragma_update(None, "page_size", PAGE).map_err(named)?;
     let transaction = connection
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
         .map_err(named)?;
     // Another process may have been faster.
-    let marks = Marks::read(&transaction).map_err(named)?;
-    marks.check(path)?;
-    if marks.application == APPLICATION {
-        return Ok(());
+    let layout = Marks::read(&transaction).map_err(named)?.layout(path)?;
+    if layout < VERSION {
+        for step in STEPS.iter().skip(layout) {
+            transaction.execute_batch(step).map_err(named)?;
+        }
+        transaction
+            .execute_batch(&marked(VERSION))
+            .and_then(|()| transaction.commit())
+            .map_err(named)?;
     }
-    transaction
-        .execute_batch(TABLES)
-        .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION))
-        .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
-        .and_then(|()| transaction.commit())
-        .map_err(named)
+    Ok(layout)
 }
 
-/// Brings an older store to the layout of this program: as a whole, or not at all.
-fn upgrade(path: &Path, connection: &mut Connection) -> StoreResult<()> {
-    let named = |error| sqlite_error::store_error(path, &error);
-    let transaction = connection
-        .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
-        .map_err(named)?;
-    // Another process may have been faster.
-    let marks = Marks::read(&transaction).map_err(named)?;
-    marks.check(path)?;
-    if marks.version == VERSION {
-        return Ok(());
-    }
-    transaction
-        .execute_batch(FROM_1)
-        .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
-        .and_then(|()| transaction.commit())
-        .map_err(named)
+/// What marks a file as a store of a layout.
+fn marked(layout: usize) -> String {
+    format!("PRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {layout};\n")
+}
+
+/// The statements by which a store becomes one of this program's layout, layout by layout.
+pub(super) fn sql() -> String {
+    let step = |(number, step): (usize, &&str)| {
+        let layout = number + 1;
+        format!("-- Layout {layout}\nBEGIN IMMEDIATE;{step}{}COMMIT;\n", marked(layout))
+    };
+    STEPS.iter().enumerate().map(step).collect::<Vec<_>>().join("\n")
 }
 
 /// Lets others read while one writes. SQLite does not wait by itself when several

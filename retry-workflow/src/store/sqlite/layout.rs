@@ -5,21 +5,23 @@ use crate::item::record::{AttemptOutcome, ItemState};
 /// `rtry`: marks a file as a store (`PRAGMA application_id`).
 pub(super) const APPLICATION: i64 = 0x7274_7279;
 
-/// The layout below (`PRAGMA user_version`). A change of it is a higher number, and a
-/// step that brings older files there.
-pub(super) const VERSION: i64 = 2;
+/// The layout that is written and read (`PRAGMA user_version`): the last of these.
+pub(super) const VERSION: usize = STEPS.len();
+
+/// Each makes a store of the layout that is its number, from 1, out of one of the layout before;
+/// the first one out of an empty file. What was released is never changed: a change of the layout
+/// is one more step.
+pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2];
 
 /// What is written once (`items`) is apart from what changes with each attempt
 /// (`states`): a claim rewrites a few numbers, however large the payload is.
 ///
 /// `due` is when a pending item is due and when the lease of a leased one ends, so that
-/// one index (`claimable`) finds both; an item that has ended has none, and leaves it. `suspect`
-/// says of a pending item that it is one, and of a leased one that it is when its lease ends
-/// unsettled: one column for the index, for an expression in it costs each update more.
+/// one index (`claimable`) finds both; an item that has ended has none, and leaves it.
 ///
 /// Points in time and durations are in microseconds; a failure is JSON, with what it is
 /// searched by beside it.
-pub(super) const TABLES: &str = "
+const LAYOUT_1: &str = "
 CREATE TABLE jobs (
     job INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -54,15 +56,13 @@ CREATE TABLE states (
     run INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     lost INTEGER NOT NULL,
-    dropped INTEGER NOT NULL DEFAULT 0,
-    suspect INTEGER NOT NULL DEFAULT 0,
     worker INTEGER,
-    started INTEGER,
+    claimed INTEGER,
     ended INTEGER,
     checkpoint TEXT,
     output TEXT
 );
-CREATE INDEX claimable ON states (job, suspect, due) WHERE due IS NOT NULL;
+CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;
 CREATE INDEX failed ON states (job) WHERE state >= 3;
 CREATE TABLE history (
     item INTEGER NOT NULL,
@@ -87,12 +87,6 @@ CREATE TABLE failures (
     failure TEXT NOT NULL
 );
 CREATE INDEX alike ON failures (job, signature);
-CREATE TABLE clock (
-    one INTEGER PRIMARY KEY,
-    time INTEGER NOT NULL,
-    running INTEGER NOT NULL,
-    boot TEXT
-);
 CREATE TABLE vals (
     key TEXT PRIMARY KEY,
     revision INTEGER NOT NULL,
@@ -100,8 +94,11 @@ CREATE TABLE vals (
 ) WITHOUT ROWID;
 ";
 
-/// Brings a store of layout 1, which did not know whether a leased item was started, to this one.
-pub(super) const FROM_1: &str = "
+/// `started`: whether a leased item was started, which layout 1 did not know.
+///
+/// `suspect` says of a pending item that it is one, and of a leased one that it is when its lease
+/// ends unsettled: one column for the index, for an expression in it costs each update more.
+const LAYOUT_2: &str = "
 DROP INDEX claimable;
 ALTER TABLE states RENAME COLUMN claimed TO started;
 ALTER TABLE states ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;

@@ -1,0 +1,60 @@
+//! [`StoreCheck`]: what a look at a whole store has found.
+
+use serde::Serialize;
+
+use crate::item::record::ItemState;
+
+/// What a look at a whole store has found, such as
+/// [`SqliteStore::check`](crate::SqliteStore::check).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StoreCheck {
+    /// The layout of its tables.
+    pub layout: u32,
+    /// The newest one that this program knows. A store of an older one is brought to it when it
+    /// is opened to be written to.
+    pub newest: u32,
+    /// How large it is, in bytes.
+    pub bytes: u64,
+    /// How many items it has.
+    pub items: u64,
+    /// Where the counts of a job are not those of its items.
+    pub disagreements: Vec<Disagreement>,
+    /// What is broken, in the words of the database.
+    pub damage: Vec<String>,
+}
+
+/// A count of a job that is not that of its items.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Disagreement {
+    /// The job.
+    pub job: String,
+    /// The state of the items that are counted.
+    pub state: ItemState,
+    /// How many the job's counts say.
+    pub counted: u64,
+    /// How many there are.
+    pub found: u64,
+}
+
+impl StoreCheck {
+    /// Creates one that has found nothing wrong so far.
+    pub fn new(layout: u32, newest: u32, bytes: u64) -> Self {
+        Self { layout, newest, bytes, items: 0, disagreements: Vec::new(), damage: Vec::new() }
+    }
+
+    /// Compares how many items of a job are said to be in a state with how many there are.
+    pub fn compare(&mut self, job: &str, state: ItemState, counted: u64, found: u64) {
+        self.items = self.items.saturating_add(found);
+        if counted != found {
+            let job = job.to_owned();
+            self.disagreements.push(Disagreement { job, state, counted, found });
+        }
+    }
+
+    /// Returns whether nothing was found that is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.disagreements.is_empty() && self.damage.is_empty()
+    }
+}

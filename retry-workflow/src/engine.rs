@@ -47,7 +47,7 @@ use crate::item::clock::{Clock, Timestamp, by_clock};
 use crate::item::record::{Counts, Lease, NewItem, Settlement};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
-use crate::job::event::{JobEvent, Listener};
+use crate::job::event::{JobEvent, Listener, WaitReason};
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{MOST_CLAIMED_BYTES, Store};
@@ -616,12 +616,44 @@ impl<S: Store, W: Work> Engine<S, W> {
             counts: self.ledger.stored(),
             input_complete: self.input_complete,
             running: self.tasks.len(),
-            open_for: self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default(),
-            waits_for: self
-                .due
-                .filter(|_| self.tasks.is_empty())
-                .map(|due| due.since(self.store.now()))
-                .filter(|wait| !wait.is_zero()),
+            open_for: self.open_for(),
+            waits_for: self.waits_for(),
+        }
+    }
+
+    fn open_for(&self) -> Duration {
+        self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default()
+    }
+
+    /// Why this worker starts nothing, as far as it knows.
+    fn waits_for(&self) -> Option<WaitReason> {
+        let runs = !self.tasks.is_empty();
+        let open_for = self.open_for();
+        if self.stopping.is_some() {
+            return runs.then_some(WaitReason::Stop);
+        }
+        if !open_for.is_zero() {
+            return Some(WaitReason::Breaker { wait: open_for });
+        }
+        if self.floor.is_alone() {
+            return runs.then_some(WaitReason::Suspect);
+        }
+        if self.floor.wants_alone() {
+            return Some(WaitReason::Alone);
+        }
+        if runs {
+            return None;
+        }
+        if self.operations.is_under_way(Operation::Enter) {
+            return Some(WaitReason::OtherJob);
+        }
+        let wait = self.due?.since(self.store.now());
+        let counts = self.ledger.stored();
+        match (counts.pending, counts.leased) {
+            _ if wait.is_zero() => None,
+            (0, 0) => None,
+            (0, _) => Some(WaitReason::Lease { wait }),
+            _ => Some(WaitReason::Due { wait }),
         }
     }
 

@@ -34,6 +34,9 @@ pub(super) struct JobSummary {
     pub(super) counts: Counts,
     /// When the next item can be worked on.
     pub(super) next_due: Option<Timestamp>,
+    /// When the next item can be worked on that its workers may have died of: alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next_suspect: Option<Timestamp>,
     /// When the last lease of those items that are with a worker ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) leased_until: Option<Timestamp>,
@@ -72,6 +75,7 @@ impl JobSummary {
             commands: tasks.map(|tasks| tasks.number),
             counts,
             next_due: store.next_due(&job.id).await?,
+            next_suspect: store.next_suspect(&job.id).await?,
             leased_until,
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
             unit: origin.as_ref().map_or(Unit::Item, Origin::unit),
@@ -108,6 +112,7 @@ async fn leased_until<S: Store>(store: &S, job: &str) -> Result<Option<Timestamp
 }
 
 pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exit, CommandError> {
+    screen.now = store.now();
     let jobs = Job::all(store).await?;
     if jobs.is_empty() && !screen.json {
         let begin = format!("no jobs yet: `retry-workflow{} run FILE` begins one", screen.flag);

@@ -13,26 +13,30 @@ use super::arguments::Dlq;
 use super::outcome::{CommandError, Exit};
 use super::screen::Screen;
 use super::store::Address;
-use retry_workflow::DeadLetters;
+use retry_workflow::{DeadLetters, Store as _};
 
 pub(super) async fn run(
     dlq: Dlq,
     address: &Address,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let looked_at = async || address.open_to_look().await.map(DeadLetters::new);
+    let looked_at = async |screen: &mut Screen| {
+        let store = address.open_to_look().await?;
+        screen.now = store.now();
+        Ok::<_, CommandError>(DeadLetters::new(store))
+    };
     match dlq {
         Dlq::List { which, page } => {
-            let letters = looked_at().await?;
+            let letters = looked_at(screen).await?;
             let filter = which.filter(&letters, None).await?;
             list::list(&letters, &filter, page, screen).await
         }
         Dlq::Stats { which } => {
-            let letters = looked_at().await?;
+            let letters = looked_at(screen).await?;
             let filter = which.filter(&letters, None).await?;
             list::stats(&letters, &filter, screen).await
         }
-        Dlq::Show(which) => show::show(&looked_at().await?, &which, screen).await,
+        Dlq::Show(which) => show::show(&looked_at(screen).await?, &which, screen).await,
         Dlq::Retry { which, redrive, how } => {
             which.or_all(redrive.all, "taken back", "--all")?;
             let store = address.open().await?;
@@ -54,7 +58,7 @@ pub(super) async fn run(
             redrive::purge(&letters, &filter, consent, screen).await
         }
         Dlq::Export { which, output } => {
-            let letters = looked_at().await?;
+            let letters = looked_at(screen).await?;
             let filter = which.filter(&letters, None).await?;
             exchange::export(&letters, &filter, output.as_deref(), screen).await
         }

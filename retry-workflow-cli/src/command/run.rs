@@ -21,7 +21,7 @@ use super::arguments::{BeginArguments, RunArguments};
 use super::files;
 use super::outcome::{CommandError, Exit};
 use super::screen::{Screen, report};
-use super::store::{Address, AnyStore};
+use super::store::{self, Address, AnyStore};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
@@ -237,6 +237,15 @@ async fn work(
         let tap = Outputs::new(how, Arc::clone(&reporter));
         Arc::make_mut(&mut file.workspace).tap = Some(Arc::new(tap));
     }
+    let _hears = {
+        let reporter = Arc::clone(&reporter);
+        store::on_wait(move |first| {
+            if let Some(line) = first {
+                reporter.print(line);
+            }
+            reporter.waits_for_store();
+        })
+    };
     let (request, requested) = watch::channel(false);
     let listener: Listener = {
         let reporter = Arc::clone(&reporter);

@@ -99,7 +99,6 @@ impl Screen {
     /// What follows is the same of a later moment: a terminal shows it in the place of what it
     /// shows now.
     pub(crate) fn next(&mut self) -> Result<(), CommandError> {
-        self.now = Timestamp::now();
         match (self.json, self.width) {
             (true, _) => Ok(()),
             // Home, and nothing below.

@@ -2,9 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::command::outcome::CommandError;
@@ -155,17 +156,48 @@ fn options(path: &Path) -> SqliteOptions {
     let most = *BUSY_TIMEOUT.get_or_init(|| Duration::from_secs(60));
     let (path, is_told) = (path.display().to_string(), AtomicBool::new(false));
     let tell = move |_| {
-        if !is_told.swap(true, Ordering::Relaxed) {
-            let line = format!(
-                "waiting for the store {}, which another process holds: for up to {} (--busy-timeout)\n",
+        let line = (!is_told.swap(true, Ordering::Relaxed)).then(|| {
+            format!(
+                "waiting for the store {}, which another process holds: for up to {} (--busy-timeout)",
                 one_line(&path),
                 retry_rules::duration::format(most)
-            );
-            // Standard error may be closed.
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+            )
+        });
+        match (&*listener(), line) {
+            (Some(listener), line) => listener(line.as_deref()),
+            (None, Some(line)) => {
+                // Standard error may be closed.
+                let _ = writeln!(std::io::stderr(), "{line}");
+            }
+            (None, None) => {}
         }
     };
     SqliteStore::options().busy_timeout(most).on_wait(tell)
+}
+
+/// Hears, each second, that a store is waited for; the first time with what to say of it.
+type Listener = Box<dyn Fn(Option<&str>) + Send + Sync>;
+
+/// Of the job that runs.
+static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
+
+fn listener() -> MutexGuard<'static, Option<Listener>> {
+    LISTENER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets a job hear that its store is waited for, for as long as this lives.
+pub(super) fn on_wait(hears: impl Fn(Option<&str>) + Send + Sync + 'static) -> Listening {
+    *listener() = Some(Box::new(hears));
+    Listening
+}
+
+/// A job that hears.
+pub(super) struct Listening;
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        *listener() = None;
+    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retry_runtime::Transition;
+use serde::Serialize;
 
 use crate::item::context::ItemContext;
 use crate::item::failure::Failure;
+use crate::item::json::seconds;
 use crate::item::record::{AttemptRecord, Counts, ItemState};
 use crate::job::record::StopReason;
 
@@ -50,6 +52,43 @@ impl ItemFailure {
     }
 }
 
+/// What a worker waits for that starts no item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum WaitReason {
+    /// For the next item that is due: it waits for its next attempt.
+    #[non_exhaustive]
+    Due {
+        /// For so long.
+        #[serde(with = "seconds")]
+        wait: Duration,
+    },
+    /// For other workers: all that is left is theirs, until they renew their leases no more.
+    #[non_exhaustive]
+    Lease {
+        /// So long the first of their leases lasts.
+        #[serde(with = "seconds")]
+        wait: Duration,
+    },
+    /// For the workflow's breaker, which is open.
+    #[non_exhaustive]
+    Breaker {
+        /// For so long.
+        #[serde(with = "seconds")]
+        wait: Duration,
+    },
+    /// For the end of what runs in this process: an item that may be what its workers died of is to
+    /// run alone.
+    Alone,
+    /// For the end of such an item, which runs alone.
+    Suspect,
+    /// For another job of this process, which runs such an item, or is about to.
+    OtherJob,
+    /// For the end of what runs here: then it stops.
+    Stop,
+}
+
 /// Something that happened to a job; see [`Workflow::on_event`](crate::Workflow::on_event).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -73,8 +112,8 @@ pub enum JobEvent<'a> {
         running: usize,
         /// How long the breaker stays open; zero if it is not.
         open_for: Duration,
-        /// How long no item is due; `None` where this process works on one, or waits for none.
-        waits_for: Option<Duration>,
+        /// What this worker waits for, if it starts no item for that reason.
+        waits_for: Option<WaitReason>,
     },
     /// An attempt has ended, and is in the store; or a step of one has failed on the way. Those
     /// that are lost with their worker are in the store alone.

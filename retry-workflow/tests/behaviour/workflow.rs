@@ -9,8 +9,8 @@ use std::time::Duration;
 use retry_workflow::matchers::{network, timeout};
 use retry_workflow::{
     AttemptOutcome, BreakerConfig, ErrorCollection, ErrorPolicy, Filter, ItemContext, ItemState,
-    Job, JobEvent, JobReport, JobStatus, MemoryStore, OnItemFailure, OnOpen, Policy, StopReason,
-    Store, Timestamp, Workflow, WorkflowError, keyed, policy,
+    Job, JobEvent, JobReport, JobStatus, MemoryStore, NewItem, OnItemFailure, OnOpen, Policy,
+    StopReason, Store, Timestamp, WaitReason, Workflow, WorkflowError, keyed, policy,
 };
 use tokio::time::Instant;
 
@@ -535,6 +535,97 @@ async fn failures_are_collected_as_the_policy_asks() {
     assert_eq!(run(ErrorCollection::Aggregate).await, [0; 0]);
     assert_eq!(run(ErrorCollection::Immediate).await, [1; 12]);
     assert_eq!(run(ErrorCollection::Batched { size: 5 }).await, [5, 5, 2]);
+}
+
+/// What the workers of a job have waited for, the same one once.
+#[derive(Clone, Default)]
+struct Waits(Arc<Mutex<Vec<WaitReason>>>);
+
+impl Waits {
+    fn hear(&self, event: &JobEvent<'_>) {
+        if let JobEvent::Progress { waits_for: Some(reason), .. } = event {
+            let mut waits = self.0.lock().unwrap();
+            let is_same =
+                |last: &WaitReason| std::mem::discriminant(last) == std::mem::discriminant(reason);
+            if !waits.last().is_some_and(is_same) {
+                waits.push(*reason);
+            }
+        }
+    }
+
+    fn heard(&self) -> Vec<WaitReason> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_worker_waits_for_is_told_with_its_reason() {
+    let run = |store: MemoryStore, policy: ErrorPolicy, takes: fn(u32) -> u64, fails: u32| async move {
+        let (waits, calls) = (Waits::default(), Calls::default());
+        let hears = waits.clone();
+        Workflow::new("waits")
+            .job_id("waits")
+            .store(store)
+            .retry(policy!(attempts = 2, initial_delay = "10s"))
+            .error_policy(policy)
+            .on_event(move |event| hears.hear(event))
+            .run(keyed([1_u32, 2], |n: &u32| n.to_string()), move |n: u32, _| {
+                let calls = calls.clone();
+                async move {
+                    tokio::time::sleep(Duration::from_secs(takes(n))).await;
+                    if n == fails && calls.count(n) == 1 { Err(refused()) } else { Ok(()) }
+                }
+            })
+            .await
+            .unwrap();
+        waits.heard()
+    };
+    let heard = run(MemoryStore::new(), ErrorPolicy::new(), |_| 0, 1).await;
+    let [WaitReason::Due { wait, .. }] = heard[..] else { panic!("{heard:?}") };
+    assert!((7..10).contains(&wait.as_secs()), "{wait:?}");
+
+    let breaker = BreakerConfig::new().failure_threshold(1).timeout(Duration::from_secs(20));
+    let policy = ErrorPolicy::new().circuit_breaker(breaker);
+    let heard = run(MemoryStore::new(), policy, |_| 0, 1).await;
+    assert!(matches!(heard[0], WaitReason::Breaker { .. }), "{heard:?}");
+
+    // Another worker has one of them.
+    let store = MemoryStore::new();
+    let now = store.now();
+    store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
+    store.claim("waits", "other", now, 1, 1, Duration::from_secs(20)).await.unwrap();
+    let heard = run(store, ErrorPolicy::new(), |_| 0, 0).await;
+    let [WaitReason::Lease { wait, .. }] = heard[..] else { panic!("{heard:?}") };
+    assert!((17..20).contains(&wait.as_secs()), "{wait:?}");
+
+    // Two workers have died with it, and another item takes longer than it waits for its turn.
+    let store = MemoryStore::new();
+    let now = store.now();
+    store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
+    for second in 0..2 {
+        let at = now + Duration::from_secs(second);
+        store.claim("waits", "other", at, 1, 1, Duration::from_millis(1)).await.unwrap();
+    }
+    let heard = run(store, ErrorPolicy::new(), |_| 90, 0).await;
+    assert_eq!(heard, [WaitReason::Alone, WaitReason::Suspect]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_stops_waits_for_what_runs() {
+    let waits = Waits::default();
+    let hears = waits.clone();
+    let report = Workflow::new("stops")
+        .retry(policy!(attempts = 1))
+        .error_policy(ErrorPolicy::new().continue_on_failure(false))
+        .on_event(move |event| hears.hear(event))
+        .run(1..=2_u32, |n: u32, _| async move {
+            tokio::time::sleep(Duration::from_secs(u64::from(n - 1) * 30)).await;
+            odd(n)
+        })
+        .await
+        .unwrap();
+    assert_eq!((report.dead(), report.succeeded()), (1, 1));
+    assert_eq!(waits.heard(), [WaitReason::Stop]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,6 +13,7 @@ pub(crate) async fn run<S: Store>(
     store: &S,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
+    screen.now = store.now();
     let letters = DeadLetters::new(store.clone());
     match items {
         Items::List { which, states, page } => {

@@ -32,7 +32,7 @@ pub(crate) async fn run<S: Store>(
             remove_all(store, found, screen).await
         }
         Jobs::Prune { older_than, with_dead_letters, dry_run } => {
-            let before = screen.now - older_than;
+            let before = store.now() - older_than;
             let mut old = Vec::new();
             for job in Job::all(store).await? {
                 let is_whole = Origin::read(&job).is_none_or(|origin| origin.reduces.is_none());

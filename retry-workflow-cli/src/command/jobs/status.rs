@@ -45,6 +45,8 @@ pub(crate) async fn status<S: Store>(
 
 /// Shows it, and says whether it runs still.
 async fn once<S: Store>(store: &S, id: &str, screen: &mut Screen) -> Result<bool, CommandError> {
+    // Points in time are the store's, and its clock is not the wall's.
+    screen.now = store.now();
     let job = find(store, id).await?;
     let reduce = match runner::find_reduce(store, &job.id).await? {
         Some(reduce) => Some(JobSummary::load(store, &reduce).await?),
@@ -163,6 +165,10 @@ fn waits(job: &JobSummary, now: Timestamp) -> Vec<String> {
         } else {
             format!("leases    {with} that is gone: resume begins them anew")
         });
+    }
+    if job.next_suspect.is_some() {
+        let what = job.unit.as_str();
+        lines.push(format!("suspect   workers have died with it twice: the {what} runs alone"));
     }
     if job.counts.pending > 0
         && let Some(due) = job.next_due

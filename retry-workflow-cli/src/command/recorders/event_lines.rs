@@ -49,7 +49,7 @@ fn objects(event: &JobEvent<'_>) -> Vec<Value> {
                 "input_complete": input_complete,
                 "running": running,
                 "open_for": open_for.as_secs_f64(),
-                "waits_for": waits_for.map(|wait| wait.as_secs_f64()),
+                "waits_for": waits_for,
             })]
         }
         JobEvent::Attempt { item, attempt, state, .. } => {

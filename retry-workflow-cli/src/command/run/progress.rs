@@ -13,7 +13,7 @@ use crate::command::arguments::RunArguments;
 use crate::command::screen::terminal_width;
 use crate::runner::{Tasks, TasksOfFile};
 use crate::terminal::text::{count, failed, one_line, thousands};
-use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Timestamp, Unit};
+use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Unit, WaitReason};
 
 /// Where a job stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,10 +23,46 @@ pub(super) struct Progress {
     pub(super) total_known: bool,
     /// How many tasks there are to be, where the file says it.
     pub(super) tasks: Option<Tasks>,
-    /// Nothing can be done before.
-    pub(super) waiting_until: Option<Timestamp>,
-    /// The breaker lets nothing through for so long.
-    pub(super) breaker_open: Option<Duration>,
+    /// How many run here.
+    pub(super) running: usize,
+    /// What is waited for.
+    pub(super) waits_for: Option<Waiting>,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Job(WaitReason),
+    /// Another process holds the store.
+    Store,
+}
+
+impl Waiting {
+    /// Of so many handlers that run here.
+    fn describe(self, running: usize) -> Option<String> {
+        let what = match self {
+            Self::Store => "waiting for the store, which another process holds".to_owned(),
+            Self::Job(WaitReason::Due { wait, .. }) => {
+                format!("next attempt in {}", in_seconds(wait))
+            }
+            Self::Job(WaitReason::Lease { wait, .. }) => {
+                format!("waiting for another worker, whose lease lasts {}", in_seconds(wait))
+            }
+            Self::Job(WaitReason::Breaker { wait, .. }) => {
+                format!("breaker open for {}", in_seconds(wait))
+            }
+            Self::Job(WaitReason::Alone) => "a suspect waits to run alone".to_owned(),
+            Self::Job(WaitReason::Suspect) => "a suspect runs alone".to_owned(),
+            Self::Job(WaitReason::OtherJob) => "waiting for another job".to_owned(),
+            Self::Job(WaitReason::Stop) => {
+                let runs = if running == 1 { "runs" } else { "run" };
+                format!("waiting for {running} that {runs}")
+            }
+            // Of a later version of the library.
+            Self::Job(_) => return None,
+        };
+        Some(what)
+    }
 }
 
 impl Progress {
@@ -127,14 +163,14 @@ impl ProgressReporter {
                 let tasks = self.expected.tasks_of(job);
                 self.update(&mut heard, Progress { counts, tasks, ..Progress::default() });
             }
-            JobEvent::Progress { counts, input_complete, open_for, waits_for, .. } => {
+            JobEvent::Progress { counts, input_complete, running, waits_for, .. } => {
                 let mut heard = self.heard();
                 let progress = Progress {
                     counts,
                     total_known: input_complete,
                     tasks: heard.progress.tasks,
-                    waiting_until: waits_for.map(|wait| Timestamp::now() + wait),
-                    breaker_open: Some(open_for),
+                    running,
+                    waits_for: waits_for.map(Waiting::Job),
                 };
                 self.update(&mut heard, progress);
             }
@@ -159,12 +195,19 @@ impl ProgressReporter {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Another process holds the store, until the next event.
+    pub(super) fn waits_for_store(&self) {
+        let mut heard = self.heard();
+        let progress = Progress { waits_for: Some(Waiting::Store), ..heard.progress };
+        self.update(&mut heard, progress);
+    }
+
     /// The job is there now.
     fn update(&self, heard: &mut JobState, progress: Progress) {
         let now = Instant::now();
         // The beginning of a wait is shown at once.
-        let begins_to_wait =
-            progress.waiting_until.is_some() && heard.progress.waiting_until.is_none();
+        let begins_to_wait = matches!(progress.waits_for, Some(Waiting::Job(_)))
+            && heard.progress.waits_for.is_none();
         heard.progress = progress;
         // The first items are on their way.
         if progress.counts.total() == 0 {
@@ -178,7 +221,7 @@ impl ProgressReporter {
             shown: String::new(),
         });
         let rate = rate(ended.saturating_sub(since.ended), now - since.begun);
-        let line = line(&progress, rate, Timestamp::now());
+        let line = line(&progress, rate);
         match &self.output {
             Output::Silent => {}
             Output::Bar(bar) => {
@@ -253,7 +296,7 @@ fn rate(ended: u64, time: Duration) -> Option<f64> {
 }
 
 /// `412 of 1,000 items (41 %), 3 dead letters, 12.3/s, 48s left, breaker open for 12s`.
-fn line(progress: &Progress, rate: Option<f64>, now: Timestamp) -> String {
+fn line(progress: &Progress, rate: Option<f64>) -> String {
     let counts = &progress.counts;
     let (ended, total) = progress.so_far();
     let unit = progress.unit();
@@ -284,10 +327,9 @@ fn line(progress: &Progress, rate: Option<f64>, now: Timestamp) -> String {
             let _ = write!(line, ", {} left", in_seconds(left));
         }
     }
-    if let Some(open) = progress.breaker_open.filter(|open| !open.is_zero()) {
-        let _ = write!(line, ", breaker open for {}", in_seconds(open));
-    } else if let Some(until) = progress.waiting_until.filter(|until| *until > now) {
-        let _ = write!(line, ", waiting for {}", in_seconds(until.since(now)));
+    let waits_for = progress.waits_for.and_then(|waits_for| waits_for.describe(progress.running));
+    if let Some(waits_for) = waits_for {
+        let _ = write!(line, ", {waits_for}");
     }
     line
 }
@@ -311,31 +353,37 @@ mod tests {
 
     #[test]
     fn a_line_says_how_far_it_is() {
-        let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
         let known = at(409, 3, 588, true);
-        assert_eq!(line(&known, None, now), "412 of 1,000 items (41 %), 3 dead letters");
+        assert_eq!(line(&known, None), "412 of 1,000 items (41 %), 3 dead letters");
         assert_eq!(
-            line(&known, Some(12.0), now),
+            line(&known, Some(12.0)),
             "412 of 1,000 items (41 %), 3 dead letters, 12/s, 49s left"
         );
-        assert_eq!(line(&at(1, 0, 1, false), Some(0.5), now), "1 of 2 items so far, 0.5/s");
+        assert_eq!(line(&at(1, 0, 1, false), Some(0.5)), "1 of 2 items so far, 0.5/s");
         let chain = Tasks { number: 3, is_chain: true };
         let stopped = Progress { tasks: Some(chain), ..at(1, 1, 0, false) };
-        assert_eq!(line(&stopped, None, now), "1 of 3 steps (33 %), 1 failed");
+        assert_eq!(line(&stopped, None), "1 of 3 steps (33 %), 1 failed");
         let graph = Tasks { number: 4, is_chain: false };
         let failed = Progress { tasks: Some(graph), ..stopped };
-        assert_eq!(line(&failed, None, now), "2 of 4 tasks (50 %), 1 failed");
-        let waits = Progress {
-            waiting_until: Some(now + Duration::from_millis(1_500)),
-            ..at(0, 0, 1, true)
+        assert_eq!(line(&failed, None), "2 of 4 tasks (50 %), 1 failed");
+        assert_eq!(line(&at(0, 0, 0, true), Some(f64::MIN_POSITIVE)), "0 of 0 items (0 %), 0.0/s");
+    }
+
+    #[test]
+    fn a_line_says_what_is_waited_for() {
+        let waits = |waits_for, running| {
+            let progress = Progress { waits_for: Some(waits_for), running, ..at(0, 0, 2, true) };
+            line(&progress, None)
         };
-        assert_eq!(line(&waits, None, now), "0 of 1 item (0 %), waiting for 2s");
-        let open = Progress { breaker_open: Some(Duration::from_secs(12)), ..waits };
-        assert_eq!(line(&open, None, now), "0 of 1 item (0 %), breaker open for 12s");
+        let job = Waiting::Job;
         assert_eq!(
-            line(&at(0, 0, 0, true), Some(f64::MIN_POSITIVE), now),
-            "0 of 0 items (0 %), 0.0/s"
+            waits(job(WaitReason::Alone), 1),
+            "0 of 2 items (0 %), a suspect waits to run alone"
         );
+        assert_eq!(waits(job(WaitReason::Stop), 2), "0 of 2 items (0 %), waiting for 2 that run");
+        assert_eq!(waits(job(WaitReason::Stop), 1), "0 of 2 items (0 %), waiting for 1 that runs");
+        let store = waits(Waiting::Store, 0);
+        assert_eq!(store, "0 of 2 items (0 %), waiting for the store, which another process holds");
     }
 
     #[test]

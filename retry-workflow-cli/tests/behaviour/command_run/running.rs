@@ -66,6 +66,18 @@ fn a_run_joins_another_and_each_item_is_run_once() {
 }
 
 #[test]
+fn who_has_nothing_left_waits_for_the_lease_of_another() {
+    let place =
+        place("echo $1 >> log; while [ ! -f free ]; do sleep 0.02; done").items(&["a", "b"]);
+    let first = begun(&place);
+    let mut second = place.spawn(&["run", "job.yml", "--if-running", "join"]);
+    let told = second.line_with(", waiting for another worker, whose lease lasts ").unwrap();
+    assert!(told.starts_with("0 of 2 items (0 %)"), "{told}");
+    place.write("free", "");
+    assert_eq!((first.ended().code, second.ended().code), (Some(0), Some(0)));
+}
+
+#[test]
 fn run_continue_goes_on_with_what_has_not_ended_or_begins() {
     let place = place(SLOW);
     let first = begun(&place);

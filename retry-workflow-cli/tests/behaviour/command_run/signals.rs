@@ -127,7 +127,7 @@ fn a_job_that_only_waits_stops_at_once() {
         "name: job\ncommands:\n  - shell: 'echo x >> log; false'\n    retry_config: { attempts: 3, backoff: fixed, initial_delay: 10m, max_delay: 10m }\n",
     );
     let mut running = place.spawn(&["run", "job.yml"]);
-    assert!(running.line_with(", waiting for 9m 5").is_some());
+    assert!(running.line_with(", next attempt in 9m 5").is_some());
     place.ends(0, &["status"]).says("next      nothing until ").says("Z, in 9m 5");
     running.signal("INT");
     let ran = running.ended();

@@ -112,3 +112,21 @@ fn a_store_may_be_named_with_its_kind_and_hints_repeat_what_they_need() {
     ran.says("--store: `mysql://` is no kind of store");
     assert!(!ran.err.contains("secret"), "{ran:#?}");
 }
+
+/// The wall may have been set: the points in time of a store are of its own clock.
+#[test]
+#[cfg(target_os = "linux")]
+fn status_goes_by_the_clock_of_the_store() {
+    let place = Place::with(
+        "name: job\ncommands:\n  - shell: 'false'\n    retry_config: { attempts: 2, backoff: fixed, initial_delay: 5m }\n",
+    );
+    let mut running = place.spawn(&["run", "job.yml"]);
+    assert!(running.line_with("next attempt in ").is_some());
+    running.signal("INT");
+    assert_eq!(running.ended().code, Some(1));
+    place.ends(0, &["status"]).says("next      nothing until ");
+    let store = rusqlite::Connection::open(place.path("retry-workflow.db")).unwrap();
+    let day = 24 * 60 * 60 * 1_000_000_u64;
+    store.execute(&format!("UPDATE clock SET time = time + {day}"), ()).unwrap();
+    place.ends(0, &["status"]).says("next      an item can be worked on now");
+}

@@ -468,6 +468,16 @@ pub(crate) fn is_shared_reference(ty: &Type) -> bool {
     }
 }
 
+/// Whether the type is a `&mut T`, as far as its tokens tell.
+pub(crate) fn is_mut_reference(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(reference) => reference.mutability.is_some(),
+        Type::Group(group) => is_mut_reference(&group.elem),
+        Type::Paren(paren) => is_mut_reference(&paren.elem),
+        _ => false,
+    }
+}
+
 /// Whether a use of such a value leaves it where it is, as far as the type's tokens tell:
 /// a reference, or a primitive type.
 pub(crate) fn is_copied(ty: &Type) -> bool {
@@ -482,4 +492,29 @@ pub(crate) fn is_copied(ty: &Type) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a type may borrow: a reference or a lifetime stands in it, other than `'static`.
+pub(crate) fn may_borrow(ty: &Type) -> bool {
+    fn any(tokens: TokenStream) -> bool {
+        let mut tokens = tokens.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            let is_static =
+                matches!(tokens.peek(), Some(TokenTree::Ident(name)) if name == "static");
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == '\'' && !is_static => return true,
+                // A lifetime, if there is one, follows.
+                TokenTree::Punct(punct) if punct.as_char() == '&' => {
+                    if !matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == '\'')
+                    {
+                        return true;
+                    }
+                }
+                TokenTree::Group(group) if any(group.stream()) => return true,
+                _ => {}
+            }
+        }
+        false
+    }
+    any(ty.to_token_stream())
 }

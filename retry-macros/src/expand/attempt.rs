@@ -36,7 +36,7 @@ impl Expansion<'_> {
                 // A breaker or a quota borrowed from `self` leaves the body only the other fields.
                 FnArg::Receiver(_) if self.borrows_self() => {}
                 FnArg::Receiver(receiver) => match receiver.kind {
-                    ReceiverKind::Reference(_, _, Some(_)) if uses_self() => {
+                    ReceiverKind::Reference(_, _, Some(_)) if uses_self() && !self.may_lend() => {
                         let this = &receiver.self_token;
                         captures.0.push(quote!(*#this));
                     }
@@ -51,8 +51,9 @@ impl Expansion<'_> {
                     // A shared reference is captured as well as it can be; an argument
                     // under `#[cfg]` may not be there; and in a pattern `mut` may
                     // change what a name binds, for what it takes apart may be a reference.
-                    let plain =
-                        argument.attrs.is_empty() && !item::is_shared_reference(&argument.ty);
+                    let plain = argument.attrs.is_empty()
+                        && !item::is_shared_reference(&argument.ty)
+                        && !(item::is_mut_reference(&argument.ty) && self.may_lend());
                     let Pat::Ident(pat) = &mut *argument.pat else { continue };
                     if plain
                         && pat.by_ref.is_none()
@@ -66,6 +67,12 @@ impl Expansion<'_> {
             }
         }
         captures
+    }
+
+    /// Whether what is returned may borrow from a `&mut` argument that the body only reads: a
+    /// unique borrow of that argument would end with the attempt.
+    fn may_lend(&self) -> bool {
+        item::may_borrow(&self.declared)
     }
 
     /// Takes `mut` from the arguments that each attempt gets a clone of, and
@@ -99,6 +106,7 @@ impl Expansion<'_> {
         let in_place = self.is_in_place(&boxed.attempt);
         for input in &mut sig.inputs {
             if item::is_mut_self(input)
+                && !self.may_lend()
                 && !self.borrows_self()
                 && mentions(boxed.attempt.stream(), &|word| word == "__self")
             {
@@ -107,7 +115,9 @@ impl Expansion<'_> {
                 rebound.captures.0.push(quote!(*#this));
             }
             let FnArg::Typed(argument) = input else { continue };
-            if item::is_shared_reference(&argument.ty) {
+            if item::is_shared_reference(&argument.ty)
+                || item::is_mut_reference(&argument.ty) && self.may_lend()
+            {
                 continue;
             }
             if let Pat::Ident(pat) = &*argument.pat {

@@ -196,6 +196,35 @@ fn boxed_by_hand(id: u64) -> Pin<Box<dyn Future<Output = Result<u64, Error>> + S
     Box::pin(async move { Ok(id) })
 }
 
+struct Pool {
+    items: Vec<u64>,
+}
+
+/// What is returned borrows from a `&mut` argument that the body only reads.
+impl Pool {
+    #[retry(attempts = 3)]
+    async fn lends(&mut self, id: u64) -> Result<&u64, Error> {
+        check(id).await?;
+        self.items.first().ok_or_else(|| "empty".into())
+    }
+
+    #[retry(attempts = 3, timeout = "1s")]
+    async fn lends_in_time(&mut self, id: u64) -> Result<&u64, Error> {
+        check(id).await?;
+        self.items.first().ok_or_else(|| "empty".into())
+    }
+}
+
+#[retry(attempts = 3)]
+async fn lent_by_argument<'a>(pool: &'a mut Pool, id: u64) -> Result<&'a u64, Error> {
+    check(id).await?;
+    pool.items.first().ok_or_else(|| "empty".into())
+}
+
+async fn check(id: u64) -> Result<(), Error> {
+    if id == 0 { Err("no id".into()) } else { Ok(()) }
+}
+
 /// As the crate `futures` has it.
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -341,6 +370,10 @@ async fn run() -> Result<(), Error> {
     assert_eq!(sync_boxed_trait()?.to_string(), "quiet");
     assert_eq!(boxed_by_hand(7).await?, 7);
     assert_eq!(boxed_by_an_alias(&7).await?, 7);
+    let mut pool = Pool { items: vec![7] };
+    assert_eq!(pool.lends(1).await?, &7);
+    assert_eq!(pool.lends_in_time(1).await?, &7);
+    assert_eq!(lent_by_argument(&mut pool, 1).await?, &7);
 
     let mut client = Client { calls: 1 };
     assert_eq!(client.by_shared().await?, 1);

@@ -499,17 +499,14 @@ pub(crate) fn may_borrow(ty: &Type) -> bool {
     fn any(tokens: TokenStream) -> bool {
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
-            let is_static =
-                matches!(tokens.peek(), Some(TokenTree::Ident(name)) if name == "static");
+            let next = tokens.peek();
+            let is_static = matches!(next, Some(TokenTree::Ident(name)) if name == "static");
+            // Behind a `&`, a lifetime decides.
+            let is_lifetime =
+                matches!(next, Some(TokenTree::Punct(next)) if next.as_char() == '\'');
             match token {
                 TokenTree::Punct(punct) if punct.as_char() == '\'' && !is_static => return true,
-                // A lifetime, if there is one, follows.
-                TokenTree::Punct(punct) if punct.as_char() == '&' => {
-                    if !matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == '\'')
-                    {
-                        return true;
-                    }
-                }
+                TokenTree::Punct(punct) if punct.as_char() == '&' && !is_lifetime => return true,
                 TokenTree::Group(group) if any(group.stream()) => return true,
                 _ => {}
             }

@@ -41,6 +41,10 @@
 //!   whose answer was lost is asked for by its token, not done twice. A server that is gone for a
 //!   minute costs that minute; see [`PostgresOptions::patience`].
 //!
+//! - An idle worker makes no queries: a re-drive, a pause or new items wake it within milliseconds,
+//!   through `LISTEN` on one more connection. Where that one is refused, or nothing arrives on it,
+//!   jobs are looked at each second.
+//!
 //! Two answers may say less than was done, where a connection is lost in the middle of them: how
 //! many items were *new* in an enqueued batch, and how many a re-drive, a purge or a removal has
 //! moved. What they did is right.

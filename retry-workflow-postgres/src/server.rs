@@ -20,7 +20,8 @@ use retry_runtime::{BreakerConfig, CircuitBreaker, retry};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Config};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use self::error::PostgresError;
@@ -37,12 +38,18 @@ const PLANNING: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=
      -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off \
      -c default_transaction_isolation=read\\ committed";
 
+/// A connection outside of the pool, and what has to be driven for it.
+pub(crate) type Alone =
+    (Client, Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>);
+
 /// A server, and a pool of connections to it.
 ///
 /// What [`run`](Self::run) does is tried again where a connection is lost, or the server is
 /// restarted, busy or being replaced.
 pub struct Server {
     name: String,
+    config: Config,
+    tls: MakeRustlsConnect,
     pool: Pool,
     breaker: CircuitBreaker,
     patience: Duration,
@@ -80,9 +87,9 @@ impl Server {
              -c idle_in_transaction_session_timeout={timeout}",
             timeout = options.statement_timeout.as_millis().clamp(1, 2_147_483_647)
         );
-        let startup = Startup { tls, settings, refused: AtomicBool::new(false) };
+        let startup = Startup { tls: tls.clone(), settings, refused: AtomicBool::new(false) };
         let manager = Manager::from_connect(
-            config,
+            config.clone(),
             startup,
             ManagerConfig { recycling_method: RecyclingMethod::Fast },
         );
@@ -97,6 +104,8 @@ impl Server {
         Ok(Self {
             breaker: CircuitBreaker::named(name.clone(), breaker),
             name,
+            config,
+            tls,
             pool,
             patience: options.patience,
             // The server ends a statement first, and says so.
@@ -128,8 +137,21 @@ impl Server {
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
+        self.run_for(self.patience, arguments, operation).await
+    }
+
+    /// As [`run`](Self::run), tried again for so long at most.
+    pub(crate) async fn run_for<A, T>(
+        self: &Arc<Self>,
+        patience: Duration,
+        arguments: A,
+        operation: Operation<A, T>,
+    ) -> Result<T, PostgresError>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
         let server = Arc::clone(self);
-        let patience = self.patience;
         let task = self.runtime.spawn(async move {
             let begun = AtomicBool::new(false);
             server.attempts(patience, &begun, &arguments, operation).await
@@ -175,6 +197,11 @@ impl Server {
             }
         }
         done
+    }
+
+    /// A connection of its own, outside of the pool, with what reads it.
+    pub(crate) async fn connect_alone(&self) -> Result<Alone, PostgresError> {
+        Ok(self.config.connect(self.tls.clone()).await?)
     }
 
     /// Where its connections live.

@@ -17,7 +17,9 @@ mod settle;
 mod shared;
 mod text;
 mod values;
+mod waking;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -136,6 +138,29 @@ impl PostgresStore {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
+    /// Those who wait for changes of this job are told of one.
+    async fn tell(&self, job: &str, is_changed: bool) {
+        if is_changed {
+            waking::tell(&self.0, job).await;
+        }
+    }
+
+    /// And those of the job that a filter is for.
+    async fn tell_by(&self, filter: &Filter, changed: &StoreResult<u64>) {
+        match (&filter.job, changed) {
+            (_, Ok(0) | Err(_)) => {}
+            (Some(job), _) => waking::tell(&self.0, job).await,
+            (None, _) => waking::tell_all(&self.0).await,
+        }
+    }
+
+    /// And those of the job that the value of a key belongs to.
+    async fn tell_by_key(&self, key: &str, is_changed: bool) {
+        if let Some((_, job)) = key.split_once('/') {
+            self.tell(job, is_changed).await;
+        }
+    }
+
     /// What is due at this time may be before the place of a claim.
     fn back_to(&self, due: Timestamp) {
         self.0.places.back_to(due.as_micros());
@@ -167,7 +192,8 @@ impl PostgresOptions {
             })
         });
         let measured = opened.await.map_err(|error| error.into_store_error(server.name()))?;
-        let shared = Shared::new(Arc::new(server), &schema, ServerClock::new(measured));
+        let shared =
+            Shared::new(Arc::new(server), (&schema, &self.schema), ServerClock::new(measured));
         Ok(PostgresStore(Arc::new(shared)))
     }
 
@@ -198,6 +224,7 @@ impl Store for PostgresStore {
             })
             .await;
         self.back_to(due);
+        self.tell(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
         added
     }
 
@@ -252,7 +279,14 @@ impl Store for PostgresStore {
         if let Some(due) = due {
             self.back_to(due);
         }
-        settled
+        let (settled, put_back) = settled?;
+        for job in put_back {
+            match self.0.name_of(job) {
+                Some(job) => waking::tell_soon(&self.0, &job),
+                None => waking::tell_all(&self.0).await,
+            }
+        }
+        Ok(settled)
     }
 
     async fn extend(
@@ -274,6 +308,7 @@ impl Store for PostgresStore {
             })
             .await;
         self.back_to(now);
+        self.tell(job, expired.as_ref().is_ok_and(|expired| *expired > 0)).await;
         expired
     }
 
@@ -353,46 +388,63 @@ impl Store for PostgresStore {
             )
             .await;
         self.back_to(now);
+        self.tell_by(filter, &redriven).await;
         redriven
     }
 
     async fn purge(&self, filter: &Filter) -> StoreResult<u64> {
-        self.run(filter.clone(), |client, (shared, filter), _| {
-            Box::pin(async move { dead::purge(client, shared, filter).await })
-        })
-        .await
+        let purged = self
+            .run(filter.clone(), |client, (shared, filter), _| {
+                Box::pin(async move { dead::purge(client, shared, filter).await })
+            })
+            .await;
+        self.tell_by(filter, &purged).await;
+        purged
     }
 
     async fn skip(&self, job: &str, max: usize, why: Failure, now: Timestamp) -> StoreResult<u64> {
-        self.run((job.to_owned(), max, why, now), |client, (shared, (job, max, why, now)), _| {
-            Box::pin(async move { dead::skip(client, shared, job, *max, why, *now).await })
-        })
-        .await
+        let skipped = self
+            .run((job.to_owned(), max, why, now), |client, (shared, (job, max, why, now)), _| {
+                Box::pin(async move { dead::skip(client, shared, job, *max, why, *now).await })
+            })
+            .await;
+        self.tell(job, skipped.as_ref().is_ok_and(|skipped| *skipped > 0)).await;
+        skipped
     }
 
     async fn edit(&self, job: &str, id: &str, payload: String) -> StoreResult<bool> {
         let arguments = (job.to_owned(), id.to_owned(), payload);
-        self.run(arguments, |client, (shared, (job, id, payload)), _| {
-            Box::pin(async move { dead::edit(client, shared, job, id, payload).await })
-        })
-        .await
+        let edited = self
+            .run(arguments, |client, (shared, (job, id, payload)), _| {
+                Box::pin(async move { dead::edit(client, shared, job, id, payload).await })
+            })
+            .await;
+        self.tell(job, edited == Ok(true)).await;
+        edited
     }
 
     async fn remove(&self, job: &str, max: usize, keys: Vec<String>) -> StoreResult<u64> {
-        self.run((job.to_owned(), max, keys), |client, (shared, (job, max, keys)), _| {
-            Box::pin(async move { remove::remove(client, shared, job, *max, keys).await })
-        })
-        .await
+        let removed = self
+            .run((job.to_owned(), max, keys), |client, (shared, (job, max, keys)), _| {
+                Box::pin(async move { remove::remove(client, shared, job, *max, keys).await })
+            })
+            .await;
+        self.tell(job, removed.is_ok()).await;
+        removed
     }
 
     async fn import(&self, items: Vec<ItemRecord>, now: Timestamp) -> StoreResult<u64> {
         let items: Vec<_> = items.into_iter().map(|item| item.imported(now)).collect();
+        let jobs: BTreeSet<_> = items.iter().map(|item| item.job.clone()).collect();
         let added = self
             .run(items, |client, (shared, items), _| {
                 Box::pin(async move { add::import(client, shared, items).await })
             })
             .await;
         self.back_to(now);
+        for job in &jobs {
+            self.tell(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
+        }
         added
     }
 
@@ -405,12 +457,15 @@ impl Store for PostgresStore {
 
     async fn cas(&self, key: &str, revision: u64, value: &str) -> StoreResult<bool> {
         let arguments = (key.to_owned(), revision, value.to_owned());
-        self.run(arguments, |client, (shared, (key, revision, value)), maybe_done| {
-            Box::pin(
-                async move { values::cas(client, shared, key, *revision, value, maybe_done).await },
-            )
-        })
-        .await
+        let changed = self
+            .run(arguments, |client, (shared, (key, revision, value)), maybe_done| {
+                Box::pin(async move {
+                    values::cas(client, shared, key, *revision, value, maybe_done).await
+                })
+            })
+            .await;
+        self.tell_by_key(key, changed == Ok(true)).await;
+        changed
     }
 
     async fn values(&self, prefix: &str) -> StoreResult<Vec<(String, String)>> {
@@ -426,9 +481,21 @@ impl Store for PostgresStore {
         choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
     ) -> StoreResult<(String, String)> {
         let arguments = (prefix.to_owned(), Mutex::new(choose));
-        self.run(arguments, |client, (shared, (prefix, choose)), _| {
-            Box::pin(async move { values::find_or_insert(client, shared, prefix, choose).await })
-        })
-        .await
+        let found = self
+            .run(arguments, |client, (shared, (prefix, choose)), _| {
+                Box::pin(
+                    async move { values::find_or_insert(client, shared, prefix, choose).await },
+                )
+            })
+            .await?;
+        let ((key, value), is_new) = found;
+        self.tell_by_key(&key, is_new).await;
+        Ok((key, value))
+    }
+
+    /// What this process does wakes at once, and what others do within milliseconds, by `NOTIFY`.
+    /// Where that is not heard it ends after a second.
+    async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
+        Ok(waking::changed(&self.0, job, seen).await)
     }
 }

@@ -2,7 +2,7 @@
 //! still held by them. One statement for a batch, however large.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use retry_workflow::{
@@ -222,7 +222,7 @@ WITH wanted AS MATERIALIZED (
         FROM held GROUP BY job) n
     @HERE
 )
-SELECT item, token FROM held";
+SELECT item, token, job, state FROM held";
 
 /// Values before those of history, in `SETTLE`.
 const BEFORE_ROWS: usize = 18;
@@ -236,7 +236,8 @@ static SETTLE_SQL: LazyLock<String> = LazyLock::new(|| {
     counted(&SETTLE.replace("@WRITTEN", &written))
 });
 
-/// `maybe_done`: an earlier attempt at this was cut off.
+/// Which of them are settled, and of which jobs items were put back. `maybe_done`: an earlier attempt
+/// at this was cut off.
 pub(crate) async fn settle(
     client: &Lent,
     shared: &Shared,
@@ -244,7 +245,7 @@ pub(crate) async fn settle(
     started: &[Start],
     now: Timestamp,
     maybe_done: bool,
-) -> Result<Vec<bool>, PostgresError> {
+) -> Result<(Vec<bool>, BTreeSet<i64>), PostgresError> {
     // The first of those of one lease; a token that is too large was never given out.
     let mut ordered: Vec<&Settlement> = Vec::with_capacity(settlements.len());
     let mut seen = HashSet::with_capacity(settlements.len());
@@ -266,7 +267,7 @@ pub(crate) async fn settle(
     // One that is settled here need not be started before.
     let starts = Changes::new(&[], started, |lease| seen.contains(lease));
     if ends.item.is_empty() && starts.item.is_empty() {
-        return Ok(vec![false; settlements.len()]);
+        return Ok((vec![false; settlements.len()], BTreeSet::new()));
     }
     let Ends { sums: [attempts, lost, worked, waited], .. } = &ends;
     let mut values: Vec<&(dyn ToSql + Sync)> = vec![
@@ -292,13 +293,20 @@ pub(crate) async fn settle(
     values.extend(rows.values());
     let held = shared.query(client, &SETTLE_SQL, &values).await?;
     let mut settled = keys(&held)?;
+    let mut put_back = BTreeSet::new();
+    for row in &held {
+        if column::<i16>(row, 3)? == PENDING {
+            put_back.insert(column(row, 2)?);
+        }
+    }
     if maybe_done && settled.len() < ordered.len() {
         settled.extend(settled_before(client, shared, &ordered).await?);
     }
     let mut is_settled = |lease: LeaseKey| {
         i64::try_from(lease.token).is_ok_and(|token| settled.remove(&(lease.item, token)))
     };
-    Ok(settlements.iter().map(|settlement| settlement.lease).map(&mut is_settled).collect())
+    let settled = settlements.iter().map(|settlement| settlement.lease).map(&mut is_settled);
+    Ok((settled.collect(), put_back))
 }
 
 /// Items and tokens, from the first columns.

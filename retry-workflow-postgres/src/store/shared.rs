@@ -11,6 +11,7 @@ use super::clock::ServerClock;
 use super::layout::SHARDS;
 use super::place::Places;
 use super::text::{kept, read};
+use super::waking::Waking;
 use crate::server::{Lent, PostgresError, Server};
 
 /// What a statement is given, in the order of its places.
@@ -24,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) prefix: String,
     pub(crate) clock: ServerClock,
     pub(crate) places: Places,
+    pub(crate) waking: Waking,
     names: Mutex<Names>,
 }
 
@@ -35,12 +37,18 @@ struct Names {
 }
 
 impl Shared {
-    pub(crate) fn new(server: Arc<Server>, schema: &str, clock: ServerClock) -> Self {
+    /// `schema` as SQL reads it, and as it is.
+    pub(crate) fn new(
+        server: Arc<Server>,
+        (schema, plain): (&str, &str),
+        clock: ServerClock,
+    ) -> Self {
         Self {
             server,
             prefix: format!("{schema}."),
             clock,
             places: Places::default(),
+            waking: Waking::new(plain),
             names: Mutex::default(),
         }
     }
@@ -128,6 +136,12 @@ impl Shared {
         let job = column(&row, 0)?;
         self.names().jobs.insert(name.to_owned(), job);
         Ok(Some(job))
+    }
+
+    /// The name of a job that is known to this process.
+    pub(crate) fn name_of(&self, job: i64) -> Option<String> {
+        let names = self.names();
+        names.jobs.iter().find(|(_, number)| **number == job).map(|(name, _)| name.clone())
     }
 
     /// The number of a worker, which is new if need be.

@@ -66,13 +66,13 @@ pub(crate) async fn values(
     rows.iter().map(|row| Ok((text(row, 0)?, text(row, 1)?))).collect()
 }
 
-/// Values that are changed wait until this is done.
+/// What was found, or added (`true`). Values that are changed wait until this is done.
 pub(crate) async fn find_or_insert<F>(
     client: &Lent,
     shared: &Shared,
     prefix: &str,
     choose: &Mutex<F>,
-) -> Result<(String, String), PostgresError>
+) -> Result<((String, String), bool), PostgresError>
 where
     F: FnMut(&[(String, String)]) -> Result<(String, String), StoreError>,
 {
@@ -86,12 +86,9 @@ where
         };
         let (key, value) = chosen?;
         // Where there is one, it stays.
-        let found = if cas(client, shared, &key, 0, &value, false).await? {
-            None
-        } else {
-            get(client, shared, &key).await?
-        };
-        Ok::<_, PostgresError>((key, found.map_or(value, |(_, value)| value)))
+        let is_new = cas(client, shared, &key, 0, &value, false).await?;
+        let found = if is_new { None } else { get(client, shared, &key).await? };
+        Ok::<_, PostgresError>(((key, found.map_or(value, |(_, value)| value)), is_new))
     }
     .await;
     match chosen {

@@ -2,6 +2,8 @@
 //! own, in a temporary folder. Where there is neither, tests say that they are skipped; with
 //! `RETRY_TEST_REQUIRE_POSTGRES` that is a failure.
 
+use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -9,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use retry_workflow_postgres::{PostgresOptions, PostgresStore};
 use tokio_postgres::NoTls;
@@ -22,8 +23,11 @@ pub(crate) struct Server {
 
 /// A server that these tests have started.
 pub(crate) struct OwnServer {
+    binaries: PathBuf,
+    folder: PathBuf,
+    options: String,
     /// Ends the server, and removes its folder, when this process is gone, however it ends.
-    _keeper: Child,
+    keeper: Child,
 }
 
 /// The server of these tests; `None` where there is none, which is said aloud.
@@ -31,7 +35,9 @@ pub(crate) fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     let server = SERVER.get_or_init(|| match std::env::var("RETRY_TEST_POSTGRES") {
         Ok(url) => Some(Server { url, _own: None }),
-        Err(_) => OwnServer::start(&[]).map(|(url, own)| Server { url, _own: Some(own) }),
+        Err(_) => {
+            OwnServer::start(&["fsync=off"]).map(|(url, own)| Server { url, _own: Some(own) })
+        }
     });
     if server.is_none() {
         assert!(
@@ -62,10 +68,11 @@ fn binaries() -> Option<PathBuf> {
 }
 
 /// A command that runs as somebody who may do little, for a server refuses to be root's.
-fn unprivileged(program: &Path, user: Option<&str>) -> Command {
-    let Some(user) = user else { return Command::new(program) };
+fn unprivileged(program: &Path) -> Command {
+    let Some(user) = user() else { return Command::new(program) };
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", user, "--regid", user, "--clear-groups"]).arg(program);
+    let group = if user == "nobody" { "nogroup" } else { user };
+    command.args(["--reuid", user, "--regid", group, "--clear-groups"]).arg(program);
     command
 }
 
@@ -73,7 +80,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// The name of the user, and of the group, under which the server runs.
+/// The name of the user under which the server runs.
 fn user() -> Option<&'static str> {
     let is_there = |name: &str| {
         Command::new("id").arg(name).output().is_ok_and(|output| output.status.success())
@@ -87,75 +94,81 @@ impl OwnServer {
     pub(crate) fn start(settings: &[&str]) -> Option<(String, Self)> {
         let binaries = binaries()?;
         let folder = tempfile::tempdir().expect("a folder").keep();
-        let user = user();
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("opened");
-        if let Some(user) = user {
+        if let Some(user) = user() {
             let given = Command::new("chown").arg(user).arg(&folder).status().expect("chown");
             assert!(given.success());
         }
-        let data = folder.join("data");
-        let created = unprivileged(&binaries.join("initdb"), user)
-            .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
-            .arg(&data)
-            .current_dir(&folder)
-            .output()
-            .expect("initdb");
-        assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
-        let port =
-            TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("one").port();
-        // It reads until this process is gone.
-        let keep = "trap '' INT TERM HUP; \"$@\" >&2 & server=$!; cat >/dev/null; kill -QUIT $server; \
-                    wait $server; rm -rf \"$FOLDER\"";
-        let mut server = unprivileged(&binaries.join("postgres"), user);
-        server.arg("-D").arg(&data).arg("-k").arg(&folder);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("one").port();
+        drop(listener);
+        let mut options = format!("-p {port} -k {}", folder.display());
         for setting in [
             "listen_addresses=127.0.0.1",
             "max_connections=200",
-            "fsync=off",
             "full_page_writes=off",
             "shared_buffers=64MB",
             "log_min_messages=fatal",
-            "log_destination=stderr",
         ]
-        .into_iter()
-        .chain(settings.iter().copied())
+        .iter()
+        .chain(settings)
         {
-            server.arg("-c").arg(setting);
+            write!(options, " -c {setting}").expect("a text");
         }
-        server.arg("-p").arg(port.to_string());
-        let log = std::fs::File::create(folder.join("log")).expect("a log");
+        let keep = "cat >/dev/null; \"$@\" -m immediate stop; rm -rf \"$FOLDER\"";
+        let stop = unprivileged(&binaries.join("pg_ctl"));
         let keeper = Command::new("sh")
             .args(["-c", keep, "sh"])
-            .arg(server.get_program())
-            .args(server.get_args())
+            .arg(stop.get_program())
+            .args(stop.get_args())
+            .args([OsStr::new("-D"), folder.join("data").as_os_str()])
             .env("FOLDER", &folder)
             .current_dir(&folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(log)
+            .stderr(Stdio::null())
             .spawn()
-            .expect("a server");
-        let own = Self { _keeper: keeper };
+            .expect("a shell");
+        let own = Self { binaries, folder, options, keeper };
+        own.run("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]);
+        own.resume();
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
-        wait(&folder);
         Some((url, own))
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        let log = || std::fs::File::create(self.folder.join(program)).expect("a log");
+        let done = unprivileged(&self.binaries.join(program))
+            .arg("-D")
+            .arg(self.folder.join("data"))
+            .args(arguments)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(log())
+            .stderr(log())
+            .status()
+            .expect("it runs");
+        let log = std::fs::read_to_string(self.folder.join(program)).unwrap_or_default();
+        assert!(done.success(), "{program}: {log}");
+    }
+
+    /// Ends it as a crash does.
+    pub(crate) fn crash(&self) {
+        self.run("pg_ctl", &["-m", "immediate", "-w", "stop"]);
+    }
+
+    /// Until it answers.
+    pub(crate) fn resume(&self) {
+        let log = self.folder.join("log");
+        let log = log.to_string_lossy();
+        self.run("pg_ctl", &["-w", "-t", "60", "-l", &log, "-o", &self.options, "start"]);
     }
 }
 
-/// Until it answers.
-pub(crate) fn wait(folder: &Path) {
-    let begun = Instant::now();
-    let is_ready = || {
-        let state = std::fs::read_to_string(folder.join("data/postmaster.pid")).unwrap_or_default();
-        state.lines().any(|line| line.trim() == "ready")
-    };
-    while !is_ready() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "no server: {}",
-            std::fs::read_to_string(folder.join("log")).unwrap_or_default()
-        );
-        std::thread::sleep(Duration::from_millis(50));
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        drop(self.keeper.wait());
     }
 }
 

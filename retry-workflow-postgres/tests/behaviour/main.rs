@@ -5,3 +5,6 @@
 mod contract;
 mod fixture;
 mod property;
+mod proxy;
+mod recovery;
+mod waking;

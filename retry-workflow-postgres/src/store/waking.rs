@@ -1,0 +1,308 @@
+//! [`Waking`]: whoever waits for changes of a job is told of them, by whichever process they were
+//! made, through `LISTEN` and `NOTIFY`.
+//!
+//! A connection of its own listens, once somebody waits. Where it is refused, lost, or behind a
+//! pooler that does not pass on what it probed, those who wait look each second, and it is tried
+//! again.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::future::poll_fn;
+use std::hash::BuildHasher as _;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use retry_workflow::store::Changes;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_postgres::AsyncMessage;
+
+use super::shared::Shared;
+use super::text::{kept, read};
+use crate::server::{PostgresError, Server};
+
+/// So often those look who are not told.
+const POLL_EVERY: Duration = Duration::from_secs(1);
+
+/// A job is told of at once, and then no more often than this: to tell takes a lock that all who
+/// tell share.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// A connection probed what it says itself by then, or probed nothing.
+const HEARD_WITHIN: Duration = Duration::from_secs(5);
+
+/// What nobody has heard of by then is found by looking.
+const TRIED_FOR: Duration = Duration::from_secs(2);
+
+/// So long until a connection that was lost or refused is tried again, at first and at last.
+const TRIED_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// A longer name is told of as any job: so much fits.
+const LONGEST_NAME: usize = 7000;
+
+#[derive(Debug)]
+pub(crate) struct Waking {
+    /// Those who wait in this process.
+    pub(crate) changes: Changes,
+    channel: String,
+    /// Who says it, so that nobody is woken by what he has said.
+    own: String,
+    /// Whether changes of other processes are heard.
+    is_heard: watch::Sender<bool>,
+    listener: Mutex<Option<JoinHandle<()>>>,
+    /// When each job was last told of; `true`: it is to be told of again.
+    told: Mutex<HashMap<String, (Instant, bool)>>,
+}
+
+impl Waking {
+    pub(crate) fn new(schema: &str) -> Self {
+        Self {
+            changes: Changes::default(),
+            channel: channel(schema),
+            own: format!("{:016x}", RandomState::new().hash_one(schema)),
+            is_heard: watch::Sender::new(false),
+            listener: Mutex::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, HashMap<String, (Instant, bool)>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody has said this.
+    fn hear(&self, said: &str) {
+        match said.split_once(' ') {
+            Some((by, _)) if by == self.own => {}
+            Some((_, job)) if !job.is_empty() => self.changes.wake(&read(job.to_owned())),
+            _ => self.changes.wake_all(),
+        }
+    }
+}
+
+impl Drop for Waking {
+    fn drop(&mut self) {
+        let listener = self.listener.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listener) = listener.take() {
+            listener.abort();
+        }
+    }
+}
+
+/// The name of the channel of a schema: as long as Postgres allows, whatever the schema is called.
+fn channel(schema: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if schema.len() <= 48 && schema.bytes().all(is_plain) {
+        return format!("retry_{schema}");
+    }
+    let mut name = "retry_".to_owned();
+    for byte in schema.bytes().take(24) {
+        name.push(if is_plain(byte) { char::from(byte) } else { '_' });
+    }
+    // FNV-1a: the same in each process.
+    let hash = schema.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{name}_{hash:016x}")
+}
+
+/// Waits for a change of a job.
+pub(crate) async fn changed(shared: &Arc<Shared>, job: &str, seen: u64) -> u64 {
+    listen(shared);
+    let waking = &shared.waking;
+    let mut changed = pin!(waking.changes.changed(job, seen));
+    let mut is_heard = waking.is_heard.subscribe();
+    loop {
+        if !*is_heard.borrow_and_update() {
+            // What others do is not heard of: the caller looks.
+            return tokio::time::timeout(POLL_EVERY, changed).await.unwrap_or(seen);
+        }
+        tokio::select! {
+            count = &mut changed => return count,
+            _ = is_heard.changed() => {}
+        }
+    }
+}
+
+/// Somebody in this process, and all in others, are told of a change of this job.
+pub(crate) async fn tell(shared: &Arc<Shared>, job: &str) {
+    shared.waking.changes.wake(job);
+    if told_now(shared, job, true) {
+        say(shared, vec![job.to_owned()]).await;
+    }
+}
+
+/// As [`tell`], but the caller does not wait until others are told.
+pub(crate) fn tell_soon(shared: &Arc<Shared>, job: &str) {
+    shared.waking.changes.wake(job);
+    told_now(shared, job, false);
+}
+
+/// All who wait for any job are told.
+pub(crate) async fn tell_all(shared: &Arc<Shared>) {
+    shared.waking.changes.wake_all();
+    say(shared, vec![String::new()]).await;
+}
+
+/// Whether a job is to be told of now; else it will be, a little later.
+fn told_now(shared: &Arc<Shared>, job: &str, at_once: bool) -> bool {
+    let mut told = shared.waking.told();
+    let now = Instant::now();
+    // What is long told of need not be known.
+    told.retain(|_, (at, is_due)| *is_due || now.duration_since(*at) < TELL_EVERY);
+    if let Some((_, is_due)) = told.get_mut(job) {
+        if std::mem::replace(is_due, true) {
+            return false;
+        }
+    } else {
+        told.insert(job.to_owned(), (now, !at_once));
+        if at_once {
+            return true;
+        }
+    }
+    drop(told);
+    let (weak, job) = (Arc::downgrade(shared), job.to_owned());
+    shared.server.runtime().spawn(async move {
+        tokio::time::sleep(TELL_EVERY).await;
+        if let Some(shared) = weak.upgrade() {
+            shared.waking.told().insert(job.clone(), (Instant::now(), false));
+            say(&shared, vec![job]).await;
+        }
+    });
+    false
+}
+
+async fn say(shared: &Arc<Shared>, jobs: Vec<String>) {
+    let waking = &shared.waking;
+    let said = jobs.into_iter().map(|job| {
+        let name = kept(&job);
+        let name = if name.len() > LONGEST_NAME { "" } else { &*name };
+        format!("{} {name}", waking.own)
+    });
+    let arguments = (waking.channel.clone(), said.collect());
+    if let Err(error) = notify(&shared.server, arguments).await {
+        // It is found by looking.
+        tracing::debug!(error = &error as &dyn std::error::Error, "others were not told");
+    }
+}
+
+async fn notify(
+    server: &Arc<Server>,
+    (channel, said): (String, Vec<String>),
+) -> Result<(), PostgresError> {
+    server
+        .run_for(TRIED_FOR, (channel, said), |client, (channel, said), _| {
+            Box::pin(async move {
+                let sql = "SELECT pg_notify($1, said) FROM unnest($2::text[]) AS said";
+                let statement = client.prepare_cached(sql).await?;
+                client.execute(&statement, &[channel, said]).await?;
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// Begins to listen, if nobody does.
+fn listen(shared: &Arc<Shared>) {
+    let mut listener = shared.waking.listener.lock().unwrap_or_else(PoisonError::into_inner);
+    if listener.is_none() {
+        let weak = Arc::downgrade(shared);
+        *listener = Some(shared.server.runtime().spawn(keep_listening(weak)));
+    }
+}
+
+/// As long as there is a store.
+async fn keep_listening(weak: Weak<Shared>) {
+    let mut wait = TRIED_AGAIN.0;
+    loop {
+        let begun = Instant::now();
+        let Some(shared) = weak.upgrade() else { return };
+        let server = Arc::clone(&shared.server);
+        let (channel, own) = (shared.waking.channel.clone(), shared.waking.own.clone());
+        drop(shared);
+        let lost = listen_once(&weak, &server, &channel, &own).await;
+        let Some(shared) = weak.upgrade() else { return };
+        // Those who wait look, and so they do from now on.
+        if shared.waking.is_heard.send_replace(false) {
+            shared.waking.changes.wake_all();
+        }
+        drop(shared);
+        if let Err(error) = lost {
+            tracing::info!(
+                error = &error as &dyn std::error::Error,
+                server = server.name(),
+                "changes by other processes are not heard: jobs are looked at each second"
+            );
+        }
+        // A connection that has held begins anew.
+        wait = if begun.elapsed() > TRIED_AGAIN.1 { TRIED_AGAIN.0 } else { wait };
+        tokio::time::sleep(wait).await;
+        wait = wait.saturating_mul(2).min(TRIED_AGAIN.1);
+    }
+}
+
+/// Until the connection ends.
+async fn listen_once(
+    weak: &Weak<Shared>,
+    server: &Arc<Server>,
+    channel: &str,
+    own: &str,
+) -> Result<(), PostgresError> {
+    let (client, mut connection) = server.connect_alone().await?;
+    let (arrived, mut probed) = watch::channel(false);
+    let (listening, probe) = (weak.clone(), format!("{own} ?"));
+    let is_probe = probe.clone();
+    // It ends with this, whatever becomes of the rest.
+    let mut reading = AbortOnDrop(server.runtime().spawn(async move {
+        while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notification(said) = message? {
+                if said.payload() == is_probe {
+                    arrived.send_replace(true);
+                } else if let Some(shared) = listening.upgrade() {
+                    shared.waking.hear(said.payload());
+                }
+            }
+        }
+        Ok::<_, PostgresError>(())
+    }));
+    client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
+    // Said by another connection: a pooler may listen for nobody.
+    notify(server, (channel.to_owned(), vec![probe])).await?;
+    let answer = probed.wait_for(|arrived| *arrived);
+    let is_heard = tokio::time::timeout(HEARD_WITHIN, answer).await.is_ok_and(|seen| seen.is_ok());
+    if !is_heard {
+        return Err(PostgresError::other(
+            "what is said by NOTIFY does not arrive: is there a pooler?",
+        ));
+    }
+    if let Some(shared) = weak.upgrade() {
+        shared.waking.is_heard.send_replace(true);
+        // What was said before.
+        shared.waking.changes.wake_all();
+    }
+    (&mut reading.0).await.unwrap_or_else(|_| Err(PostgresError::closed()))
+}
+
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_schema_has_a_channel_of_its_own_that_is_a_name() {
+        let names = ["retry", "Retry", "a b", "a_b", &"x".repeat(63), &"é".repeat(31)].map(channel);
+        assert_eq!(names[0], "retry_retry");
+        for (place, name) in names.iter().enumerate() {
+            assert!(name.len() <= 63 && !name.contains(['"', ' ']), "{name}");
+            assert!(!names[..place].contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Connections that are lost, delayed and refused: what was asked for happens once, and the answer
+//! is right.
+
+use std::time::{Duration, Instant};
+
+use retry_workflow::{
+    AttemptOutcome, AttemptRecord, Failure, ItemState, Lease, LeaseKey, NewItem, Settled,
+    Settlement, Store, StoreError, Timestamp,
+};
+use retry_workflow_postgres::PostgresStore;
+
+use super::fixture::{OwnServer, Place, execute, server};
+use super::proxy::Proxy;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros((1_800_000_000 + seconds) * 1_000_000)
+}
+
+/// A store behind a proxy, with three items and statements that are planned already.
+async fn behind_a_proxy() -> Option<(PostgresStore, Proxy, Place)> {
+    let place = Place::new()?;
+    let proxy = Proxy::start(&place.url).await;
+    let store = place.options().pool_size(1).connect(&proxy.url).await.expect("a store");
+    let items = ["a", "b", "c"].map(|id| NewItem::new(id, "1"));
+    assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));
+    // Statements are planned and names are known, so that the next question is the one that counts.
+    assert_eq!(store.claim("job", "worker", at(-1), 1, 1, MINUTE).await, Ok(Vec::new()));
+    assert_eq!(store.settle(unknown(), Vec::new(), at(0)).await, Ok(vec![false]));
+    Some((store, proxy, place))
+}
+
+/// A settlement that is refused.
+fn unknown() -> Vec<Settlement> {
+    let row = AttemptRecord::new("worker", at(0), AttemptOutcome::Succeeded);
+    vec![Settlement::new(LeaseKey { item: -1, token: 1 }, Settled::Released, vec![row])]
+}
+
+async fn claim_one(store: &PostgresStore, now: i64) -> Lease {
+    let mut leases = store.claim("job", "worker", at(now), 1, 1, MINUTE).await.expect("claimed");
+    assert_eq!(leases.len(), 1);
+    leases.remove(0)
+}
+
+fn settlement(lease: &Lease, end: Settled) -> Settlement {
+    let row = AttemptRecord::new("worker", at(0), AttemptOutcome::Succeeded);
+    Settlement::new(lease.key, end, vec![row])
+}
+
+/// Loses the answers of so many statements that are run by `work`, or their questions.
+async fn faulty<T>(
+    proxy: &Proxy,
+    answers: usize,
+    questions: usize,
+    work: impl Future<Output = T>,
+) -> T {
+    proxy.lose_answers(answers);
+    proxy.lose_questions(questions);
+    let done = work.await;
+    assert!(proxy.is_done(), "something was to be lost");
+    done
+}
+
+#[tokio::test]
+async fn a_settlement_whose_answer_is_lost_is_made_once_and_is_good() {
+    let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
+    let ends = [
+        Settled::Succeeded(None),
+        Settled::RetryAt { due: at(500), checkpoint: None },
+        Settled::Dead(Failure::new("other", "no")),
+    ];
+    for (place, end) in ends.into_iter().enumerate() {
+        let lease = claim_one(&store, 0).await;
+        // Planned anew on a connection that is new.
+        assert_eq!(store.settle(unknown(), Vec::new(), at(0)).await, Ok(vec![false]));
+        let settlements = vec![settlement(&lease, end)];
+        let settle = store.settle(settlements.clone(), Vec::new(), at(1));
+        let settled = faulty(&proxy, 1, 0, settle).await;
+        assert_eq!(settled, Ok(vec![true]), "{place}");
+        let item = store.item("job", &lease.id).await.unwrap().unwrap();
+        assert_eq!(item.history.len(), 1, "{item:?}");
+        assert_eq!(store.counts("job").await.unwrap().attempts, place as u64 + 1);
+        // Whoever asks anew is told that it is over.
+        assert_eq!(store.settle(settlements, Vec::new(), at(2)).await, Ok(vec![false]));
+    }
+}
+
+#[tokio::test]
+async fn a_settlement_that_did_not_arrive_is_made() {
+    let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
+    let lease = claim_one(&store, 0).await;
+    let settle =
+        store.settle(vec![settlement(&lease, Settled::Succeeded(None))], Vec::new(), at(1));
+    assert_eq!(faulty(&proxy, 0, 1, settle).await, Ok(vec![true]));
+    let item = store.item("job", &lease.id).await.unwrap().unwrap();
+    assert_eq!((item.state, item.history.len()), (ItemState::Succeeded, 1));
+}
+
+#[tokio::test]
+async fn a_release_whose_answer_is_lost_is_good_also_if_the_item_is_leased_again() {
+    let Some((store, proxy, place)) = behind_a_proxy().await else { return };
+    let lease = claim_one(&store, 0).await;
+    let other = place.open().await;
+    let release = Settlement::new(lease.key, Settled::Released, Vec::new());
+    let takes = async {
+        // As soon as it is due again, and before it is asked for again.
+        loop {
+            let leases = other.claim("job", "other", at(1), 9, 9, MINUTE).await.expect("claimed");
+            if leases.iter().any(|again| again.id == lease.id) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    proxy.lose_answers(1);
+    let (settled, ()) = tokio::join!(store.settle(vec![release], Vec::new(), at(1)), takes);
+    assert_eq!(settled, Ok(vec![true]));
+    let item = store.item("job", &lease.id).await.unwrap().unwrap();
+    assert_eq!((item.attempt, item.history.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_claim_whose_answer_is_lost_gives_the_leases_that_it_has_taken() {
+    let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
+    let claim = store.claim("job", "worker", at(5), 2, 2, MINUTE);
+    let leases = faulty(&proxy, 1, 0, claim).await.expect("claimed");
+    let found: Vec<_> =
+        leases.iter().map(|lease| (lease.id.as_str(), lease.attempt, lease.lost)).collect();
+    assert_eq!(found, [("a", 1, 0), ("b", 1, 0)]);
+    assert_eq!(store.counts("job").await.unwrap().leased, 2);
+}
+
+#[tokio::test]
+async fn a_claim_whose_caller_has_gone_gives_its_leases_back() {
+    let Some((store, proxy, place)) = behind_a_proxy().await else { return };
+    proxy.delay(Duration::from_millis(100));
+    let claim = store.claim("job", "worker", at(5), 2, 2, MINUTE);
+    assert!(tokio::time::timeout(Duration::from_millis(50), claim).await.is_err());
+    let other = place.open().await;
+    let begun = Instant::now();
+    while other.counts("job").await.unwrap().leased == 0 {
+        assert!(begun.elapsed() < MINUTE, "it was leased meanwhile");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    while other.counts("job").await.unwrap().leased > 0 {
+        assert!(begun.elapsed() < MINUTE, "and was given back");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let item = other.item("job", "a").await.unwrap().unwrap();
+    assert_eq!((item.state, item.attempt), (ItemState::Pending, 0));
+}
+
+#[tokio::test]
+async fn a_value_whose_change_is_not_answered_has_changed() {
+    let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
+    assert_eq!(store.cas("k", 0, "one").await, Ok(true));
+    assert_eq!(store.cas("k", 1, "two").await, Ok(true));
+    assert_eq!(faulty(&proxy, 1, 0, store.cas("k", 2, "three")).await, Ok(true));
+    assert_eq!(store.get("k").await, Ok(Some((3, "three".to_owned()))));
+    // What another one has written is not taken for it.
+    assert_eq!(faulty(&proxy, 1, 0, store.cas("k", 2, "four")).await, Ok(false));
+}
+
+#[tokio::test]
+async fn items_whose_enqueueing_is_not_answered_are_there_once() {
+    let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
+    let items = || ["d", "e"].map(|id| NewItem::new(id, "1")).to_vec();
+    let added = faulty(&proxy, 1, 0, store.enqueue("job", items(), at(0))).await;
+    assert_eq!(added, Ok(0), "it is not known that they were new");
+    assert_eq!(store.counts("job").await.unwrap().pending, 5);
+}
+
+#[tokio::test]
+async fn an_outage_costs_as_long_as_it_takes() {
+    let Some((store, proxy, _place)) = behind_a_proxy().await else { return };
+    let lease = claim_one(&store, 0).await;
+    proxy.close();
+    let begun = Instant::now();
+    let settle =
+        store.settle(vec![settlement(&lease, Settled::Succeeded(None))], Vec::new(), at(1));
+    let outage = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        proxy.open();
+    };
+    let (settled, ()) = tokio::join!(settle, outage);
+    assert_eq!(settled, Ok(vec![true]));
+    let took = begun.elapsed();
+    assert!((Duration::from_secs(3)..Duration::from_secs(10)).contains(&took), "{took:?}");
+}
+
+#[tokio::test]
+async fn whoever_has_no_patience_is_told_what_is_wrong() {
+    let Some(place) = Place::new() else { return };
+    let proxy = Proxy::start(&place.url).await;
+    let options = place.options().patience(Duration::from_millis(300));
+    let store = options.connect(&proxy.url).await.expect("a store");
+    proxy.close();
+    let begun = Instant::now();
+    let error = store.counts("job").await.unwrap_err();
+    assert!(matches!(error, StoreError::Access { .. }), "{error:?}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(error.to_string().contains("postgres://postgres@127.0.0.1:"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_crashes_is_waited_for() {
+    if server().is_none() {
+        return;
+    }
+    let Some((url, server)) = OwnServer::start(&["fsync=on"]) else { return };
+    let store = PostgresStore::connect(&url).await.expect("a store");
+    let items = (0..50).map(|id| NewItem::new(id.to_string(), "1")).collect();
+    assert_eq!(store.enqueue("job", items, at(0)).await, Ok(50));
+    let server = std::sync::Arc::new(server);
+    for round in 0..3 {
+        let leases = store.claim("job", "worker", at(round), 10, 10, MINUTE).await.unwrap();
+        assert_eq!(leases.len(), 10);
+        let owned = std::sync::Arc::clone(&server);
+        let restart = tokio::task::spawn_blocking(move || {
+            owned.crash();
+            owned.resume();
+        });
+        for lease in &leases {
+            let settled =
+                store.settle(vec![settlement(lease, Settled::Succeeded(None))], Vec::new(), at(1));
+            assert_eq!(settled.await, Ok(vec![true]));
+        }
+        restart.await.unwrap();
+    }
+    let counts = store.counts("job").await.unwrap();
+    assert_eq!((counts.succeeded, counts.leased, counts.attempts), (30, 0, 30));
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_tried_again() {
+    let Some(place) = Place::new() else { return };
+    let options = place.options().statement_timeout(Duration::from_millis(200));
+    let store = options.connect(&place.url).await.expect("a store");
+    assert_eq!(store.cas("k", 0, "one").await, Ok(true));
+    // Somebody holds the table for longer than a statement may take.
+    let schema = place.schema.clone();
+    let url = place.url.clone();
+    let hold = tokio::spawn(async move {
+        let sql = format!("BEGIN; LOCK TABLE {schema}.vals; SELECT pg_sleep(1); COMMIT");
+        execute(&url, &sql).await;
+    });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let begun = Instant::now();
+    assert_eq!(store.cas("k", 1, "two").await, Ok(true));
+    assert!(begun.elapsed() > Duration::from_millis(400), "{:?}", begun.elapsed());
+    hold.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_without_a_connection_to_spare_is_waited_for() {
+    if server().is_none() {
+        return;
+    }
+    let settings = ["max_connections=5", "superuser_reserved_connections=1", "fsync=off"];
+    let Some((url, _server)) = OwnServer::start(&settings) else { return };
+    execute(&url, "CREATE ROLE worker LOGIN; CREATE SCHEMA retry AUTHORIZATION worker").await;
+    let url = url.replace("postgres://postgres@", "postgres://worker@");
+    let store = PostgresStore::connect(&url).await.expect("a store");
+    assert_eq!(store.cas("k", 0, "one").await, Ok(true));
+    let mut taken = Vec::new();
+    while let Ok((client, connection)) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await
+    {
+        tokio::spawn(connection);
+        taken.push(client);
+    }
+    assert!(!taken.is_empty());
+    // More at once than there are connections.
+    let tasks: Vec<_> = (0..20)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move { store.cas(&format!("k{number}"), 0, "1").await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    drop(taken);
+    for task in tasks {
+        assert_eq!(task.await.unwrap(), Ok(true));
+    }
+    assert_eq!(store.values("k").await.map(|values| values.len()), Ok(21));
+}
+
+#[tokio::test]
+async fn a_read_only_server_is_told_of_as_one() {
+    let Some(place) = Place::new() else { return };
+    drop(place.open().await);
+    let url = format!("{}&options=-c%20default_transaction_read_only%3Don", place.url);
+    let store = place.options().connect(&url).await.expect("it can be looked at");
+    assert_eq!(store.get("k").await, Ok(None));
+    let error = store.cas("k", 0, "one").await.unwrap_err();
+    let why = std::error::Error::source(&error).expect("a reason").to_string();
+    assert!(why.contains("read-only") && why.contains("name the primary"), "{why}");
+}

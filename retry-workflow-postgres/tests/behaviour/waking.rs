@@ -1,0 +1,125 @@
+//! Who waits for changes of a job is told of those of other processes; where nothing is heard, by
+//! looking.
+
+use std::time::{Duration, Instant};
+
+use retry_workflow::{Failure, Filter, NewItem, Settled, Settlement, Store, Timestamp};
+use retry_workflow_postgres::PostgresStore;
+
+use super::fixture::{Place, execute};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A job with a dead letter.
+async fn with_a_dead_letter(store: &PostgresStore) {
+    let (now, item) = (Timestamp::from_micros(1), NewItem::new("a", "1"));
+    store.enqueue("job", vec![item], now).await.unwrap();
+    bury(store).await;
+}
+
+async fn bury(store: &PostgresStore) {
+    let now = Timestamp::from_micros(1);
+    let lease = store.claim("job", "w", now, 1, 1, MINUTE).await.unwrap().remove(0);
+    let end = Settled::Dead(Failure::new("other", "no"));
+    let dead = Settlement::new(lease.key, end, Vec::new());
+    assert_eq!(store.settle(vec![dead], Vec::new(), now).await, Ok(vec![true]));
+}
+
+/// A wait that has begun, after what has been said before.
+async fn quiet(store: &PostgresStore) -> u64 {
+    let mut seen = 0;
+    // Until it listens: it is told of that as well.
+    let until = Instant::now() + Duration::from_millis(1500);
+    while let Some(left) = until.checked_duration_since(Instant::now()) {
+        match tokio::time::timeout(left, store.changed("job", seen)).await {
+            Ok(count) => seen = count.unwrap(),
+            Err(_) => break,
+        }
+    }
+    seen
+}
+
+#[tokio::test]
+async fn a_redrive_by_another_process_wakes_within_100_ms() {
+    let Some(place) = Place::new() else { return };
+    let (waits, other) = (place.open().await, place.open().await);
+    with_a_dead_letter(&other).await;
+    let mut seen = quiet(&waits).await;
+    let mut took = Vec::new();
+    for _ in 0..9 {
+        let own = waits.clone();
+        let wait = tokio::spawn(async move { own.changed("job", seen).await.unwrap() });
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        assert!(!wait.is_finished(), "nothing has changed");
+        let begun = Instant::now();
+        let job = Filter::job("job");
+        let now = Timestamp::from_micros(1);
+        assert_eq!(other.redrive(&job, None, now, Duration::ZERO).await, Ok(1));
+        seen = wait.await.unwrap();
+        took.push(begun.elapsed());
+        bury(&other).await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    took.sort();
+    assert!(took[4] < Duration::from_millis(100), "{took:?}");
+}
+
+#[tokio::test]
+async fn without_a_connection_to_listen_it_is_looked_each_second() {
+    let Some(place) = Place::new() else { return };
+    let role = format!("{}_alone", place.schema);
+    execute(&place.url, &format!("CREATE ROLE {role} LOGIN CONNECTION LIMIT 1")).await;
+    execute(&place.url, &place.options().sql(&role)).await;
+    let url = place.url.replace("postgres://postgres@", &format!("postgres://{role}@"));
+    let store = place.options().pool_size(1).connect(&url).await.expect("a store");
+    for _ in 0..3 {
+        let begun = Instant::now();
+        assert_eq!(store.changed("job", 0).await, Ok(0));
+        let took = begun.elapsed();
+        assert!((Duration::from_millis(900)..Duration::from_secs(5)).contains(&took), "{took:?}");
+    }
+    assert_eq!(store.cas("k", 0, "one").await, Ok(true), "the pool has its connection");
+}
+
+#[tokio::test]
+async fn a_listener_that_is_cut_off_looks_and_listens_again() {
+    let Some(place) = Place::new() else { return };
+    let (waits, other) = (place.open().await, place.open().await);
+    with_a_dead_letter(&other).await;
+    let seen = quiet(&waits).await;
+    let own = waits.clone();
+    let wait = tokio::spawn(async move { own.changed("job", seen).await.unwrap() });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'";
+    execute(&place.url, &format!("{cut} AND query LIKE '%{}%'", place.schema)).await;
+    let told = tokio::time::timeout(Duration::from_secs(5), wait).await;
+    told.expect("whoever waits looks for what was missed").unwrap();
+    let seen = quiet(&waits).await;
+    let seen = seen.max(quiet(&waits).await);
+    let own = waits.clone();
+    let wait = tokio::spawn(async move { own.changed("job", seen).await.unwrap() });
+    let job = Filter::job("job");
+    other.redrive(&job, None, Timestamp::from_micros(1), Duration::ZERO).await.unwrap();
+    assert!(tokio::time::timeout(Duration::from_secs(5), wait).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_clock_is_that_of_the_server() {
+    let Some((store, place)) = super::fixture::store().await else { return };
+    let (client, connection) =
+        tokio_postgres::connect(&place.url, tokio_postgres::NoTls).await.expect("a connection");
+    tokio::spawn(connection);
+    let mut last = store.now();
+    for _ in 0..20 {
+        let before = store.now();
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+        let there: i64 = client.query_one(sql, &[]).await.unwrap().get(0);
+        let after = store.now();
+        assert!(last <= before && before <= after, "it goes forward");
+        let there = Timestamp::from_micros(there);
+        // As exact as the first measurement was, on a machine that has other work.
+        let near = Duration::from_millis(100);
+        assert!(before <= there + near && there <= after + near, "{before} {there} {after}");
+        last = after;
+    }
+}

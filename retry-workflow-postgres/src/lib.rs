@@ -61,3 +61,8 @@ mod store;
 
 pub use server::PostgresOptions;
 pub use store::PostgresStore;
+
+/// The code of the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

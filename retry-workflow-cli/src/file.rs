@@ -34,7 +34,7 @@ use crate::steps::command_env::Workspace;
 use crate::steps::step::{AfterFailure, Steps};
 use crate::template::placeholder::Template;
 pub use crate::yaml::span::FileError;
-use crate::yaml::span::{Source, SourceSpan};
+use crate::yaml::span::{Mistake, Source, SourceSpan};
 use retry_workflow::{ErrorPolicy, NewItem, OnItemFailure, Policy};
 
 /// A workflow file that has been read and checked.
@@ -46,6 +46,7 @@ pub struct WorkflowFile {
     pub(crate) handlers: BTreeMap<String, Steps>,
     pub(crate) plan: Plan,
     environment: EnvironmentPlan,
+    hints: Vec<Mistake>,
     pub(crate) workspace: Arc<Workspace>,
 }
 
@@ -129,6 +130,7 @@ impl WorkflowFile {
             handlers: read.handlers,
             plan: read.plan,
             environment: read.environment,
+            hints: read.hints,
             workspace: Arc::new(Workspace { folder, agent: read.agent, ..Workspace::default() }),
         })
     }
@@ -221,6 +223,11 @@ impl WorkflowFile {
             wanted: wanted.into_iter().cloned().collect(),
             captured: BTreeMap::new(),
         })
+    }
+
+    /// What is no mistake, and may be one all the same: each as a mistake is told.
+    pub(crate) fn hints(&self) -> FileError {
+        FileError::new(Arc::clone(&self.source), self.hints.clone())
     }
 
     /// How many items it has, as far as that can be known before anything runs; and what a check

@@ -120,10 +120,11 @@ impl RunSettings {
         store: &S,
         job: &Job,
         file: &WorkflowFile,
+        captured: &BTreeMap<String, Captured>,
         stop: &StopSignal,
     ) -> JobRunner<S> {
         let runner = self.runner(store, job, file.error_policy().clone(), stop);
-        add_handlers(runner, file)
+        add_handlers(runner, file, captured)
     }
 }
 
@@ -287,7 +288,8 @@ pub(crate) async fn run<S: Store>(
         }
         Plan::Graph(tasks) => {
             let most = settings.max_parallel.unwrap_or(PARALLEL);
-            let runner = settings.runner_of_file(store, &job, file, stop).max_parallel(most);
+            let runner = settings.runner_of_file(store, &job, file, &BTreeMap::new(), stop);
+            let runner = runner.max_parallel(most);
             let graph = tasks.iter().fold(Graph::from(runner), |graph, task| {
                 let needs: Vec<_> = task.depends_on.iter().map(String::as_str).collect();
                 let work: Task<S> = Task {
@@ -332,7 +334,7 @@ async fn map_reduce<S: Store>(
         Reducing::due(store, &id).await?;
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
-    let runner = settings.runner_of_file(store, &job, file, stop).max_parallel(most);
+    let runner = settings.runner_of_file(store, &job, file, &captured, stop).max_parallel(most);
     let work = ItemSteps {
         steps: map.steps.clone(),
         workspace: Arc::clone(&file.workspace),

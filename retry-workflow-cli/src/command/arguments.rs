@@ -13,6 +13,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 pub(crate) use self::begin::{BeginArguments, IfRunning};
 use self::condition::Condition;
 pub(crate) use self::explain::ExplainArguments;
+use crate::steps::stream::Excerpt;
 use retry_workflow::{Cursor, InvalidTimestamp, ItemState, Rate, Timestamp};
 
 /// Runs jobs of many work items, on a process that may be killed at any time.
@@ -314,6 +315,15 @@ pub(crate) struct RunArguments {
     pub(crate) results: Option<PathBuf>,
     #[arg(
         long,
+        value_name = "SIZE",
+        value_parser = size,
+        default_value = "64KiB",
+        help = "So much of what a failed attempt writes stays in the store: the beginnings and the \
+                ends of stdout and stderr together; 0 for nothing, at most 1MiB"
+    )]
+    pub(crate) keep_output: usize,
+    #[arg(
+        long,
         value_name = "FILE",
         help = "Add a line to this file for each attempt that has ended, in the columns of GNU \
                 parallel's joblog"
@@ -504,6 +514,7 @@ impl Default for RunArguments {
             quiet: false,
             verbose: false,
             results: None,
+            keep_output: Excerpt::DEFAULT,
             joblog: None,
             events: false,
         }
@@ -528,6 +539,23 @@ fn time(text: &str) -> Result<Timestamp, String> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     retry_rules::duration::parse(text).map_err(|error| error.to_string())
+}
+
+/// Bytes: `4096`, `64KiB`, `1m`.
+fn size(text: &str) -> Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => Some(1),
+        "k" | "kb" | "kib" => Some(1024),
+        "m" | "mb" | "mib" => Some(1024 * 1024),
+        _ => None,
+    };
+    let bytes = number.parse::<usize>().ok().zip(factor);
+    let bytes = bytes.and_then(|(number, factor)| number.checked_mul(factor));
+    bytes
+        .filter(|bytes| *bytes <= Excerpt::MOST)
+        .ok_or_else(|| "write bytes, KiB or MiB, such as 256KiB, and no more than 1MiB".to_owned())
 }
 
 fn state(text: &str) -> Result<ItemState, String> {

@@ -31,6 +31,7 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
                 screen.object(&json!({
                     "file": path.display().to_string(), "ok": true, "name": name, "mode": mode,
                     "items": items, "unseen": unseen, "mistakes": [],
+                    "hints": places(&file.hints()),
                 }))?;
             }
             Ok(Checked { file, items, unseen }) => {
@@ -42,6 +43,11 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
                 screen.line(format_args!("{path}: {ok} ({name}, mode {}{items})", file.mode()))?;
                 for what in unseen {
                     screen.line(format_args!("  not looked at: {}", one_line(&what)))?;
+                }
+                for (at, message) in file.hints().mistakes() {
+                    let line = at.map_or(1, |(line, _)| line);
+                    let message = one_line(message);
+                    screen.line(format_args!("  hint, and no wall: line {line}: {message}"))?;
                 }
             }
             Err(error) => {
@@ -87,18 +93,19 @@ fn checked(path: &Path) -> Result<Checked, FileError> {
 }
 
 fn mistakes(path: &Path, error: &FileError) -> serde_json::Value {
-    let mistakes: Vec<_> = error
-        .mistakes()
-        .map(|(at, message)| {
-            let (line, column) = at.unzip();
-            json!({ "line": line, "column": column, "message": message })
-        })
-        .collect();
     // The input of a file may be what is wrong.
     let wrong = error.path().display().to_string();
     json!({
-        "file": path.display().to_string(), "ok": false, "in": wrong, "mistakes": mistakes,
+        "file": path.display().to_string(), "ok": false, "in": wrong, "mistakes": places(error),
     })
+}
+
+fn places(error: &FileError) -> Vec<serde_json::Value> {
+    let place = |(at, message): (Option<(usize, usize)>, &str)| {
+        let (line, column) = at.unzip();
+        json!({ "line": line, "column": column, "message": message })
+    };
+    error.mistakes().map(place).collect()
 }
 
 /// The policies of a file, for people who want to see their waits.

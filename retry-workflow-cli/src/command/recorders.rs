@@ -5,6 +5,8 @@ mod joblog;
 
 use self::event_lines::EventLines;
 use self::joblog::Joblog;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::arguments::RunArguments;
 use super::outcome::CommandError;
 use retry_workflow::JobEvent;
@@ -12,6 +14,8 @@ use retry_workflow::JobEvent;
 #[derive(Debug, Default)]
 pub(super) struct Recorders {
     joblog: Option<Joblog>,
+    /// That it cannot be written is told once.
+    has_failed: AtomicBool,
     events: Option<EventLines>,
 }
 
@@ -25,7 +29,7 @@ impl Recorders {
                 CommandError::Usage(format!("cannot write results to {folder}: {error}"))
             })?;
         }
-        Ok(Self { joblog, events: how.events.then(EventLines::default) })
+        Ok(Self { joblog, events: how.events.then(EventLines::default), ..Self::default() })
     }
 
     /// Whether the report is an event, too.
@@ -37,8 +41,9 @@ impl Recorders {
     pub(super) fn on_event(&self, event: &JobEvent<'_>, tell: impl Fn(&str)) {
         if let (Some(joblog), JobEvent::Attempt { job, item, attempt, .. }) = (&self.joblog, event)
             && let Err(error) = joblog.add(job, item, attempt)
+            && !self.has_failed.swap(true, Ordering::Relaxed)
         {
-            tell(&format!("the joblog lacks an attempt of {item}: {error}"));
+            tell(&format!("the joblog lacks an attempt of {item}, and perhaps others: {error}"));
         }
         if let Some(events) = &self.events {
             events.on_event(event);

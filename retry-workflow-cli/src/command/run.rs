@@ -25,6 +25,7 @@ use super::store::{self, Address, AnyStore};
 use crate::file::input::{CheckedInput, InputReader};
 use crate::file::{FileError, WorkflowFile};
 use crate::runner::{self, Listener, Origin, Reports, RunSettings, StopSignal, Tasks};
+use crate::steps::stream::Excerpt;
 use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, Unit, WorkflowError};
 
@@ -237,6 +238,7 @@ async fn work(
         let tap = Outputs::new(how, Arc::clone(&reporter));
         Arc::make_mut(&mut file.workspace).tap = Some(Arc::new(tap));
     }
+    Arc::make_mut(&mut file.workspace).excerpt = Excerpt::of_both(how.keep_output);
     let _hears = {
         let reporter = Arc::clone(&reporter);
         store::on_wait(move |first| {
@@ -252,7 +254,7 @@ async fn work(
         let recorders = Arc::clone(&screen.recorders);
         Arc::new(move |event: &JobEvent<'_>| {
             reporter.on_event(event);
-            recorders.on_event(event, |text| reporter.println(text));
+            recorders.on_event(event, |text| reporter.print(text));
         })
     };
     let way = RunSettings {

@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use retry_rules::suggest::nearest;
 
+use self::steps::captured_names;
 use super::Plan;
 use crate::file::environment::EnvironmentPlan;
 use crate::steps::command_env::Agent;
 use crate::steps::step::Steps;
-use crate::template::placeholder::Offers;
+use crate::template::placeholder::{CapturedName, Offers};
 use crate::yaml::node::{Key, Node, Value, known_here, listed};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 use retry_workflow::{ErrorPolicy, ErrorPolicyKeys, InvalidName, Job, OnItemFailure};
@@ -89,6 +90,8 @@ pub(super) struct Read {
     pub(super) error_policy: ErrorPolicy,
     pub(super) handlers: BTreeMap<String, Steps>,
     pub(super) plan: Plan,
+    /// What is no mistake, and may be one all the same.
+    pub(super) hints: Vec<Mistake>,
 }
 
 type Entries<'a> = &'a [(Key, Node)];
@@ -96,14 +99,15 @@ type Entries<'a> = &'a [(Key, Node)];
 struct Forms<'a> {
     source: &'a Arc<Source>,
     mistakes: Vec<Mistake>,
+    hints: Vec<Mistake>,
 }
 
 pub(super) fn read(source: &Arc<Source>) -> Result<Read, FileError> {
     let root = Node::read(source)?;
-    let mut forms = Forms { source, mistakes: Vec::new() };
+    let mut forms = Forms { source, mistakes: Vec::new(), hints: Vec::new() };
     let read = forms.file(&root);
     match read {
-        Some(read) if forms.mistakes.is_empty() => Ok(read),
+        Some(read) if forms.mistakes.is_empty() => Ok(Read { hints: forms.hints, ..read }),
         _ => Err(FileError::new(Arc::clone(source), forms.mistakes)),
     }
 }
@@ -169,6 +173,7 @@ impl Forms<'_> {
                 error_policy: ErrorPolicy::new(),
                 handlers: BTreeMap::new(),
                 plan: Plan::Standard(self.steps(root, Offers::default())),
+                hints: Vec::new(),
             });
         }
         let what = "a map with `name`, `mode` and `commands`, or a list of steps";
@@ -181,14 +186,16 @@ impl Forms<'_> {
         };
         let agent = root.get("agent").and_then(|node| self.agent(node)).unwrap_or_default();
         let environment = self.environment(root);
-        let handlers = self.handlers(root);
+        let captured = captured_names(root.get("setup"));
+        let handlers = self.handlers(root, &captured);
         let error_policy = self.error_policy(root, &handlers);
         let plan = match mode {
-            "mapreduce" => self.map_reduce(root),
+            "mapreduce" => self.map_reduce(root, &captured),
             "graph" => self.graph(root),
             _ => self.standard(root),
         };
-        Some(Read { name, agent, environment, error_policy, handlers, plan: plan? })
+        let hints = Vec::new();
+        Some(Read { name, agent, environment, error_policy, handlers, plan: plan?, hints })
     }
 
     /// The name of the workflow, which the ids of its jobs are made of.
@@ -284,14 +291,15 @@ impl Forms<'_> {
         Some(Agent { program, args })
     }
 
-    fn handlers(&mut self, root: &Node) -> BTreeMap<String, Steps> {
+    /// They may use what the `setup` has captured.
+    fn handlers(&mut self, root: &Node, captured: &[CapturedName]) -> BTreeMap<String, Steps> {
         let Some(node) = root.get("handlers") else { return BTreeMap::new() };
         let Value::Map(entries) = &node.value else {
             let message = format!("this is {}: write a map of names and their steps", node.kind());
             self.wrong(node.span, message);
             return BTreeMap::new();
         };
-        let offers = Offers { item: true, error: true, ..Offers::default() };
+        let offers = Offers { item: true, error: true, captured, ..Offers::default() };
         let read = |(key, steps): &(Key, Node)| (key.name.clone(), self.steps(steps, offers));
         entries.iter().map(read).collect()
     }

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::steps::environment::Environment;
 use crate::steps::process::{Invocation, StepError};
+use crate::steps::stream::Excerpt;
 use crate::steps::tap::Tap;
 use crate::steps::vault::Vault;
 use crate::template::placeholder::{Meaning, Placeholder, Results, Scope, Template};
@@ -64,6 +65,8 @@ pub(crate) struct Workspace {
     pub(crate) vault: Arc<Vault>,
     /// Who gets what commands write.
     pub(crate) tap: Option<Arc<dyn Tap>>,
+    /// How much of that the history of an attempt keeps.
+    pub(crate) excerpt: Excerpt,
 }
 
 /// An invocation, and the files that live as long as it runs.
@@ -149,6 +152,7 @@ impl Run {
             missing,
             masks,
             tapping: None,
+            excerpt: workspace.excerpt,
         };
         Ok(PreparedCommand { invocation, files, hint })
     }

@@ -471,7 +471,7 @@ impl Attempt<'_> {
                 }
                 Err(why) => {
                     let masks = &self.workspace.environment.masks;
-                    Err(StepError::bad_output(why, &written, masks))
+                    Err(StepError::bad_output(why, &written, self.workspace.excerpt, masks))
                 }
             },
         });

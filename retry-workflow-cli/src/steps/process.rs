@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::steps::descendants::{self, Mark};
 use crate::steps::mask::Masks;
-use crate::steps::stream::{PART, Stream, excerpt};
+use crate::steps::stream::{Excerpt, Stream, excerpt};
 use crate::steps::tap::Tapping;
 use retry_workflow::Output;
 
@@ -51,6 +51,8 @@ pub(crate) struct Invocation {
     pub(crate) masks: Arc<Masks>,
     /// Who gets what it writes meanwhile.
     pub(crate) tapping: Option<Tapping>,
+    /// How much of that its history keeps.
+    pub(crate) excerpt: Excerpt,
 }
 
 /// What a command has written that succeeded.
@@ -162,9 +164,15 @@ impl StepError {
     }
 
     /// A step that ended well, and whose output is not what was asked for.
-    pub(crate) fn bad_output(why: String, written: &Written, masks: &Masks) -> Self {
+    pub(crate) fn bad_output(
+        why: String,
+        written: &Written,
+        length: Excerpt,
+        masks: &Masks,
+    ) -> Self {
         let Written { output, stderr } = written;
-        let mut excerpt = Output::new(excerpt(output, masks), excerpt(stderr, masks));
+        let mut excerpt =
+            Output::new(excerpt(output, length, masks), excerpt(stderr, length, masks));
         excerpt.exit_code = Some(0);
         let wrote = Wrote { stdout: String::new(), stderr: stderr.clone(), excerpt };
         Self::new(Status::NotStarted(why), wrote)
@@ -277,9 +285,10 @@ impl Invocation {
 
         let masks = &self.masks;
         let [to_out, to_err] = self.tapping.as_ref().map(Tapping::sinks).unwrap_or_default();
-        let mut out =
-            Stream::new(LONGEST_OUTPUT, LONGEST_FAILED_OUTPUT, masks).tapped(masks, to_out);
-        let mut err = Stream::new(PART, PART, masks).tapped(masks, to_err);
+        let part = self.excerpt.part();
+        let mut out = Stream::new(LONGEST_OUTPUT, LONGEST_FAILED_OUTPUT.max(part), masks)
+            .tapped(masks, to_out);
+        let mut err = Stream::new(part, LONGEST_TAIL.max(part), masks).tapped(masks, to_err);
         let ended = {
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             let mut reading = pin!(async { tokio::join!(out.read(stdout), err.read(stderr)) });
@@ -312,7 +321,8 @@ impl Invocation {
         group.disarm();
         let stderr = || err.end(masks, LONGEST_TAIL).trim().to_owned();
         let failed = |status| {
-            let mut excerpt = Output::new(out.excerpt(masks), err.excerpt(masks));
+            let length = self.excerpt;
+            let mut excerpt = Output::new(out.excerpt(length, masks), err.excerpt(length, masks));
             match status {
                 Status::Exit(code) => excerpt.exit_code = Some(code),
                 Status::Signal(signal) => excerpt.signal = Some(signal),

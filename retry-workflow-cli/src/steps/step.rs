@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::steps::command_env::Run;
 use crate::template::expression::Expression;
-use crate::template::placeholder::{Captured, CapturedName, Placeholder, Template};
+use crate::template::placeholder::{Captured, Placeholder, Template};
 use crate::template::shell::Script;
 
 /// Steps in their order.
@@ -89,12 +89,6 @@ impl CaptureFormat {
 }
 
 impl Capture {
-    /// What later steps know it by.
-    pub(crate) fn captured_name(&self) -> CapturedName {
-        let is_json = matches!(self.format, CaptureFormat::Json | CaptureFormat::Lines);
-        CapturedName { name: self.name.clone(), is_json }
-    }
-
     /// Reads an output.
     ///
     /// # Errors

@@ -9,8 +9,34 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use crate::steps::mask::Masks;
 use crate::steps::tap::{Sink, Tapped};
 
-/// An excerpt has so much of the beginning, and as much of the end.
-pub(super) const PART: usize = 16 * 1024;
+/// How much an excerpt has of the beginning of a stream, and as much of its end: a quarter of what
+/// is kept of both streams together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Excerpt(usize);
+
+impl Excerpt {
+    /// What is kept where nothing is said, in bytes.
+    pub(crate) const DEFAULT: usize = 64 * 1024;
+    /// The most that can be kept.
+    pub(crate) const MOST: usize = 1024 * 1024;
+
+    /// So much of both streams together.
+    pub(crate) fn of_both(bytes: usize) -> Self {
+        Self(bytes.min(Self::MOST) / 4)
+    }
+
+    /// So much of the beginning of a stream, and of its end.
+    pub(super) const fn part(self) -> usize {
+        self.0
+    }
+}
+
+impl Default for Excerpt {
+    fn default() -> Self {
+        Self::of_both(Self::DEFAULT)
+    }
+}
+
 /// What is cut in the middle of a character is no character.
 const LONGEST_CHARACTER: usize = 4;
 
@@ -84,14 +110,14 @@ impl Stream {
     }
 
     /// The first and the last of it, and how much is left out between.
-    pub(super) fn excerpt(&self, masks: &Masks) -> String {
+    pub(super) fn excerpt(&self, length: Excerpt, masks: &Masks) -> String {
         let last = self.last();
         if self.dropped == 0 {
-            return excerpt(&last, masks);
+            return excerpt(&last, length, masks);
         }
         let first = String::from_utf8_lossy(&self.head);
         let whole = self.head.len() + self.dropped + self.tail.len();
-        joined(&first, &last, whole, masks)
+        joined(&first, &last, whole, length, masks)
     }
 
     /// All of it, or what is kept of its end.
@@ -107,19 +133,23 @@ impl Stream {
 
 /// The first and the last of a text, and how much is left out between; all of it where that is no
 /// more.
-pub(super) fn excerpt(text: &str, masks: &Masks) -> String {
-    if text.len() <= 2 * PART {
+pub(super) fn excerpt(text: &str, length: Excerpt, masks: &Masks) -> String {
+    if text.len() <= 2 * length.part() {
         return without_nul(without_newlines(&masks.masked(text)));
     }
-    joined(text, text, text.len(), masks)
+    joined(text, text, text.len(), length, masks)
 }
 
-fn joined(first: &str, last: &str, whole: usize, masks: &Masks) -> String {
+fn joined(first: &str, last: &str, whole: usize, length: Excerpt, masks: &Masks) -> String {
+    let part = length.part();
+    if part == 0 {
+        return String::new();
+    }
     let boundary = |text: &str, at: usize| {
         (at..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
     };
-    let end = boundary(first, PART);
-    let begin = boundary(last, last.len().saturating_sub(PART));
+    let end = boundary(first, part);
+    let begin = boundary(last, last.len().saturating_sub(part));
     let left_out = whole.saturating_sub(end + (last.len() - begin));
     let (first, last) = (masks.part(first, 0..end), masks.part(last, begin..last.len()));
     let text = format!("{first}\n[… {left_out} bytes are left out here …]\n{last}");
@@ -139,6 +169,9 @@ fn without_nul(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const PART: usize = Excerpt::DEFAULT / 4;
+    const LENGTH: Excerpt = Excerpt(PART);
+
     fn read(parts: &[&[u8]], head: usize, masks: &Masks) -> Stream {
         let mut stream = Stream::new(head, PART, masks);
         for part in parts {
@@ -150,12 +183,12 @@ mod tests {
     #[test]
     fn an_excerpt_says_how_much_is_left_out() {
         let masks = Masks::default();
-        assert_eq!(read(&[b"a\nb\n"], PART, &masks).excerpt(&masks), "a\nb");
+        assert_eq!(read(&[b"a\nb\n"], PART, &masks).excerpt(LENGTH, &masks), "a\nb");
         for head in [PART, 4 * PART] {
             for most in [2 * PART, 2 * PART + 9, 3 * PART, 20 * PART] {
                 let text: String = ('a'..='z').cycle().take(most).collect();
                 let parts: Vec<_> = text.as_bytes().chunks(1_000).collect();
-                let excerpt = read(&parts, head, &masks).excerpt(&masks);
+                let excerpt = read(&parts, head, &masks).excerpt(LENGTH, &masks);
                 if most == 2 * PART {
                     assert_eq!(excerpt, text);
                 } else {
@@ -170,6 +203,18 @@ mod tests {
     }
 
     #[test]
+    fn an_excerpt_is_as_long_as_it_is_to_be() {
+        let masks = Masks::default();
+        let stream = read(&["x".repeat(40_000).as_bytes()], PART, &masks);
+        for (most, length) in [(64, 64 / 2), (4_096, 2_048), (0, 0)] {
+            let excerpt = stream.excerpt(Excerpt::of_both(most), &masks);
+            assert_eq!(excerpt.matches('x').count(), length, "{most}");
+        }
+        assert_eq!(stream.excerpt(Excerpt::of_both(0), &masks), "");
+        assert_eq!(Excerpt::of_both(usize::MAX).part(), Excerpt::MOST / 4);
+    }
+
+    #[test]
     fn characters_and_secrets_are_never_cut_in_the_middle() {
         let secret = "gehäim";
         let masks = Masks::new([secret.to_owned()]);
@@ -177,7 +222,7 @@ mod tests {
             let text = format!("{}{}", "x".repeat(shift), secret.repeat(9 * PART / secret.len()));
             let parts: Vec<_> = text.as_bytes().chunks(777).collect();
             let stream = read(&parts, PART, &masks);
-            for shown in [stream.excerpt(&masks), stream.end(&masks, 1_000)] {
+            for shown in [stream.excerpt(LENGTH, &masks), stream.end(&masks, 1_000)] {
                 let left = shown.split("[…").map(|part| part.rsplit("…]").next().unwrap());
                 let left: String = left.collect();
                 assert!(left.chars().all(|c| "x*\n".contains(c)), "{shift}: {left}");

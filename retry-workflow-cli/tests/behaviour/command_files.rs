@@ -67,3 +67,40 @@ fn the_policies_of_a_file_are_explained_in_turn() {
     let output = run(folder.path(), &["explain", "bad.yml"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
+    let folder = folder();
+    let step = |command: &str| {
+        let text = format!(
+            "map:\n  input: {{ command: ./list.sh }}\n  agent_template:\n    - shell: '{command}'\n"
+        );
+        std::fs::write(folder.path().join("map.yml"), text).unwrap();
+        let output = run(folder.path(), &["check", "map.yml"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("  hint, and no wall: line 4: a shell gets its code")
+    };
+    for hinted in [
+        "echo rm ${item.path} | sh",
+        "printf %s ${item} |sudo /bin/bash -x",
+        "echo ${item} | xargs -n 1 sh -c \"echo\"",
+        "( echo ${item} | dash )",
+    ] {
+        assert!(step(hinted), "{hinted}");
+    }
+    for plain in [
+        "curl -s https://example.com/install | sh",
+        "echo ${item} | sort",
+        "echo ${item} | shuf",
+        "./fetch.sh ${item} || sh ./tell.sh",
+        "echo ${item} | xargs ./import.sh",
+    ] {
+        assert!(!step(plain), "{plain}");
+    }
+    step("echo ${item} | sh");
+    let output = run(folder.path(), &["check", "map.yml", "--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&told["hints"][0]["line"], &told["ok"]), (&4.into(), &true.into()), "{told}");
+}

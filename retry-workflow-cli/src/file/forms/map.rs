@@ -9,17 +9,16 @@ use crate::file::input::read::Format;
 use crate::file::input::select::{Selection, SortKey};
 use crate::file::input::{Input, InputFrom};
 use crate::file::item_path::ItemPath;
-use crate::steps::step::{Capture, Steps};
 use crate::template::expression::Expression;
 use crate::template::placeholder::{CapturedName, Fault, Offers, Part, item_path};
 use crate::yaml::node::{Node, Value, known_here};
 
 impl Forms<'_> {
-    pub(super) fn map_reduce(&mut self, root: &Node) -> Option<Plan> {
+    /// `captured` is what its `setup` captures by.
+    pub(super) fn map_reduce(&mut self, root: &Node, captured: &[CapturedName]) -> Option<Plan> {
         let node = self.needed(root, "map", "mode: mapreduce")?;
         let setup = root.get("setup").map(|node| self.steps(node, Offers::default()));
-        let captured = setup.as_ref().map(captured).unwrap_or_default();
-        let offers = Offers { captured: &captured, ..Offers::default() };
+        let offers = Offers { captured, ..Offers::default() };
         let reduce =
             root.get("reduce").map(|node| self.steps(node, Offers { map: true, ..offers }));
         self.entries(node, "a map with `input` and `agent_template`", MAP)?;
@@ -240,10 +239,4 @@ impl Forms<'_> {
         let path = ItemPath::read(node, text, &self.source.text);
         self.parsed(path)
     }
-}
-
-/// The names that these steps capture by.
-fn captured(steps: &Steps) -> Vec<CapturedName> {
-    let captures = steps.0.iter().filter_map(|step| step.capture.as_ref());
-    captures.map(Capture::captured_name).collect()
 }

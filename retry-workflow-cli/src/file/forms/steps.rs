@@ -1,7 +1,9 @@
 //! A step: what it runs, when and where, and what is kept of it.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use regex::Regex;
 use retry_runtime::file::Span;
 use retry_runtime::{RetryConfig, RetryConfigKeys};
 
@@ -15,10 +17,22 @@ use crate::template::placeholder::{
 };
 use crate::template::shell::Script;
 use crate::yaml::node::{Node, Value, known_here};
+use crate::yaml::span::Mistake;
 
 /// What is said twice where both are there.
 const SPELLINGS: [(&str, &str); 3] =
     [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
+
+/// The plainest ways to hand a shell a value as code.
+static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
+    let shell = r"(?:/\S*/)?(?:ba|da|k|z)?sh";
+    let pattern = format!(
+        r"[^|]\|&?\s*(?:sudo\s+)?{shell}(?:[\s;&|)]|$)|\bxargs\b[^|;&\n]*\s{shell}(?:\s|$)"
+    );
+    Regex::new(&pattern).expect("a pattern of ours")
+});
+const PIPED: &str = "a shell gets its code from what this step writes, and a value in that may run as \
+                     code: hand values over as arguments, as in `sh -c 'echo \"$1\"' sh ${item.id}`";
 
 impl Forms<'_> {
     /// A list of steps, or one.
@@ -323,7 +337,15 @@ impl Forms<'_> {
             return None;
         }
         let script = Script::parse(text, offers);
-        self.unfaulted(node, text, script)
+        let script = self.unfaulted(node, text, script)?;
+        if !script.values.is_empty()
+            && let Some(shell) = INTO_A_SHELL.find(text)
+        {
+            let at = shell.start() + shell.as_str().find('|').unwrap_or(0);
+            let span = node.span_within(&self.source.text, at, "|");
+            self.hints.push(Mistake { message: PIPED.to_owned(), span: Some(span) });
+        }
+        Some(script)
     }
 
     /// Steps, or a text, which is a command for the shell.
@@ -369,6 +391,16 @@ impl Placeholders for Expression<Placeholder> {
     fn placeholders_mut(&mut self) -> impl Iterator<Item = &mut Placeholder> {
         self.references_mut().into_iter()
     }
+}
+
+/// The names that steps capture by, whatever else is wrong with them.
+pub(super) fn captured_names(steps: Option<&Node>) -> Vec<CapturedName> {
+    let list = match steps.map(|steps| (&steps.value, steps)) {
+        Some((Value::List(list), _)) => list.as_slice(),
+        Some((_, one)) => std::slice::from_ref(one),
+        None => &[],
+    };
+    list.iter().filter_map(captured_name).collect()
 }
 
 /// The name that later steps know an output by, whatever else is wrong with the step.

@@ -72,3 +72,14 @@ fn a_file_of_variables_is_read_when_the_job_begins() {
     place.ends(0, &["run", "job.yml"]);
     assert_eq!(place.read("seen"), "b c\n");
 }
+
+#[test]
+fn what_setup_captures_is_there_for_handlers_too() {
+    let place = Place::with(
+        "name: job\nsetup:\n  - shell: 'echo skip'\n    capture: verdict\nmap:\n  input: items.json\n  agent_template:\n    - shell: 'false'\nerror_policy: { on_item_failure: decide }\nhandlers:\n  decide: { shell: 'echo ${item.id} >> decided; echo ${verdict}' }\n",
+    )
+    .items(&["a", "b"]);
+    let ran = place.ends(0, &["run", "job.yml"]);
+    ran.says("2 skipped");
+    assert_eq!(place.sorted("decided"), ["a", "b"]);
+}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::support::Place;
+use super::support::{Place, until};
 
 /// An item whose command is `work.sh`.
 fn place(body: &str) -> Place {
@@ -202,4 +202,55 @@ fn verbose_prints_each_line_behind_its_item() {
 
 fn place_that_waits() -> Place {
     place("echo it waits; while ! [ -f go ]; do sleep 0.02; done")
+}
+
+#[test]
+fn as_much_of_an_output_is_kept_as_is_asked_for() {
+    let body = "seq 1 9000; seq 1 9000 >&2; exit 3";
+    let kept = |size: &[&str]| {
+        let place = place(body);
+        place.ends(3, &[&["run", "job.yml"], size].concat());
+        place.object(&["dlq", "show", "a"])["history"][0]["failure"]["output"].clone()
+    };
+    for (size, part) in
+        [(&["--keep-output", "4KiB"][..], 1024), (&["--keep-output", "1m"], 256 * 1024)]
+    {
+        let output = kept(size);
+        for stream in ["stdout", "stderr"] {
+            let text = output[stream].as_str().unwrap();
+            let is_whole = !text.contains("bytes are left out here");
+            assert_eq!((is_whole, text.ends_with("\n9000")), (part > 40_000, true), "{text}");
+            assert!(
+                is_whole || (2 * part - 10..2 * part + 60).contains(&text.len()),
+                "{}",
+                text.len()
+            );
+        }
+    }
+    assert_eq!(kept(&["--keep-output", "0"]), serde_json::json!({ "exit_code": 3 }));
+    let place = place(body);
+    for wrong in ["2MiB", "much", "-1", "5g"] {
+        let ran = place.ends(2, &["run", "job.yml", &format!("--keep-output={wrong}")]);
+        ran.says("write bytes, KiB or MiB, such as 256KiB, and no more than 1MiB");
+    }
+}
+
+/// A terminal that goes away: what is written to it fails from then on.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_joblog_that_cannot_be_written_is_told_once_to_those_who_want_quiet_too() {
+    for quiet in ["--quiet", "--json"] {
+        let place = place("touch begun; while [ ! -f free ]; do sleep 0.02; done; exit 4");
+        let (terminal, side) = pty_process::blocking::open().unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&std::os::fd::AsFd::as_fd(&side));
+        let path = std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap();
+        let running = place.spawn(&["run", "job.yml", quiet, "--joblog", path.to_str().unwrap()]);
+        until("it runs", || place.path("begun").exists());
+        drop((terminal, side));
+        place.write("free", "");
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        let told = "the joblog lacks an attempt of a, and perhaps others: ";
+        assert_eq!(ran.err.matches(told).count(), 1, "{ran:#?}");
+    }
 }

@@ -7,6 +7,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{Read as _, Write as _};
 use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use pty_process::Size;
@@ -18,21 +19,34 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |number| number.parse().unwrap())
 }
 
-/// The command on a terminal, whose screen nobody reads.
-fn on_terminal(place: &Place, arguments: &[&str]) -> (Child, Pty) {
+/// The command on a terminal, and a channel that hears when it shows items first; its end is that of
+/// the command.
+fn on_terminal(place: &Place, arguments: &[&str]) -> (Child, Pty, Receiver<()>) {
     let (terminal, side) = open().unwrap();
     terminal.resize(Size::new(24, 80)).unwrap();
     let command = Command::new(env!("CARGO_BIN_EXE_retry-workflow")).args(arguments);
     let command = command.current_dir(place.path(".")).env_remove("RETRY_WORKFLOW_STORE");
     let child = command.spawn(side).unwrap();
     let copy = std::os::fd::AsFd::as_fd(&terminal).try_clone_to_owned().unwrap();
+    let (tell, shows_items) = channel();
     std::thread::spawn(move || {
         let mut screen = std::fs::File::from(copy);
-        let mut bytes = [0; 4096];
+        let (mut bytes, mut shown) = ([0; 4096], Vec::new());
         // It ends with an error, when the terminal is gone.
-        while let Ok(1..) = screen.read(&mut bytes) {}
+        while let Ok(read @ 1..) = screen.read(&mut bytes) {
+            let is_new = !has_items(&shown);
+            shown.extend_from_slice(&bytes[..read]);
+            if is_new && has_items(&shown) {
+                // Nobody listens any more.
+                let _ = tell.send(());
+            }
+        }
     });
-    (child, terminal)
+    (child, terminal, shows_items)
+}
+
+fn has_items(shown: &[u8]) -> bool {
+    shown.windows(7).any(|part| part == b" items ")
 }
 
 #[test]
@@ -47,16 +61,22 @@ fn ctrl_c_on_a_terminal_makes_no_dead_letter() {
     let mut stopped = 0;
     for press in 0..presses {
         let arguments: &[&str] = if press == 0 { &["run", "job.yml"] } else { &["resume"] };
-        let (mut child, mut terminal) = on_terminal(&place, arguments);
-        std::thread::sleep(Duration::from_millis(80 + random.hash_one(press) % 200));
-        terminal.write_all(b"\x03").unwrap();
+        let (mut child, mut terminal, shows_items) = on_terminal(&place, arguments);
+        if shows_items.recv().is_ok() {
+            std::thread::sleep(Duration::from_millis(random.hash_one(press) % 200));
+        }
+        // It may have ended meanwhile.
+        let _ = terminal.write_all(b"\x03");
         if press % 4 == 3 {
             std::thread::sleep(Duration::from_millis(random.hash_one(press) % 10));
-            terminal.write_all(b"\x03").unwrap();
+            let _ = terminal.write_all(b"\x03");
         }
-        stopped += u64::from(child.wait().unwrap().code() != Some(0));
+        if child.wait().unwrap().code() == Some(0) {
+            break;
+        }
+        stopped += 1;
     }
-    assert!(stopped * 2 > presses, "the job has ended after {stopped} of {presses}");
+    assert!(stopped > 0, "the job has ended before it was stopped");
     place.ends(0, &["resume"]);
     let counts = &place.object(&["status", "job-1"])["counts"];
     println!("{stopped} times Ctrl-C: {counts}");

@@ -27,7 +27,7 @@ pub(crate) async fn open(
         let why = "the database is not in UTF8: create one with ENCODING 'UTF8'";
         return Err(StoreError::access(path(), why).into());
     }
-    let mut found = version(client, schema).await?;
+    let mut found = version(client, schema, plain).await?;
     if found == 0 && must_exist {
         return Err(StoreError::Missing { path: path() }.into());
     }
@@ -60,9 +60,17 @@ pub(crate) async fn open(
 }
 
 /// The layout of the store; 0: there is none.
-async fn version(client: &Lent, schema: &str) -> Result<i32, PostgresError> {
-    let table = format!("{schema}.layout");
-    let known = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await?;
+async fn version(client: &Lent, schema: &str, plain: &str) -> Result<i32, PostgresError> {
+    // By the catalogue itself: what another process has created while this one waited for a lock is
+    // not known by its name yet.
+    let known = client
+        .query_one(
+            "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = $1::text::name AND c.relname = 'layout')",
+            &[&plain],
+        )
+        .await?;
     if !column::<bool>(&known, 0)? {
         return Ok(0);
     }
@@ -79,12 +87,13 @@ async fn step(client: &Lent, schema: &str, plain: &str) -> Result<i32, PostgresE
         ))
         .await?;
     // Another process may have been faster.
-    let found = version(client, schema).await?;
+    let found = version(client, schema, plain).await?;
     let next = STEPS.iter().find(|step| step.number > found);
     if let Some(step) = next {
         if found == 0 {
-            let known = "SELECT to_regnamespace($1) IS NOT NULL";
-            if !column::<bool>(&client.query_one(known, &[&schema]).await?, 0)? {
+            let known = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace \
+                         WHERE nspname = $1::text::name)";
+            if !column::<bool>(&client.query_one(known, &[&plain]).await?, 0)? {
                 client.batch_execute(&format!("CREATE SCHEMA {schema}")).await?;
             }
         }

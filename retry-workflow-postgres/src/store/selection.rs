@@ -96,8 +96,17 @@ impl Selection {
             }
         }
         if let Some(ids) = &filter.ids {
+            // By their numbers, which are looked up before, job by job.
             let ids: Vec<_> = ids.iter().map(|id| kept(id).into_owned()).collect();
-            add("i.id = ANY ($x::text[])", Box::new(ids));
+            let jobs = match job {
+                Some(_) => "$1".to_owned(),
+                None => "ANY (ARRAY(SELECT job FROM @jobs))".to_owned(),
+            };
+            let numbers = format!(
+                "s.item = ANY (ARRAY(SELECT k.item FROM @items k \
+                 WHERE k.job = {jobs} AND k.id = ANY ($x::text[])))"
+            );
+            add(&numbers, Box::new(ids));
         }
         if let Some(signature) = &filter.signature {
             add("f.signature = $x::text", Box::new(kept(signature).into_owned()));
@@ -116,10 +125,6 @@ impl Selection {
         }
         if let Some(until) = filter.until {
             add("s.ended < $x::bigint", time(until));
-        }
-        if job.is_none() && filter.ids.is_some() {
-            // Ids are looked up job by job.
-            from.push_str(" AND i.job = ANY (ARRAY(SELECT job FROM @jobs))");
         }
         Self { from, order: "ORDER BY s.item", values }
     }

@@ -108,7 +108,6 @@ impl OwnServer {
             "max_connections=200",
             "full_page_writes=off",
             "shared_buffers=64MB",
-            "log_min_messages=fatal",
         ]
         .iter()
         .chain(settings)
@@ -150,6 +149,11 @@ impl OwnServer {
             .expect("it runs");
         let log = std::fs::read_to_string(self.folder.join(program)).unwrap_or_default();
         assert!(done.success(), "{program}: {log}");
+    }
+
+    /// What it has written down of itself.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
     /// Ends it as a crash does.

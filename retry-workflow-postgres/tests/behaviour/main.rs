@@ -4,6 +4,9 @@
 
 mod contract;
 mod fixture;
+mod migrations;
+mod plans;
+mod processes;
 mod property;
 mod proxy;
 mod recovery;

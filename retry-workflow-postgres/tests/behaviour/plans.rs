@@ -1,0 +1,177 @@
+//! How Postgres does what it is asked for, in full tables: by the indexes, and looking at no more
+//! rows than are meant. As the server itself tells of each statement (`auto_explain`).
+
+use std::time::Duration;
+
+use retry_workflow::{
+    AttemptOutcome, AttemptRecord, Failure, Filter, ItemRecord, ItemState, NewItem, Settled,
+    Settlement, Start, Store, Timestamp,
+};
+use retry_workflow_postgres::PostgresStore;
+
+use super::fixture::{OwnServer, execute, server};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// How many items are in the tables: half of them have ended, a tenth of these without success.
+const ITEMS: u32 = 200_000;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(seconds * 1_000_000)
+}
+
+/// Fills the tables by SQL, for it takes a second. Nobody has counted the rows since.
+async fn fill(store: &PostgresStore, url: &str) {
+    store.enqueue("job", vec![NewItem::new("first", "1")], at(0)).await.unwrap();
+    let sql = format!(
+        "INSERT INTO retry.items (job, id, payload) \
+             SELECT 1, 'item-' || n, repeat('x', 200) FROM generate_series(1, {ITEMS}) n; \
+         INSERT INTO retry.states (item, job, state, due, ended, token) \
+             SELECT item, 1, CASE WHEN item % 2 = 0 THEN 0 WHEN item % 20 = 1 THEN 3 ELSE 2 END, \
+                 CASE WHEN item % 2 = 0 THEN item END, CASE WHEN item % 2 = 1 THEN item END, 1 \
+             FROM retry.items WHERE id <> 'first'; \
+         INSERT INTO retry.failures \
+             SELECT item, 1, 'other', 'like ' || item % 10, \
+                 '{{\"class\":\"other\",\"message\":\"no\",\"signature\":\"like\"}}' \
+             FROM retry.states WHERE state = 3; \
+         INSERT INTO retry.history (item, token, run, attempt, started, duration, wait, worker, \
+                 part, outcome) \
+             SELECT item, 1, 0, 1, 0, 1, 0, 1, 0, 0 FROM retry.states WHERE state > 0; \
+         INSERT INTO retry.vals SELECT 'key-' || n, 1, '' FROM generate_series(1, 10000) n"
+    );
+    execute(url, &sql).await;
+}
+
+/// What the log says since it was last looked at: each statement with its plan.
+fn plans(server: &OwnServer, read: &mut usize) -> Vec<String> {
+    let log = server.log();
+    let new = log[*read..].to_owned();
+    *read = log.len();
+    new.split("LOG:  duration: ")
+        .skip(1)
+        .map(|entry| entry.split("\n2").next().unwrap_or_default().to_owned())
+        .filter(|plan| plan.contains("retry\".") && plan.contains("Query Text"))
+        .collect()
+}
+
+/// The largest number of rows that a step of a plan has come to, or thrown away.
+fn most_rows(plan: &str) -> f64 {
+    let numbers = plan.lines().filter_map(|line| {
+        if let Some((_, removed)) = line.split_once("Rows Removed by Filter: ") {
+            return removed.trim().parse::<f64>().ok();
+        }
+        let (_, actual) = line.split_once("(actual rows=")?;
+        let (rows, loops) = actual.split_once(" loops=")?;
+        let rows: f64 = rows.parse().ok()?;
+        Some(rows * loops.trim_end_matches(')').parse::<f64>().ok()?)
+    });
+    numbers.fold(0.0, f64::max)
+}
+
+#[tokio::test]
+async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
+    if server().is_none() {
+        return;
+    }
+    let settings = [
+        "fsync=off",
+        "shared_preload_libraries=auto_explain",
+        "auto_explain.log_min_duration=0",
+        "auto_explain.log_analyze=on",
+        "auto_explain.log_timing=off",
+        "log_min_messages=log",
+        "autovacuum=off",
+    ];
+    let Some((url, server)) = OwnServer::start(&settings) else { return };
+    let store = PostgresStore::options().pool_size(1).connect(&url).await.unwrap();
+    fill(&store, &url).await;
+    let mut read = server.log().len();
+    let mut check = |what: &str, index: &str, rows: f64| {
+        let plans = plans(&server, &mut read);
+        assert!(!plans.is_empty(), "{what} has a plan");
+        for plan in &plans {
+            for table in ["states", "items", "history", "failures", "vals", "counts"] {
+                let is_scanned = plan.contains(&format!("Seq Scan on {table}"))
+                    || plan.contains(&format!("Seq Scan on retry.{table}"));
+                assert!(!is_scanned, "{what} looks at all rows: {plan}");
+            }
+            assert!(most_rows(plan) <= rows, "{what} looks at {}: {plan}", most_rows(plan));
+        }
+        let plans = plans.join("\n");
+        assert!(plans.contains(index), "{what} does not go by {index}: {plans}");
+    };
+
+    let leases = store.claim("job", "worker", at(1), 100, 50, MINUTE).await.unwrap();
+    assert_eq!(leases.len(), 100);
+    check("a claim", "using claimable", 100.0);
+    let leases_on = store.claim("job", "worker", at(1), 100, 50, MINUTE).await.unwrap();
+    assert_eq!(leases_on.len(), 100);
+    check("a claim behind the last one", "using claimable", 100.0);
+    assert_eq!(store.claim_suspect("job", "worker", at(1), MINUTE).await, Ok(None));
+    check("a claim of a suspect", "using claimable", 100.0);
+
+    let settlement = |lease: &retry_workflow::Lease, end| {
+        let row = AttemptRecord::new("worker", at(1), AttemptOutcome::Failed);
+        Settlement::new(lease.key, end, vec![row])
+    };
+    let ends = [
+        Settled::Succeeded(None),
+        Settled::RetryAt { due: at(900), checkpoint: None },
+        Settled::Dead(Failure::new("other", "no")),
+        Settled::Released,
+    ];
+    let settlements: Vec<_> =
+        leases.iter().zip(ends.into_iter().cycle()).map(|(l, end)| settlement(l, end)).collect();
+    let starts = leases_on.iter().map(|lease| Start::new(lease.key, at(1))).collect();
+    let settled = store.settle(settlements, starts, at(2)).await.unwrap();
+    assert!(settled.iter().all(|good| *good));
+    check("a settlement of 100", "states_pkey", 100.0);
+    let keys = leases_on.iter().map(|lease| lease.key).collect();
+    assert!(store.extend(keys, Vec::new(), at(500)).await.unwrap().iter().all(|good| *good));
+    check("an extension of 100", "states_pkey", 100.0);
+
+    let new = (0..100).map(|number| NewItem::new(format!("new-{number}"), "1")).collect();
+    assert_eq!(store.enqueue("job", new, at(3)).await, Ok(100));
+    check("enqueueing 100", "Conflict Arbiter Indexes: items_job_id_key", 100.0);
+    store.next_due("job").await.unwrap();
+    check("the next due time", "using claimable", 2.0);
+    store.next_suspect("job").await.unwrap();
+    check("the next suspect", "using claimable", 1.0);
+    assert_eq!(store.waiting("job", 1000).await, Ok(1000));
+    store.counts("job").await.unwrap();
+    let _ = store.item("job", "item-77").await.unwrap().unwrap();
+    // Those that wait are looked for among those that are due.
+    check("counts, and an item", "items_job_id_key", f64::from(ITEMS));
+
+    let job = || Filter::job("job");
+    let mut page = store.list(&job().states(ItemState::ALL), None, 100).await.unwrap();
+    check("a page of all items", "_pkey", 101.0);
+    page = store.list(&job().states(ItemState::ALL), page.next, 100).await.unwrap();
+    assert_eq!(page.items.len(), 100);
+    check("the next page", "_pkey", 101.0);
+    assert_eq!(store.list(&job(), None, 100).await.unwrap().items.len(), 100);
+    check("a page of dead letters", "using failed", 101.0);
+    assert_eq!(store.list(&job().ids(["item-7", "item-9"]), None, 9).await.unwrap().items.len(), 0);
+    check("items by their ids", "items_job_id_key", 2.0);
+    assert_eq!(store.list(&job().signature("like 1"), None, 100).await.unwrap().items.len(), 100);
+    check("dead letters that are alike", "Index", 12_000.0);
+    assert_eq!(store.stats(&job()).await.unwrap().len(), 2);
+    check("groups of dead letters", "Index", 12_000.0);
+    assert_eq!(store.redrive(&job(), Some(100), at(9), Duration::ZERO).await, Ok(100));
+    check("a re-drive of 100", "using failed", 101.0);
+    assert_eq!(store.purge(&job().ids(["item-41"])).await, Ok(0));
+    check("a purge by id", "items_job_id_key", 2.0);
+    assert_eq!(store.skip("job", 50, Failure::new("cancelled", "no"), at(9)).await, Ok(50));
+    check("leaving out 50", "using claimable", 500.0);
+    assert_eq!(store.edit("job", "item-2", "2".to_owned()).await, Ok(false));
+    check("an edit", "items_job_id_key", 1.0);
+    let items = (0..100).map(|number| ItemRecord::new("job", format!("import-{number}"), "1"));
+    assert_eq!(store.import(items.collect(), at(9)).await, Ok(100));
+    check("an import of 100", "Conflict Arbiter Indexes: items_job_id_key", 10_000.0);
+    assert_eq!(store.cas("key-7", 1, "x").await, Ok(true));
+    store.get("key-7").await.unwrap();
+    store.values("key-77").await.unwrap();
+    check("values", "vals_pkey", 200.0);
+    assert_eq!(store.remove("job", 100, Vec::new()).await, Ok(100));
+    check("removing 100", "items_pkey", 200.0);
+}

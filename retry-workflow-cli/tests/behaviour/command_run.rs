@@ -24,3 +24,5 @@ mod stopping;
 mod stores;
 mod support;
 mod waits;
+#[cfg(target_os = "linux")]
+mod wall;

@@ -86,7 +86,7 @@ impl Place {
     }
 
     pub(crate) fn spawn(&self, arguments: &[&str]) -> Running {
-        Running(Some(self.command(arguments).spawn().unwrap()))
+        Running::spawned(&mut self.command(arguments))
     }
 
     pub(crate) fn ran(&self, arguments: &[&str]) -> Ran {
@@ -150,6 +150,10 @@ impl Ran {
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
+    pub(crate) fn spawned(command: &mut Command) -> Self {
+        Self(Some(command.spawn().unwrap()))
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.0.as_ref().unwrap().id()
     }

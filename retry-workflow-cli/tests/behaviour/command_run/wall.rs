@@ -1,0 +1,102 @@
+//! The wall is set while a job waits: an hour back stops nothing, a day forward ends no budget.
+//!
+//! libfaketime sets it, for the command and all that it starts; where that is not installed, this
+//! is skipped, and says so.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::support::{Place, Running, until};
+
+/// Where systems have it.
+const FOLDERS: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
+
+/// The library that is loaded before others; `None` where there is none, which is said aloud.
+fn library() -> Option<PathBuf> {
+    let inside = |folder: &Path| folder.join("faketime/libfaketimeMT.so.1");
+    let found = FOLDERS.iter().map(Path::new).find_map(|folder| {
+        let own = std::iter::once(folder.to_owned());
+        // Debian has a folder for each kind of processor.
+        let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        own.chain(others.map(|entry| entry.path())).map(|it| inside(&it)).find(|it| it.is_file())
+    });
+    if found.is_none() {
+        assert!(
+            std::env::var_os("RETRY_TEST_REQUIRE_FAKETIME").is_none(),
+            "there is no libfaketime: install it (Debian: faketime)"
+        );
+        // Past what the harness holds back of tests that succeed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: there is no libfaketime (Debian: apt-get install faketime)"
+        );
+    }
+    found
+}
+
+/// An item that fails once, and notes the time of the wall.
+fn place(wait: &str) -> Place {
+    let workflow = format!(
+        "name: job\nmap:\n  input: items.json\n  agent_template:\n    - shell: './work.sh'\n      retry_config: {{ attempts: 5, backoff: fixed, initial_delay: {wait}, max_elapsed: 1h, retry_budget: 30m }}\n"
+    );
+    Place::with(&workflow)
+        .items(&["a"])
+        .script("work.sh", "date +%s >> log; [ $(wc -l < log) -ge 2 ]")
+        .file("wall", "+0")
+}
+
+fn command(place: &Place, library: &Path, arguments: &[&str]) -> Command {
+    let mut command = place.command(arguments);
+    command
+        .env("LD_PRELOAD", library)
+        .env("FAKETIME_TIMESTAMP_FILE", place.path("wall"))
+        .env("FAKETIME_NO_CACHE", "1")
+        // How long anything takes is measured by another clock, which nobody can set.
+        .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+        .env("DONT_FAKE_MONOTONIC", "1");
+    command
+}
+
+/// By how much the wall has been set between the two attempts of the item, in hours.
+fn hours_between(place: &Place) -> i64 {
+    let log = place.read("log");
+    let times: Vec<i64> = log.lines().map(|line| line.parse().unwrap()).collect();
+    let &[first, second] = times.as_slice() else { panic!("{log}") };
+    (second - first + 1_800).div_euclid(3_600)
+}
+
+const CHANGES: [(&str, i64); 2] = [("-1h", -1), ("+1d", 24)];
+
+#[test]
+fn a_wall_that_is_set_while_an_item_waits_neither_holds_it_up_nor_ends_its_budget() {
+    let Some(library) = library() else { return };
+    for (change, hours) in CHANGES {
+        let place = place("2s");
+        let running = Running::spawned(&mut command(&place, &library, &["run", "job.yml"]));
+        until("it has failed", || place.read("log").lines().count() == 1);
+        place.write("wall", change);
+        until("it is tried again", || place.read("log").lines().count() == 2);
+        let ran = running.ended();
+        assert_eq!(ran.code, Some(0), "{change}: {ran:#?}");
+        assert_eq!(hours_between(&place), hours, "the wall was set");
+    }
+}
+
+#[test]
+fn a_wall_that_is_set_between_two_processes_does_neither() {
+    let Some(library) = library() else { return };
+    for (change, hours) in CHANGES {
+        let place = place("4s");
+        let mut running = Running::spawned(&mut command(&place, &library, &["run", "job.yml"]));
+        assert!(running.line_with(", next attempt in ").is_some());
+        running.signal("INT");
+        assert_eq!(running.ended().code, Some(1));
+        place.write("wall", change);
+        let resumed = Running::spawned(&mut command(&place, &library, &["resume"]));
+        until("it is tried again", || place.read("log").lines().count() == 2);
+        let ran = resumed.ended();
+        assert_eq!(ran.code, Some(0), "{change}: {ran:#?}");
+        assert_eq!(hours_between(&place), hours, "the wall was set");
+    }
+}

@@ -1,4 +1,5 @@
-//! Runs one job, and prints how long it took: `jobs workflow <items> <at a time> <file>`.
+//! Runs one job, and prints how long it took: `jobs workflow <items> <at a time> <file>`; on Postgres
+//! the file is the address of a server, and a second process helps.
 //!
 //! Each run is a process of its own, for the most memory that a process has ever used
 //! cannot be asked for twice.
@@ -8,16 +9,23 @@ mod chore;
 
 use std::convert::Infallible;
 use std::env;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::Synchronous;
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, MemoryStore, NewItem, Settled, Settlement, SqliteStore, Store,
+    AttemptOutcome, AttemptRecord, Job, MemoryStore, NewItem, Settled, Settlement, SqliteStore, Store,
     Timestamp, Workflow,
 };
+use retry_workflow_postgres::PostgresStore;
 use tokio::runtime::Builder;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::sleep;
 
 use self::chore::{Chore, THREADS, chores, report};
+
+/// The id that the first job of the workflow gets.
+const JOB: &str = "chores-1";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -30,7 +38,7 @@ fn main() {
         let options = SqliteStore::options().synchronous(synchronous);
         options.open(file).expect("a new store")
     };
-    let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_time().build();
+    let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
     let runtime = runtime.expect("a runtime");
     let spent = runtime.block_on(async {
         match what.as_str() {
@@ -38,6 +46,15 @@ fn main() {
             "full" => workflow(open(Synchronous::Full), items, at_a_time).await,
             "memory" => workflow(MemoryStore::new(), items, at_a_time).await,
             "store" => store_alone(open(Synchronous::Normal), items, at_a_time).await,
+            "postgres" => workflow(postgres(file).await, items, at_a_time).await,
+            "postgres-helped" => {
+                let helper = help(&arguments);
+                let spent = workflow(postgres(file).await, items, at_a_time).await;
+                assert!(helper.await.expect("no panic").success(), "the helper failed");
+                spent
+            }
+            "postgres-help" => helper(postgres(file).await, at_a_time).await,
+            "postgres-store" => store_alone(postgres(file).await, items, at_a_time).await,
             _ => panic!("there is no `{what}`"),
         }
     });
@@ -54,10 +71,33 @@ async fn workflow<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration 
     spent
 }
 
+/// A store that is new to this job.
+async fn postgres(url: &str) -> PostgresStore {
+    PostgresStore::connect(url).await.expect("a server")
+}
+
+/// A second process with this one's arguments, which works on the same job.
+fn help(arguments: &[String]) -> JoinHandle<ExitStatus> {
+    let mut helper = Command::new(env::current_exe().expect("this program"));
+    helper.arg("postgres-help").args(&arguments[1..]).stdout(Stdio::null());
+    spawn_blocking(move || helper.status().expect("it runs"))
+}
+
+/// Works on the job that another process has begun, to its end.
+async fn helper(store: PostgresStore, at_a_time: usize) -> Duration {
+    while Job::find(&store, JOB).await.expect("a store that works").is_none() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let start = Instant::now();
+    let workflow = Workflow::new("chores").store(store).max_parallel(at_a_time);
+    let ended = workflow.resume(JOB, |_: Chore, _| async { Ok::<_, Infallible>(()) }).await;
+    ended.expect("a store that works");
+    start.elapsed()
+}
+
 /// What the store takes for the same, with nothing around it: enqueued by thousands, claimed
 /// and settled so many at a time.
-async fn store_alone(store: SqliteStore, items: u64, at_a_time: usize) -> Duration {
-    const JOB: &str = "chores";
+async fn store_alone<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration {
     const WORKER: &str = "worker";
     let text = |chore: Chore| format!(r#"{{"number":{},"text":"{}"}}"#, chore.number, chore.text);
     let mut payloads =

@@ -53,6 +53,11 @@
 //!
 //! `PgBouncer` in transaction mode needs version 1.21 with `max_prepared_statements`. Settings that
 //! it does not let through are left out.
+//!
+//! # Further tables on the same server
+//!
+//! [`server::Server`] is the pool, with what is tried again; another part of a program may share
+//! [that of a store](PostgresStore::server).
 #![forbid(unsafe_code)]
 
 // From the ground up: each imports from those above it.
@@ -61,6 +66,8 @@ mod store;
 
 pub use server::PostgresOptions;
 pub use store::PostgresStore;
+/// What the statements of [`server::Server::run`] are written with.
+pub use tokio_postgres;
 
 /// The code of the README is compiled.
 #[cfg(doctest)]

@@ -17,8 +17,10 @@ use deadpool_postgres::{
     ClientWrapper, Connect, Manager, ManagerConfig, Object, Pool, RecyclingMethod,
 };
 use retry_runtime::{BreakerConfig, CircuitBreaker, retry};
+use retry_workflow::Timestamp;
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket};
@@ -70,8 +72,30 @@ pub type Operation<A, T> =
     ) -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
 
 impl Server {
-    /// Opens a pool, without connecting.
-    pub(crate) fn new(options: &PostgresOptions, url: &str) -> Result<Self, PostgresError> {
+    /// Opens a pool, without connecting: for what shares a server with jobs, and has tables of its
+    /// own. Of the options, those about the schema are for stores.
+    ///
+    /// ```no_run
+    /// use retry_workflow_postgres::PostgresOptions;
+    /// use retry_workflow_postgres::server::Server;
+    ///
+    /// # async fn ping() -> Result<(), Box<dyn std::error::Error>> {
+    /// let options = PostgresOptions::default().pool_size(2);
+    /// let server = Server::new(&options, "postgres://ada@db.example.com/jobs")?;
+    /// let server = std::sync::Arc::new(server);
+    /// let answer = server.run("SELECT 1", |client, sql, _| {
+    ///     Box::pin(async move { Ok(client.query_one(*sql, &[]).await?.get::<_, i32>(0)) })
+    /// });
+    /// assert_eq!(answer.await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The address or the certificates cannot be read, or there is no tokio runtime.
+    pub fn new(options: &PostgresOptions, url: &str) -> Result<Self, PostgresError> {
+        let runtime = Handle::try_current().map_err(PostgresError::other)?;
         let mut config: Config = url.parse().map_err(|error| PostgresError::address(&error))?;
         if config.get_application_name().is_none() {
             config.application_name("retry-workflow");
@@ -110,7 +134,7 @@ impl Server {
             patience: options.patience,
             // The server ends a statement first, and says so.
             timeout: options.statement_timeout.saturating_add(Duration::from_secs(10)),
-            runtime: Handle::current(),
+            runtime,
             began: Instant::now(),
             planned: AtomicU64::new(0),
         })
@@ -184,6 +208,7 @@ impl Server {
     where
         A: Sync,
     {
+        let _busy = Busy::on_a_stopped_clock();
         self.plan_anew();
         let mut client = Lent { client: Some(self.pool.get().await?), is_sound: false };
         let maybe_done = begun.swap(true, Ordering::Relaxed);
@@ -242,6 +267,19 @@ async fn finished<T>(task: JoinHandle<Result<T, PostgresError>>) -> Result<T, Po
 
 fn resume(panic: Box<dyn Any + Send>) -> ! {
     std::panic::resume_unwind(panic)
+}
+
+/// On a clock that a test has stopped, a runtime whose tasks all wait for something outside jumps to
+/// the next timer. It does not while something blocks, which is until this is dropped.
+struct Busy(#[expect(dead_code, reason = "it is dropped")] oneshot::Sender<()>);
+
+impl Busy {
+    fn on_a_stopped_clock() -> Option<Self> {
+        Timestamp::paused()?;
+        let (busy, done) = oneshot::channel();
+        spawn_blocking(move || done.blocking_recv());
+        Some(Self(busy))
+    }
 }
 
 /// A connection of the pool. Unless the work on it has come to an end it is closed, not given

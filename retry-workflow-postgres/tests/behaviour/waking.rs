@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use retry_workflow::{Failure, Filter, NewItem, Settled, Settlement, Store, Timestamp};
+use retry_workflow::{
+    Failure, Filter, NewItem, Settled, Settlement, Store, Timestamp, Workflow, keyed, policy,
+};
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{Place, execute};
@@ -122,4 +124,22 @@ async fn the_clock_is_that_of_the_server() {
         assert!(before <= there + near && there <= after + near, "{before} {there} {after}");
         last = after;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_on_a_stopped_clock_waits_for_no_time() {
+    let Some((store, _place)) = super::fixture::store().await else { return };
+    let begun = Instant::now();
+    let start = store.now();
+    let report = Workflow::new("import")
+        .store(store.clone())
+        .retry(policy!(attempts = 3, initial_delay = "1h", max_delay = "1h", backoff = fixed))
+        .run(keyed(1..=5_u32, u32::to_string), |_: u32, cx| async move {
+            if cx.retry_count() < 2 { Err("not yet") } else { Ok(()) }
+        })
+        .await
+        .unwrap();
+    assert!(report.is_success(), "{report}");
+    assert!(store.now().since(start) >= Duration::from_secs(7200));
+    assert!(begun.elapsed() < MINUTE, "{:?}", begun.elapsed());
 }

@@ -104,9 +104,11 @@ pub use classify::matchers;
 pub use classify::{Class, Classify};
 
 pub use base::name::Name;
-pub use protect::breaker::{CircuitBreaker, Outcomes, OwnedPermit, Permit, Rejected, Snapshot};
+pub use protect::breaker::{
+    CircuitBreaker, Lead, Outcomes, OwnedPermit, Permit, Rejected, Snapshot,
+};
 pub use protect::breakers::Breakers;
-pub use protect::quota::RetryQuota;
+pub use protect::quota::{RetryQuota, Share};
 pub use protect::shared::Shared;
 
 pub use event::Event;

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
 
+pub use crate::base::random::between as random_between;
 pub use crate::call::attempt::Attempt;
 pub use crate::call::attempt_timer::{
     AttemptTimer, CallTiming, Clocked, Is, PickTimer, Timed, Untimed,

@@ -5,10 +5,11 @@
 use std::mem::forget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use loom::thread;
 use retry_runtime::{
-    BreakerConfig, Breakers, CircuitBreaker, Class, QuotaConfig, RetryQuota, State,
+    BreakerConfig, Breakers, CircuitBreaker, Class, Lead, QuotaConfig, RetryQuota, State,
 };
 
 fn model(f: impl Fn() + Send + Sync + 'static) {
@@ -290,5 +291,69 @@ fn a_quota_never_overflows() {
         assert!(quota.available() <= 5);
         reward.join().unwrap();
         assert_eq!(quota.available(), 5);
+    });
+}
+
+#[test]
+fn a_lent_probe_goes_to_one_call() {
+    model(|| {
+        let breaker = breaker(BreakerConfig::new().success_threshold(1));
+        let minute = Duration::from_secs(60);
+        breaker.follow(Lead::Open(minute));
+        breaker.follow(Lead::Probe(minute));
+        let admitted: [bool; 2] =
+            in_threads(&breaker, |breaker| breaker.try_acquire().map(forget).is_ok());
+        assert_eq!(admitted.into_iter().filter(|admitted| *admitted).count(), 1);
+    });
+}
+
+#[test]
+fn a_verdict_and_an_order_from_outside_leave_one_state() {
+    model(|| {
+        let breaker = breaker(BreakerConfig::new().failure_threshold(1));
+        let closed = count(&breaker, State::Closed);
+        let opened = count(&breaker, State::Open);
+        let other = Arc::clone(&breaker);
+        let led = thread::spawn(move || other.follow(Lead::Open(Duration::from_secs(60))));
+        if let Ok(permit) = breaker.try_acquire() {
+            permit.failure();
+        }
+        assert!(led.join().unwrap());
+        assert_eq!(breaker.state(), State::Open);
+        assert!(breaker.is_open(), "{:?}", breaker.remaining());
+        assert_eq!((closed.load(Ordering::Relaxed), opened.load(Ordering::Relaxed)), (0, 1));
+    });
+}
+
+#[test]
+fn a_call_that_meets_the_first_question_still_counts() {
+    model(|| {
+        let breaker = breaker(BreakerConfig::new().failure_threshold(1));
+        let other = Arc::clone(&breaker);
+        let asking = thread::spawn(move || other.take_called());
+        let permit = breaker.try_acquire().unwrap();
+        permit.failure();
+        asking.join().unwrap();
+        assert_eq!(breaker.state(), State::Open);
+        assert!(breaker.try_acquire().is_err());
+        assert!(breaker.take_called(), "the refused call at least came after the question");
+    });
+}
+
+#[test]
+fn tokens_that_are_given_up_are_nobodys_else() {
+    model(|| {
+        let quota = Arc::new(RetryQuota::new("loom", QuotaConfig::new().capacity(10)));
+        let other = Arc::clone(&quota);
+        let giving = thread::spawn(move || other.shrink(5));
+        let cost = quota.try_acquire(Class::empty()).unwrap_or(0);
+        quota.refund();
+        let given = giving.join().unwrap();
+        assert_eq!(quota.limit(), 5);
+        let left = quota.available();
+        assert!(left <= 5);
+        // One success gave one token back, at most.
+        let known = left + given + cost;
+        assert!((10..=11).contains(&known), "{left} {given} {cost}");
     });
 }

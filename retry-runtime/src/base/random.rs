@@ -21,7 +21,7 @@ thread_local! {
 }
 
 /// A duration drawn uniformly from `shortest` to `longest`, both included.
-pub(crate) fn between(shortest: Duration, longest: Duration) -> Duration {
+pub fn between(shortest: Duration, longest: Duration) -> Duration {
     let width = longest.saturating_sub(shortest);
     if width.is_zero() {
         return shortest;

@@ -6,15 +6,9 @@
 use std::sync::PoisonError;
 
 #[cfg(retry_loom)]
-pub(crate) use loom::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicU32, AtomicU64},
-};
+pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 #[cfg(not(retry_loom))]
-pub(crate) use std::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicU32, AtomicU64},
-};
+pub(crate) use std::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 
 // Not modelled: nothing depends on the order in which these are touched.
 pub(crate) use std::sync::{Arc, OnceLock, atomic::Ordering};

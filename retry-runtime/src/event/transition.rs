@@ -75,6 +75,8 @@ pub enum Cause {
     Reset,
     /// `restore` was called.
     Restored,
+    /// `follow` was called: the fleet that it is shared with has said so.
+    Fleet,
 }
 
 impl Cause {
@@ -95,6 +97,7 @@ impl Cause {
             Self::Forced => "forced",
             Self::Reset => "reset",
             Self::Restored => "restored",
+            Self::Fleet => "fleet",
         }
     }
 }

@@ -9,6 +9,7 @@
 //! of time is resilience4j's.
 
 mod guarded_call;
+mod led;
 mod outcomes;
 mod permit;
 mod probes;
@@ -20,11 +21,13 @@ mod window;
 mod word;
 
 use core::fmt;
+use core::sync::atomic::AtomicBool;
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use retry_rules::{BreakerConfig, Invalid};
 
+use self::led::ProbeLoan;
 use self::outcomes::Counters;
 use self::probes::Probes;
 use self::streak::Streak;
@@ -38,6 +41,7 @@ use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, const_fn, l
 use crate::event::transition::{Cause, State, Transition};
 use crate::protect::stamp;
 
+pub use self::led::Lead;
 pub use self::outcomes::Outcomes;
 pub use self::permit::{OwnedPermit, Permit};
 pub use self::rejected::Rejected;
@@ -91,6 +95,8 @@ pub struct CircuitBreaker {
     config: BreakerConfig,
     pub(super) name: Name,
     counters: Counters,
+    /// Whether a call came since somebody asked; written only where calls are noted.
+    called: AtomicBool,
     inner: CacheLine<Mutex<Inner>>,
     listeners: Listeners<Listener>,
 }
@@ -117,6 +123,10 @@ struct Inner {
     /// What the window counted when the breaker was last closed.
     last_closed: Tally,
     forced: bool,
+    /// Whether a fleet has told it to be as it is.
+    led: bool,
+    /// The probes that a fleet lets it make, while it is half-open.
+    loan: Option<ProbeLoan>,
     /// How often it has opened again since it was last closed.
     reopenings: u32,
     /// The failure that has opened it last.
@@ -201,12 +211,15 @@ impl CircuitBreaker {
             config,
             name,
             counters: Counters::new(),
+            called: AtomicBool::new(false),
             inner: CacheLine(Mutex::new(Inner {
                 successes: 0,
                 streak: 0,
                 window: Window::new(&config),
                 last_closed: Tally::NONE,
                 forced: false,
+                led: false,
+                loan: None,
                 reopenings: 0,
                 opened_by: None,
                 probes: Probes::new(),
@@ -298,7 +311,7 @@ impl CircuitBreaker {
             Kind::Open => Some(self.remaining()).filter(|remaining| *remaining != Duration::MAX),
             Kind::HalfOpen => Some(inner.probes.until_free(
                 clock::now(),
-                self.config.get_half_open_requests(),
+                self.most_probes(&inner),
                 self.config.get_timeout(),
             )),
             _ => Some(Duration::ZERO),
@@ -350,6 +363,7 @@ impl CircuitBreaker {
             name: self.name.clone(),
             state: self.state(),
             forced: inner.forced,
+            led: inner.led,
             consecutive_failures: match (self.config.is_by_streak(), by_rate) {
                 (false, _) => 0,
                 (true, false) => self.streak.failures(),

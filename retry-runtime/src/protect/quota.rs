@@ -5,20 +5,27 @@
 //! limit first attempts. If asked, time fills it too: it is looked at only where a
 //! retry is paid for, and never where a call succeeds.
 
+mod level;
+mod share;
+
 use core::fmt;
 use core::mem;
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread;
 
 use retry_rules::{Invalid, QuotaConfig};
 
+use self::level::Level;
+use self::share::Terms;
 use crate::base::const_panic::const_panic;
 use crate::base::name::Name;
-use crate::base::sync::{AtomicU32, AtomicU64, Ordering, const_fn};
+use crate::base::sync::{AtomicU64, Mutex, Ordering, const_fn};
 use crate::classify::Class;
 use crate::event::Event;
 use crate::observe;
 use crate::protect::stamp;
+
+pub use self::share::Share;
 
 /// A bucket of tokens that bounds how many retries calls make together.
 ///
@@ -41,14 +48,19 @@ use crate::protect::stamp;
 /// assert_eq!(OUTBOUND.available(), 500);
 /// ```
 pub struct RetryQuota {
-    /// From 0 to the capacity, at every moment.
-    tokens: AtomicU32,
+    /// A [`Level`].
+    level: AtomicU64,
     /// Whether it was reported empty, and has not been half full since.
     reported: AtomicBool,
     /// Until when time has filled it, as a [`stamp`].
     filled_until: AtomicU64,
     config: QuotaConfig,
     pub(super) name: Name,
+    /// Whether what it holds was lent to it: without, the terms are not looked at.
+    is_lent: AtomicBool,
+    /// What retries have asked for since somebody looked; counted only where it is lent.
+    demand: AtomicU32,
+    terms: Mutex<Option<Terms>>,
 }
 
 impl RetryQuota {
@@ -115,11 +127,14 @@ impl RetryQuota {
     const_fn! {
     const fn valid(name: Name, config: QuotaConfig) -> Self {
         Self {
-            tokens: AtomicU32::new(config.get_capacity()),
+            level: AtomicU64::new(Level::full(config.get_capacity()).0),
             reported: AtomicBool::new(false),
             filled_until: AtomicU64::new(0),
             config,
             name,
+            is_lent: AtomicBool::new(false),
+            demand: AtomicU32::new(0),
+            terms: Mutex::new(None),
         }
     }
     }
@@ -146,17 +161,15 @@ impl RetryQuota {
         } else {
             self.config.get_retry_cost()
         };
+        self.obey_terms();
+        self.note_demand(cost);
         self.refill();
-        // Relaxed here and below: the number guards nothing but itself.
-        let taken = self
-            .tokens
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |tokens| tokens.checked_sub(cost));
-        match taken {
-            Ok(before) => {
-                observe::quota_level(&self.name, before.saturating_sub(cost));
+        match self.change(|level| level.take(cost)) {
+            Some(level) => {
+                observe::quota_level(&self.name, level.tokens());
                 Some(cost)
             }
-            Err(_) => {
+            None => {
                 if !self.reported.swap(true, Ordering::Relaxed) {
                     observe::emit(&Event::QuotaEmpty { quota: &self.name });
                 }
@@ -196,7 +209,7 @@ impl RetryQuota {
     /// ```
     #[inline]
     pub fn refund(&self) {
-        if self.tokens.load(Ordering::Relaxed) < self.config.get_capacity() {
+        if !self.level().is_full() {
             self.put(self.config.get_success_refund());
         }
     }
@@ -208,8 +221,9 @@ impl RetryQuota {
     /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).available(), 500);
     /// ```
     pub fn available(&self) -> u32 {
+        self.obey_terms();
         self.refill();
-        self.tokens.load(Ordering::Relaxed)
+        self.level().tokens()
     }
 
     /// Fills the bucket.
@@ -269,7 +283,14 @@ impl RetryQuota {
     fn refill_by_time(&self, rate: f64) {
         const SEC: f64 = 1e9;
 
+        // A part of the bucket has its part of the rate.
+        let part = f64::from(self.level().limit()) / f64::from(self.config.get_capacity());
+        let rate = rate * part;
         let now = stamp::nanos();
+        if rate <= 0.0 {
+            self.filled_until.store(now, Ordering::Relaxed);
+            return;
+        }
         let since = self.filled_until.load(Ordering::Relaxed);
         let elapsed = now.saturating_sub(since);
         let due = (elapsed as f64 * rate / SEC) as u32;
@@ -300,20 +321,28 @@ impl RetryQuota {
     // Out of line: only failures lead here.
     #[cold]
     fn put(&self, tokens: u32) {
-        let capacity = self.config.get_capacity();
-        let more = |present: u32| {
-            (present < capacity).then(|| present.saturating_add(tokens).min(capacity))
-        };
-        let before = self.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        if let Some(now) = before.ok().and_then(more) {
-            observe::quota_level(&self.name, now);
+        if let Some(level) = self.change(|level| level.put(tokens)) {
+            observe::quota_level(&self.name, level.tokens());
             // Not at once: around the level at which it cannot pay it would be reported again and again.
             let dearest = self.config.get_retry_cost().max(self.config.get_timeout_cost());
             let dearest = dearest.max(self.config.get_throttling_cost());
-            if now >= dearest.max(capacity / 2) {
+            if level.tokens() >= dearest.max(level.limit() / 2) {
                 self.reported.store(false, Ordering::Relaxed);
             }
         }
+    }
+
+    #[inline]
+    fn level(&self) -> Level {
+        // Relaxed here and below: the number guards nothing but itself.
+        Level(self.level.load(Ordering::Relaxed))
+    }
+
+    /// Changes the level in one step and returns the new one, unless there is none.
+    fn change(&self, to: impl Fn(Level) -> Option<Level>) -> Option<Level> {
+        let next = |level: u64| to(Level(level)).map(|next| next.0);
+        let before = self.level.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        before.ok().and_then(next).map(Level)
     }
 }
 
@@ -321,7 +350,7 @@ impl fmt::Debug for RetryQuota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryQuota")
             .field("name", &self.name)
-            .field("tokens", &self.tokens)
+            .field("tokens", &self.level().tokens())
             .field("config", &self.config)
             .finish_non_exhaustive()
     }

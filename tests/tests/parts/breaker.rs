@@ -3,6 +3,7 @@
 //! On virtual time, but for the races, which are among real threads.
 
 mod families;
+mod led;
 mod observe_only;
 mod open_time;
 mod outcomes;

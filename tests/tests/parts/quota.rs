@@ -1,5 +1,7 @@
 //! The retry quota: what it promises, and the mistakes that others made.
 
+mod share;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 

@@ -36,9 +36,7 @@ impl Probes {
     ///
     /// A probe that was silent for `overdue` does not hold its slot any longer.
     pub(super) fn admit(&mut self, now: Instant, limit: u32, overdue: Duration) -> Option<u64> {
-        while self.eldest().is_some_and(|at| now.saturating_duration_since(at) >= overdue) {
-            self.overdue += 1;
-        }
+        self.pass_over(now, overdue);
         if self.count() >= limit {
             return None;
         }
@@ -46,6 +44,13 @@ impl Probes {
         self.next_id += 1;
         self.unheard.push_back(Probe { id, admitted_at: now });
         Some(id)
+    }
+
+    /// Takes their slots from the probes that were silent for `overdue`.
+    pub(super) fn pass_over(&mut self, now: Instant, overdue: Duration) {
+        while self.eldest().is_some_and(|at| now.saturating_duration_since(at) >= overdue) {
+            self.overdue += 1;
+        }
     }
 
     /// When the eldest of those that hold a slot was admitted.

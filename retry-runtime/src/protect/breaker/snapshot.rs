@@ -25,6 +25,8 @@ pub struct Snapshot {
     pub state: State,
     /// Whether the state was forced, and so lasts until it is reset.
     pub forced: bool,
+    /// Whether the state is one that it was told by [`follow`](crate::CircuitBreaker::follow).
+    pub led: bool,
     /// Failures since the last success; 0 where only rates decide. Once the breaker
     /// is open, those that opened it.
     pub consecutive_failures: u32,

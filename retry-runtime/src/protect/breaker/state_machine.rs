@@ -32,6 +32,9 @@ impl CircuitBreaker {
     /// Any admission but that of a closed breaker which counts consecutive failures.
     #[inline(never)]
     pub(super) fn acquire(&self, word: Word) -> Result<Permit<'_>, Rejected> {
+        if word.is_watched() {
+            self.note_call();
+        }
         match word.kind() {
             Kind::Closed | Kind::Measured | Kind::Forced => {
                 Ok(Permit::new(self, Tag::untimed(word)))
@@ -66,13 +69,14 @@ impl CircuitBreaker {
     #[cold]
     fn probe(&self) -> Result<Permit<'_>, Rejected> {
         let mut inner = self.lock();
+        self.end_loan(&mut inner);
         let word = self.word();
         match word.kind() {
             Kind::HalfOpen => {}
             Kind::Open => {
                 let remaining = self.remaining();
                 if !remaining.is_zero() {
-                    drop(inner);
+                    self.announce_all(inner);
                     return self.reject(remaining);
                 }
                 self.transition(&mut inner, Kind::HalfOpen, Cause::TimeUp);
@@ -84,11 +88,8 @@ impl CircuitBreaker {
             }
         }
         // The clock is read under the lock, so that probes stand in the order of their times.
-        let admitted = inner.probes.admit(
-            clock::now(),
-            self.config.get_half_open_requests(),
-            self.config.get_timeout(),
-        );
+        let most = self.most_probes(&inner);
+        let admitted = inner.probes.admit(clock::now(), most, self.config.get_timeout());
         // Made before the announcement: a permit whose thread dies there is given back.
         let permit = admitted.map(|id| Permit::new(self, Tag::probe(id)));
         self.announce_all(inner);
@@ -263,6 +264,8 @@ impl CircuitBreaker {
         let from = self.word();
         let next = from.next(to);
         inner.forced = cause == Cause::Forced;
+        inner.led = cause == Cause::Fleet;
+        inner.loan = None;
         inner.probes.restart();
         if from.kind().is_measured() {
             inner.last_closed = inner.window.tally(stamp::nanos());

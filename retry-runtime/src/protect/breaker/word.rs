@@ -51,8 +51,10 @@ impl Kind {
     }
 }
 
-const KIND_BITS: u32 = 3;
-const KIND: u64 = (1 << KIND_BITS) - 1;
+/// Three of the kind, and one that says whether calls are noted.
+const KIND_BITS: u32 = 4;
+const KIND: u64 = 0b0111;
+const WATCHED: u64 = 0b1000;
 
 const fn kind(bits: u64) -> Kind {
     match bits & KIND {
@@ -65,8 +67,8 @@ const fn kind(bits: u64) -> Kind {
     }
 }
 
-/// `generation << 3 | kind`. The generation rises with every change, so two
-/// equal words are the same stretch of the breaker's life.
+/// `generation << 4 | watched << 3 | kind`. The generation rises with every change, so two
+/// words of one generation are the same stretch of the breaker's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word(pub(super) u64);
 
@@ -76,7 +78,7 @@ impl Word {
     }
 
     pub(super) const fn next(self, kind: Kind) -> Self {
-        Self((self.generation() + 1) << KIND_BITS | kind as u64)
+        Self((self.generation() + 1) << KIND_BITS | self.0 & WATCHED | kind as u64)
     }
 
     pub(super) const fn generation(self) -> u64 {
@@ -87,16 +89,26 @@ impl Word {
         kind(self.0)
     }
 
+    /// Closed, with nothing to count and nothing to note.
     #[inline]
     pub(super) const fn is_closed(self) -> bool {
-        self.0 & KIND == Kind::Closed as u64
+        self.0 & (KIND | WATCHED) == Kind::Closed as u64
+    }
+
+    /// The same, and calls are noted from now on.
+    pub(super) const fn watched(self) -> Self {
+        Self(self.0 | WATCHED)
+    }
+
+    pub(super) const fn is_watched(self) -> bool {
+        self.0 & WATCHED != 0
     }
 }
 
 pub(super) const FIRST_GENERATION: u64 = 1;
 
-/// In a timed tag: three bits of kind, 24 of generation, and 37 of the
-/// microseconds at which the call began. They wrap after 38 hours and 16
+/// In a timed tag: four bits of kind, 23 of generation, and 37 of the
+/// microseconds at which the call began. They wrap after 38 hours and 8
 /// million changes of state, both within one call.
 const TIMED_BITS: u32 = 27;
 const TIMED: u64 = (1 << TIMED_BITS) - 1;
@@ -133,7 +145,7 @@ impl Tag {
 
     #[inline]
     pub(super) const fn is_closed(self) -> bool {
-        self.0 & KIND == Kind::Closed as u64
+        self.0 & (KIND | WATCHED) == Kind::Closed as u64
     }
 
     /// The generation of a tag that is neither timed nor a probe's.
@@ -146,11 +158,12 @@ impl Tag {
         self.0 >> KIND_BITS
     }
 
-    /// Whether the permit (no probe's) was admitted under this very word.
+    /// Whether the permit (no probe's) was admitted under this very word, noted or not.
     pub(super) const fn is_of(self, word: Word) -> bool {
+        let differs = (self.0 ^ word.0) & !WATCHED;
         match self.kind() {
-            Kind::Timed => (self.0 ^ word.0) & TIMED == 0,
-            _ => self.0 == word.0,
+            Kind::Timed => differs & TIMED == 0,
+            _ => differs == 0,
         }
     }
 
@@ -173,5 +186,15 @@ mod tests {
         assert!(tag.is_of(word));
         assert!(!tag.is_of(word.next(Kind::Timed)));
         assert_eq!(tag.elapsed(u64::MAX), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn a_call_that_began_before_calls_were_noted_still_counts() {
+        let word = Word::first(Kind::Closed);
+        let tag = Tag::untimed(word);
+        assert!(word.is_closed() && !word.watched().is_closed());
+        assert!(tag.is_of(word.watched()));
+        assert!(word.watched().next(Kind::Open).is_watched());
+        assert_eq!(word.watched().next(Kind::Open).kind(), Kind::Open);
     }
 }

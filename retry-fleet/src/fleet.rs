@@ -1,0 +1,312 @@
+//! [`Fleet`]: what a process joins, and through which it shares its breakers and buckets.
+
+use core::fmt;
+use core::ptr;
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use retry_runtime::__private::random_between;
+use retry_runtime::{Cause, CircuitBreaker, RetryQuota, Shared};
+use tokio::sync::watch;
+
+use crate::hub::{Hub, HubError, HubResult, Member};
+use crate::member::contact::Contact;
+use crate::member::shared_breaker::{OpensAt, SharedBreaker, Verdict, VerdictSlot};
+use crate::member::shared_quota::SharedQuota;
+use crate::member::task::{Common, Task};
+use crate::observe::{FleetEvent, Listeners};
+use crate::rules::member_id::MemberId;
+use crate::rules::timing::{ALIVE, REQUEST, SPREAD};
+
+/// The share of callers at which a breaker opens everywhere, unless set.
+const OPENS_AT: f64 = 0.5;
+
+/// This process as a member of a fleet. A clone is another handle on the same membership.
+///
+/// When the last handle is dropped the member leaves, in the background; [`leave`](Self::leave)
+/// waits for it. What was shared goes on alone then.
+///
+/// ```
+/// use retry_fleet::{Fleet, MemoryHub};
+/// use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota};
+///
+/// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+/// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), retry_fleet::HubError> {
+/// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+/// fleet.share(&DB).opens_at(0.5);
+/// fleet.share(&OUTBOUND);
+/// # fleet.leave().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Fleet {
+    handle: Arc<Handle>,
+}
+
+struct Handle {
+    common: Arc<Common>,
+    /// What is shared, by its name.
+    names: Mutex<HashMap<(Kind, String), Named>>,
+    left: watch::Receiver<()>,
+}
+
+/// What has a name: where it is, which tells it from another, and how it was set.
+#[derive(Clone)]
+struct Named {
+    address: usize,
+    opens_at: Arc<OpensAt>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Breaker,
+    Quota,
+}
+
+impl Fleet {
+    /// Makes this process a member of the fleet of this name.
+    ///
+    /// Members that join at the same time do it within 400 ms, in no order. A hub that cannot be
+    /// reached is no error: the member goes on alone, an event tells it, and it joins once the
+    /// hub is back.
+    ///
+    /// # Errors
+    /// [`HubError::Refused`]: what no time mends.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time.
+    pub async fn join(hub: impl Hub, name: impl Into<String>) -> HubResult<Self> {
+        let contact = Contact {
+            fleet: name.into(),
+            id: MemberId::new(),
+            hub: Arc::new(hub),
+            listeners: Listeners::default(),
+        };
+        let common = Arc::new(Common::new(contact));
+        let mut task = Task::new(Arc::clone(&common));
+        tokio::time::sleep(random_between(Duration::ZERO, SPREAD)).await;
+        task.begin().await?;
+        let (done, left) = watch::channel(());
+        tokio::spawn(task.run(done));
+        Ok(Self { handle: Arc::new(Handle { common, names: Mutex::default(), left }) })
+    }
+
+    /// Shares a circuit breaker or a retry quota with all members that share one of its name:
+    /// a `static`, or an `Arc`.
+    ///
+    /// Sharing it again changes nothing. Of two that have one name in a process the first is
+    /// shared, and an event tells that the other is not.
+    ///
+    /// ```
+    /// # use retry_fleet::{Fleet, MemoryHub};
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// # use std::sync::Arc;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), retry_fleet::HubError> {
+    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+    /// let shard = Arc::new(CircuitBreaker::named("db-7".to_owned(), BreakerConfig::new()));
+    /// fleet.share(Arc::clone(&shard)).opens_at(0.3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn share<S: Share>(&self, shared: S) -> S::Sharing {
+        shared.share_with(self)
+    }
+
+    /// Returns the members that live now, by their names, this one among them.
+    ///
+    /// # Errors
+    /// Those of the hub.
+    pub async fn members(&self) -> HubResult<Vec<Member>> {
+        let contact = &self.handle.common.contact;
+        let members = contact.hub.members(&contact.fleet, ALIVE);
+        tokio::time::timeout(REQUEST, members).await.unwrap_or(Err(HubError::Timeout(REQUEST)))
+    }
+
+    /// Returns how many members live, as this one knows: without asking, and up to some seconds old.
+    pub fn known_members(&self) -> u32 {
+        self.handle.common.members.load(Ordering::Relaxed)
+    }
+
+    /// Returns who this process is in the fleet.
+    pub fn id(&self) -> &MemberId {
+        &self.handle.common.contact.id
+    }
+
+    /// Returns the fleet's name.
+    pub fn name(&self) -> &str {
+        &self.handle.common.contact.fleet
+    }
+
+    /// Calls `listener` with each [`FleetEvent`] of this member from now on, from its background
+    /// task; it should be quick.
+    pub fn on_event(&self, listener: impl Fn(&FleetEvent<'_>) + Send + Sync + 'static) {
+        self.handle.common.contact.listeners.add(listener);
+    }
+
+    /// Leaves the fleet: gives back what was lent, and says good-bye. It ends when the hub knows,
+    /// or has not answered for some seconds.
+    ///
+    /// A process that does not leave counts as a member for 10 s more, and its part of a quota
+    /// is held back for a minute.
+    pub async fn leave(&self) {
+        self.handle.common.leave();
+        // It changes only by its end.
+        let _ended = self.handle.left.clone().changed().await;
+    }
+
+    /// Gives a name to something, if it has none; returns how it is set, and whether it is new.
+    fn name_it<T>(&self, kind: Kind, name: &str, known: &T) -> (Arc<OpensAt>, bool) {
+        let address = ptr::from_ref(known).addr();
+        let opens_at = Arc::new(OpensAt::new(OPENS_AT));
+        let mut names = self.handle.names.lock().unwrap_or_else(PoisonError::into_inner);
+        match names.get(&(kind, name.to_owned())).cloned() {
+            Some(known) if known.address == address => (known.opens_at, false),
+            Some(_) => {
+                drop(names);
+                self.tell_taken(name);
+                (opens_at, false)
+            }
+            None => {
+                let entry = Named { address, opens_at: Arc::clone(&opens_at) };
+                names.insert((kind, name.to_owned()), entry);
+                (opens_at, true)
+            }
+        }
+    }
+
+    fn tell_taken(&self, name: &str) {
+        let contact = &self.handle.common.contact;
+        contact.emit(&FleetEvent::NameTaken { fleet: &contact.fleet, name });
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.common.leave();
+    }
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fleet")
+            .field("name", &self.name())
+            .field("id", &self.id().as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a fleet can share: a `&'static` or an `Arc` of a [`CircuitBreaker`] or a [`RetryQuota`].
+#[diagnostic::on_unimplemented(
+    message = "a fleet shares circuit breakers and retry quotas, and not a `{Self}`",
+    label = "this is neither",
+    note = "name a `static`, as in `fleet.share(&DB)`, or an `Arc` of a breaker or a quota"
+)]
+pub trait Share: sealed::Sealed {
+    /// What sharing it gives: where it is set how.
+    type Sharing;
+
+    #[doc(hidden)]
+    fn share_with(self, fleet: &Fleet) -> Self::Sharing;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A circuit breaker that is shared with a fleet.
+#[derive(Clone, Debug)]
+pub struct BreakerSharing {
+    opens_at: Arc<OpensAt>,
+}
+
+impl BreakerSharing {
+    /// Opens the breaker everywhere once this share of the members that call it has opened it:
+    /// half of them, unless set. It takes two at least, unless there is one.
+    ///
+    /// # Panics
+    /// If the share is not above 0 and at most 1.
+    #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "it is set as well where nobody looks")]
+    pub fn opens_at(self, share: f64) -> Self {
+        assert!(
+            share > 0.0 && share <= 1.0,
+            "`opens_at` is a share of the members: write one above 0 and at most 1, as 0.5, and not {share}"
+        );
+        self.opens_at.set(share);
+        self
+    }
+}
+
+/// A retry quota that is shared with a fleet.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct QuotaSharing;
+
+fn share_breaker(fleet: &Fleet, breaker: Shared<CircuitBreaker>) -> BreakerSharing {
+    let known = breaker.as_ref();
+    let (opens_at, is_new) = fleet.name_it(Kind::Breaker, known.name(), known);
+    if is_new {
+        let verdict = VerdictSlot::default();
+        let common = &fleet.handle.common;
+        listen(common, known, Arc::downgrade(&verdict));
+        common.share_breaker(SharedBreaker::new(breaker, Arc::clone(&opens_at), verdict));
+    }
+    BreakerSharing { opens_at }
+}
+
+/// Lets the member know at once what the others wait for.
+fn listen(common: &Arc<Common>, breaker: &CircuitBreaker, slot: Weak<Mutex<Option<Verdict>>>) {
+    let common = Arc::downgrade(common);
+    breaker.on_transition(move |transition| {
+        let (verdict, opens) = match transition.cause {
+            Cause::Recovered => (Some(Verdict::Recovered), false),
+            Cause::ProbeFailed | Cause::ProbeSlow => (Some(Verdict::Failed), true),
+            Cause::Failures | Cause::FailureRate | Cause::SlowRate => (None, true),
+            _ => (None, false),
+        };
+        if let (Some(verdict), Some(slot)) = (verdict, slot.upgrade()) {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(verdict);
+        }
+        if let (true, Some(common)) = (verdict.is_some() || opens, common.upgrade()) {
+            common.wake.notify_one();
+        }
+    });
+}
+
+fn share_quota(fleet: &Fleet, quota: Shared<RetryQuota>) -> QuotaSharing {
+    let known = quota.as_ref();
+    if fleet.name_it(Kind::Quota, known.name(), known).1 {
+        let common = &fleet.handle.common;
+        let is_connected = common.is_connected.load(Ordering::Relaxed);
+        common.share_quota(SharedQuota::new(quota, is_connected));
+    }
+    QuotaSharing
+}
+
+macro_rules! share {
+    ($($type:ty => $sharing:ty, $share:ident;)+) => {$(
+        impl sealed::Sealed for $type {}
+
+        impl Share for $type {
+            type Sharing = $sharing;
+
+            fn share_with(self, fleet: &Fleet) -> $sharing {
+                $share(fleet, self.into())
+            }
+        }
+    )+};
+}
+
+share! {
+    &'static CircuitBreaker => BreakerSharing, share_breaker;
+    Arc<CircuitBreaker> => BreakerSharing, share_breaker;
+    &'static RetryQuota => QuotaSharing, share_quota;
+    Arc<RetryQuota> => QuotaSharing, share_quota;
+}

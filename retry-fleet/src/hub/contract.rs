@@ -1,0 +1,462 @@
+//! What every hub has to do, as functions for the tests of a hub.
+//!
+//! Each function is one behaviour: it takes a hub, in which it uses a fleet of its own, and
+//! panics where the hub does something else. [`hub_contract!`](crate::hub_contract) makes a
+//! test of each of them:
+//!
+//! ```no_run
+//! # use retry_fleet::MemoryHub as MyHub;
+//! // In `tests/my_hub.rs`. What is beside the hub lives as long as the test does.
+//! retry_fleet::hub_contract!(async || (MyHub::new(), ()));
+//! # fn main() {}
+//! ```
+//!
+//! Leases are short in here, and are waited for by tokio's clock: some hundred milliseconds of
+//! real time, none where it is paused.
+
+// An assertion fails in the place where a hub breaks the contract.
+#![allow(clippy::missing_panics_doc, reason = "a panic is how each of these says no")]
+#![allow(missing_docs, reason = "the name of each is what it is about")]
+
+use core::time::Duration;
+
+use tokio::time::sleep;
+
+use super::{Beat, Changed, Hub, Report, View};
+use crate::rules::breaker_record::{BreakerRecord, Change};
+use crate::rules::lending::{Ask, Grant};
+use crate::rules::member_id::MemberId;
+use crate::rules::quorum::Tally;
+
+/// A test for each behaviour of the contract of hubs.
+///
+/// Takes an async closure that makes a hub, and whatever has to live as long as it:
+/// `async || (hub, guard)`. Before it may stand `paused,` for a hub whose clock is tokio's. The
+/// crate that uses it needs tokio with `macros`, `rt` and `time`, and `test-util` for `paused`.
+#[macro_export]
+macro_rules! hub_contract {
+    (paused, $make:expr) => {
+        $crate::hub_contract!(@all (flavor = "current_thread", start_paused = true) $make);
+    };
+    ($make:expr) => {
+        $crate::hub_contract!(@all (flavor = "current_thread") $make);
+    };
+    (@all $runtime:tt $make:expr) => {
+        $crate::hub_contract!(@tests $runtime $make;
+            a_fleet_that_nobody_knows_is_empty
+            a_heartbeat_makes_a_member
+            who_is_silent_does_not_count
+            who_leaves_is_gone
+            fleets_are_apart
+            the_clock_goes_on
+            a_tally_is_of_the_others
+            a_call_is_forgotten_and_an_opening_with_it
+            a_report_without_a_call_keeps_the_last_call
+            the_dead_are_in_no_tally
+            a_record_is_changed_by_the_rules
+            one_of_many_opens
+            one_of_many_probes
+            everybody_sees_all_records
+            a_bucket_is_full_at_first
+            no_more_is_lent_than_there_is
+            what_is_returned_is_lent_again
+            a_lease_ends_and_leaves_a_floor
+            who_is_forgotten_has_no_floor
+            time_without_anybody_forgets_nobody
+            an_older_ask_is_not_answered
+            what_is_called_back_is_held_until_it_is_given_up
+            who_leaves_gives_everything_back
+            many_at_once_are_lent_no_more_than_there_is
+            names_are_found_to_the_letter
+        );
+    };
+    (@tests $runtime:tt $make:expr; $($behaviour:ident)+) => {
+        $(
+            #[::tokio::test $runtime]
+            async fn $behaviour() {
+                let (hub, _lives_as_long) = ($make)().await;
+                $crate::hub::contract::$behaviour(&hub).await;
+            }
+        )+
+    };
+}
+
+/// Short, and long enough for a round trip on a busy machine.
+const SHORT: Duration = Duration::from_millis(400);
+const LONG: Duration = Duration::from_secs(600);
+
+/// A fleet that no other test has.
+fn fleet() -> String {
+    format!("contract-{}", MemberId::new())
+}
+
+fn member(name: &str) -> MemberId {
+    MemberId::from(name.to_owned())
+}
+
+fn beat(name: &str) -> Beat {
+    Beat {
+        member: member(name),
+        heartbeat: true,
+        alive: LONG,
+        reports: Vec::new(),
+        tallies: vec!["db".to_owned()],
+        lately: LONG,
+    }
+}
+
+fn report(called: bool, open: bool) -> Vec<Report> {
+    vec![Report { breaker: "db".to_owned(), called, open }]
+}
+
+async fn poll(hub: &impl Hub, fleet: &str, beat: &Beat) -> View {
+    hub.poll(fleet, beat).await.expect("polled")
+}
+
+async fn tally(hub: &impl Hub, fleet: &str, beat: &Beat) -> (u32, u32) {
+    let view = poll(hub, fleet, beat).await;
+    let (breaker, Tally { callers, openers }) = &view.tallies[0];
+    assert_eq!(breaker, "db");
+    (*callers, *openers)
+}
+
+async fn change(hub: &impl Hub, fleet: &str, name: &str, change: Change) -> Changed {
+    hub.change(fleet, "db", &member(name), change).await.expect("changed")
+}
+
+const OPEN: Change = Change::Open { open_time: Duration::ZERO, patience: LONG };
+const PROBE: Change = Change::Probe { lasts: LONG, patience: LONG };
+
+fn ask(name: &str, seq: u64, held: u32, want: u32) -> Ask {
+    Ask {
+        quota: "api".to_owned(),
+        member: member(name),
+        seq,
+        capacity: 100,
+        refill_per_sec: 0.0,
+        held,
+        lacks: want.saturating_sub(held),
+        floor: 0,
+        returned: 0,
+        want,
+        lasts: LONG,
+        forgotten: LONG,
+    }
+}
+
+async fn lend(hub: &impl Hub, fleet: &str, ask: &Ask) -> Grant {
+    hub.lend(fleet, ask).await.expect("lent").expect("an answer")
+}
+
+async fn join(hub: &impl Hub, fleet: &str, names: &[&str]) {
+    for name in names {
+        poll(hub, fleet, &beat(name)).await;
+    }
+}
+
+pub async fn a_fleet_that_nobody_knows_is_empty(hub: &impl Hub) {
+    let fleet = fleet();
+    assert!(hub.members(&fleet, LONG).await.expect("listed").is_empty());
+    let silent = Beat { heartbeat: false, ..beat("a") };
+    let view = poll(hub, &fleet, &silent).await;
+    assert_eq!((view.members, view.breakers.len()), (None, 0));
+    assert_eq!(view.tallies, [("db".to_owned(), Tally::default())]);
+    hub.leave(&fleet, &member("a")).await.expect("nobody leaves");
+}
+
+pub async fn a_heartbeat_makes_a_member(hub: &impl Hub) {
+    let fleet = fleet();
+    assert_eq!(poll(hub, &fleet, &beat("b")).await.members, Some(1));
+    assert_eq!(poll(hub, &fleet, &beat("a")).await.members, Some(2));
+    assert_eq!(poll(hub, &fleet, &beat("b")).await.members, Some(2), "again");
+    let members = hub.members(&fleet, LONG).await.expect("listed");
+    let names: Vec<_> = members.iter().map(|member| member.id.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert!(members.iter().all(|member| member.seen <= member.joined));
+}
+
+pub async fn who_is_silent_does_not_count(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b"]).await;
+    sleep(SHORT).await;
+    let beat = Beat { alive: SHORT, ..beat("a") };
+    assert_eq!(poll(hub, &fleet, &beat).await.members, Some(1));
+    let members = hub.members(&fleet, SHORT).await.expect("listed");
+    assert_eq!(members.len(), 1);
+    assert!(members[0].joined >= SHORT, "it did not join again");
+}
+
+pub async fn who_leaves_is_gone(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b"]).await;
+    poll(hub, &fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
+    hub.leave(&fleet, &member("b")).await.expect("left");
+    let beat = beat("a");
+    assert_eq!(poll(hub, &fleet, &beat).await.members, Some(1));
+    assert_eq!(tally(hub, &fleet, &beat).await, (0, 0));
+}
+
+pub async fn fleets_are_apart(hub: &impl Hub) {
+    let (one, other) = (fleet(), fleet());
+    poll(hub, &one, &Beat { reports: report(true, true), ..beat("a") }).await;
+    change(hub, &one, "a", OPEN).await;
+    lend(hub, &one, &ask("a", 1, 0, 100)).await;
+    let view = poll(hub, &other, &beat("b")).await;
+    assert_eq!((view.members, view.breakers.len()), (Some(1), 0));
+    assert_eq!(tally(hub, &other, &beat("b")).await, (0, 0));
+    assert_eq!(lend(hub, &other, &ask("b", 1, 0, 100)).await.capacity, 100);
+}
+
+pub async fn the_clock_goes_on(hub: &impl Hub) {
+    let fleet = fleet();
+    let first = poll(hub, &fleet, &beat("a")).await.now;
+    sleep(SHORT).await;
+    let second = poll(hub, &fleet, &beat("a")).await.now;
+    let passed = second.saturating_sub(first);
+    assert!(passed >= SHORT * 9 / 10 && passed < SHORT * 20, "{passed:?}");
+    let changed = change(hub, &fleet, "a", Change::Release).await.now;
+    assert!(changed >= second && changed < second + LONG, "one clock for all methods");
+}
+
+pub async fn a_tally_is_of_the_others(hub: &impl Hub) {
+    let fleet = fleet();
+    for (name, called, open) in [("a", true, true), ("b", true, false), ("c", true, true)] {
+        poll(hub, &fleet, &Beat { reports: report(called, open), ..beat(name) }).await;
+    }
+    assert_eq!(tally(hub, &fleet, &beat("a")).await, (2, 1));
+    assert_eq!(tally(hub, &fleet, &beat("b")).await, (2, 2));
+    poll(hub, &fleet, &Beat { reports: report(true, false), ..beat("c") }).await;
+    assert_eq!(tally(hub, &fleet, &beat("a")).await, (2, 0), "closed again");
+}
+
+pub async fn a_call_is_forgotten_and_an_opening_with_it(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b"]).await;
+    poll(hub, &fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
+    sleep(SHORT).await;
+    let lately = Beat { lately: SHORT, ..beat("a") };
+    assert_eq!(tally(hub, &fleet, &lately).await, (0, 0));
+    assert_eq!(tally(hub, &fleet, &beat("a")).await, (1, 1), "by a longer memory");
+}
+
+pub async fn a_report_without_a_call_keeps_the_last_call(hub: &impl Hub) {
+    let fleet = fleet();
+    poll(hub, &fleet, &Beat { reports: report(false, true), ..beat("b") }).await;
+    assert_eq!(tally(hub, &fleet, &beat("a")).await, (0, 0), "it never called");
+    poll(hub, &fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
+    poll(hub, &fleet, &Beat { reports: report(false, false), ..beat("b") }).await;
+    assert_eq!(tally(hub, &fleet, &beat("a")).await, (1, 0));
+}
+
+pub async fn the_dead_are_in_no_tally(hub: &impl Hub) {
+    let fleet = fleet();
+    poll(hub, &fleet, &Beat { reports: report(true, true), ..beat("b") }).await;
+    sleep(SHORT).await;
+    assert_eq!(tally(hub, &fleet, &Beat { alive: SHORT, ..beat("a") }).await, (0, 0));
+}
+
+pub async fn a_record_is_changed_by_the_rules(hub: &impl Hub) {
+    let fleet = fleet();
+    let refused = change(hub, &fleet, "a", PROBE).await;
+    assert_eq!((refused.done, refused.record), (false, BreakerRecord::default()));
+
+    let opened = change(hub, &fleet, "a", OPEN).await;
+    assert!(opened.done && opened.record.epoch == 1 && opened.record.is_open(opened.now));
+    let probing = change(hub, &fleet, "a", PROBE).await;
+    let mut expected = opened.record.clone();
+    assert!(expected.apply(&member("a"), PROBE, probing.now));
+    assert_eq!((probing.done, &probing.record), (true, &expected), "as the rules say");
+
+    let again = Change::Failed { open_time: SHORT, patience: LONG };
+    let failed = change(hub, &fleet, "a", again).await;
+    assert!(failed.done && !failed.record.may_probe(&member("a"), failed.now));
+    assert_eq!(failed.record.open.as_ref().map(|open| open.reopenings), Some(1));
+    assert!(!change(hub, &fleet, "a", PROBE).await.done, "not yet");
+    sleep(SHORT).await;
+    assert!(change(hub, &fleet, "a", PROBE).await.done);
+    assert!(change(hub, &fleet, "a", Change::Release).await.done);
+    assert!(change(hub, &fleet, "a", PROBE).await.done);
+    let closed = change(hub, &fleet, "a", Change::Recovered).await;
+    assert_eq!(closed.record, BreakerRecord { epoch: 3, open: None });
+}
+
+pub async fn one_of_many_opens(hub: &impl Hub) {
+    let fleet = fleet();
+    let opened = all(8, |name| {
+        let fleet = fleet.clone();
+        async move { change(hub, &fleet, &name, OPEN).await }
+    })
+    .await;
+    assert_eq!(opened.iter().filter(|changed| changed.done).count(), 1);
+    assert!(opened.iter().all(|changed| changed.record.epoch == 1));
+}
+
+pub async fn one_of_many_probes(hub: &impl Hub) {
+    let fleet = fleet();
+    change(hub, &fleet, "a", OPEN).await;
+    let probe = Change::Probe { lasts: SHORT, patience: LONG };
+    for _ in 0..2 {
+        let granted = all(8, |name| {
+            let fleet = fleet.clone();
+            async move { change(hub, &fleet, &name, probe).await.done }
+        })
+        .await;
+        assert_eq!(granted.into_iter().filter(|granted| *granted).count(), 1);
+        sleep(SHORT).await;
+    }
+    let verdict = change(hub, &fleet, "a stranger", Change::Recovered).await;
+    assert!(!verdict.done && verdict.record.is_open(verdict.now));
+}
+
+pub async fn everybody_sees_all_records(hub: &impl Hub) {
+    let fleet = fleet();
+    let changed = change(hub, &fleet, "a", OPEN).await;
+    hub.change(&fleet, "queue", &member("a"), Change::Release).await.expect("changed");
+    let mut breakers = poll(hub, &fleet, &beat("b")).await.breakers;
+    breakers.retain(|(_, record)| *record != BreakerRecord::default());
+    assert_eq!(breakers, [("db".to_owned(), changed.record)]);
+}
+
+pub async fn a_bucket_is_full_at_first(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b"]).await;
+    let grant = lend(hub, &fleet, &ask("a", 1, 0, 40)).await;
+    assert_eq!((grant.capacity, grant.tokens, grant.floor), (40, 40, 50));
+    assert_eq!((grant.left, grant.room, grant.members), (60.0, 0, 2));
+}
+
+pub async fn no_more_is_lent_than_there_is(hub: &impl Hub) {
+    let fleet = fleet();
+    assert_eq!(lend(hub, &fleet, &ask("a", 1, 0, 70)).await.capacity, 70);
+    let grant = lend(hub, &fleet, &ask("b", 1, 0, 70)).await;
+    assert_eq!((grant.capacity, grant.tokens, grant.is_renewed), (30, 30, true));
+    assert_eq!(lend(hub, &fleet, &ask("c", 1, 0, 70)).await.capacity, 0);
+    let grant = lend(hub, &fleet, &ask("a", 2, 70, 90)).await;
+    assert_eq!((grant.capacity, grant.tokens), (70, 0), "it keeps what it has");
+}
+
+pub async fn what_is_returned_is_lent_again(hub: &impl Hub) {
+    let fleet = fleet();
+    lend(hub, &fleet, &ask("a", 1, 0, 100)).await;
+    let grant = lend(hub, &fleet, &Ask { returned: 50, ..ask("a", 2, 20, 20) }).await;
+    assert_eq!((grant.capacity, grant.left, grant.room), (20, 50.0, 30), "30 were spent");
+    let grant = lend(hub, &fleet, &ask("b", 1, 0, 100)).await;
+    assert_eq!((grant.capacity, grant.tokens), (80, 50));
+}
+
+pub async fn a_lease_ends_and_leaves_a_floor(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b"]).await;
+    let first = lend(hub, &fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 80) }).await;
+    assert_eq!(lend(hub, &fleet, &Ask { lasts: SHORT, ..ask("b", 1, 0, 100) }).await.capacity, 20);
+    sleep(SHORT).await;
+    let held = 100 - first.floor;
+    assert_eq!(lend(hub, &fleet, &ask("b", 2, 0, 100)).await.capacity, held);
+}
+
+pub async fn who_is_forgotten_has_no_floor(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b"]).await;
+    let brief =
+        |name, seq, want| Ask { lasts: SHORT / 2, forgotten: SHORT, ..ask(name, seq, 0, want) };
+    lend(hub, &fleet, &brief("a", 1, 80)).await;
+    // Somebody asks all the time, so that it is known who does not.
+    for seq in 1..=5 {
+        lend(hub, &fleet, &brief("b", seq, 0)).await;
+        sleep(SHORT / 4).await;
+    }
+    let grant = lend(hub, &fleet, &brief("b", 6, 100)).await;
+    assert_eq!(grant.capacity, 100);
+}
+
+pub async fn time_without_anybody_forgets_nobody(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b"]).await;
+    let brief =
+        |name, seq, want| Ask { lasts: SHORT / 4, forgotten: SHORT / 2, ..ask(name, seq, 0, want) };
+    let floor = lend(hub, &fleet, &brief("a", 1, 80)).await.floor;
+    sleep(SHORT).await;
+    let grant = lend(hub, &fleet, &brief("b", 1, 100)).await;
+    assert_eq!(grant.capacity, 100 - floor, "the hub was away, and they may have been there");
+}
+
+pub async fn an_older_ask_is_not_answered(hub: &impl Hub) {
+    let fleet = fleet();
+    lend(hub, &fleet, &ask("a", 2, 0, 60)).await;
+    for seq in [1, 2] {
+        let late = hub.lend(&fleet, &ask("a", seq, 0, 10)).await.expect("no error");
+        assert_eq!(late, None);
+    }
+    assert_eq!(lend(hub, &fleet, &ask("b", 1, 0, 100)).await.capacity, 40, "it changed nothing");
+}
+
+pub async fn what_is_called_back_is_held_until_it_is_given_up(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b", "c", "d"]).await;
+    // `a` is silent with a floor; `b` has borrowed all the rest before that.
+    let first = lend(hub, &fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 10) }).await;
+    assert_eq!(first.floor, 25);
+    assert_eq!(lend(hub, &fleet, &ask("b", 1, 0, 100)).await.capacity, 90);
+    sleep(SHORT).await;
+    let back = lend(hub, &fleet, &ask("b", 2, 90, 90)).await;
+    assert_eq!((back.capacity, back.is_renewed, back.tokens), (75, false, 0));
+    assert_eq!(lend(hub, &fleet, &ask("c", 1, 0, 50)).await.capacity, 0, "it is not there yet");
+    let given = lend(hub, &fleet, &Ask { returned: 40, ..ask("b", 3, 50, 50) }).await;
+    assert!(given.is_renewed);
+    let grant = lend(hub, &fleet, &ask("c", 2, 0, 50)).await;
+    assert_eq!((grant.capacity, grant.tokens), (25, 25));
+}
+
+pub async fn who_leaves_gives_everything_back(hub: &impl Hub) {
+    let fleet = fleet();
+    join(hub, &fleet, &["a", "b"]).await;
+    lend(hub, &fleet, &ask("a", 1, 0, 100)).await;
+    lend(hub, &fleet, &Ask { returned: 100, ..ask("a", 2, 0, 0) }).await;
+    hub.leave(&fleet, &member("a")).await.expect("left");
+    let grant = lend(hub, &fleet, &ask("b", 1, 0, 100)).await;
+    assert_eq!((grant.capacity, grant.tokens, grant.floor), (100, 100, 100));
+}
+
+pub async fn many_at_once_are_lent_no_more_than_there_is(hub: &impl Hub) {
+    let fleet = fleet();
+    let grants = all(16, |name| {
+        let fleet = fleet.clone();
+        async move { lend(hub, &fleet, &ask(&name, 1, 0, 30)).await }
+    })
+    .await;
+    let lent: u32 = grants.iter().map(|grant| grant.capacity).sum();
+    let floors: u32 = grants.iter().map(|grant| grant.floor).sum();
+    assert_eq!(lent, 100);
+    assert!(floors <= 100, "{floors}");
+}
+
+pub async fn names_are_found_to_the_letter(hub: &impl Hub) {
+    let fleet = fleet();
+    for name in ["DB", "db ", "d'b", "d\"b", "d%b", "d\\b", "日本", ""] {
+        let opened = hub.change(&fleet, name, &member(name), OPEN).await.expect("changed");
+        assert_eq!((opened.done, opened.record.epoch), (true, 1), "{name:?}");
+        assert!(!hub.change(&fleet, name, &member("x"), OPEN).await.expect("changed").done);
+    }
+}
+
+/// What becomes of so many members that do the same at once.
+async fn all<T, F: Future<Output = T>>(count: usize, f: impl Fn(String) -> F) -> Vec<T> {
+    let mut running: Vec<_> = (0..count).map(|n| Box::pin(f(format!("member-{n}")))).collect();
+    let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    core::future::poll_fn(|cx| {
+        for (future, result) in running.iter_mut().zip(&mut done) {
+            if result.is_none() {
+                if let core::task::Poll::Ready(value) = future.as_mut().poll(cx) {
+                    *result = Some(value);
+                }
+            }
+        }
+        if done.iter().all(Option::is_some) {
+            core::task::Poll::Ready(())
+        } else {
+            core::task::Poll::Pending
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}

@@ -1,0 +1,50 @@
+//! What a hub could not do.
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+type Source = Box<dyn Error + Send + Sync>;
+
+/// A hub could not do what it was asked for.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum HubError {
+    /// It cannot be reached, or is busy: members go on alone and ask again.
+    Unavailable(Source),
+    /// It does not answer within this time.
+    Timeout(Duration),
+    /// It refuses, and would again: no right to do it, or tables of another version.
+    Refused(Source),
+}
+
+impl HubError {
+    /// Creates the error of a hub that may be back soon.
+    pub fn unavailable(source: impl Into<Source>) -> Self {
+        Self::Unavailable(source.into())
+    }
+
+    /// Creates the error of a hub that no time mends.
+    pub fn refused(source: impl Into<Source>) -> Self {
+        Self::Refused(source.into())
+    }
+}
+
+impl fmt::Display for HubError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(_) => f.write_str("the hub cannot be reached"),
+            Self::Timeout(after) => write!(f, "the hub has not answered within {after:?}"),
+            Self::Refused(_) => f.write_str("the hub refuses"),
+        }
+    }
+}
+
+impl Error for HubError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Unavailable(source) | Self::Refused(source) => Some(&**source),
+            Self::Timeout(_) => None,
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! A hub in memory: for tests, and for the parts of one process.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+use super::{Beat, Changed, Hub, HubResult, Member, Report, View};
+use crate::rules::breaker_record::{BreakerRecord, Change};
+use crate::rules::lending::{Ask, Book, Grant};
+use crate::rules::member_id::MemberId;
+use crate::rules::quorum::Tally;
+
+/// Keeps fleets in memory. A clone is another handle on the same hub.
+///
+/// Its clock is tokio's, so a test with paused time makes a fleet's minutes instant.
+///
+/// ```
+/// use retry_fleet::{Fleet, MemoryHub};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), retry_fleet::HubError> {
+/// let hub = MemoryHub::new();
+/// let one = Fleet::join(hub.clone(), "billing").await?;
+/// let other = Fleet::join(hub, "billing").await?;
+/// assert_eq!(one.members().await?.len(), 2);
+/// # let _ = other;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct MemoryHub {
+    begin: Instant,
+    fleets: Arc<Mutex<BTreeMap<String, Kept>>>,
+}
+
+/// Members that are dead are kept for so many times as long as they count.
+const KEPT: u32 = 10;
+
+/// What is kept of one fleet.
+#[derive(Debug, Default)]
+struct Kept {
+    members: BTreeMap<MemberId, Times>,
+    breakers: BTreeMap<String, BreakerRecord>,
+    /// How members see breakers, by breaker.
+    reports: BTreeMap<String, BTreeMap<MemberId, Seen>>,
+    quotas: BTreeMap<String, Pool>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    joined: Duration,
+    seen: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    open: bool,
+    called: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    tokens: f64,
+    asked: Duration,
+    /// When the hub was there again after nobody could ask.
+    resumed: Duration,
+    shares: BTreeMap<MemberId, Held>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    seq: u64,
+    capacity: u32,
+    floor: u32,
+    until: Duration,
+    /// When all has ended that was lent to others while this lease ran: the floor is there.
+    called_back: Duration,
+    asked: Duration,
+}
+
+impl MemoryHub {
+    /// Creates a hub that knows nobody.
+    pub fn new() -> Self {
+        Self { begin: Instant::now(), fleets: Arc::default() }
+    }
+
+    fn now(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+        self.fleets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how much of a bucket is lent, with the floors that are held back for members
+    /// of whom nothing is heard.
+    pub fn lent(&self, fleet: &str, quota: &str) -> u64 {
+        let now = self.now();
+        let fleets = self.lock();
+        let pool = fleets.get(fleet).and_then(|kept| kept.quotas.get(quota));
+        let held = |held: &Held| {
+            if held.until > now {
+                held.capacity
+            } else if held.called_back > now {
+                held.capacity.min(held.floor)
+            } else {
+                held.floor
+            }
+        };
+        pool.map_or(0, |pool| pool.shares.values().map(|each| u64::from(held(each))).sum())
+    }
+}
+
+impl Default for MemoryHub {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Kept {
+    /// Forgets those who are gone without a word.
+    fn forget(&mut self, now: Duration, silent: Duration) {
+        let before = self.members.len();
+        self.members.retain(|_, times| now.saturating_sub(times.seen) < silent);
+        if self.members.len() < before {
+            let members = &self.members;
+            for seen in self.reports.values_mut() {
+                seen.retain(|member, _| members.contains_key(member));
+            }
+        }
+    }
+
+    fn is_alive(&self, member: &MemberId, now: Duration, alive: Duration) -> bool {
+        self.members.get(member).is_some_and(|times| now.saturating_sub(times.seen) < alive)
+    }
+
+    fn alive(&self, now: Duration, alive: Duration) -> u32 {
+        let count = self.members.keys().filter(|member| self.is_alive(member, now, alive)).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// How all but one member see a breaker.
+    fn tally(&self, breaker: &str, now: Duration, beat: &Beat) -> Tally {
+        let mut tally = Tally::default();
+        for (member, seen) in self.reports.get(breaker).into_iter().flatten() {
+            let is_lately = seen.called.is_some_and(|at| now.saturating_sub(at) < beat.lately);
+            if *member != beat.member && is_lately && self.is_alive(member, now, beat.alive) {
+                tally.callers += 1;
+                tally.openers += u32::from(seen.open);
+            }
+        }
+        tally
+    }
+}
+
+impl Pool {
+    fn lend(&mut self, ask: &Ask, members: u32, now: Duration) -> Option<Grant> {
+        let before = self.shares.get(&ask.member).copied();
+        if before.is_some_and(|held| held.seq >= ask.seq) {
+            return None;
+        }
+        let age = now.saturating_sub(self.asked);
+        if age > ask.lasts {
+            self.resumed = now;
+        }
+        self.asked = now;
+        let resumed = self.resumed;
+        let is_known = |held: &Held| now.saturating_sub(held.asked.max(resumed)) < ask.forgotten;
+        self.shares.retain(|member, held| *member == ask.member || is_known(held));
+
+        let mut book = Book { members, tokens: self.tokens, age, ..Book::default() };
+        for (_, held) in self.shares.iter().filter(|(member, _)| **member != ask.member) {
+            book.floors += u64::from(held.floor);
+            if held.until > now {
+                book.lent += u64::from(held.capacity);
+            } else {
+                book.silent_floors += u64::from(held.floor);
+            }
+        }
+        let grant = book.lend(ask);
+        self.tokens = grant.left;
+        let renewed = Held {
+            seq: ask.seq,
+            capacity: grant.capacity,
+            floor: grant.kept_floor,
+            until: now.saturating_add(ask.lasts),
+            called_back: now.saturating_add(ask.lasts.saturating_mul(2)),
+            asked: now,
+        };
+        let kept = match before {
+            Some(held) if !grant.is_renewed => Held {
+                capacity: ask.held,
+                floor: grant.kept_floor,
+                until: held.until,
+                called_back: held.called_back,
+                ..renewed
+            },
+            _ => renewed,
+        };
+        self.shares.insert(ask.member.clone(), kept);
+        Some(grant)
+    }
+}
+
+impl Hub for MemoryHub {
+    async fn poll(&self, fleet: &str, beat: &Beat) -> HubResult<View> {
+        let now = self.now();
+        let mut fleets = self.lock();
+        let kept = fleets.entry(fleet.to_owned()).or_default();
+        if beat.heartbeat {
+            let times = Times { joined: now, seen: now };
+            kept.members.entry(beat.member.clone()).or_insert(times).seen = now;
+            kept.forget(now, beat.alive.saturating_mul(KEPT));
+        }
+        for Report { breaker, called, open } in &beat.reports {
+            let seen = kept.reports.entry(breaker.clone()).or_default();
+            let seen = seen.entry(beat.member.clone()).or_default();
+            seen.open = *open;
+            if *called {
+                seen.called = Some(now);
+            }
+        }
+        let breakers = kept.breakers.iter();
+        let tally = |breaker: &String| (breaker.clone(), kept.tally(breaker, now, beat));
+        Ok(View {
+            now,
+            members: beat.heartbeat.then(|| kept.alive(now, beat.alive)),
+            breakers: breakers.map(|(name, record)| (name.clone(), record.clone())).collect(),
+            tallies: beat.tallies.iter().map(tally).collect(),
+        })
+    }
+
+    async fn change(
+        &self,
+        fleet: &str,
+        breaker: &str,
+        member: &MemberId,
+        change: Change,
+    ) -> HubResult<Changed> {
+        let now = self.now();
+        let mut fleets = self.lock();
+        let kept = fleets.entry(fleet.to_owned()).or_default();
+        let record = kept.breakers.entry(breaker.to_owned()).or_default();
+        let done = record.apply(member, change, now);
+        Ok(Changed { now, done, record: record.clone() })
+    }
+
+    async fn lend(&self, fleet: &str, ask: &Ask) -> HubResult<Option<Grant>> {
+        let now = self.now();
+        let mut fleets = self.lock();
+        let kept = fleets.entry(fleet.to_owned()).or_default();
+        let is_known = kept.is_alive(&ask.member, now, ask.lasts);
+        let members = kept.alive(now, ask.lasts) + u32::from(!is_known);
+        let pool = kept.quotas.entry(ask.quota.clone()).or_insert_with(|| Pool {
+            tokens: f64::from(ask.capacity),
+            asked: now,
+            resumed: now,
+            shares: BTreeMap::new(),
+        });
+        Ok(pool.lend(ask, members, now))
+    }
+
+    async fn leave(&self, fleet: &str, member: &MemberId) -> HubResult<()> {
+        let mut fleets = self.lock();
+        if let Some(kept) = fleets.get_mut(fleet) {
+            kept.members.remove(member);
+            for seen in kept.reports.values_mut() {
+                seen.remove(member);
+            }
+            for pool in kept.quotas.values_mut() {
+                pool.shares.remove(member);
+            }
+        }
+        Ok(())
+    }
+
+    async fn members(&self, fleet: &str, alive: Duration) -> HubResult<Vec<Member>> {
+        let now = self.now();
+        let fleets = self.lock();
+        let Some(kept) = fleets.get(fleet) else { return Ok(Vec::new()) };
+        let live = kept.members.iter().filter(|(id, _)| kept.is_alive(id, now, alive));
+        let member = |(id, times): (&MemberId, &Times)| {
+            let ago = |then| now.saturating_sub(then);
+            Member::new(id.clone(), ago(times.joined), ago(times.seen))
+        };
+        Ok(live.map(member).collect())
+    }
+}

@@ -1,0 +1,115 @@
+//! Circuit breakers and retry quotas that many processes share.
+//!
+//! A breaker in a hundred processes is a hundred breakers: each has to fail on its own before
+//! it opens, and all of them probe. A quota of 500 tokens in a hundred processes is one of
+//! 50,000. A fleet makes one of them:
+//!
+//! ```
+//! use core::time::Duration;
+//! use std::io;
+//!
+//! use retry_fleet::{Fleet, HubError, MemoryHub};
+//! use retry_runtime::{BreakerConfig, CircuitBreaker, QuotaConfig, RetryQuota, retry};
+//!
+//! static DB: CircuitBreaker =
+//!     CircuitBreaker::new("db", BreakerConfig::new().timeout(Duration::from_secs(10)));
+//! static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+//!
+//! #[retry(breaker = DB, quota = OUTBOUND, retry_on = [network, timeout])]
+//! async fn charge(order: u64) -> io::Result<u64> {
+//!     Ok(order)
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), HubError> {
+//! # let hub = MemoryHub::new();
+//! // Once, where the process begins:
+//! let fleet = Fleet::join(hub, "billing").await?;
+//! fleet.share(&DB).opens_at(0.5); // open everywhere once half of those who call have opened it
+//! fleet.share(&OUTBOUND); // one bucket for all of them
+//!
+//! // Calls are as before: none ever waits for the hub.
+//! assert_eq!(charge(7).await.unwrap(), 7);
+//!
+//! // Where the process ends:
+//! fleet.leave().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Members meet in a [`Hub`]: [`MemoryHub`] for tests, and others by that trait. The hub keeps
+//! what they say; each member decides by the same rules, in the background, on its own breaker
+//! and its own part of the bucket.
+//!
+//! # Members
+//!
+//! Each process has an identity of its own, says every 3 s that it lives, and asks the hub what
+//! is new at least every 400 ms: one question for all that it shares. Who was silent for 10 s does not
+//! count. Members that begin together join within 400 ms, at moments of their own.
+//! [`Fleet::members`] lists them; [`FleetEvent`]s, `tracing` (target `retry`) and, with the
+//! feature `metrics`, numbers tell what happens.
+//!
+//! # Breakers
+//!
+//! Each member's breaker decides by its own settings, as ever. Beyond that:
+//!
+//! - It *opens everywhere* once the share `opens_at` of those members that called it in the last
+//!   10 s have opened it themselves: two at least, unless there is one. So a bad node poisons
+//!   nobody. A rejected call is a call, and who has opened it counts as one who calls.
+//! - Open everywhere it is for the breaker's own open time (`timeout`, `timeout_growth`), and
+//!   then *one member at a time probes*: one that has rejected calls in the last second asks for
+//!   the leave to, and its next calls are the probes, one after another, until
+//!   `success_threshold` of them have succeeded or one has failed. A leave that nobody uses
+//!   within 2 s goes to another.
+//! - The verdict *closes it for all* within a second, at moments of their own; or it is open
+//!   everywhere once more.
+//! - Being open everywhere is a *lease with an end*: 10 s after the open time, if nobody has probed
+//!   until then, each member decides alone. So does one that is cut off.
+//!
+//! What a person has forced on one member (`force_open`, `force_closed`) stays, and is no reason to
+//! open it elsewhere.
+//!
+//! # Quotas
+//!
+//! Members borrow parts of one bucket, with the tokens in them, for 10 s at a time: about half of
+//! it is dealt out evenly, the rest goes to those who need it, and what a member does not need it
+//! gives back. What is lent is never more than the capacity. Successes fill the part of the
+//! member that had them, and the rest of the bucket with it, where there is room;
+//! `refill_per_sec` fills each part by its part.
+//!
+//! The part of a member that is cut off ends by its own clock, a second before it ends for the
+//! hub. What is left then is a floor of capacity / members, which the hub holds back until it
+//! has not heard of the member for a minute: at first as much of it as the member held, and all of
+//! it 21 s after the last answer. A process that is killed holds its floor for that minute;
+//! one that [leaves](Fleet::leave) gives all back at once.
+//!
+//! # Without the hub
+//!
+//! All goes on locally: breakers as if they were not shared, quotas by their floors. It is told
+//! once, the members ask again every 3 s at least, and what then holds is what the hub says.
+//!
+//! # Features
+//!
+//! | feature | default | |
+//! | --- | --- | --- |
+//! | `metrics` | | gauges and counters of the fleet, through the `metrics` facade |
+//! | `testing` | | the contract that every hub passes, for a hub of your own |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+// From the ground up: each imports from those above it.
+mod rules;
+pub mod hub;
+mod observe;
+mod member;
+mod fleet;
+
+pub use fleet::{BreakerSharing, Fleet, QuotaSharing, Share};
+pub use hub::{Hub, HubError, MemoryHub};
+pub use observe::FleetEvent;
+#[cfg(feature = "metrics")]
+pub use observe::metrics;
+pub use rules::breaker_record::{BreakerRecord, Change, OpenLease};
+pub use rules::lending::{Ask, Book, Grant};
+pub use rules::member_id::MemberId;
+pub use rules::quorum::Tally;

@@ -1,0 +1,361 @@
+//! One breaker of this process that is shared: what its member says of it, and what it does
+//! when the others have opened it, when it may probe, and when it closes for all.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use retry_runtime::__private::random_between;
+use retry_runtime::{CircuitBreaker, Lead, Shared, Snapshot, State};
+use tokio::time::Instant;
+
+use crate::hub::{HubResult, Report};
+use crate::member::contact::Contact;
+use crate::observe::FleetEvent;
+use crate::rules::breaker_record::{BreakerRecord, Change};
+use crate::rules::quorum::Tally;
+use crate::rules::timing::{HEARTBEAT, PATIENCE, PROBE, PROBE_HELD, REJECTED, SPREAD};
+
+/// What a breaker's listener tells its member: how its probes ended.
+pub(crate) type VerdictSlot = Arc<Mutex<Option<Verdict>>>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Recovered,
+    Failed,
+}
+
+/// The share of callers at which it opens everywhere, which may still be set.
+#[derive(Debug)]
+pub(crate) struct OpensAt(AtomicU64);
+
+impl OpensAt {
+    pub(crate) fn new(share: f64) -> Self {
+        Self(AtomicU64::new(share.to_bits()))
+    }
+
+    pub(crate) fn set(&self, share: f64) {
+        self.0.store(share.to_bits(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+}
+
+pub(crate) struct SharedBreaker {
+    breaker: Shared<CircuitBreaker>,
+    name: String,
+    opens_at: Arc<OpensAt>,
+    verdict: VerdictSlot,
+    /// What the hub was told, and when a call was told of.
+    told_open: bool,
+    told_called: Option<Instant>,
+    /// Whether a call came that nobody was told of.
+    called: bool,
+    rejected: u64,
+    rejected_at: Option<Instant>,
+    /// The epoch and the end of the record that was followed last.
+    followed: Option<(u64, Option<Duration>)>,
+    /// When it closes, because it was closed everywhere.
+    close_at: Option<Instant>,
+    probing: Option<Probing>,
+}
+
+/// This member is the one that probes.
+struct Probing {
+    /// When the lease ends for this member.
+    until: Instant,
+    /// When a probe began or succeeded.
+    active_at: Instant,
+    is_under_way: bool,
+    successes: u32,
+}
+
+impl SharedBreaker {
+    pub(crate) fn new(
+        breaker: Shared<CircuitBreaker>,
+        opens_at: Arc<OpensAt>,
+        verdict: VerdictSlot,
+    ) -> Self {
+        let known = breaker.as_ref();
+        known.take_called();
+        let (name, rejected) = (known.name().to_owned(), known.snapshot().outcomes.rejected);
+        Self {
+            breaker,
+            name,
+            opens_at,
+            verdict,
+            told_open: false,
+            told_called: None,
+            called: false,
+            rejected,
+            rejected_at: None,
+            followed: None,
+            close_at: None,
+            probing: None,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// When it is to be looked at again, if that is not at the next poll.
+    pub(crate) fn wants_attention_at(&self) -> Option<Instant> {
+        self.close_at
+    }
+
+    /// What there is to say of it, if anything is new.
+    pub(crate) fn report(&mut self, now: Instant) -> Option<Report> {
+        let breaker = self.breaker.as_ref();
+        let snapshot = breaker.snapshot();
+        self.called |= breaker.take_called();
+        if snapshot.outcomes.rejected != self.rejected {
+            self.rejected = snapshot.outcomes.rejected;
+            self.rejected_at = Some(now);
+        }
+        let open = is_own_opening(&snapshot);
+        let was_told = self.told_called.is_some_and(|at| now - at < HEARTBEAT);
+        let called = self.called && !was_told;
+        // Whoever has opened it has been called.
+        let called = called || (open && !self.told_open);
+        (called || open != self.told_open).then(|| Report {
+            breaker: self.name.clone(),
+            called,
+            open,
+        })
+    }
+
+    /// The hub has taken note of a report.
+    pub(crate) fn told(&mut self, report: &Report, now: Instant) {
+        self.told_open = report.open;
+        if report.called {
+            self.told_called = Some(now);
+            self.called = false;
+        }
+    }
+
+    /// The hub may have forgotten what it was told.
+    pub(crate) fn tell_anew(&mut self) {
+        (self.told_open, self.told_called) = (false, None);
+    }
+
+    /// Whether it matters how many of the others have opened it.
+    pub(crate) fn wants_tally(&self, report: Option<&Report>) -> bool {
+        report.map_or(self.told_open, |report| report.open) && !self.is_led()
+    }
+
+    fn is_led(&self) -> bool {
+        self.breaker.as_ref().snapshot().led
+    }
+
+    /// Closes it, if it is time for that.
+    pub(crate) fn attend(&mut self, now: Instant) {
+        if self.close_at.is_some_and(|at| at <= now) {
+            self.close_at = None;
+            self.breaker.as_ref().follow(Lead::Closed);
+        }
+    }
+
+    /// Does what follows from the record of the hub, as it was at `now`.
+    pub(crate) async fn follow_record(
+        &mut self,
+        contact: &Contact,
+        record: &BreakerRecord,
+        tally: Option<Tally>,
+        members: u32,
+        now: Duration,
+    ) -> HubResult<()> {
+        self.follow(record, now);
+        if self.probing.is_some() {
+            return self.go_on_probing(contact, record).await;
+        }
+        let snapshot = self.breaker.as_ref().snapshot();
+        if record.is_open(now) {
+            let is_wanted = self.rejected_at.is_some_and(|at| at.elapsed() <= REJECTED);
+            if is_wanted && snapshot.state == State::Open && record.may_probe(&contact.id, now) {
+                return self.begin_probing(contact).await;
+            }
+        } else if let Some(tally) = tally.filter(|_| is_own_opening(&snapshot)) {
+            let tally = tally.and_one_more();
+            if tally.is_quorum(self.opens_at.get(), members) {
+                return self.open_everywhere(contact, tally).await;
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, record: &BreakerRecord, now: Duration) {
+        let until = record.open.as_ref().map(|open| open.until);
+        let known = self.followed.replace((record.epoch, until));
+        if known == self.followed {
+            return;
+        }
+        let breaker = self.breaker.as_ref();
+        let snapshot = breaker.snapshot();
+        let is_news = known.is_none_or(|(epoch, _)| epoch != record.epoch);
+        match until {
+            Some(until) if until > now => {
+                // Of the same time only the end has changed: whoever decides alone by now goes on.
+                let follows = snapshot.led && snapshot.state == State::Open;
+                if is_news {
+                    self.close_at = None;
+                    self.probing = None;
+                }
+                if is_news || (follows && self.probing.is_none()) {
+                    breaker.follow(Lead::Open(until.saturating_sub(now)));
+                }
+            }
+            None if is_news && known.is_some() && snapshot.state != State::Closed => {
+                // Not all at once: what was down has just come back.
+                self.probing = None;
+                self.close_at = Some(Instant::now() + random_between(Duration::ZERO, SPREAD));
+            }
+            _ => {}
+        }
+    }
+
+    async fn open_everywhere(&mut self, contact: &Contact, tally: Tally) -> HubResult<()> {
+        let open_time = self.open_time(0);
+        let change = Change::Open { open_time, patience: PATIENCE };
+        let changed = contact.change(&self.name, change).await?;
+        if changed.done {
+            let (fleet, breaker) = (contact.fleet.as_str(), self.name.as_str());
+            contact.emit(&FleetEvent::Opened { fleet, breaker, tally, open_time });
+        }
+        self.follow(&changed.record, changed.now);
+        Ok(())
+    }
+
+    fn open_time(&self, reopenings: u32) -> Duration {
+        let (shortest, longest) = self.breaker.as_ref().config().open_time(reopenings);
+        random_between(shortest, longest)
+    }
+
+    async fn begin_probing(&mut self, contact: &Contact) -> HubResult<()> {
+        let asked = Instant::now();
+        let change = Change::Probe { lasts: PROBE, patience: PATIENCE };
+        let changed = contact.change(&self.name, change).await?;
+        if !changed.done {
+            self.follow(&changed.record, changed.now);
+            return Ok(());
+        }
+        // What was heard until now is no verdict of these probes.
+        self.take_verdict();
+        let until = asked + PROBE_HELD;
+        let breaker = self.breaker.as_ref();
+        if !breaker.follow(Lead::Probe(until.saturating_duration_since(Instant::now()))) {
+            return contact.change(&self.name, Change::Release).await.map(drop);
+        }
+        let (fleet, breaker) = (contact.fleet.as_str(), self.name.as_str());
+        contact.emit(&FleetEvent::Probing { fleet, breaker });
+        self.followed =
+            Some((changed.record.epoch, changed.record.open.as_ref().map(|open| open.until)));
+        self.probing = Some(Probing { until, active_at: asked, is_under_way: false, successes: 0 });
+        Ok(())
+    }
+
+    async fn go_on_probing(&mut self, contact: &Contact, record: &BreakerRecord) -> HubResult<()> {
+        if let Some(verdict) = self.take_verdict() {
+            return self.give_verdict(contact, verdict, record).await;
+        }
+        let breaker = self.breaker.as_ref();
+        let snapshot = breaker.snapshot();
+        let Some(probing) = &mut self.probing else { return Ok(()) };
+        let now = Instant::now();
+        let is_under_way = snapshot.probes > 0;
+        if snapshot.probe_successes != probing.successes || (is_under_way && !probing.is_under_way)
+        {
+            (probing.successes, probing.active_at) = (snapshot.probe_successes, now);
+        }
+        probing.is_under_way = is_under_way;
+
+        // Somebody has forced or reset it: that is no verdict.
+        let is_given_up = snapshot.state != State::HalfOpen;
+        let silent = now - probing.active_at;
+        let is_in_use = if is_under_way {
+            silent < breaker.config().get_timeout()
+        } else {
+            probing.successes > 0 && silent < PROBE
+        };
+        if is_given_up || (!is_in_use && now >= probing.until) {
+            return self.stop_probing(contact, is_given_up).await;
+        }
+        if is_in_use {
+            let change = Change::Probe { lasts: PROBE, patience: PATIENCE };
+            let changed = contact.change(&self.name, change).await?;
+            if !changed.done {
+                return self.stop_probing(contact, false).await;
+            }
+            probing.until = now + PROBE_HELD;
+            breaker.follow(Lead::Probe(probing.until.saturating_duration_since(Instant::now())));
+        }
+        Ok(())
+    }
+
+    /// The lease is lost, unused, or not needed: the breaker is as open as that of the others.
+    async fn stop_probing(&mut self, contact: &Contact, is_given_up: bool) -> HubResult<()> {
+        self.probing = None;
+        let changed = contact.change(&self.name, Change::Release).await?;
+        if !is_given_up {
+            self.followed = None;
+            self.follow(&changed.record, changed.now);
+        }
+        Ok(())
+    }
+
+    async fn give_verdict(
+        &mut self,
+        contact: &Contact,
+        verdict: Verdict,
+        record: &BreakerRecord,
+    ) -> HubResult<()> {
+        let reopenings = record.open.as_ref().map_or(0, |open| open.reopenings);
+        let open_time = self.open_time(reopenings.saturating_add(1));
+        let change = match verdict {
+            Verdict::Recovered => Change::Recovered,
+            Verdict::Failed => Change::Failed { open_time, patience: PATIENCE },
+        };
+        let changed = match contact.change(&self.name, change).await {
+            Ok(changed) => changed,
+            Err(error) => {
+                // Nobody knows it yet.
+                self.lock_verdict().get_or_insert(verdict);
+                return Err(error);
+            }
+        };
+        self.probing = None;
+        let (fleet, breaker) = (contact.fleet.as_str(), self.name.as_str());
+        match verdict {
+            Verdict::Recovered if changed.done => {
+                contact.emit(&FleetEvent::Closed { fleet, breaker });
+                // It is closed here already, and may have opened since.
+                self.followed = Some((changed.record.epoch, None));
+            }
+            Verdict::Failed if changed.done => {
+                contact.emit(&FleetEvent::Reopened { fleet, breaker, open_time });
+                self.follow(&changed.record, changed.now);
+            }
+            // The lease was somebody else's by then: what all do counts.
+            _ => {
+                self.followed = None;
+                self.follow(&changed.record, changed.now);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_verdict(&self) -> Option<Verdict> {
+        self.lock_verdict().take()
+    }
+
+    fn lock_verdict(&self) -> std::sync::MutexGuard<'_, Option<Verdict>> {
+        self.verdict.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether it is open, or not closed yet again, because of what this process has seen.
+fn is_own_opening(snapshot: &Snapshot) -> bool {
+    snapshot.state != State::Closed && !snapshot.led && !snapshot.forced
+}

@@ -1,0 +1,221 @@
+//! The task of a member: one question to the hub for all that it shares, and what follows.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use retry_runtime::__private::random_between;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::hub::{Beat, HubError, HubResult, View};
+use crate::member::contact::{Contact, Outage};
+use crate::member::shared_breaker::SharedBreaker;
+use crate::member::shared_quota::SharedQuota;
+use crate::rules::quorum::Tally;
+use crate::rules::timing::{ALIVE, HEARTBEAT, LATELY, POLL, RETRY};
+
+/// At most so often, whatever happens.
+const SOONEST: Duration = Duration::from_millis(50);
+
+/// What the handles of a fleet and its task have in common.
+pub(crate) struct Common {
+    pub(crate) contact: Contact,
+    /// What is to be shared from now on.
+    incoming: Mutex<Incoming>,
+    /// Something has happened that the others should know at once.
+    pub(crate) wake: Notify,
+    is_leaving: AtomicBool,
+    /// Whether the hub has answered the last time.
+    pub(crate) is_connected: AtomicBool,
+    /// Live members, as this one knows.
+    pub(crate) members: AtomicU32,
+}
+
+#[derive(Default)]
+struct Incoming {
+    breakers: Vec<SharedBreaker>,
+    quotas: Vec<SharedQuota>,
+}
+
+impl Common {
+    pub(crate) fn new(contact: Contact) -> Self {
+        Self {
+            contact,
+            incoming: Mutex::default(),
+            wake: Notify::new(),
+            is_leaving: AtomicBool::new(false),
+            is_connected: AtomicBool::new(false),
+            members: AtomicU32::new(1),
+        }
+    }
+
+    pub(crate) fn share_breaker(&self, breaker: SharedBreaker) {
+        self.incoming().breakers.push(breaker);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn share_quota(&self, quota: SharedQuota) {
+        self.incoming().quotas.push(quota);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn leave(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+        self.wake.notify_one();
+    }
+
+    fn incoming(&self) -> MutexGuard<'_, Incoming> {
+        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) struct Task {
+    common: Arc<Common>,
+    breakers: Vec<SharedBreaker>,
+    quotas: Vec<SharedQuota>,
+    outage: Outage,
+    heartbeat_at: Instant,
+    /// Failed rounds, one after another.
+    failures: u32,
+}
+
+impl Task {
+    pub(crate) fn new(common: Arc<Common>) -> Self {
+        Self {
+            common,
+            breakers: Vec::new(),
+            quotas: Vec::new(),
+            outage: Outage::default(),
+            heartbeat_at: Instant::now(),
+            failures: 0,
+        }
+    }
+
+    /// The first contact.
+    ///
+    /// # Errors
+    /// Of a hub that refuses; of one that cannot be reached is told, and it goes on.
+    pub(crate) async fn begin(&mut self) -> HubResult<()> {
+        match self.round().await {
+            Err(refused @ HubError::Refused(_)) => Err(refused),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes on until the member leaves; `done` is dropped at the end.
+    pub(crate) async fn run(mut self, done: watch::Sender<()>) {
+        let common = Arc::clone(&self.common);
+        let mut last = Instant::now();
+        let mut next = last + self.pause();
+        while !common.is_leaving.load(Ordering::Relaxed) {
+            let attention = self.breakers.iter().filter_map(SharedBreaker::wants_attention_at);
+            let attention = attention.min().unwrap_or(next).min(next);
+            let is_woken = timeout_at(attention, common.wake.notified()).await.is_ok();
+            if is_woken {
+                sleep_until(last + SOONEST).await;
+            }
+            let now = Instant::now();
+            for breaker in &mut self.breakers {
+                breaker.attend(now);
+            }
+            if is_woken || now >= next {
+                last = now;
+                let _told = self.round().await;
+                next = last + self.pause();
+            }
+        }
+        for quota in &mut self.quotas {
+            quota.leave(&self.common.contact).await;
+        }
+        let _lost = self.common.contact.leave().await;
+        drop(done);
+    }
+
+    /// How long until the hub is asked again.
+    fn pause(&self) -> Duration {
+        let longest = POLL.saturating_mul(1 << self.failures.min(5)).min(RETRY);
+        random_between(longest / 4 * 3, longest)
+    }
+
+    /// Asks the hub, does what follows, and notes whether it answers.
+    async fn round(&mut self) -> HubResult<()> {
+        self.take_incoming();
+        let result = self.speak().await;
+        self.outage.note(&self.common.contact, result.as_ref().err());
+        self.common.is_connected.store(result.is_ok(), Ordering::Relaxed);
+        self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
+        if result.is_err() {
+            self.breakers.iter_mut().for_each(SharedBreaker::tell_anew);
+            self.heartbeat_at = Instant::now();
+        }
+        result
+    }
+
+    fn take_incoming(&mut self) {
+        let mut incoming = self.common.incoming();
+        self.breakers.append(&mut incoming.breakers);
+        self.quotas.append(&mut incoming.quotas);
+    }
+
+    async fn speak(&mut self) -> HubResult<()> {
+        let common = Arc::clone(&self.common);
+        let contact = &common.contact;
+        let now = Instant::now();
+        let beat = self.beat(now);
+        let view = contact.poll(&beat).await?;
+        let answered = Instant::now();
+        if let Some(members) = view.members {
+            self.heartbeat_at = now + HEARTBEAT - random_between(Duration::ZERO, HEARTBEAT / 8);
+            common.members.store(members.max(1), Ordering::Relaxed);
+            #[cfg(feature = "metrics")]
+            {
+                crate::observe::metrics::members(&contact.fleet, members);
+                crate::observe::metrics::hub_up(&contact.fleet, true);
+            }
+        }
+        let members = common.members.load(Ordering::Relaxed);
+        for breaker in &mut self.breakers {
+            if let Some(report) = beat.reports.iter().find(|one| one.breaker == breaker.name()) {
+                breaker.told(report, now);
+            }
+            let record = record_of(&view, breaker.name());
+            let tally = tally_of(&view, breaker.name());
+            let hub_now = view.now + answered.elapsed();
+            breaker.follow_record(contact, &record, tally, members, hub_now).await?;
+        }
+        for quota in &mut self.quotas {
+            quota.attend(contact, members).await?;
+        }
+        Ok(())
+    }
+
+    fn beat(&mut self, now: Instant) -> Beat {
+        let mut reports = Vec::new();
+        let mut tallies = Vec::new();
+        for breaker in &mut self.breakers {
+            let report = breaker.report(now);
+            if breaker.wants_tally(report.as_ref()) {
+                tallies.push(breaker.name().to_owned());
+            }
+            reports.extend(report);
+        }
+        Beat {
+            member: self.common.contact.id.clone(),
+            heartbeat: now >= self.heartbeat_at,
+            alive: ALIVE,
+            reports,
+            tallies,
+            lately: LATELY,
+        }
+    }
+}
+
+fn record_of(view: &View, name: &str) -> crate::rules::breaker_record::BreakerRecord {
+    let found = view.breakers.iter().find(|(breaker, _)| breaker == name);
+    found.map(|(_, record)| record.clone()).unwrap_or_default()
+}
+
+fn tally_of(view: &View, name: &str) -> Option<Tally> {
+    view.tallies.iter().find(|(breaker, _)| breaker == name).map(|(_, tally)| *tally)
+}

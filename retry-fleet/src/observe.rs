@@ -1,0 +1,183 @@
+//! What a fleet reports: through `tracing`, through `metrics` where that feature is on, and to
+//! those who listen. That a breaker of this process moved is reported by the breaker.
+
+#[cfg(feature = "metrics")]
+pub mod metrics;
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::rules::quorum::Tally;
+
+/// Something that happened to a fleet, as this member knows it. What a member has done for all
+/// is reported by that one.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum FleetEvent<'a> {
+    /// The hub does not answer: breakers and quotas go on alone. Reported once, until it is back.
+    #[non_exhaustive]
+    HubLost {
+        /// The fleet's name.
+        fleet: &'a str,
+        /// What it said.
+        error: &'a (dyn core::error::Error + 'static),
+    },
+    /// The hub answers again.
+    #[non_exhaustive]
+    HubBack {
+        /// The fleet's name.
+        fleet: &'a str,
+        /// How long it did not.
+        after: Duration,
+    },
+    /// This member has found that enough of those who call a breaker have opened it: it is open
+    /// everywhere.
+    #[non_exhaustive]
+    Opened {
+        /// The fleet's name.
+        fleet: &'a str,
+        /// The breaker's name.
+        breaker: &'a str,
+        /// How many call it, and how many of them have opened it.
+        tally: Tally,
+        /// How long nobody calls.
+        open_time: Duration,
+    },
+    /// This member is the one that probes.
+    #[non_exhaustive]
+    Probing {
+        /// The fleet's name.
+        fleet: &'a str,
+        /// The breaker's name.
+        breaker: &'a str,
+    },
+    /// A probe of this member has failed: the breaker is open everywhere for longer.
+    #[non_exhaustive]
+    Reopened {
+        /// The fleet's name.
+        fleet: &'a str,
+        /// The breaker's name.
+        breaker: &'a str,
+        /// How long nobody calls.
+        open_time: Duration,
+    },
+    /// The probes of this member have succeeded: the breaker closes everywhere.
+    #[non_exhaustive]
+    Closed {
+        /// The fleet's name.
+        fleet: &'a str,
+        /// The breaker's name.
+        breaker: &'a str,
+    },
+    /// Another breaker, or another quota, of the same name is shared already by this process:
+    /// this one goes on alone.
+    #[non_exhaustive]
+    NameTaken {
+        /// The fleet's name.
+        fleet: &'a str,
+        /// The name.
+        name: &'a str,
+    },
+}
+
+impl fmt::Display for FleetEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HubLost { fleet, error } => {
+                write!(f, "fleet `{fleet}`: {error}: breakers and quotas go on alone")
+            }
+            Self::HubBack { fleet, after } => {
+                write!(f, "fleet `{fleet}`: the hub is back after {after:.1?}")
+            }
+            Self::Opened { fleet, breaker, tally: Tally { callers, openers }, open_time } => {
+                write!(
+                    f,
+                    "fleet `{fleet}`: circuit breaker `{breaker}` opens everywhere for {open_time:.1?}: \
+                 {openers} of {callers} who call it have opened it"
+                )
+            }
+            Self::Probing { fleet, breaker } => {
+                write!(f, "fleet `{fleet}`: this member probes for circuit breaker `{breaker}`")
+            }
+            Self::Reopened { fleet, breaker, open_time } => write!(
+                f,
+                "fleet `{fleet}`: circuit breaker `{breaker}` stays open everywhere for {open_time:.1?}: \
+                 a probe failed"
+            ),
+            Self::Closed { fleet, breaker } => {
+                write!(f, "fleet `{fleet}`: circuit breaker `{breaker}` closes everywhere")
+            }
+            Self::NameTaken { fleet, name } => {
+                write!(
+                    f,
+                    "fleet `{fleet}`: another `{name}` is shared already, this one goes on alone"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Debug for FleetEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FleetEvent({self})")
+    }
+}
+
+type Listener = dyn Fn(&FleetEvent<'_>) + Send + Sync;
+
+/// Those who hear of a fleet's events.
+#[derive(Default)]
+pub(crate) struct Listeners(Mutex<Vec<Arc<Listener>>>);
+
+impl Listeners {
+    pub(crate) fn add(&self, listener: impl Fn(&FleetEvent<'_>) + Send + Sync + 'static) {
+        self.lock().push(Arc::new(listener));
+    }
+
+    /// Tells everybody, while no lock is held.
+    pub(crate) fn emit(&self, event: &FleetEvent<'_>) {
+        trace(event);
+        #[cfg(feature = "metrics")]
+        metrics::count(event);
+        let listeners = self.lock().clone();
+        for listener in listeners {
+            listener(event);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Listener>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn trace(event: &FleetEvent<'_>) {
+    match *event {
+        FleetEvent::HubLost { fleet, error } => {
+            tracing::warn!(target: "retry", fleet, error, "hub lost, breakers and quotas go on alone");
+        }
+        FleetEvent::HubBack { fleet, after } => {
+            tracing::info!(target: "retry", fleet, after_ms = millis(after), "hub back");
+        }
+        FleetEvent::Opened { fleet, breaker, tally: Tally { callers, openers }, open_time } => {
+            let open_ms = millis(open_time);
+            tracing::warn!(target: "retry", fleet, breaker, callers, openers, open_ms, "circuit breaker opens everywhere");
+        }
+        FleetEvent::Probing { fleet, breaker } => {
+            tracing::info!(target: "retry", fleet, breaker, "probes for all");
+        }
+        FleetEvent::Reopened { fleet, breaker, open_time } => {
+            tracing::warn!(target: "retry", fleet, breaker, open_ms = millis(open_time), "circuit breaker stays open everywhere");
+        }
+        FleetEvent::Closed { fleet, breaker } => {
+            tracing::info!(target: "retry", fleet, breaker, "circuit breaker closes everywhere");
+        }
+        FleetEvent::NameTaken { fleet, name } => {
+            tracing::warn!(target: "retry", fleet, name, "another one of this name is shared already, this one goes on alone");
+        }
+    }
+}

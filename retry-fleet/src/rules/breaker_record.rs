@@ -1,0 +1,137 @@
+//! What a fleet knows of one breaker: whether it is open everywhere, until when, and who may
+//! probe.
+
+use core::time::Duration;
+
+use crate::rules::member_id::MemberId;
+
+/// A breaker as the hub keeps it. All times are the hub's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BreakerRecord {
+    /// Rises with each change that all members follow.
+    pub epoch: u64,
+    /// What holds while it is open everywhere; `None` once it was closed.
+    pub open: Option<OpenLease>,
+}
+
+/// A breaker is open everywhere, until a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenLease {
+    /// When it ends: then each member decides alone.
+    pub until: Duration,
+    /// From when on probes are made.
+    pub probe_from: Duration,
+    /// How often it has opened again after a probe.
+    pub reopenings: u32,
+    /// Who may probe, and until when.
+    pub probe: Option<(MemberId, Duration)>,
+}
+
+/// What a member wants to change in a [`BreakerRecord`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// Enough members have opened it: it is open everywhere for `open_time`, and then for
+    /// `patience` at most until a probe decides.
+    Open {
+        /// How long nobody probes.
+        open_time: Duration,
+        /// How long the members wait for a verdict after that.
+        patience: Duration,
+    },
+    /// To be the one who probes, or to stay it, for so long.
+    Probe {
+        /// How long.
+        lasts: Duration,
+        /// How long the members wait for a verdict after that.
+        patience: Duration,
+    },
+    /// To be the one who probes no longer.
+    Release,
+    /// The probes have succeeded: it closes everywhere.
+    Recovered,
+    /// A probe has failed: it is open everywhere as at first.
+    Failed {
+        /// How long nobody probes.
+        open_time: Duration,
+        /// How long the members wait for a verdict after that.
+        patience: Duration,
+    },
+}
+
+impl BreakerRecord {
+    /// Whether it is open everywhere.
+    pub fn is_open(&self, now: Duration) -> bool {
+        self.open.as_ref().is_some_and(|open| open.until > now)
+    }
+
+    /// Whether it is time to probe, and nobody else does.
+    pub fn may_probe(&self, member: &MemberId, now: Duration) -> bool {
+        self.open.as_ref().is_some_and(|open| {
+            let is_free = match &open.probe {
+                Some((holder, until)) => holder == member || *until <= now,
+                None => true,
+            };
+            open.until > now && open.probe_from <= now && is_free
+        })
+    }
+
+    fn is_probed_by(&self, member: &MemberId) -> bool {
+        let probe = self.open.as_ref().and_then(|open| open.probe.as_ref());
+        probe.is_some_and(|(holder, _)| holder == member)
+    }
+
+    /// Changes the record as `member` asks, if the rules allow it, and returns whether it did.
+    ///
+    /// A hub calls this with the record in its hands, and nobody else's.
+    pub fn apply(&mut self, member: &MemberId, change: Change, now: Duration) -> bool {
+        let opened = |open_time: Duration, patience: Duration, reopenings| OpenLease {
+            until: now.saturating_add(open_time).saturating_add(patience),
+            probe_from: now.saturating_add(open_time),
+            reopenings,
+            probe: None,
+        };
+        match change {
+            Change::Open { open_time, patience } => {
+                let may = !self.is_open(now);
+                if may {
+                    self.open = Some(opened(open_time, patience, 0));
+                    self.epoch += 1;
+                }
+                may
+            }
+            Change::Probe { lasts, patience } => {
+                let may = self.may_probe(member, now);
+                if let Some(open) = self.open.as_mut().filter(|_| may) {
+                    let until = now.saturating_add(lasts);
+                    open.probe = Some((member.clone(), until));
+                    open.until = open.until.max(until.saturating_add(patience));
+                }
+                may
+            }
+            Change::Release => {
+                let may = self.is_probed_by(member);
+                if let Some(open) = self.open.as_mut().filter(|_| may) {
+                    open.probe = None;
+                }
+                may
+            }
+            Change::Recovered => {
+                let may = self.is_probed_by(member);
+                if may {
+                    self.open = None;
+                    self.epoch += 1;
+                }
+                may
+            }
+            Change::Failed { open_time, patience } => {
+                let may = self.is_probed_by(member);
+                if let Some(open) = self.open.as_mut().filter(|_| may) {
+                    *open = opened(open_time, patience, open.reopenings.saturating_add(1));
+                    self.epoch += 1;
+                }
+                may
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! How much of a bucket a member is lent.
+//!
+//! A bucket of a fleet is one capacity. The hub lends parts of it, each with tokens as far as
+//! there are any, and each for a while. At every moment
+//!
+//! - what members hold by leases that run,
+//! - and the floors of members whose leases have ended without a word of them,
+//!
+//! are together no more than the capacity. A member that is cut off uses no more than the
+//! smaller of what it held and its floor, and the whole floor only once every lease that was
+//! given before its own ended has ended too; so nothing has to be called back in time.
+
+use core::time::Duration;
+
+use crate::rules::member_id::MemberId;
+
+/// What a member says of its part of a bucket, and asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// The bucket's name.
+    pub quota: String,
+    /// Who asks.
+    pub member: MemberId,
+    /// Rises with each ask of this member: the hub answers none that is older than one it knows.
+    pub seq: u64,
+    /// What the bucket holds, for all members together.
+    pub capacity: u32,
+    /// How many tokens time gives to the whole bucket in a second.
+    pub refill_per_sec: f64,
+    /// How much of the capacity the member holds now.
+    pub held: u32,
+    /// How many tokens it lacks of as many as it needs.
+    pub lacks: u32,
+    /// The floor that the member counts on.
+    pub floor: u32,
+    /// Tokens that it gives back.
+    pub returned: u32,
+    /// How much of the capacity it wants to hold.
+    pub want: u32,
+    /// For how long.
+    pub lasts: Duration,
+    /// Who was silent for so long is forgotten, with its floor.
+    pub forgotten: Duration,
+}
+
+/// What a hub knows of a bucket and of the *other* members when one asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Book {
+    /// How many live members the fleet has, the asking one among them.
+    pub members: u32,
+    /// The tokens that are lent to nobody.
+    pub tokens: f64,
+    /// How long ago the book was opened for the last time.
+    pub age: Duration,
+    /// What the others hold by leases that run.
+    pub lent: u64,
+    /// The floors of those others whose leases have ended.
+    pub silent_floors: u64,
+    /// The floors of all others that are not forgotten.
+    pub floors: u64,
+}
+
+/// What a member is lent, and what the hub writes down for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grant {
+    /// How much of the capacity it may hold. If that is less than it held, its lease goes on as
+    /// it was: it gives the rest up, and asks again.
+    pub capacity: u32,
+    /// Whether its lease was renewed.
+    pub is_renewed: bool,
+    /// The tokens that it gets with it.
+    pub tokens: u32,
+    /// Its floor, once it is cut off.
+    pub floor: u32,
+    /// The floor that the hub writes down: the larger one of that which the member counts on
+    /// and the new one, for the answer may be lost.
+    pub kept_floor: u32,
+    /// The tokens that are lent to nobody now.
+    pub left: f64,
+    /// How much of the capacity is lent to nobody, and empty: successes of members could fill it.
+    pub room: u32,
+    /// How many live members there are.
+    pub members: u32,
+}
+
+impl Book {
+    /// Decides what is lent.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "casts of floats saturate, and none is negative"
+    )]
+    pub fn lend(&self, ask: &Ask) -> Grant {
+        let members = self.members.max(1);
+        let reserved = u32::try_from(self.lent + self.silent_floors).unwrap_or(u32::MAX);
+        let most = ask.capacity.saturating_sub(reserved);
+        let capacity = ask.want.min(most);
+        let is_renewed = capacity >= ask.held;
+
+        // Time fills the part that is lent to nobody; members see to theirs.
+        let unlent = most.saturating_sub(ask.held);
+        let part = f64::from(unlent) / f64::from(ask.capacity.max(1));
+        let by_time = ask.refill_per_sec * part * self.age.as_secs_f64();
+        let tokens = (self.tokens + by_time).min(f64::from(unlent));
+        // What comes back was held, and has room there.
+        let tokens = (tokens + f64::from(ask.returned)).min(f64::from(unlent));
+        let holds = if is_renewed { capacity } else { ask.held };
+        // What it does not get of the capacity needs no tokens.
+        let lacks = ask.lacks.saturating_sub(ask.want.saturating_sub(capacity));
+        let given = if is_renewed { lacks.min(tokens as u32) } else { 0 };
+        let unlent = most.saturating_sub(holds);
+        let left = (tokens - f64::from(given)).min(f64::from(unlent));
+
+        let others = u32::try_from(self.floors).unwrap_or(u32::MAX);
+        let floor = (ask.capacity / members).min(ask.capacity.saturating_sub(others));
+        Grant {
+            capacity,
+            is_renewed,
+            tokens: given,
+            floor: if is_renewed { floor } else { ask.floor },
+            kept_floor: if is_renewed { floor.max(ask.floor) } else { ask.floor },
+            left,
+            room: unlent.saturating_sub(left.ceil() as u32),
+            members,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(held: u32, want: u32) -> Ask {
+        Ask {
+            quota: "api".to_owned(),
+            member: MemberId::from("a".to_owned()),
+            seq: 1,
+            capacity: 100,
+            refill_per_sec: 0.0,
+            held,
+            lacks: want.saturating_sub(held),
+            floor: 0,
+            returned: 0,
+            want,
+            lasts: Duration::from_secs(10),
+            forgotten: Duration::from_secs(60),
+        }
+    }
+
+    fn book(members: u32, tokens: f64, lent: u64) -> Book {
+        Book { members, tokens, lent, ..Book::default() }
+    }
+
+    #[test]
+    fn no_more_is_lent_than_there_is() {
+        let grant = book(2, 30.0, 70).lend(&ask(0, 50));
+        assert_eq!((grant.capacity, grant.tokens, grant.left), (30, 30, 0.0));
+        assert!(grant.is_renewed);
+        assert_eq!(book(2, 0.0, 100).lend(&ask(0, 50)).capacity, 0);
+    }
+
+    #[test]
+    fn capacity_is_lent_empty_where_there_are_no_tokens() {
+        let grant = book(2, 5.0, 0).lend(&ask(10, 40));
+        assert_eq!((grant.capacity, grant.tokens, grant.left), (40, 5, 0.0));
+        assert_eq!(grant.room, 60);
+    }
+
+    #[test]
+    fn an_empty_part_is_filled() {
+        let grant = book(2, 50.0, 0).lend(&Ask { lacks: 7, ..ask(10, 10) });
+        assert_eq!((grant.capacity, grant.tokens), (10, 7));
+        assert!((grant.left - 43.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_held_is_called_back_without_a_new_lease() {
+        let mut book = book(2, 0.0, 40);
+        book.silent_floors = 40;
+        let grant = book.lend(&ask(50, 50));
+        assert_eq!((grant.capacity, grant.is_renewed, grant.tokens), (20, false, 0));
+        let grant = book.lend(&Ask { returned: 30, ..ask(20, 20) });
+        assert_eq!((grant.capacity, grant.is_renewed), (20, true));
+        assert!(grant.left < 1e-9, "for what was given back there is no room now");
+    }
+
+    #[test]
+    fn the_floors_are_together_no_more_than_the_capacity() {
+        let mut book = book(3, 100.0, 0);
+        assert_eq!(book.lend(&ask(0, 0)).floor, 33);
+        book.floors = 80;
+        let grant = book.lend(&Ask { floor: 50, ..ask(0, 0) });
+        assert_eq!((grant.floor, grant.kept_floor), (20, 50), "the answer may be lost");
+    }
+
+    #[test]
+    fn time_fills_the_part_that_is_lent_to_nobody() {
+        let mut book = book(2, 0.0, 50);
+        book.age = Duration::from_secs(2);
+        let grant = book.lend(&Ask { refill_per_sec: 10.0, ..ask(0, 0) });
+        assert!((grant.left - 10.0).abs() < 1e-9, "{}", grant.left);
+        book.age = Duration::MAX;
+        let grant = book.lend(&Ask { refill_per_sec: 10.0, ..ask(0, 0) });
+        assert!((grant.left - 50.0).abs() < 1e-9, "no more than has room");
+    }
+}

@@ -1,0 +1,315 @@
+//! A breaker of many members: when it opens everywhere, who probes, and when it closes.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_fleet::{FleetEvent, MemoryHub};
+use retry_runtime::{BreakerConfig, State};
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Backend, MILLI, Node, SEC, Wire, count, nodes, until};
+
+const CONFIG: BreakerConfig = BreakerConfig::new().timeout(Duration::from_secs(5));
+
+fn listen(nodes: &[Node]) -> Arc<Mutex<Vec<String>>> {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    for node in nodes {
+        let log = Arc::clone(&log);
+        node.fleet.on_event(move |event: &FleetEvent<'_>| {
+            log.lock().unwrap().push(event.to_string());
+        });
+    }
+    log
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_opens_everywhere_within_a_second_of_the_quorum_and_closes_everywhere() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(10, &hub, CONFIG, &backend, 100 * MILLI).await;
+    let log = listen(&nodes);
+    sleep(5 * SEC).await;
+    assert_eq!(count(&nodes, State::Closed), 10);
+
+    // Five of them fail: half of those who call.
+    for node in &nodes[..5] {
+        node.stop_calling();
+        for _ in 0..5 {
+            node.breaker.try_acquire().unwrap().failure();
+        }
+    }
+    until(SEC, || count(&nodes, State::Open) == 10).await;
+    assert_eq!(log.lock().unwrap().len(), 1, "one has opened it, for all");
+    let first = log.lock().unwrap()[0].clone();
+    assert!(
+        first.ends_with("opens everywhere for 5.0s: 5 of 10 who call it have opened it"),
+        "{first}"
+    );
+
+    // Probes are made by one member at a time, of those who call, and close it for all.
+    backend.take_most();
+    let took = until(10 * SEC, || count(&nodes, State::Closed) > 0).await;
+    assert!(took > 4 * SEC && took < 8 * SEC, "{took:?}");
+    assert_eq!(backend.take_most(), 1, "one probe at a time");
+    until(SEC, || count(&nodes, State::Closed) == 10).await;
+    let log = log.lock().unwrap();
+    assert_eq!(log.len(), 3, "{log:?}");
+    assert!(log[1].contains("probes for") && log[2].ends_with("closes everywhere"), "{log:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_bad_node_poisons_nobody() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let mut nodes = nodes(4, &hub, CONFIG, &backend, 100 * MILLI).await;
+    let down = Backend::default();
+    down.set_down(true);
+    nodes.push(Node::new(&hub, CONFIG, &down, 100 * MILLI).await);
+    let log = listen(&nodes);
+    for _ in 0..600 {
+        sleep(100 * MILLI).await;
+        assert_eq!(count(&nodes[..4], State::Closed), 4);
+    }
+    assert_ne!(nodes[4].state(), State::Closed);
+    assert!(log.lock().unwrap().is_empty());
+
+    // Of two, one is half, and still alone.
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let good = Node::new(&hub, CONFIG, &backend, 100 * MILLI).await;
+    let bad = Node::new(&hub, CONFIG, &down, 100 * MILLI).await;
+    sleep(30 * SEC).await;
+    assert_eq!((good.state(), bad.state() == State::Closed), (State::Closed, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_call_it_does_not_count_and_is_told() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(10, &hub, CONFIG, &backend, 100 * MILLI).await;
+    for node in &nodes[3..] {
+        node.stop_calling();
+    }
+    sleep(15 * SEC).await;
+    // Two of the three that call.
+    for node in &nodes[..2] {
+        node.stop_calling();
+        for _ in 0..5 {
+            node.breaker.try_acquire().unwrap().failure();
+        }
+    }
+    until(SEC, || count(&nodes, State::Open) == 10).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_share_of_its_own_is_obeyed() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(10, &hub, CONFIG, &backend, 100 * MILLI).await;
+    for node in &nodes {
+        node.fleet.share(Arc::clone(&node.breaker)).opens_at(0.8);
+    }
+    sleep(5 * SEC).await;
+    for (number, node) in nodes[..8].iter().enumerate() {
+        assert_eq!(count(&nodes, State::Open), number);
+        node.stop_calling();
+        for _ in 0..5 {
+            node.breaker.try_acquire().unwrap().failure();
+        }
+        sleep(500 * MILLI).await;
+    }
+    until(SEC, || count(&nodes, State::Open) == 10).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_it_stays_down_one_at_a_time_probes() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(20, &hub, CONFIG.timeout_growth(2.0), &backend, 100 * MILLI).await;
+    sleep(5 * SEC).await;
+    backend.set_down(true);
+    until(5 * SEC, || count(&nodes, State::Open) == 20).await;
+    sleep(100 * MILLI).await;
+    let (before, begin) = (backend.calls(), Instant::now());
+    backend.take_most();
+    // 5 s open, then 10 s, 20 s, 40 s.
+    sleep(75 * SEC).await;
+    let probes = backend.calls() - before;
+    assert!((3..=4).contains(&probes), "{probes} in {:?}", begin.elapsed());
+    assert_eq!(backend.take_most(), 1);
+    assert_eq!(count(&nodes, State::Closed), 0);
+
+    backend.set_down(false);
+    until(90 * SEC, || count(&nodes, State::Closed) > 0).await;
+    let took = until(5 * SEC, || count(&nodes, State::Closed) == 20).await;
+    assert!(took < SEC, "{took:?} after the verdict");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_not_used_goes_to_another() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(3, &hub, CONFIG, &backend, 100 * MILLI).await;
+    sleep(5 * SEC).await;
+    for node in &nodes {
+        for _ in 0..5 {
+            if let Ok(permit) = node.breaker.try_acquire() {
+                permit.failure();
+            }
+        }
+    }
+    until(SEC, || count(&nodes, State::Open) == 3).await;
+    nodes[1].stop_calling();
+    nodes[2].stop_calling();
+    // The one that still calls does so until it may probe, and then no more.
+    until(8 * SEC, || nodes[0].state() == State::HalfOpen).await;
+    nodes[0].stop_calling();
+    sleep(5 * SEC).await;
+    assert_eq!(count(&nodes, State::Closed), 0);
+    // Another one has been refused, and is the next.
+    let permit = until_admitted(&nodes[2]).await;
+    permit.success();
+    for _ in 0..2 {
+        until_admitted(&nodes[2]).await.success();
+    }
+    until(SEC, || count(&nodes, State::Closed) == 3).await;
+}
+
+async fn until_admitted(node: &Node) -> retry_runtime::Permit<'_> {
+    let begin = Instant::now();
+    loop {
+        if let Ok(permit) = node.breaker.try_acquire() {
+            return permit;
+        }
+        assert!(begin.elapsed() < 3 * SEC);
+        sleep(100 * MILLI).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_calls_rarely_decides_alone_after_the_lease() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(2, &hub, CONFIG, &backend, 100 * MILLI).await;
+    sleep(5 * SEC).await;
+    for node in &nodes {
+        node.stop_calling();
+        for _ in 0..5 {
+            if let Ok(permit) = node.breaker.try_acquire() {
+                permit.failure();
+            }
+        }
+    }
+    until(SEC, || count(&nodes, State::Open) == 2).await;
+    // 5 s open, and then 10 s in which nobody calls.
+    sleep(16 * SEC).await;
+    nodes[0].breaker.try_acquire().expect("its own probe").success();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forced_by_hand_stays_and_opens_nothing() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(3, &hub, CONFIG, &backend, 100 * MILLI).await;
+    sleep(2 * SEC).await;
+    nodes[0].breaker.force_open();
+    nodes[1].breaker.force_open();
+    sleep(10 * SEC).await;
+    assert_eq!(nodes[2].state(), State::Closed, "a person's word is no failure");
+    nodes[0].breaker.reset();
+    nodes[1].breaker.force_closed();
+    backend.set_down(true);
+    until(5 * SEC, || nodes[0].state() == State::Open && nodes[2].state() == State::Open).await;
+    sleep(5 * SEC).await;
+    assert_eq!(nodes[1].state(), State::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newcomer_follows_what_holds() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let mut nodes = nodes(3, &hub, CONFIG.timeout(60 * SEC), &backend, 100 * MILLI).await;
+    sleep(2 * SEC).await;
+    backend.set_down(true);
+    until(5 * SEC, || count(&nodes, State::Open) == 3).await;
+    nodes.push(Node::new(&hub, CONFIG, &backend, 100 * MILLI).await);
+    until(SEC, || nodes[3].state() == State::Open).await;
+    assert!(nodes[3].breaker.remaining() > 50 * SEC);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_cut_off_decides_alone_and_never_stays_open() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(5, &hub, CONFIG, &backend, 100 * MILLI).await;
+    sleep(5 * SEC).await;
+    backend.set_down(true);
+    until(5 * SEC, || count(&nodes, State::Open) == 5).await;
+    sleep(SEC).await;
+    nodes[4].wire.cut();
+    backend.set_down(false);
+    until(8 * SEC, || count(&nodes[..4], State::Closed) == 4).await;
+    assert_eq!(nodes[4].state(), State::Open);
+    let took = until(20 * SEC, || nodes[4].state() == State::Closed).await;
+    assert!(took < 12 * SEC, "{took:?}");
+
+    // Alone it opens by itself, and nobody else does.
+    for _ in 0..5 {
+        nodes[4].breaker.try_acquire().unwrap().failure();
+    }
+    sleep(2 * SEC).await;
+    assert_eq!(count(&nodes[..4], State::Closed), 4);
+    nodes[4].wire.mend();
+    until(20 * SEC, || count(&nodes, State::Closed) == 5).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_that_the_hub_did_not_hear_is_told_when_it_is_back() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(3, &hub, CONFIG.success_threshold(1), &backend, 100 * MILLI).await;
+    sleep(5 * SEC).await;
+    backend.set_down(true);
+    until(5 * SEC, || count(&nodes, State::Open) == 3).await;
+    backend.set_down(false);
+    until(10 * SEC, || count(&nodes, State::HalfOpen) == 1).await;
+    let prober = nodes.iter().find(|node| node.state() == State::HalfOpen).unwrap();
+    prober.wire.cut();
+    until(SEC, || prober.state() == State::Closed).await;
+    sleep(500 * MILLI).await;
+    prober.wire.mend();
+    until(3 * SEC, || count(&nodes, State::Closed) == 3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hung_probe_holds_the_others_up_no_longer_than_the_open_time() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let nodes = nodes(3, &hub, CONFIG.success_threshold(1), &backend, 100 * MILLI).await;
+    sleep(5 * SEC).await;
+    backend.set_down(true);
+    until(5 * SEC, || count(&nodes, State::Open) == 3).await;
+    for node in &nodes {
+        node.stop_calling();
+    }
+    let begin = Instant::now();
+    let hangs = loop {
+        assert!(begin.elapsed() < 20 * SEC);
+        if let Ok(permit) = nodes[0].breaker.try_acquire() {
+            break permit;
+        }
+        sleep(100 * MILLI).await;
+    };
+    sleep(2 * SEC).await;
+    assert!(nodes[1].breaker.try_acquire().is_err(), "one at a time");
+    let begin = Instant::now();
+    let permit = loop {
+        assert!(begin.elapsed() < 8 * SEC, "the open time, and the lease");
+        if let Ok(permit) = nodes[1].breaker.try_acquire() {
+            break permit;
+        }
+        sleep(100 * MILLI).await;
+    };
+    permit.success();
+    until(SEC, || count(&nodes, State::Closed) == 3).await;
+    hangs.failure();
+    assert_eq!(count(&nodes, State::Closed), 3, "it is of an earlier time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_hub_holds_no_call_up() {
+    let (hub, backend) = (MemoryHub::new(), Backend::default());
+    let wire = Wire::slow(&hub, 900 * MILLI);
+    let _node = Node::on(wire, CONFIG, &backend, 100 * MILLI).await;
+    let before = backend.calls();
+    sleep(10 * SEC).await;
+    let calls = backend.calls() - before;
+    assert!(calls >= 90, "{calls}: each 105 ms");
+}

@@ -1,0 +1,11 @@
+//! Fleets of many members in one process, on virtual time.
+
+mod breakers;
+mod membership;
+mod outage;
+mod quotas;
+mod support;
+
+mod contract {
+    retry_fleet::hub_contract!(paused, async || (retry_fleet::MemoryHub::new(), ()));
+}

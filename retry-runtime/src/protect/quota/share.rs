@@ -1,0 +1,170 @@
+//! A bucket of which a fleet has lent a part to this process: how much, until when, and what
+//! is left of it after that.
+//!
+//! The end is looked at where a retry is paid for, and never where a call succeeds.
+
+use core::time::Duration;
+
+use super::RetryQuota;
+use super::level::Level;
+use crate::base::sync::{Ordering, lock};
+use crate::protect::stamp;
+
+/// The part of a bucket that a process may use, as a fleet has lent it.
+///
+/// A bucket that has half of the capacity fills by half of its `refill_per_sec`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// How many tokens the bucket may hold for now.
+    pub capacity: u32,
+    /// For how long from now on.
+    pub lasts: Duration,
+    /// How many it may hold after that, at most `capacity` of them for the present.
+    pub floor: u32,
+    /// From when on it may hold as many as `floor` even if `capacity` was less: so long from now.
+    pub floor_after: Duration,
+}
+
+/// A [`Share`] with its ends as stamps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    lasts_until: u64,
+    floor: u32,
+    floor_from: u64,
+}
+
+impl RetryQuota {
+    /// Makes this bucket the part of one that processes share; `tokens` come with it. Tokens
+    /// that it holds already stay, as far as there is room for them.
+    ///
+    /// For those who share a bucket between processes; the crate `retry-fleet` is one.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_runtime::{QuotaConfig, RetryQuota, Share};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// let minute = Duration::from_secs(60);
+    /// quota.accept(Share { capacity: 40, lasts: minute, floor: 10, floor_after: minute }, 0);
+    /// assert_eq!((quota.limit(), quota.available()), (40, 40));
+    /// ```
+    pub fn accept(&self, share: Share, tokens: u32) {
+        let Share { capacity, lasts, floor, floor_after } = share;
+        let now = stamp::nanos();
+        let until = |span| now.saturating_add(stamp::nanos_of(span));
+        let lasts_until = until(lasts);
+        let floor_from = until(floor_after).max(lasts_until);
+        // What time has given until now belongs to the part that it had until now.
+        self.refill();
+        let mut terms = lock(&self.terms);
+        *terms = Some(Terms { lasts_until, floor, floor_from });
+        self.is_lent.store(true, Ordering::Relaxed);
+        let _level = self.change(|level| {
+            Some(Level::new(capacity, level.tokens().min(capacity).saturating_add(tokens)))
+        });
+    }
+
+    /// Gives up all capacity above so much, and returns the tokens for which there is no
+    /// room any more: whoever lent them may lend them to others.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// assert_eq!(quota.shrink(100), 400);
+    /// assert_eq!((quota.limit(), quota.available()), (100, 100));
+    /// ```
+    pub fn shrink(&self, capacity: u32) -> u32 {
+        let mut before = self.level();
+        loop {
+            let after = before.limited_to(before.limit().min(capacity));
+            let swapped = self.level.compare_exchange(
+                before.0,
+                after.0,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match swapped {
+                Ok(_) => return before.tokens() - after.tokens(),
+                Err(present) => before = Level(present),
+            }
+        }
+    }
+
+    /// Goes on alone, with the whole capacity, and the tokens that it holds.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// quota.shrink(100);
+    /// quota.unshare();
+    /// assert_eq!((quota.limit(), quota.available()), (500, 100));
+    /// ```
+    pub fn unshare(&self) {
+        self.refill();
+        let mut terms = lock(&self.terms);
+        *terms = None;
+        self.is_lent.store(false, Ordering::Relaxed);
+        let capacity = self.config.get_capacity();
+        let _level = self.change(|level| Some(level.limited_to(capacity)));
+    }
+
+    /// The tokens that retries have asked for since this was asked for the last time, paid for
+    /// or not. They are counted from [`accept`](Self::accept) on.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_runtime::{Class, QuotaConfig, RetryQuota, Share};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// let minute = Duration::from_secs(60);
+    /// quota.accept(Share { capacity: 7, lasts: minute, floor: 0, floor_after: minute }, 0);
+    /// assert_eq!(quota.try_acquire(Class::empty()), Some(5));
+    /// assert_eq!(quota.try_acquire(Class::empty()), None);
+    /// assert_eq!(quota.take_demand(), 10);
+    /// ```
+    pub fn take_demand(&self) -> u32 {
+        self.demand.swap(0, Ordering::Relaxed)
+    }
+
+    pub(super) fn note_demand(&self, cost: u32) {
+        if self.is_lent.load(Ordering::Relaxed) {
+            self.demand.fetch_add(cost, Ordering::Relaxed);
+        }
+    }
+
+    /// The tokens that the bucket may hold now: its capacity, or the part of it that was lent.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).limit(), 500);
+    /// ```
+    pub fn limit(&self) -> u32 {
+        self.obey_terms();
+        self.level().limit()
+    }
+
+    /// Takes away what the terms do not allow any more.
+    pub(super) fn obey_terms(&self) {
+        if self.is_lent.load(Ordering::Relaxed) {
+            self.look_at_terms();
+        }
+    }
+
+    #[cold]
+    fn look_at_terms(&self) {
+        let mut guard = lock(&self.terms);
+        let Some(terms) = *guard else { return };
+        let now = stamp::nanos();
+        if now < terms.lasts_until {
+            return;
+        }
+        let has_floor = now >= terms.floor_from;
+        self.refill();
+        let _level = self.change(|level| {
+            let limit = if has_floor { terms.floor } else { level.limit().min(terms.floor) };
+            (limit != level.limit()).then(|| level.limited_to(limit))
+        });
+        if has_floor {
+            // Nothing changes after that.
+            *guard = Some(Terms { lasts_until: u64::MAX, ..terms });
+        }
+    }
+}

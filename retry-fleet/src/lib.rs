@@ -88,6 +88,22 @@
 //! All goes on locally: breakers as if they were not shared, quotas by their floors. It is told
 //! once, the members ask again every 3 s at least, and what then holds is what the hub says.
 //!
+//! # What it is worth
+//!
+//! A thousand members on virtual time, which call between 20 times a second and once in 5 s; five
+//! failures open a breaker for 5 s, three successes close it (`tests/fleet/simulation.rs`):
+//!
+//! | | shared | alone |
+//! | --- | --- | --- |
+//! | nothing answers: open, median and 99th | 2.3 s, 2.6 s | 2.3 s, 21.5 s |
+//! | calls in the first 30 s of it | 3,400 | 9,100 |
+//! | calls in the next 30 s | 6 | 5,500 |
+//! | it answers again: closed, median and 99th | 3.3 s, 3.7 s | 3.7 s, 16.5 s |
+//! | 50 bad nodes in 1,000 | open their own, and nobody else's | |
+//! | all restart in the middle of an outage | 2 calls in 12 s: they know it from the beginning | |
+//! | half of them cannot reach the hub | 940 calls in 20 s of outage, as 500 alone; closed 5.9 s (those with the hub) and 14.2 s (those without) after its end, 99th | |
+//! | requests to the hub | 2.9/s for each member | none |
+//!
 //! # Features
 //!
 //! | feature | default | |

@@ -41,17 +41,25 @@ const KEPT: u32 = 10;
 /// What is kept of one fleet.
 #[derive(Debug, Default)]
 struct Kept {
-    members: BTreeMap<MemberId, Times>,
+    members: BTreeMap<MemberId, Known>,
     breakers: BTreeMap<String, BreakerRecord>,
-    /// How members see breakers, by breaker.
-    reports: BTreeMap<String, BTreeMap<MemberId, Seen>>,
     quotas: BTreeMap<String, Pool>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Times {
+/// What is known of a member.
+#[derive(Debug)]
+struct Known {
     joined: Duration,
-    seen: Duration,
+    /// When it said that it lives; never, if it only reports.
+    seen: Option<Duration>,
+    /// How it sees breakers, by their names.
+    breakers: BTreeMap<String, Seen>,
+}
+
+impl Known {
+    fn is_alive(&self, now: Duration, alive: Duration) -> bool {
+        self.seen.is_some_and(|seen| now.saturating_sub(seen) < alive)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,33 +128,26 @@ impl Default for MemoryHub {
 }
 
 impl Kept {
-    /// Forgets those who are gone without a word.
-    fn forget(&mut self, now: Duration, silent: Duration) {
-        let before = self.members.len();
-        self.members.retain(|_, times| now.saturating_sub(times.seen) < silent);
-        if self.members.len() < before {
-            let members = &self.members;
-            for seen in self.reports.values_mut() {
-                seen.retain(|member, _| members.contains_key(member));
-            }
-        }
+    fn member(&mut self, id: &MemberId, now: Duration) -> &mut Known {
+        let new = || Known { joined: now, seen: None, breakers: BTreeMap::new() };
+        self.members.entry(id.clone()).or_insert_with(new)
     }
 
-    fn is_alive(&self, member: &MemberId, now: Duration, alive: Duration) -> bool {
-        self.members.get(member).is_some_and(|times| now.saturating_sub(times.seen) < alive)
-    }
-
-    fn alive(&self, now: Duration, alive: Duration) -> u32 {
-        let count = self.members.keys().filter(|member| self.is_alive(member, now, alive)).count();
+    /// How many live; those who are gone for long without a word are forgotten.
+    fn count(&mut self, now: Duration, alive: Duration) -> u32 {
+        let kept = alive.saturating_mul(KEPT);
+        self.members.retain(|_, known| known.is_alive(now, kept) || known.seen.is_none());
+        let count = self.members.values().filter(|known| known.is_alive(now, alive)).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     /// How all but one member see a breaker.
     fn tally(&self, breaker: &str, now: Duration, beat: &Beat) -> Tally {
         let mut tally = Tally::default();
-        for (member, seen) in self.reports.get(breaker).into_iter().flatten() {
+        for (id, known) in &self.members {
+            let Some(seen) = known.breakers.get(breaker) else { continue };
             let is_lately = seen.called.is_some_and(|at| now.saturating_sub(at) < beat.lately);
-            if *member != beat.member && is_lately && self.is_alive(member, now, beat.alive) {
+            if is_lately && known.is_alive(now, beat.alive) && *id != beat.member {
                 tally.callers += 1;
                 tally.openers += u32::from(seen.open);
             }
@@ -209,24 +210,23 @@ impl Hub for MemoryHub {
         let now = self.now();
         let mut fleets = self.lock();
         let kept = fleets.entry(fleet.to_owned()).or_default();
+        let known = kept.member(&beat.member, now);
         if beat.heartbeat {
-            let times = Times { joined: now, seen: now };
-            kept.members.entry(beat.member.clone()).or_insert(times).seen = now;
-            kept.forget(now, beat.alive.saturating_mul(KEPT));
+            known.seen = Some(now);
         }
         for Report { breaker, called, open } in &beat.reports {
-            let seen = kept.reports.entry(breaker.clone()).or_default();
-            let seen = seen.entry(beat.member.clone()).or_default();
+            let seen = known.breakers.entry(breaker.clone()).or_default();
             seen.open = *open;
             if *called {
                 seen.called = Some(now);
             }
         }
+        let members = beat.heartbeat.then(|| kept.count(now, beat.alive));
         let breakers = kept.breakers.iter();
         let tally = |breaker: &String| (breaker.clone(), kept.tally(breaker, now, beat));
         Ok(View {
             now,
-            members: beat.heartbeat.then(|| kept.alive(now, beat.alive)),
+            members,
             breakers: breakers.map(|(name, record)| (name.clone(), record.clone())).collect(),
             tallies: beat.tallies.iter().map(tally).collect(),
         })
@@ -251,8 +251,9 @@ impl Hub for MemoryHub {
         let now = self.now();
         let mut fleets = self.lock();
         let kept = fleets.entry(fleet.to_owned()).or_default();
-        let is_known = kept.is_alive(&ask.member, now, ask.lasts);
-        let members = kept.alive(now, ask.lasts) + u32::from(!is_known);
+        let is_known =
+            kept.members.get(&ask.member).is_some_and(|one| one.is_alive(now, ask.lasts));
+        let members = kept.count(now, ask.lasts) + u32::from(!is_known);
         let pool = kept.quotas.entry(ask.quota.clone()).or_insert_with(|| Pool {
             tokens: f64::from(ask.capacity),
             asked: now,
@@ -266,9 +267,6 @@ impl Hub for MemoryHub {
         let mut fleets = self.lock();
         if let Some(kept) = fleets.get_mut(fleet) {
             kept.members.remove(member);
-            for seen in kept.reports.values_mut() {
-                seen.remove(member);
-            }
             for pool in kept.quotas.values_mut() {
                 pool.shares.remove(member);
             }
@@ -280,10 +278,10 @@ impl Hub for MemoryHub {
         let now = self.now();
         let fleets = self.lock();
         let Some(kept) = fleets.get(fleet) else { return Ok(Vec::new()) };
-        let live = kept.members.iter().filter(|(id, _)| kept.is_alive(id, now, alive));
-        let member = |(id, times): (&MemberId, &Times)| {
-            let ago = |then| now.saturating_sub(then);
-            Member::new(id.clone(), ago(times.joined), ago(times.seen))
+        let ago = |then| now.saturating_sub(then);
+        let live = kept.members.iter().filter(|(_, known)| known.is_alive(now, alive));
+        let member = |(id, known): (&MemberId, &Known)| {
+            Member::new(id.clone(), ago(known.joined), known.seen.map_or(Duration::ZERO, ago))
         };
         Ok(live.map(member).collect())
     }

@@ -186,7 +186,8 @@ impl SharedBreaker {
         Ok(())
     }
 
-    fn follow(&mut self, record: &BreakerRecord, now: Duration) {
+    /// Obeys the record, where it is another one than before.
+    pub(crate) fn follow(&mut self, record: &BreakerRecord, now: Duration) {
         let until = record.open.as_ref().map(|open| open.until);
         let known = self.followed.replace((record.epoch, until));
         if known == self.followed {

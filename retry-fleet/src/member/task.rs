@@ -30,6 +30,8 @@ pub(crate) struct Common {
     pub(crate) is_connected: AtomicBool,
     /// Live members, as this one knows.
     pub(crate) members: AtomicU32,
+    /// What the hub has said at last, and when.
+    last: Mutex<Option<(Instant, View)>>,
 }
 
 #[derive(Default)]
@@ -47,10 +49,18 @@ impl Common {
             is_leaving: AtomicBool::new(false),
             is_connected: AtomicBool::new(false),
             members: AtomicU32::new(1),
+            last: Mutex::default(),
         }
     }
 
-    pub(crate) fn share_breaker(&self, breaker: SharedBreaker) {
+    /// Shares a breaker, which begins with what holds by the last word of the hub.
+    pub(crate) fn share_breaker(&self, mut breaker: SharedBreaker) {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((heard, view)) = &*last {
+            let record = record_of(view, breaker.name());
+            breaker.follow(&record, view.now.saturating_add(heard.elapsed()));
+        }
+        drop(last);
         self.incoming().breakers.push(breaker);
         self.wake.notify_one();
     }
@@ -184,6 +194,7 @@ impl Task {
             let hub_now = view.now + answered.elapsed();
             breaker.follow_record(contact, &record, tally, members, hub_now).await?;
         }
+        *common.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((answered, view));
         for quota in &mut self.quotas {
             quota.attend(contact, members).await?;
         }

@@ -223,7 +223,7 @@ async fn a_newcomer_follows_what_holds() {
     backend.set_down(true);
     until(5 * SEC, || count(&nodes, State::Open) == 3).await;
     nodes.push(Node::new(&hub, CONFIG, &backend, 100 * MILLI).await);
-    until(SEC, || nodes[3].state() == State::Open).await;
+    assert_eq!(nodes[3].state(), State::Open, "from its first call on");
     assert!(nodes[3].breaker.remaining() > 50 * SEC);
 }
 

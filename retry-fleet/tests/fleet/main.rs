@@ -4,6 +4,7 @@ mod breakers;
 mod membership;
 mod outage;
 mod quotas;
+mod simulation;
 mod support;
 
 mod contract {

@@ -222,7 +222,7 @@ async fn lent_by_argument<'a>(pool: &'a mut Pool, id: u64) -> Result<&'a u64, Er
 }
 
 async fn check(id: u64) -> Result<(), Error> {
-    if id == 0 { Err("no id".into()) } else { Ok(()) }
+    std::future::ready(if id == 0 { Err("no id".into()) } else { Ok(()) }).await
 }
 
 /// As the crate `futures` has it.

@@ -43,7 +43,7 @@ impl Racer {
 
     /// Runs it on a store that is new, and thrown away.
     fn run(self) -> Run {
-        let folder = Folder::new();
+        let folder = Folder::new("jobs");
         let output = Command::new(target_folder().join("release").join(self.program))
             .args([self.what, &self.items.to_string(), &self.at_a_time.to_string()])
             .arg(folder.0.join("jobs.db"))
@@ -66,11 +66,11 @@ impl Racer {
 }
 
 /// A folder for a store, on the disk that our own build is on: a temporary one may be in memory.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new() -> Self {
-        let folder = target_folder().join("retry-benches-scratch").join("jobs");
+    pub(super) fn new(name: &str) -> Self {
+        let folder = target_folder().join("retry-benches-scratch").join(name);
         // After a run that was killed there is one.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a writable folder");
@@ -186,7 +186,7 @@ fn middle(runs: &[Run]) -> Run {
 }
 
 /// Builds a program of ours, beside this one.
-fn build(arguments: &[&str], manifest: &Path) {
+pub(super) fn build(arguments: &[&str], manifest: &Path) {
     let status = cargo()
         .args(["build", "--quiet", "--release"])
         .args(arguments)
@@ -200,7 +200,7 @@ fn build(arguments: &[&str], manifest: &Path) {
 }
 
 /// A rate, in hundreds: nobody measures it more exactly. With commas between thousands.
-struct Thousands(f64);
+pub(super) struct Thousands(pub(super) f64);
 
 impl fmt::Display for Thousands {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

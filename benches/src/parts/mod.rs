@@ -5,3 +5,4 @@ pub mod build;
 pub mod calls;
 pub mod compile;
 pub mod jobs;
+pub mod commands;

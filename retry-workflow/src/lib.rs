@@ -86,6 +86,9 @@ mod dead_letters;
 mod engine;
 mod workflow;
 mod graph;
+// Only to be read.
+#[cfg(all(doc, not(doctest)))]
+pub mod guide;
 
 // A job of items, handled by a closure.
 pub use engine::items::{ByIterator, ByKey, ByStream, Items, Keyed, NextItem, keyed};

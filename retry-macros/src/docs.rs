@@ -1,13 +1,15 @@
 //! The section "Retries" of the function's rustdoc, which an editor shows on
-//! hover: the policy in one line, a table of the waits, the longest total wait.
+//! hover: the policy in one sentence, and in its folds a table of the
+//! waits with the longest total.
 
 use retry_rules::{Attempts, Policy, duration};
-use syn::{Attribute, Visibility, parse_quote};
+use syn::{Attribute, Expr, Visibility, parse_quote};
 
 use crate::args::{Args, Breaker, OnFailure};
 use crate::check::Checked;
 use crate::ide;
 use crate::item::Function;
+use crate::matcher::Matcher;
 use crate::value::plain;
 
 /// Where the section can be shown without taking something away.
@@ -59,8 +61,11 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Ve
 /// The options that are no part of the policy, in a few words each.
 fn others(args: &Args) -> String {
     let mut words = vec![String::new()];
-    if args.retry_on.is_some() || args.abort_on.is_some() {
-        words.push("only some failures".to_owned());
+    if let Some(matchers) = &args.retry_on {
+        words.push(format!("retries {}", listed(matchers)));
+    }
+    if let Some(matchers) = &args.abort_on {
+        words.push(format!("never retries {}", listed(matchers)));
     }
     match &args.breaker {
         Some(Breaker::Shared(breaker)) => {
@@ -78,6 +83,25 @@ fn others(args: &Args) -> String {
         OnFailure::Fallback(_) => words.push("at the end it falls back".to_owned()),
     }
     words.join("; ")
+}
+
+/// Matchers as they were written, but for closures, which say little in a sentence.
+fn listed(matchers: &[Matcher]) -> String {
+    let callable = |function: &Expr| match function {
+        Expr::Closure(_) => "…".to_owned(),
+        path => plain(path),
+    };
+    let written = matchers.iter().map(|matcher| match matcher {
+        Matcher::Class(class) => class.to_string(),
+        Matcher::Pattern(text) => format!("pattern({})", text.token()),
+        Matcher::Matches { pattern, .. } => format!("matches({})", plain(pattern)),
+        Matcher::When(predicate) => format!("when({})", callable(predicate)),
+        Matcher::Ok(predicate) => format!("ok({})", callable(predicate)),
+    });
+    // A frame of two holds what has a backquote in it.
+    let framed = written
+        .map(|text| if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") });
+    framed.collect::<Vec<_>>().join(", ")
 }
 
 /// A policy that only const evaluation knows: as it was written.
@@ -108,8 +132,11 @@ fn table(policy: &Policy) -> Vec<String> {
     if waits == 0 {
         return Vec::new();
     }
-    let mut lines =
-        vec![String::new(), "| after attempt | wait |".to_owned(), "| --- | --- |".to_owned()];
+    let mut lines: Vec<String> = ["", "<details><summary>The waits</summary>", ""]
+        .into_iter()
+        .chain(["| after attempt | wait |", "| --- | --- |"])
+        .map(str::to_owned)
+        .collect();
     let mut previous = None;
     let (mut shown, mut longest_so_far) = (0, core::time::Duration::ZERO);
     for n in 1..=waits.min(SHOWN) {
@@ -133,7 +160,9 @@ fn table(policy: &Policy) -> Vec<String> {
     lines.push(String::new());
     if let Some(total) = policy.longest_total_wait() {
         lines.push(format!("It waits {} in all at the longest.", duration::format(total)));
+        lines.push(String::new());
     }
+    lines.push("</details>".to_owned());
     lines
 }
 
@@ -201,6 +230,23 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("| wait |"), "{text}");
+    }
+
+    #[test]
+    fn matchers_are_told_as_they_were_written() {
+        let (lines, _) = section_of(
+            "retry_on = [network, when(E::is_busy), when(|_| true)], abort_on = [matches(E::Corrupt)]",
+            "async fn fetch() -> Option<u32> { None }",
+        );
+        let text = lines.join("\n");
+        assert!(
+            text.contains(
+                "; retries `network`, `when(E::is_busy)`, `when(…)`; never retries `matches(E::Corrupt)`."
+            ),
+            "{text}"
+        );
+        assert!(text.contains("<details><summary>The waits</summary>"), "{text}");
+        assert!(text.ends_with("</details>"), "{text}");
     }
 
     #[test]

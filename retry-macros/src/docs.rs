@@ -109,7 +109,7 @@ fn as_written(args: &Args) -> String {
     let policy = &args.policy;
     let mut words = Vec::new();
     if let Some(base) = &policy.base {
-        words.push(format!("policy `{}`", plain(base)));
+        words.push(format!("Policy `{}`", plain(base)));
     }
     for entry in &policy.settings.entries {
         let (name, value) = (&entry.name, plain(&entry.value.tokens));
@@ -226,7 +226,7 @@ mod tests {
         );
         let text = lines.join("\n");
         assert!(
-            text.contains("policy `config::HTTP`, `attempts = MANY`; circuit breaker `DB`."),
+            text.contains("Policy `config::HTTP`, `attempts = MANY`; circuit breaker `DB`."),
             "{text}"
         );
         assert!(!text.contains("| wait |"), "{text}");

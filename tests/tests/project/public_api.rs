@@ -82,4 +82,6 @@ fn the_surface_is_the_one_that_is_written_down() {
     compare("retry-rules");
     compare("retry-runtime");
     compare("retry-workflow");
+    compare("retry-workflow-postgres");
+    compare("retry-fleet");
 }

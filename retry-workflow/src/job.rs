@@ -5,6 +5,7 @@ pub(crate) mod name;
 pub(crate) mod worker_record;
 pub(crate) mod record;
 pub(crate) mod breaker_record;
+pub(crate) mod copy;
 pub(crate) mod error_policy;
 pub(crate) mod dependencies;
 pub(crate) mod event;

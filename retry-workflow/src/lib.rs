@@ -113,6 +113,7 @@ pub use job::error_policy::{
 pub use item::clock::{InvalidTimestamp, Timestamp};
 pub use item::sanitize;
 pub use job::advice::Pattern;
+pub use job::copy::{Copied, CopyError};
 pub use job::event::{ItemFailure, JobEvent, WaitReason};
 pub use job::name::InvalidName;
 pub use job::record::{Asked, Job, JobStatus, Request, StopReason};

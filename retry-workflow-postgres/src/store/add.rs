@@ -68,6 +68,7 @@ struct Columns<'a> {
     class: Vec<Option<Cow<'a, str>>>,
     signature: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
+    checkpoint: Vec<Option<Cow<'a, str>>>,
     /// What it adds to the counts: attempts, losses, time worked and waited.
     sums: [Vec<i64>; 4],
 }
@@ -76,9 +77,10 @@ const IMPORT: &str = "\
 WITH wanted AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::smallint[],
         $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[],
-        $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[])
+        $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
+        $18::text[])
         WITH ORDINALITY AS w(job, id, correlation, payload, state, due, run, attempt, ended,
-            output, class, signature, failure, attempts, lost, worked, waited, place)
+            output, class, signature, failure, attempts, lost, worked, waited, checkpoint, place)
 ), added AS (
     INSERT INTO @items (job, id, correlation, payload)
     SELECT job, id, correlation, payload FROM wanted ORDER BY place
@@ -87,8 +89,8 @@ WITH wanted AS MATERIALIZED (
 ), known AS MATERIALIZED (
     SELECT a.item, w.* FROM added a JOIN wanted w ON w.job = a.job AND w.id = a.id
 ), stated AS (
-    INSERT INTO @states (item, job, state, due, run, attempt, ended, output)
-    SELECT item, job, state, due, run, attempt, ended, output FROM known
+    INSERT INTO @states (item, job, state, due, run, attempt, ended, output, checkpoint)
+    SELECT item, job, state, due, run, attempt, ended, output, checkpoint FROM known
 ), failed AS (
     INSERT INTO @failures (item, job, class, signature, failure)
     SELECT item, job, class, signature, failure FROM known WHERE failure IS NOT NULL
@@ -160,6 +162,7 @@ async fn import_some(
         columns.attempt.push(item.attempt.into());
         columns.ended.push(item.ended.map(Timestamp::as_micros));
         columns.output.push(item.output.as_deref().map(kept));
+        columns.checkpoint.push(item.checkpoint.as_deref().map(kept));
         let failure = item.failure.as_ref();
         columns.class.push(failure.map(|failure| kept(&failure.class)));
         columns.signature.push(failure.map(|failure| kept(failure.signature.as_str())));
@@ -192,6 +195,7 @@ async fn import_some(
                 lost,
                 worked,
                 waited,
+                &columns.checkpoint,
             ],
         )
         .await?;

@@ -19,7 +19,8 @@ use crate::server::{Lent, PostgresError};
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i.id, i.payload, \
-     i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure";
+     i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
+     s.checkpoint";
 
 pub(crate) async fn counts(
     client: &Lent,
@@ -71,7 +72,7 @@ pub(crate) async fn item(
     let Some(first) = rows.first() else { return Ok(None) };
     let mut item = record(first)?;
     for row in &rows {
-        item.history.extend(attempt(row, 12)?);
+        item.history.extend(attempt(row, 13)?);
     }
     Ok(Some(item))
 }
@@ -124,6 +125,7 @@ fn record(row: &Row) -> Result<ItemRecord, PostgresError> {
     item.due = column::<Option<i64>>(row, 8)?.map(Timestamp::from_micros);
     item.ended = column::<Option<i64>>(row, 9)?.map(Timestamp::from_micros);
     item.output = text_opt(row, 10)?;
+    item.checkpoint = text_opt(row, 12)?;
     item.failure = column::<Option<String>>(row, 11)?.map(|json| read_json(&json)).transpose()?;
     Ok(item)
 }

@@ -335,6 +335,9 @@ pub struct ItemRecord {
     /// When it is due, while it is pending; when its lease ends, while it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
+    /// What its last attempt has left for the next one, while it is pending or leased: JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
@@ -363,6 +366,7 @@ impl ItemRecord {
             run: 0,
             attempt: 0,
             due: None,
+            checkpoint: None,
             ended: None,
             output: None,
             failure: None,

@@ -187,11 +187,11 @@ impl fmt::Display for StopReason {
 }
 
 impl Job {
-    fn key(id: &str) -> String {
+    pub(crate) fn key(id: &str) -> String {
         format!("{PREFIX}{id}")
     }
 
-    fn json(&self) -> Result<String, StoreError> {
+    pub(crate) fn json(&self) -> Result<String, StoreError> {
         serde_json::to_string(self).map_err(StoreError::other)
     }
 

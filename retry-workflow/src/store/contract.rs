@@ -1166,11 +1166,13 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
     assert_eq!(item.history.len(), 2);
 }
 
-/// What was pending or leased elsewhere is due here and now.
+/// What was pending or leased elsewhere is due here and now, with what its last attempt has left.
 pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b"]).await;
     let lease = claim_one(store, 0).await;
-    settle(store, &lease, 1, Settled::RetryAt { due: at(500), checkpoint: None }).await;
+    let checkpoint = Some("{\"step\":2}".to_owned());
+    let end = Settled::RetryAt { due: at(500), checkpoint: checkpoint.clone() };
+    settle(store, &lease, 1, end).await;
     claim_one(store, 1).await;
     let mut items = vec![found(store, "a").await, found(store, "b").await];
     for item in &mut items {
@@ -1180,6 +1182,7 @@ pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
     let leases = store.claim("copy", "worker", at(40), 9, 9, MINUTE).await.expect("claimed");
     let attempts: Vec<_> = leases.iter().map(|lease| (lease.id.as_str(), lease.attempt)).collect();
     assert_eq!(attempts, [("a", 2), ("b", 2)]);
+    assert_eq!((&leases[0].checkpoint, &leases[1].checkpoint), (&checkpoint, &None));
     let counts = store.counts("copy").await.expect("counts");
     assert_eq!((counts.leased, counts.attempts, counts.lost), (2, 1, 0));
 }

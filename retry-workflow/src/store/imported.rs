@@ -5,8 +5,8 @@ use crate::item::clock::Timestamp;
 use crate::item::record::{ItemRecord, ItemState};
 
 impl ItemRecord {
-    /// Returns the item as an import keeps it: one that was pending or leased is due at `now`, and
-    /// each has what its state has, and no more. A file that people edit may say anything.
+    /// Returns the item as an import keeps it: one that was pending or leased is due at `now`, with
+    /// what its last attempt has left for the next one, and each has what its state has, and no more. A file that people edit may say anything.
     ///
     /// For stores of your own, in [`Store::import`](crate::Store::import).
     ///
@@ -25,6 +25,7 @@ impl ItemRecord {
             self.state = ItemState::Pending;
         }
         self.due = (self.state == ItemState::Pending).then_some(now);
+        self.checkpoint = self.checkpoint.filter(|_| self.state == ItemState::Pending);
         self.ended = self.state.is_final().then(|| self.ended.unwrap_or(now));
         self.output = self.output.filter(|_| self.state == ItemState::Succeeded);
         self.failure =

@@ -89,7 +89,6 @@ struct Item {
     /// What is read back, history included.
     record: ItemRecord,
     correlation: Option<String>,
-    checkpoint: Option<String>,
     token: u64,
     lost: u32,
     dropped: u32,
@@ -105,7 +104,6 @@ impl Item {
         Self {
             record,
             correlation,
-            checkpoint: None,
             token: 0,
             lost: 0,
             dropped: 0,
@@ -212,7 +210,7 @@ impl Job {
             attempt: item.record.attempt,
             lost,
             dropped,
-            checkpoint: item.checkpoint.clone(),
+            checkpoint: item.record.checkpoint.clone(),
         }
     }
 
@@ -222,7 +220,7 @@ impl Job {
             self.write(item, row);
         }
         if settlement.end != Settled::Released {
-            item.checkpoint = None;
+            item.record.checkpoint = None;
         }
         match settlement.end {
             Settled::Succeeded(output) => {
@@ -232,7 +230,7 @@ impl Job {
             }
             Settled::RetryAt { due, checkpoint } => {
                 self.move_to(number, item, (ItemState::Pending, Some(due)), (0, 0));
-                item.checkpoint = checkpoint;
+                item.record.checkpoint = checkpoint;
             }
             Settled::Dead(failure) => {
                 self.move_to(number, item, (ItemState::Dead, None), (0, 0));
@@ -339,7 +337,7 @@ impl Tables {
             item.record.attempt = 0;
             item.record.ended = None;
             item.record.failure = None;
-            item.checkpoint = None;
+            item.record.checkpoint = None;
         }
     }
 
@@ -362,6 +360,7 @@ fn listed(record: &ItemRecord) -> ItemRecord {
         id: record.id.clone(),
         payload: record.payload.clone(),
         correlation: record.correlation.clone(),
+        checkpoint: record.checkpoint.clone(),
         output: record.output.clone(),
         failure: record.failure.clone(),
         history: Vec::new(),
@@ -387,6 +386,7 @@ impl Store for MemoryStore {
                 run: 0,
                 attempt: 0,
                 due: Some(due),
+                checkpoint: None,
                 ended: None,
                 output: None,
                 failure: None,
@@ -604,7 +604,7 @@ impl Store for MemoryStore {
                 job.move_to(number, item, (ItemState::Skipped, None), (0, 0));
                 item.record.ended = Some(now);
                 item.record.failure = Some(why.clone());
-                item.checkpoint = None;
+                item.record.checkpoint = None;
             }
         }
         Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))

@@ -5,6 +5,7 @@
 
 mod dead_letters;
 mod graph;
+mod job_copy;
 mod kill;
 mod own_work;
 mod store_file;

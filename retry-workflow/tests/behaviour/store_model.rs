@@ -169,7 +169,6 @@ struct Entry {
     token: u64,
     lost: u32,
     dropped: u32,
-    checkpoint: Option<String>,
     holder: Arc<str>,
     since: Option<Timestamp>,
     is_purged: bool,
@@ -214,7 +213,6 @@ impl Model {
             token: 0,
             lost: 0,
             dropped: 0,
-            checkpoint: None,
             holder: Arc::from(""),
             since: None,
         });
@@ -268,7 +266,7 @@ impl Model {
             lease.correlation.clone_from(&entry.own_correlation);
             (lease.run, lease.attempt) = (entry.seen.run, entry.seen.attempt);
             (lease.lost, lease.dropped) = (entry.lost, entry.dropped);
-            lease.checkpoint.clone_from(&entry.checkpoint);
+            lease.checkpoint.clone_from(&entry.seen.checkpoint);
             leases.push((at, lease));
         }
         leases
@@ -294,10 +292,10 @@ impl Model {
         if !self.holds(held) {
             return false;
         }
-        let Entry { seen, lost, dropped, checkpoint, .. } = &mut self.entries[held.0];
+        let Entry { seen, lost, dropped, .. } = &mut self.entries[held.0];
         seen.history.extend_from_slice(rows);
         (seen.due, seen.ended) = (None, Some(now));
-        let before = (std::mem::take(lost), std::mem::take(dropped), checkpoint.take());
+        let before = (std::mem::take(lost), std::mem::take(dropped), seen.checkpoint.take());
         match end.clone() {
             Settled::Succeeded(output) => {
                 (seen.state, seen.output) = (ItemState::Succeeded, output);
@@ -310,12 +308,12 @@ impl Model {
             }
             Settled::RetryAt { due, checkpoint: told } => {
                 (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(due), None);
-                *checkpoint = told;
+                seen.checkpoint = told;
             }
             Settled::Released => {
                 (seen.state, seen.due, seen.ended) = (ItemState::Pending, Some(now), None);
                 seen.attempt -= 1;
-                (*lost, *dropped, *checkpoint) = before;
+                (*lost, *dropped, seen.checkpoint) = before;
             }
         }
         true
@@ -339,7 +337,7 @@ impl Model {
             entry.seen.attempt = 0;
             entry.seen.due = Some(now + Duration::from_secs(every * redriven));
             (entry.seen.ended, entry.seen.failure) = (None, None);
-            (entry.lost, entry.dropped, entry.checkpoint) = (0, 0, None);
+            (entry.lost, entry.dropped, entry.seen.checkpoint) = (0, 0, None);
             redriven += 1;
         }
         redriven

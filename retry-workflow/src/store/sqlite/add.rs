@@ -12,8 +12,8 @@ use crate::store::tally::moved;
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
 const INSERT_STATE: &str = "INSERT INTO states \
-     (item, job, state, due, token, run, attempt, lost, ended, output) \
-     VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, 0, ?7, ?8)";
+     (item, job, state, due, token, run, attempt, lost, ended, output, checkpoint) \
+     VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, 0, ?7, ?8, ?9)";
 
 pub(super) fn enqueue(
     tx: &mut Transaction<'_>,
@@ -67,6 +67,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
             item.attempt,
             time(item.ended),
             &item.output,
+            &item.checkpoint,
         ))?;
         // No lease has the token 0: these rows come before all others.
         for (part, row) in item.history.iter().enumerate() {

@@ -17,7 +17,8 @@ use crate::item::record::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Pag
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM jobs j WHERE j.job = s.job), i.id, i.payload, \
-     i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure";
+     i.correlation, s.state, s.run, s.attempt, s.due, s.ended, s.output, f.failure, \
+     s.checkpoint";
 
 pub(super) fn counts(tx: &mut Transaction<'_>, job: &str) -> Result<Counts> {
     let job = tx.find_job(job)?;
@@ -76,6 +77,7 @@ fn record(row: &Row<'_>) -> Result<ItemRecord> {
         run: row.get(6)?,
         attempt: row.get(7)?,
         due: time(8)?,
+        checkpoint: row.get(12)?,
         ended: time(9)?,
         output: row.get(10)?,
         failure: failure(row, 11)?,

@@ -1,0 +1,216 @@
+//! Copying a job from one store to another, with all that is known of it.
+
+use std::error::Error;
+use std::fmt;
+
+use tokio::task::JoinSet;
+
+use crate::item::clock::Timestamp;
+use crate::item::record::{Counts, Filter, ItemRecord, ItemState};
+use crate::item::sanitize::OneLine;
+use crate::job::record::Job;
+use crate::store::{Store, StoreError, StoreResult};
+
+/// Items that are read and written at once.
+const AT_ONCE: usize = 200;
+
+/// What [`Job::copy`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Copied {
+    /// Items that the other store has got.
+    pub new: u64,
+    /// Items that it had already, from a copy that was not completed.
+    pub known: u64,
+}
+
+/// Why a job was not copied, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// A process works on the job.
+    Running {
+        /// The job.
+        job: String,
+        /// The process.
+        process: u32,
+    },
+    /// The other store has a job of this id, which is another one, or has been worked on since.
+    Taken {
+        /// The job.
+        job: String,
+    },
+    /// What the stores have of the job differs: somebody has worked on it meanwhile, or since an
+    /// earlier copy that was not completed. What there was of the copy is removed.
+    Changed {
+        /// The job.
+        job: String,
+    },
+    /// A store failed.
+    Store(StoreError),
+}
+
+impl fmt::Display for CopyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running { job, process } => write!(
+                f,
+                "process {process} works on {}: pause the job, and copy it then",
+                OneLine(job)
+            ),
+            Self::Taken { job } => write!(
+                f,
+                "the other store has a job {} already, which is not this one, or has been worked \
+                 on: remove one of them",
+                OneLine(job)
+            ),
+            Self::Changed { job } => write!(
+                f,
+                "{} has changed while it was copied, or since a copy of it was begun: copy it again \
+                 when nobody works on it (what there was of a copy is removed)",
+                OneLine(job)
+            ),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for CopyError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Store(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for CopyError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Job {
+    /// Copies a job from one store to another: its items with histories, waits, outputs, dead letters
+    /// and checkpoints, its breaker, and all values whose key is a word, `/` and its id. Nobody may
+    /// work on it meanwhile. What remains is to [remove](Self::remove) it here.
+    ///
+    /// The record of the job comes last: a copy that is not completed is no job of the other store,
+    /// and is completed by the next one. Losses of an item in a row begin anew, and what the attempts
+    /// of emptied items took is forgotten.
+    ///
+    /// ```
+    /// use retry_workflow::{Job, MemoryStore, Workflow};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (here, there) = (MemoryStore::new(), MemoryStore::new());
+    /// let import = Workflow::new("import").store(here.clone());
+    /// import.run(0..3_u32, |_, _| async { Ok::<_, String>(()) }).await?;
+    ///
+    /// let job = Job::get(&here, "import-1").await?;
+    /// assert_eq!(job.copy(&here, &there).await?.new, 3);
+    /// assert_eq!(Job::get(&there, "import-1").await?.status, job.status);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Somebody works on the job, or has meanwhile; the other store has another one of this id; one of
+    /// the stores fails.
+    pub async fn copy<S: Store, T: Store>(&self, from: &S, to: &T) -> Result<Copied, CopyError> {
+        let id = self.id.clone();
+        let now = from.now();
+        if let Some(worker) = self.workers.iter().find(|worker| worker.is_live(now)) {
+            return Err(CopyError::Running { job: id, process: worker.process });
+        }
+        let there = Self::find(to, &id).await?;
+        if there.as_ref().is_some_and(|there| there.at_rest() != self.at_rest()) {
+            return Err(CopyError::Taken { job: id });
+        }
+        let is_begun = there.is_none();
+        let copied = copy_items(from, to, &id).await?;
+        let is_of_job = |key: &str| key.split_once('/').is_some_and(|(_, job)| job == id);
+        let mut values = from.values("").await?;
+        values.retain(|(key, _)| is_of_job(key) && *key != Self::key(&id));
+        for (key, value) in &values {
+            write(to, key, value).await?;
+        }
+        let (here, there) = (from.counts(&id).await?, to.counts(&id).await?);
+        let is_same = |one: &Counts, other: &Counts| {
+            (one.unfinished(), one.succeeded, one.dead, one.skipped)
+                == (other.unfinished(), other.succeeded, other.dead, other.skipped)
+        };
+        let unchanged = Self::find(from, &id).await?.is_some_and(|job| job == *self);
+        if !unchanged || !is_same(&here, &there) {
+            if is_begun {
+                Self::remove(to, &id, values.into_iter().map(|(key, _)| key)).await?;
+            }
+            return Err(CopyError::Changed { job: id });
+        }
+        write(to, &Self::key(&id), &self.at_rest().json()?).await?;
+        Ok(copied)
+    }
+
+    /// Without what is of one store only.
+    fn at_rest(&self) -> Self {
+        Self { workers: Vec::new(), asked: None, ..self.clone() }
+    }
+}
+
+/// In the order in which they were added.
+async fn copy_items<S: Store, T: Store>(from: &S, to: &T, job: &str) -> StoreResult<Copied> {
+    let all = Filter::job(job).states(ItemState::ALL);
+    let mut copied = Copied::default();
+    let mut after = None;
+    loop {
+        let page = from.list(&all, after, AT_ONCE).await?;
+        let items = with_histories(from, page.items).await?;
+        let read = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        let mut new = 0;
+        // What an import makes pending is due at the time that it is told.
+        for batch in items.chunk_by(|one, other| one.due == other.due || other.due.is_none()) {
+            let due = batch.iter().find_map(|item| item.due).unwrap_or(Timestamp::NEVER);
+            new += to.import(batch.to_vec(), due).await?;
+        }
+        copied.new += new;
+        copied.known += read.saturating_sub(new);
+        after = page.next;
+        if after.is_none() {
+            return Ok(copied);
+        }
+    }
+}
+
+/// Items of a list as they are now.
+async fn with_histories<S: Store>(
+    store: &S,
+    listed: Vec<ItemRecord>,
+) -> StoreResult<Vec<ItemRecord>> {
+    let mut read = JoinSet::new();
+    for (place, item) in listed.into_iter().enumerate() {
+        let store = store.clone();
+        read.spawn(async move { (place, store.item(&item.job, &item.id).await) });
+    }
+    let mut items = Vec::new();
+    while let Some(read) = read.join_next().await {
+        let (place, item) = read.map_err(StoreError::other)?;
+        items.extend(item?.map(|item| (place, item)));
+    }
+    items.sort_unstable_by_key(|(place, _)| *place);
+    Ok(items.into_iter().map(|(_, item)| item).collect())
+}
+
+/// Gives a key this value, whatever it had.
+async fn write<S: Store>(store: &S, key: &str, value: &str) -> StoreResult<()> {
+    loop {
+        let there = store.get(key).await?;
+        if there.as_ref().is_some_and(|(_, there)| there == value) {
+            return Ok(());
+        }
+        let revision = there.map_or(0, |(revision, _)| revision);
+        if store.cas(key, revision, value).await? {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Jobs that move from one store to another.
+
+#![cfg(feature = "sqlite")]
+
+use std::time::Duration;
+
+use retry_workflow::store::{MemoryStore, SqliteStore, Store};
+use retry_workflow::{
+    BreakerConfig, Copied, CopyError, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Workflow,
+    policy,
+};
+use tempfile::TempDir;
+
+const JOB: &str = "import-1";
+
+fn sqlite() -> (SqliteStore, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    (SqliteStore::open(folder.path().join("store.db")).unwrap(), folder)
+}
+
+fn copied(new: u64, known: u64) -> Copied {
+    let mut copied = Copied::default();
+    (copied.new, copied.known) = (new, known);
+    copied
+}
+
+/// A job with whatever a job may have: successes with outputs, dead letters of several kinds, waits
+/// with checkpoints, skipped items, a breaker.
+async fn fill<S: Store>(store: &S) {
+    let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new().failure_threshold(50));
+    Workflow::new("import")
+        .store(store.clone())
+        .retry(policy!(attempts = 3, initial_delay = "1h", max_delay = "1h"))
+        .error_policy(policy)
+        .deadline(Duration::from_secs(30 * 60))
+        .run(0..20_u32, |n: u32, cx| async move {
+            match n % 5 {
+                0 => Err(format!("{n} has no address")),
+                1 if cx.run() == 0 => Err("refused".to_owned()),
+                _ => Ok(n),
+            }
+        })
+        .await
+        .unwrap();
+    let first = Filter::job(JOB).states([ItemState::Pending]);
+    let ids: Vec<_> =
+        store.list(&first, None, 4).await.unwrap().items.into_iter().map(|item| item.id).collect();
+    assert_eq!(ids.len(), 4, "they wait for their second attempts");
+    let why = retry_workflow::Failure::new("cancelled", "left out");
+    assert_eq!(store.skip(JOB, 1, why, store.now()).await, Ok(1));
+    let leases =
+        store.claim(JOB, "w", store.now() + Duration::from_secs(7200), 3, 3, Duration::ZERO).await;
+    for (number, lease) in leases.unwrap().into_iter().enumerate() {
+        let failure = retry_workflow::Failure::new("timeout", format!("no answer after {number}s"));
+        let mut row = retry_workflow::AttemptRecord::new(
+            "w",
+            store.now(),
+            retry_workflow::AttemptOutcome::Failed,
+        );
+        row.failure = Some(failure.clone());
+        let end = retry_workflow::Settled::Dead(failure);
+        let settlement = retry_workflow::Settlement::new(lease.key, end, vec![row]);
+        store.settle(vec![settlement], Vec::new(), store.now()).await.unwrap();
+    }
+}
+
+/// All that can be seen of a job.
+async fn seen<S: Store>(store: &S) -> (Vec<ItemRecord>, String) {
+    let all = Filter::job(JOB).states(ItemState::ALL);
+    let mut items = Vec::new();
+    for item in store.list(&all, None, 1_000).await.unwrap().items {
+        items.push(store.item(JOB, &item.id).await.unwrap().unwrap());
+    }
+    let job = Job::get(store, JOB).await.unwrap();
+    let values = store.values("").await.unwrap();
+    let seen = format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?}",
+        (job.status, job.created, job.ended, job.input_complete),
+        store.counts(JOB).await,
+        store.stats(&all).await,
+        store.next_due(JOB).await,
+        items.iter().filter(|item| item.checkpoint.is_some()).count(),
+        values.iter().map(|(key, _)| key).collect::<Vec<_>>(),
+    );
+    (items, seen)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_the_same_wherever_it_is_copied_to() {
+    let ((here, _folder), (there, _other)) = (sqlite(), sqlite());
+    fill(&here).await;
+    let before = seen(&here).await;
+    assert_eq!(before.0.len(), 20);
+    assert!(before.0.iter().any(|item| item.checkpoint.is_some()), "{before:?}");
+    let job = Job::get(&here, JOB).await.unwrap();
+    let memory = MemoryStore::new();
+    assert_eq!(job.copy(&here, &memory).await, Ok(copied(20, 0)));
+    assert_eq!(seen(&memory).await, before);
+    assert_eq!(job.copy(&memory, &there).await, Ok(copied(20, 0)));
+    assert_eq!(seen(&there).await, before);
+    // And once more: nothing is there twice.
+    assert_eq!(job.copy(&memory, &there).await, Ok(copied(0, 20)));
+    assert_eq!(seen(&there).await, before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_was_not_completed_is_no_job_and_is_completed_by_the_next_one() {
+    let ((here, _folder), (there, _other)) = (sqlite(), sqlite());
+    fill(&here).await;
+    let before = seen(&here).await;
+    let job = Job::get(&here, JOB).await.unwrap();
+    // What a copy has done that was killed.
+    there.import(before.0[..7].to_vec(), before.0[0].due.unwrap_or(here.now())).await.unwrap();
+    assert_eq!(Job::find(&there, JOB).await, Ok(None));
+    assert_eq!(job.copy(&here, &there).await, Ok(copied(13, 7)));
+    assert_eq!(seen(&there).await.1, before.1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_has_changed_meanwhile_leaves_no_half_of_it() {
+    let ((here, _folder), (there, _other)) = (sqlite(), sqlite());
+    fill(&here).await;
+    let job = Job::get(&here, JOB).await.unwrap();
+    let begun = seen(&here).await.0;
+    there.import(begun[..7].to_vec(), here.now()).await.unwrap();
+    // It has gone on where it was.
+    here.redrive(&Filter::job(JOB), None, here.now(), Duration::ZERO).await.unwrap();
+    let changed = Err(CopyError::Changed { job: JOB.to_owned() });
+    assert_eq!(job.copy(&here, &there).await, changed);
+    assert_eq!(there.counts(JOB).await.unwrap().total(), 0);
+    assert_eq!(job.copy(&here, &there).await, Ok(copied(20, 0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_not_copied_over_another_one_nor_under_its_workers() {
+    let ((here, _folder), (there, _other)) = (sqlite(), sqlite());
+    fill(&here).await;
+    fill(&there).await;
+    let job = Job::get(&here, JOB).await.unwrap();
+    let before = seen(&there).await;
+    assert_eq!(job.copy(&here, &there).await, Err(CopyError::Taken { job: JOB.to_owned() }));
+    assert_eq!(seen(&there).await, before);
+    let until = here.now() + Duration::from_secs(60);
+    assert_eq!(Job::reserve(&here, JOB, here.now(), until).await, Ok(true));
+    let running = Job::get(&here, JOB).await.unwrap().copy(&here, &there).await.unwrap_err();
+    assert_eq!(running, CopyError::Running { job: JOB.to_owned(), process: std::process::id() });
+    assert!(running.to_string().contains("pause the job"));
+}

@@ -11,6 +11,7 @@ mod files;
 mod run;
 mod letters;
 mod jobs;
+mod upkeep;
 mod manual;
 
 use std::process::ExitCode;
@@ -92,6 +93,7 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
             jobs::status::status(&address.open_to_look().await?, job.as_deref(), watch, screen)
                 .await
         }
+        Command::Store(what) => upkeep::run(what, &address, screen).await,
         Command::Vacuum => jobs::removal::vacuum(&address, screen).await,
         Command::Items(items) => {
             jobs::items::run(items, &address.open_to_look().await?, screen).await

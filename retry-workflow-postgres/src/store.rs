@@ -4,6 +4,7 @@
 //! as a whole or not at all.
 
 mod add;
+mod check;
 mod claim;
 mod clock;
 mod dead;
@@ -25,6 +26,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use retry_workflow::store::StoreCheck;
 use retry_workflow::{
     Counts, Cursor, Failure, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settled,
     Settlement, Start, Store, StoreError, Timestamp,
@@ -93,6 +95,18 @@ impl PostgresStore {
     /// Returns the address of the server, without a password.
     pub fn address(&self) -> &str {
         self.0.server.name()
+    }
+
+    /// Looks at the whole store: its layout, its size, and whether its counts are those of its items.
+    ///
+    /// # Errors
+    ///
+    /// The server fails.
+    pub async fn check(&self) -> StoreResult<StoreCheck> {
+        self.run((), |client, (shared, ()), _| {
+            Box::pin(async move { check::check(client, shared).await })
+        })
+        .await
     }
 
     /// Returns the server, to share its connections.

@@ -42,7 +42,8 @@ pub(crate) struct Arguments {
         global = true,
         value_name = "STORE",
         help_heading = "Options of every command",
-        help = "The store: a file of SQLite [default: $RETRY_WORKFLOW_STORE, else retry-workflow.db in this folder]"
+        help = "The store: FILE, sqlite:FILE or postgres://user@host/database?schema=retry [default: \
+                $RETRY_WORKFLOW_STORE, else retry-workflow.db in this folder]"
     )]
     pub(crate) store: Option<OsString>,
     #[arg(
@@ -155,6 +156,12 @@ Examples:
     },
     /// Show the waits of a policy as a table and a chart
     Explain(ExplainArguments),
+    /// Look after a whole store, or move jobs to another one
+    #[command(
+        subcommand,
+        after_help = "Example:\n  retry-workflow store copy import.db postgres://ada@db/jobs --job import-1"
+    )]
+    Store(Upkeep),
     /// Give the room of what was removed back to the disk
     #[command(after_help = "\
 It needs as much room again while it works, and no other process may write to the store meanwhile.
@@ -194,6 +201,50 @@ impl Command {
     pub(crate) fn works(&self) -> bool {
         matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Dlq(Dlq::Retry { .. }))
     }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Upkeep {
+    /// Say its layout and its size, and whether its counts are those of its items
+    #[command(after_help = "\
+Nothing is changed. The exit code is 1 if something is wrong.
+
+Example:
+  retry-workflow store check --store /var/lib/shop/jobs.db")]
+    Check,
+    /// Bring it to the newest layout, as every command that writes to it does
+    #[command(after_help = "\
+An older version of this program cannot use it afterwards.
+
+Example:
+  retry-workflow store migrate --store /var/lib/shop/jobs.db")]
+    Migrate,
+    /// Write the statements that make a store, for whoever runs them by hand
+    #[command(after_help = "\
+Workers need no more rights than these give to their role.
+
+Example:
+  retry-workflow store sql --store postgres://db/jobs --role worker | psql -d jobs")]
+    Sql {
+        /// Of Postgres: the role that the workers have
+        #[arg(long, value_name = "NAME")]
+        role: Option<String>,
+    },
+    /// Copy jobs to another store, with dead letters, histories and waits
+    #[command(after_help = "\
+Nobody may work on a job meanwhile. If this is killed, the same line completes it.
+
+Example:
+  retry-workflow store copy import.db postgres://ada@db/jobs --job import-1")]
+    Copy {
+        /// The store that has them: FILE, sqlite:FILE or postgres://…
+        from: OsString,
+        /// The store that gets them, which is made if it is not there
+        to: OsString,
+        /// This job [default: all]
+        #[arg(long)]
+        job: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

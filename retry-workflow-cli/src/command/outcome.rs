@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     Stopped,
     /// The job came to its end, and left dead letters.
     DeadLetters,
+    /// Something is wrong with the store, and has been told.
+    Unsound,
     /// Files have mistakes, and these have been reported as JSON.
     BadFiles,
 }
@@ -24,7 +26,7 @@ impl Exit {
     pub(crate) fn code(self) -> ExitCode {
         ExitCode::from(match self {
             Self::Success => 0,
-            Self::Stopped => 1,
+            Self::Stopped | Self::Unsound => 1,
             Self::BadFiles => 2,
             Self::DeadLetters => 3,
         })

@@ -1,5 +1,8 @@
 //! The store that a command works on: where it is, which kind it is of, and how it is opened.
 
+#[cfg(feature = "postgres")]
+mod postgres;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Write as _;
@@ -10,8 +13,10 @@ use std::time::Duration;
 
 use crate::command::outcome::CommandError;
 use crate::terminal::text::{argument, one_line};
-use retry_workflow::store::SqliteOptions;
-use retry_workflow::{SqliteStore, Store, delegate_store};
+use retry_workflow::store::{SqliteOptions, StoreCheck};
+use retry_workflow::{SqliteStore, Store, StoreError, delegate_store};
+#[cfg(feature = "postgres")]
+use retry_workflow_postgres::PostgresStore;
 
 /// The name of a store in the current folder, where none is given.
 const STORE: &str = "retry-workflow.db";
@@ -22,35 +27,45 @@ const STORE_VARIABLE: &str = "RETRY_WORKFLOW_STORE";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     File(PathBuf),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::Server),
 }
 
 /// A store of one of the kinds that there are.
 #[derive(Clone, Debug)]
 pub(super) enum AnyStore {
     Sqlite(SqliteStore),
+    #[cfg(feature = "postgres")]
+    Postgres(PostgresStore),
 }
 
 impl Store for AnyStore {
     delegate_store! {
         Self::Sqlite(store) => store,
+        #[cfg(feature = "postgres")]
+        Self::Postgres(store) => store,
     }
 }
 
 impl Address {
     /// The one that is given, that the environment names, or the file in this folder.
     pub(super) fn choose(given: Option<OsString>) -> Result<Self, CommandError> {
-        let named = |from: &str, why: String| CommandError::Usage(format!("{from}: {why}"));
         if let Some(given) = given {
-            return Self::read(&given).map_err(|why| named("--store", why));
+            return Self::named("--store", &given);
         }
         match std::env::var_os(STORE_VARIABLE).filter(|it| !it.is_empty()) {
-            Some(given) => Self::read(&given).map_err(|why| named(STORE_VARIABLE, why)),
+            Some(given) => Self::named(STORE_VARIABLE, &given),
             None => Ok(Self::File(STORE.into())),
         }
     }
 
-    /// Reads `FILE` or `sqlite:FILE`.
-    pub(super) fn read(given: &OsStr) -> Result<Self, String> {
+    /// The one that an argument names.
+    pub(super) fn named(argument: &str, given: &OsStr) -> Result<Self, CommandError> {
+        Self::read(given).map_err(|why| CommandError::Usage(format!("{argument}: {why}")))
+    }
+
+    /// Reads `FILE`, `sqlite:FILE` or `postgres://…`.
+    fn read(given: &OsStr) -> Result<Self, String> {
         let Some(text) = given.to_str() else { return Ok(Self::File(given.into())) };
         if let Some(file) = text.strip_prefix("sqlite:") {
             let file = file.strip_prefix("//").unwrap_or(file);
@@ -61,9 +76,18 @@ impl Address {
             };
         }
         match text.split_once("://") {
+            #[cfg(feature = "postgres")]
+            Some(("postgres" | "postgresql", _)) => {
+                Ok(Self::Postgres(postgres::Server::read(text)))
+            }
+            #[cfg(not(feature = "postgres"))]
+            Some(("postgres" | "postgresql", _)) => Err("this retry-workflow was built without \
+                Postgres: build it with its feature `postgres`"
+                .to_owned()),
             // What is behind it may have a password in it.
             Some((scheme, _)) => Err(format!(
-                "`{}://` is no kind of store: write FILE or sqlite:FILE",
+                "`{}://` is no kind of store: write FILE, sqlite:FILE or \
+                 postgres://user@host/database",
                 one_line(scheme)
             )),
             None => Ok(Self::File(given.into())),
@@ -75,7 +99,9 @@ impl Address {
     pub(super) fn flag(&self) -> String {
         match self {
             Self::File(path) if path == Path::new(STORE) => String::new(),
-            Self::File(_) => format!(" --store {}", argument(&self.to_string())),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) if server.is_named_by(STORE_VARIABLE) => String::new(),
+            _ => format!(" --store {}", argument(&self.to_string())),
         }
     }
 
@@ -83,6 +109,8 @@ impl Address {
     pub(super) async fn open(&self) -> Result<AnyStore, CommandError> {
         match self {
             Self::File(path) => sqlite(existing(path)?, |options| options.must_exist(true)).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => connect(server, true).await.map(AnyStore::Postgres),
         }
     }
 
@@ -90,6 +118,8 @@ impl Address {
     pub(super) async fn open_to_look(&self) -> Result<AnyStore, CommandError> {
         match self {
             Self::File(path) => sqlite(existing(path)?, |options| options.read_only(true)).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => self.open().await,
         }
     }
 
@@ -97,16 +127,67 @@ impl Address {
     pub(super) async fn open_or_create(&self) -> Result<AnyStore, CommandError> {
         match self {
             Self::File(path) => sqlite(path, |options| options).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => connect(server, false).await.map(AnyStore::Postgres),
+        }
+    }
+
+    /// Looks at the whole store.
+    pub(super) async fn check(&self) -> Result<StoreCheck, CommandError> {
+        match self {
+            Self::File(path) => {
+                let path = existing(path)?.to_owned();
+                blocking(move || SqliteStore::check(path)).await
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => Ok(connect(server, true).await?.check().await?),
+        }
+    }
+
+    /// Brings the store to the newest layout: the one that it had, and the one that it has.
+    pub(super) async fn migrate(&self) -> Result<(u32, u32), CommandError> {
+        match self {
+            Self::File(path) => {
+                let path = existing(path)?.to_owned();
+                blocking(move || SqliteStore::migrate(path)).await
+            }
+            // It is brought there by opening it.
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => {
+                let check = self.check().await?;
+                Ok((check.layout, check.layout))
+            }
+        }
+    }
+
+    /// The statements that make a store, where `role` is who works with it.
+    pub(super) fn sql(&self, role: Option<&str>) -> Result<String, CommandError> {
+        match (self, role) {
+            (Self::File(_), None) => Ok(SqliteStore::sql()),
+            (Self::File(_), Some(_)) => {
+                Err(CommandError::Usage("--role is for Postgres: a file has no roles".to_owned()))
+            }
+            #[cfg(feature = "postgres")]
+            (Self::Postgres(server), Some(role)) => Ok(server.sql(role)),
+            #[cfg(feature = "postgres")]
+            (Self::Postgres(_), None) => Err(CommandError::Usage(
+                "say which role the workers have, who may use the tables: --role NAME".to_owned(),
+            )),
         }
     }
 
     /// Gives back the room of what was removed: in bytes, before and after.
     pub(super) async fn vacuum(&self) -> Result<(u64, u64), CommandError> {
-        drop(self.open().await?);
         match self {
             Self::File(path) => {
-                SqliteStore::vacuum(path).map_err(|error| CommandError::opening(&error))
+                drop(self.open().await?);
+                let path = path.clone();
+                blocking(move || SqliteStore::vacuum(path)).await
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Err(CommandError::Usage(
+                "a server gives room back by itself (autovacuum): `vacuum` is for files".to_owned(),
+            )),
         }
     }
 }
@@ -116,29 +197,49 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => server.fmt(f),
         }
     }
 }
 
 fn existing(path: &Path) -> Result<&Path, CommandError> {
-    if path.exists() {
-        return Ok(path);
-    }
-    Err(CommandError::Usage(format!(
-        "there is no store at {}: `retry-workflow run` makes one; name another with --store STORE, \
-         or with {STORE_VARIABLE}",
-        path.display()
-    )))
+    if path.exists() { Ok(path) } else { Err(missing(&path.display())) }
 }
 
-/// Opens a file, which may have to wait for another process.
+fn missing(store: &dyn fmt::Display) -> CommandError {
+    CommandError::Usage(format!(
+        "there is no store at {store}: `retry-workflow run` makes one; name another with --store \
+         STORE, or with {STORE_VARIABLE}"
+    ))
+}
+
+#[cfg(feature = "postgres")]
+async fn connect(
+    server: &postgres::Server,
+    must_exist: bool,
+) -> Result<PostgresStore, CommandError> {
+    server.connect(must_exist).await.map_err(|error| match error {
+        StoreError::Missing { .. } => missing(server),
+        error => CommandError::opening(&error),
+    })
+}
+
+/// Opens a file.
 async fn sqlite(
     path: &Path,
     how: impl FnOnce(SqliteOptions) -> SqliteOptions,
 ) -> Result<AnyStore, CommandError> {
     let (path, options) = (path.to_owned(), how(options(path)));
-    match tokio::task::spawn_blocking(move || options.open(path)).await {
-        Ok(opened) => opened.map(AnyStore::Sqlite).map_err(|error| CommandError::opening(&error)),
+    blocking(move || options.open(path)).await.map(AnyStore::Sqlite)
+}
+
+/// Does something with a file, which may have to wait for another process.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, CommandError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(|error| CommandError::opening(&error)),
         Err(error) => Err(CommandError::Stopped(error.to_string())),
     }
 }

@@ -18,11 +18,13 @@ mod orphans;
 mod output;
 mod requests;
 mod running;
+mod servers;
 mod signals;
 mod steps;
 mod stopping;
 mod stores;
 mod support;
+mod upkeep;
 mod waits;
 #[cfg(target_os = "linux")]
 mod wall;

@@ -1,6 +1,7 @@
 //! The contract of stores: through a pool, through a pool of one connection, and as a role that
 //! may do nothing but work.
 
+use retry_workflow::Store as _;
 use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{Place, execute, store};
@@ -34,4 +35,21 @@ async fn least_rights() -> Option<(PostgresStore, Place)> {
     url.replace_range(.."postgres://".len().max(at), &format!("postgres://{role}:secret"));
     let store = place.options().connect(&url).await.expect("a store");
     Some((store, place))
+}
+
+#[tokio::test]
+async fn counts_that_are_not_those_of_the_items_are_found() {
+    let Some((store, place)) = store().await else { return };
+    let items = ["a", "b", "c"].map(|id| retry_workflow::NewItem::new(id, "{}"));
+    store.enqueue("job", items.into(), store.now()).await.unwrap();
+    let check = store.check().await.unwrap();
+    assert_eq!((check.layout, check.items, check.is_sound()), (check.newest, 3, true));
+    assert!(check.bytes > 0);
+    let wrong =
+        format!("UPDATE \"{}\".counts SET pending = pending + 1 WHERE shard = 3", place.schema);
+    execute(&place.url, &wrong).await;
+    let wrong = store.check().await.unwrap().disagreements;
+    let wrong: Vec<_> =
+        wrong.iter().map(|one| (&*one.job, one.state, one.counted, one.found)).collect();
+    assert_eq!(wrong, [("job", retry_workflow::ItemState::Pending, 4, 3)]);
 }

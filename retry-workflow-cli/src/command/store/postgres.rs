@@ -1,0 +1,108 @@
+//! Where a store on a Postgres server is, as a command line names it.
+
+use std::fmt;
+
+use retry_workflow::StoreError;
+use retry_workflow_postgres::{PostgresOptions, PostgresStore};
+
+/// `postgres://user:password@host/database?schema=jobs`
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Server {
+    url: String,
+    /// Where in the database; `None`: where it is by default.
+    schema: Option<String>,
+}
+
+impl Server {
+    /// Reads an address; what is wrong with it is told when it is connected to.
+    pub(super) fn read(text: &str) -> Self {
+        // The server knows no such parameter.
+        let is_schema = |parameter: &&str| parameter.starts_with("schema=");
+        let (url, parameters) = text.split_once('?').unwrap_or((text, ""));
+        let schema = parameters.split('&').find(is_schema);
+        let schema = schema.and_then(|it| Some(it.split_once('=')?.1.to_owned()));
+        Self { url: with(url, parameters.split('&').filter(|it| !is_schema(it))), schema }
+    }
+
+    /// Whether a variable of the environment names it.
+    pub(super) fn is_named_by(&self, variable: &str) -> bool {
+        std::env::var(variable).is_ok_and(|text| Self::read(&text) == *self)
+    }
+
+    pub(super) async fn connect(&self, must_exist: bool) -> Result<PostgresStore, StoreError> {
+        self.options().must_exist(must_exist).connect(&self.url).await
+    }
+
+    /// The statements that create its tables, for workers with this role.
+    pub(super) fn sql(&self, role: &str) -> String {
+        self.options().sql(role)
+    }
+
+    fn options(&self) -> PostgresOptions {
+        let options = PostgresStore::options();
+        match &self.schema {
+            Some(schema) => options.schema(schema),
+            None => options,
+        }
+    }
+}
+
+fn with<'a>(url: &str, parameters: impl Iterator<Item = &'a str>) -> String {
+    let parameters: Vec<_> = parameters.filter(|it| !it.is_empty()).collect();
+    match parameters.as_slice() {
+        [] => url.to_owned(),
+        parameters => format!("{url}?{}", parameters.join("&")),
+    }
+}
+
+/// Without a password, wherever it stands.
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, rest) = self.url.split_once("://").unwrap_or(("postgres", &self.url));
+        // A password may have any character in it, and the last `@` ends it.
+        let (user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let user = user.split(':').next().filter(|user| !user.is_empty());
+        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let schema = self.schema.as_ref().map(|schema| format!("schema={schema}"));
+        let shown = parameters.split('&').filter(|parameter| !parameter.contains("password"));
+        let at = user.map_or_else(String::new, |user| format!("{user}@"));
+        f.write_str(&with(&format!("{kind}://{at}{place}"), shown.chain(schema.as_deref())))
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        for (text, shown) in [
+            ("postgres://ada@db/jobs", "postgres://ada@db/jobs"),
+            ("postgres://ada:s3cret@db:5433/jobs", "postgres://ada@db:5433/jobs"),
+            ("postgresql://ada:s3/cr:et@x@db/jobs", "postgresql://ada@db/jobs"),
+            ("postgres://:s3cret@db", "postgres://db"),
+            (
+                "postgres://db/jobs?user=ada&password=s3cret&schema=two&sslmode=require",
+                "postgres://db/jobs?user=ada&sslmode=require&schema=two",
+            ),
+        ] {
+            let server = Server::read(text);
+            assert_eq!(server.to_string(), shown);
+            assert!(!format!("{server:?}").contains("s3"), "{server:?}");
+        }
+    }
+
+    #[test]
+    fn the_schema_is_not_told_to_the_server() {
+        let server = Server::read("postgres://db/jobs?schema=two&sslmode=require");
+        assert_eq!(server.url, "postgres://db/jobs?sslmode=require");
+        assert_eq!(server.schema.as_deref(), Some("two"));
+        assert_eq!(Server::read("postgres://db/jobs?schema=two").url, "postgres://db/jobs");
+    }
+}

@@ -1,0 +1,136 @@
+//! `store …`: what operators do with a whole store, and how a job moves to another one.
+
+use serde_json::json;
+
+use super::arguments::Upkeep;
+use super::outcome::{CommandError, Exit};
+use super::run::find;
+use super::screen::Screen;
+use super::store::{Address, AnyStore};
+use crate::runner::Origin;
+use crate::terminal::text::{argument, count, one_line, thousands};
+use retry_workflow::store::{Disagreement, StoreCheck};
+use retry_workflow::{Copied, CopyError, Job};
+
+pub(super) async fn run(
+    what: Upkeep,
+    address: &Address,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    match what {
+        Upkeep::Check => check(address, screen).await,
+        Upkeep::Migrate => migrate(address, screen).await,
+        Upkeep::Sql { role } => {
+            let sql = address.sql(role.as_deref())?;
+            std::io::Write::write_all(screen.writer(), sql.as_bytes())?;
+            Ok(Exit::Success)
+        }
+        Upkeep::Copy { from, to, job } => {
+            let (from, to) = (Address::named("FROM", &from)?, Address::named("TO", &to)?);
+            if from == to {
+                let why = format!("FROM and TO are the same store, {from}: name another one");
+                return Err(CommandError::Usage(why));
+            }
+            copy(&from, &to, job.as_deref(), screen).await
+        }
+    }
+}
+
+async fn check(address: &Address, screen: &mut Screen) -> Result<Exit, CommandError> {
+    let check = address.check().await?;
+    let exit = if check.is_sound() { Exit::Success } else { Exit::Unsound };
+    if screen.json {
+        let mut object = json!(check);
+        object["store"] = json!(address.to_string());
+        screen.object(&object)?;
+        return Ok(exit);
+    }
+    let StoreCheck { layout, newest, bytes, items, disagreements, damage, .. } = &check;
+    screen.line(format_args!("store   {}", one_line(&address.to_string())))?;
+    if layout == newest {
+        screen.line(format_args!("layout  {layout}, the newest"))?;
+    } else {
+        let flag = screen.flag.clone();
+        screen.line(format_args!(
+            "layout  {layout}; the newest is {newest}: retry-workflow{flag} store migrate"
+        ))?;
+    }
+    screen.line(format_args!("size    {} KiB", thousands(bytes.div_ceil(1024))))?;
+    screen.line(format_args!("items   {}", thousands(*items)))?;
+    for Disagreement { job, state, counted, found, .. } in disagreements {
+        screen.line(format_args!(
+            "wrong   {}: {} {} are counted, and there are {}",
+            one_line(job),
+            thousands(*counted),
+            state.as_str(),
+            thousands(*found)
+        ))?;
+    }
+    for line in damage {
+        screen.line(format_args!("damage  {}", one_line(line)))?;
+    }
+    Ok(exit)
+}
+
+async fn migrate(address: &Address, screen: &mut Screen) -> Result<Exit, CommandError> {
+    let (before, now) = address.migrate().await?;
+    if screen.json {
+        screen.object(&json!({ "before": before, "layout": now }))?;
+    } else if before == now {
+        screen.line(format_args!("the store has layout {now}, the newest"))?;
+    } else {
+        screen.line(format_args!("the store has layout {now}; it had layout {before}"))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Copies a job, or all of them, each with its `reduce`s.
+async fn copy(
+    from: &Address,
+    to: &Address,
+    job: Option<&str>,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let here = from.open_to_look().await?;
+    let mut jobs = Job::all(&here).await?;
+    if let Some(id) = job {
+        let id = find(&here, id).await?.id;
+        let reduces =
+            |one: &Job| Origin::read(one).and_then(|origin| origin.reduces).as_ref() == Some(&id);
+        jobs.retain(|one| one.id == id || reduces(one));
+    }
+    let there = to.open_or_create().await?;
+    for job in jobs {
+        let copied = copy_job(&here, &there, &job).await?;
+        if screen.json {
+            let Copied { new, known, .. } = copied;
+            screen.object(&json!({ "job": job.id, "new": new, "known": known }))?;
+            continue;
+        }
+        let known = match copied.known {
+            0 => String::new(),
+            known => format!("; {} were there already", thousands(known)),
+        };
+        let id = one_line(&job.id);
+        screen.line(format_args!("{id}: {} copied{known}", count(copied.new, "item")))?;
+        screen.flush()?;
+    }
+    if !screen.json {
+        let id = job.map_or_else(String::new, |id| format!(" {}", argument(id)));
+        let (there, here) = (to.flag(), from.flag());
+        screen.line(format_args!("look at what came: retry-workflow{there} status{id}"))?;
+        if !id.is_empty() {
+            let rm = format!("retry-workflow{here} jobs rm{id} --force");
+            screen.line(format_args!("then remove it where it was: {rm}"))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+async fn copy_job(from: &AnyStore, to: &AnyStore, job: &Job) -> Result<Copied, CommandError> {
+    job.copy(from, to).await.map_err(|error| match error {
+        CopyError::Store(error) => error.into(),
+        CopyError::Running { .. } => CommandError::Running(error.to_string()),
+        other => CommandError::Stopped(other.to_string()),
+    })
+}

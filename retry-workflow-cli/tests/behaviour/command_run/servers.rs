@@ -1,0 +1,58 @@
+//! Stores on a Postgres server.
+#![cfg(feature = "postgres")]
+
+#[expect(dead_code, reason = "the tests of the store need more of it")]
+#[path = "../../../../retry-workflow-postgres/tests/behaviour/fixture.rs"]
+mod fixture;
+
+use super::support::Place;
+use super::upkeep::{place, run, seen};
+
+/// The address of a schema of its own; `None` where there is no server.
+fn server() -> Option<String> {
+    let fixture::Place { url, schema } = fixture::Place::new()?;
+    Some(format!("{url}&schema={schema}"))
+}
+
+#[test]
+fn a_job_runs_on_a_server_as_it_does_in_a_file() {
+    let (place, Some(store)) = (place(), server()) else { return };
+    let missing = place.ends(2, &["jobs", "--store", &store]);
+    missing.says("there is no store at postgres://postgres@127.0.0.1");
+    let ran = place.ends(1, &["run", "job.yml", "--deadline", "3s", "--store", &store]);
+    ran.says("3 succeeded, 2 dead letters, 1 to do, of 6").says("resume job-1").says("&schema=");
+    place.ends(0, &["status", "--store", &store]).says("job-1");
+    place.ends(0, &["dlq", "stats", "--store", &store]).says("2 dead letters");
+    place.ends(1, &["dlq", "retry", "--all", "--deadline", "2s", "--store", &store]);
+    place.ends(0, &["store", "check", "--store", &store]).says("items   6");
+    place.ends(0, &["store", "migrate", "--store", &store]).says(", the newest");
+    place.ends(2, &["vacuum", "--store", &store]).says("autovacuum");
+    place.ends(0, &["jobs", "rm", "job-1", "--force", "--store", &store]);
+}
+
+#[test]
+fn a_job_moves_to_a_server_and_back() {
+    let (place, Some(store)) = (place(), server()) else { return };
+    run(&place, "one.db");
+    let before = seen(&place, "one.db");
+    place.ends(0, &["store", "copy", "one.db", &store, "--job", "job-1"]).says("6 items copied");
+    assert_eq!(seen(&place, &store), before);
+    place.ends(0, &["store", "copy", &store, "two.db"]).says("6 items copied");
+    assert_eq!(seen(&place, "two.db"), before);
+}
+
+#[test]
+fn no_password_is_ever_shown() {
+    let place = Place::with("name: job\ncommands:\n  - shell: 'true'\n");
+    // Nobody listens there.
+    let store = "postgres://ada:s3cret@127.0.0.1:1/jobs?connect_timeout=1";
+    for arguments in [&["run", "job.yml"][..], &["jobs"], &["store", "check"]] {
+        let ran = place.ran(&[arguments, &["--store", store]].concat());
+        assert_ne!(ran.code, Some(0));
+        ran.says("postgres://ada@127.0.0.1:1/jobs");
+        assert!(!ran.err.contains("s3cret") && !ran.out.contains("s3cret"), "{ran:#?}");
+    }
+    place.ends(2, &["store", "sql", "--store", store]).says("--role NAME");
+    let sql = place.ends(0, &["store", "sql", "--store", store, "--role", "worker"]).out;
+    assert!(sql.contains("CREATE SCHEMA") && sql.contains("worker") && !sql.contains("s3cret"));
+}

@@ -5,7 +5,10 @@
 //! one, if a server is named. `KILLS=25 CRASHES=5 KILL_ITEMS=10000 cargo test -p
 //! retry-workflow-postgres --test behaviour processes -- --nocapture` does more.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,12 +17,13 @@ use retry_workflow::{
 };
 use retry_workflow_postgres::PostgresStore;
 
-use super::fixture::{OwnServer, server};
+use super::fixture::{OwnServer, Place, server};
 
 const ATTEMPTS: u32 = 3;
 const WORKERS: u64 = 4;
 const JOB: &str = "import";
 const URL: &str = "RETRY_TEST_WORKER_OF";
+const SCHEMA: &str = "RETRY_TEST_WORKER_IN";
 
 fn number(variable: &str, default: u32) -> u32 {
     std::env::var(variable).map_or(default, |number| number.parse().unwrap())
@@ -45,8 +49,9 @@ fn failures(item: u32) -> u32 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker() {
     let Ok(url) = std::env::var(URL) else { return };
-    let store = PostgresStore::options().pool_size(3).patience(Duration::from_secs(60));
-    let store = store.connect(&url).await.unwrap();
+    let schema = std::env::var(SCHEMA).unwrap_or_else(|_| "retry".to_owned());
+    let options = PostgresStore::options().schema(schema).pool_size(3);
+    let store = options.patience(Duration::from_secs(60)).connect(&url).await.unwrap();
     let work = Workflow::new("import")
         .job_id(JOB)
         .store(store)
@@ -64,14 +69,69 @@ async fn worker() {
     work.await.unwrap();
 }
 
-fn start(url: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+fn command(url: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--exact", "processes::worker", "--nocapture"])
         .env(URL, url)
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::null());
+    command
+}
+
+fn start(url: &str) -> Child {
+    command(url).spawn().unwrap()
+}
+
+/// The library that gives a process another time; `None` where there is none, which is said aloud.
+fn faketime() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let found = folders
+        .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
+        .find(|library| library.is_file());
+    if found.is_none() {
+        assert!(
+            std::env::var_os("RETRY_TEST_REQUIRE_FAKETIME").is_none(),
+            "there is no libfaketime: install it (Debian: faketime)"
+        );
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: there is no libfaketime (Debian: apt-get install faketime)"
+        );
+    }
+    found
+}
+
+#[tokio::test]
+async fn workers_whose_clocks_differ_by_hours_work_together() {
+    let (Some(place), Some(library)) = (Place::new(), faketime()) else { return };
+    let store = place.open().await;
+    let begun = store.now();
+    let start = |ahead: &str| {
+        command(&place.url)
+            .env(SCHEMA, &place.schema)
+            .env("KILL_ITEMS", "300")
+            .env("LD_PRELOAD", &library)
+            .env("FAKETIME", ahead)
+            // How long anything takes is measured by another clock, which nobody can set.
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .env("DONT_FAKE_MONOTONIC", "1")
+            .spawn()
+            .unwrap()
+    };
+    for mut worker in [start("+2h"), start("-2h")] {
+        assert!(worker.wait().unwrap().success());
+    }
+    let counts = store.counts(JOB).await.unwrap();
+    assert_eq!((counts.ended(), counts.lost), (300, 0), "{counts:?}");
+    let mut workers = BTreeSet::new();
+    for number in 1..=300 {
+        let item = store.item(JOB, &number.to_string()).await.unwrap().unwrap();
+        let ended = item.ended.unwrap();
+        assert!(begun <= ended && ended <= store.now(), "{item:?}");
+        workers.extend(item.history.into_iter().map(|row| row.worker));
+    }
+    assert_eq!(workers.len(), 2, "both have worked: {workers:?}");
 }
 
 fn signal(child: &Child, signal: &str) {

@@ -49,6 +49,27 @@
 //! many items were *new* in an enqueued batch, and how many a re-drive, a purge or a removal has
 //! moved. What they did is right.
 //!
+//! # One machine or many
+//!
+//! Stay on one SQLite file as long as one machine is enough: it needs no server, and an item costs
+//! less. Move when a job has to survive its machine, or when its handlers fill more than one.
+//!
+//! What changes is the line that opens the store. What does not: items, policies, dead letters,
+//! error policies, and that a handler may run more than once.
+//!
+//! - **Watch it.** Each process says by `tracing` when it waits for the server, and when changes
+//!   by others are not heard. On the server, `pg_stat_activity` shows the workers under
+//!   `retry-workflow`; `n_dead_tup` of the table `states` in `pg_stat_user_tables` says whether
+//!   autovacuum keeps up: its settings for that table are made for it. A transaction of another
+//!   program that stays open for hours keeps vacuum from its work, here as everywhere.
+//! - **Back it up** as the rest of the database: a dump, or a point in time. Leases that were held
+//!   then have ended when it is restored, and their items are worked on again.
+//! - **Failover.** Name all hosts with `target_session_attrs=read-write`. What a standby that is
+//!   asynchronous has not heard of is done again; with `synchronous_commit` on a synchronous one,
+//!   nothing is.
+//! - **Versions.** The first program of a newer layout that opens the tables brings them to it;
+//!   older ones refuse to open them from then on.
+//!
 //! # Behind a pooler
 //!
 //! `PgBouncer` in transaction mode needs version 1.21 with `max_prepared_statements`. Settings that

@@ -2,7 +2,8 @@
 //! a change.
 //!
 //! [`MemoryStore`] is for tests, [`SqliteStore`] for jobs that outlive their
-//! process. Nothing above this trait knows SQL.
+//! process. `PostgresStore`, for jobs of many machines, is in the crate
+//! `retry-workflow-postgres`. Nothing above this trait knows SQL.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod contract;

@@ -99,6 +99,19 @@ fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
     ] {
         assert!(!step(plain), "{plain}");
     }
+    let exec = |words: &str| {
+        let text = format!(
+            "map:\n  input: {{ command: ./list.sh }}\n  agent_template:\n    - exec: {words}\n"
+        );
+        std::fs::write(folder.path().join("exec.yml"), text).unwrap();
+        let output = run(folder.path(), &["check", "exec.yml"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let told = String::from_utf8(output.stdout).unwrap();
+        told.contains("  hint, and no wall: line 4: this is the code of a shell")
+    };
+    assert!(exec("[sh, -c, 'rm ${item}']") && exec("[/bin/bash, -e, -uc, 'rm ${item}', x]"));
+    assert!(!exec("[sh, -c, 'rm \"$1\"', sh, '${item}']") && !exec("[sh, ./rm.sh, '${item}']"));
+    assert!(!exec("[grep, -c, '${item}', log]"));
     step("echo ${item} | sh");
     let output = run(folder.path(), &["check", "map.yml", "--json"]);
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -34,6 +34,20 @@ static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
 const PIPED: &str = "a shell gets its code from what this step writes, and a value in that may run as \
                      code: hand values over as arguments, as in `sh -c 'echo \"$1\"' sh ${item.id}`";
 
+const CODE: &str = "this is the code of a shell, and a value in it runs as code: hand values over as \
+                    arguments, as in [sh, -c, 'echo \"$1\"', sh, \"${item.id}\"]";
+
+/// Which of a program's arguments is code, if the program is a shell.
+fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    if !["sh", "bash", "dash", "ksh", "zsh"].contains(&name) {
+        return None;
+    }
+    let asks = |node: &Node| matches!(&node.value, Value::Text(text) if text.starts_with('-') && text.contains('c'));
+    let code = arguments.iter().position(asks)? + 1;
+    (code < arguments.len()).then_some(code)
+}
+
 impl Forms<'_> {
     /// A list of steps, or one.
     pub(super) fn steps(&mut self, node: &Node, offers: Offers<'_>) -> Steps {
@@ -175,7 +189,13 @@ impl Forms<'_> {
             self.wrong(placeholder.span, message);
             return None;
         }
-        Some(Run::Exec(name.to_owned(), arguments.into_iter().collect::<Option<_>>()?))
+        let arguments: Vec<_> = arguments.into_iter().collect::<Option<_>>()?;
+        let code = code_of_shell(name, &words[1..]);
+        if let Some(code) = code.filter(|at| arguments[*at].placeholders().next().is_some()) {
+            let hint = Mistake { message: CODE.to_owned(), span: Some(words[code + 1].span) };
+            self.hints.push(hint);
+        }
+        Some(Run::Exec(name.to_owned(), arguments))
     }
 
     /// An element of `exec`.

@@ -213,3 +213,24 @@ fn job() {
         ],
     );
 }
+
+#[test]
+fn the_pictures_of_the_guide_are_those_that_their_program_draws() {
+    let drawn = tempfile::tempdir().expect("a folder");
+    let status = Command::new(path_of("pictures")).arg(drawn.path()).status();
+    assert!(status.expect("it runs").success());
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for file in [
+        "retry-runtime/src/guide/pictures/breaker",
+        "retry-runtime/src/guide/pictures/decisions",
+        "retry-workflow/src/guide/pictures/item",
+    ] {
+        for file in ["svg", "uri"].map(|extension| format!("{file}.{extension}")) {
+            let read = |folder: &std::path::Path| std::fs::read_to_string(folder.join(&file)).ok();
+            assert!(
+                read(drawn.path()) == read(&root),
+                "{file} is another one: `cargo run -p retry-examples --example pictures`"
+            );
+        }
+    }
+}

@@ -14,6 +14,9 @@ macro_rules! pages {
         /// [nested.md]: crate::guide::nested
         /// [overrides.md]: crate::guide::overrides
         /// [../testing.md]: crate::testing
+        #[doc = concat!("[pictures/breaker.svg]: ", include_str!("guide/pictures/breaker.uri"))]
+        #[doc = concat!("[pictures/decisions.svg]: ", include_str!("guide/pictures/decisions.uri"))]
+        ///
         #[doc = include_str!($file)]
         pub mod $page {}
     )*};

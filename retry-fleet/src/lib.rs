@@ -37,7 +37,8 @@
 //! # }
 //! ```
 //!
-//! Members meet in a [`Hub`]: [`MemoryHub`] for tests, and others by that trait. The hub keeps
+//! Members meet in a [`Hub`]: `PostgresHub` in the crate `retry-workflow-postgres`, [`MemoryHub`]
+//! for tests, and others by that trait. The hub keeps
 //! what they say; each member decides by the same rules, in the background, on its own breaker
 //! and its own part of the bucket.
 //!

@@ -79,12 +79,20 @@
 //!
 //! [`server::Server`] is the pool, with what is tried again; another part of a program may share
 //! [that of a store](PostgresStore::server).
+//! # Breakers and quotas of many processes
+//!
+//! `PostgresHub` (feature `fleet`, on by default) is where the members of a fleet meet: it is a
+//! hub of `retry-fleet`, which tells what a fleet is.
 #![forbid(unsafe_code)]
 
 // From the ground up: each imports from those above it.
 pub mod server;
 mod store;
+#[cfg(feature = "fleet")]
+mod hub;
 
+#[cfg(feature = "fleet")]
+pub use hub::PostgresHub;
 pub use server::PostgresOptions;
 pub use store::PostgresStore;
 /// What the statements of [`server::Server::run`] are written with.

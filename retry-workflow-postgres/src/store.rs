@@ -15,8 +15,8 @@ mod read;
 mod remove;
 mod selection;
 mod settle;
-mod shared;
-mod text;
+pub(crate) mod shared;
+pub(crate) mod text;
 mod values;
 mod waking;
 

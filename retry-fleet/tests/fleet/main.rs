@@ -8,5 +8,5 @@ mod simulation;
 mod support;
 
 mod contract {
-    retry_fleet::hub_contract!(paused, async || (retry_fleet::MemoryHub::new(), ()));
+    retry_fleet::hub_contract!(paused, async || Some((retry_fleet::MemoryHub::new(), ())));
 }

@@ -45,6 +45,12 @@ impl PostgresError {
         ))
     }
 
+    /// Whether it is of this kind, of the pool's or a caller's.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn is<E: Error + 'static>(&self) -> bool {
+        matches!(&self.0, Cause::Other(error) if error.is::<E>())
+    }
+
     fn server(&self) -> Option<&tokio_postgres::Error> {
         match &self.0 {
             Cause::Server(error) => Some(error),

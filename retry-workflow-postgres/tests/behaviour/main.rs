@@ -4,6 +4,8 @@
 
 mod contract;
 mod fixture;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod migrations;
 mod plans;
 mod processes;

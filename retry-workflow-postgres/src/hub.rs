@@ -1,0 +1,258 @@
+//! [`PostgresHub`]: where the members of a fleet meet, in a schema of a Postgres database.
+//!
+//! A member asks one statement all the time. What is decided is decided by the rules of
+//! `retry-fleet`, with the row of the breaker or of the quota locked.
+
+mod change;
+mod layout;
+mod lend;
+mod poll;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use retry_fleet::hub::{Beat, Changed, HubResult, Member, View};
+use retry_fleet::{Ask, Change, Grant, Hub, HubError, MemberId};
+use tokio::sync::OnceCell;
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
+
+use crate::server::{Lent, PostgresError, PostgresOptions, Server, quoted};
+use crate::store::shared::column;
+use crate::store::text::kept;
+
+/// The server's time in microseconds, when it is asked.
+const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::int8";
+
+/// Members ask again by themselves: nothing is tried twice in here.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// Where the members of fleets meet: a schema in a Postgres database. A clone is another handle
+/// on it.
+///
+/// ```no_run
+/// use retry_fleet::Fleet;
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+/// use retry_workflow_postgres::PostgresHub;
+///
+/// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+///
+/// # async fn begin() -> Result<(), Box<dyn std::error::Error>> {
+/// let hub = PostgresHub::connect("postgres://ada:secret@db.example.com/ops").await?;
+/// let fleet = Fleet::join(hub, "billing").await?;
+/// fleet.share(&DB).opens_at(0.5);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Each process has two connections at most, and asks one statement each 400 ms. A table of live
+/// members, one of what they report, one row for each breaker and quota, and one for each part
+/// of a quota that is lent: all of them are small.
+#[derive(Clone)]
+pub struct PostgresHub(Arc<Inner>);
+
+struct Inner {
+    server: Arc<Server>,
+    /// The schema as SQL reads it.
+    schema: String,
+    /// Whether its tables are there.
+    ready: OnceCell<()>,
+}
+
+/// What is done on a connection.
+type Work<A, T> = for<'a> fn(
+    &'a mut Lent,
+    &'a (Arc<Inner>, A),
+    bool,
+)
+    -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
+
+impl PostgresHub {
+    /// Opens the hub in this database, in the schema `retry_fleet`. Its tables are created when
+    /// the server is reached for the first time, if need be: a server that is away is no error,
+    /// for members go on without it.
+    ///
+    /// # Errors
+    ///
+    /// [`HubError::Refused`] for what is no address, or certificates that cannot be read.
+    #[expect(clippy::unused_async, reason = "connections live on the runtime that opens it")]
+    pub async fn connect(url: &str) -> HubResult<Self> {
+        let options = PostgresOptions::default()
+            .schema("retry_fleet")
+            .pool_size(2)
+            .statement_timeout(Duration::from_secs(5));
+        Self::with_options(url, &options)
+    }
+
+    /// Opens the hub with these options; of them count the schema, the size of the pool, the
+    /// time of a statement, and the certificates.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn with_options(url: &str, options: &PostgresOptions) -> HubResult<Self> {
+        let server = Server::new(options, url).map_err(HubError::refused)?;
+        Ok(Self::on(&Arc::new(server), &options.schema))
+    }
+
+    /// Opens the hub on the connections of a store, [`server`](crate::PostgresStore::server), in
+    /// this schema, which is another one than the store's.
+    pub fn on(server: &Arc<Server>, schema: &str) -> Self {
+        let server = Arc::clone(server);
+        Self(Arc::new(Inner { server, schema: quoted(schema), ready: OnceCell::new() }))
+    }
+
+    /// Returns the statements that create the tables in this schema, and let `role` work with
+    /// them, for an operator who runs them by hand.
+    pub fn sql(schema: &str, role: &str) -> String {
+        layout::script(&quoted(schema), &quoted(role))
+    }
+
+    async fn run<A, T>(&self, arguments: A, work: Work<A, T>) -> HubResult<T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let ready = self.0.ready.get_or_try_init(async || {
+            self.attempt((), |client, (inner, ()), _| {
+                Box::pin(layout::create(client, &inner.schema))
+            })
+            .await
+        });
+        ready.await?;
+        self.attempt(arguments, work).await
+    }
+
+    async fn attempt<A, T>(&self, arguments: A, work: Work<A, T>) -> HubResult<T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let arguments = (Arc::clone(&self.0), arguments);
+        let begun = AtomicBool::new(false);
+        let done = self.0.server.attempts(PATIENCE, &begun, &arguments, work).await;
+        done.map_err(hub_error)
+    }
+}
+
+/// What no time mends is refused.
+fn hub_error(error: PostgresError) -> HubError {
+    let refused = [
+        SqlState::INSUFFICIENT_PRIVILEGE,
+        SqlState::INVALID_PASSWORD,
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+        SqlState::INVALID_CATALOG_NAME,
+        SqlState::UNDEFINED_COLUMN,
+    ];
+    if error.code().is_some_and(|code| refused.contains(code)) || layout::is_newer(&error) {
+        HubError::refused(error)
+    } else {
+        HubError::unavailable(error)
+    }
+}
+
+impl fmt::Debug for PostgresHub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresHub")
+            .field("server", &self.0.server.name())
+            .field("schema", &self.0.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// A statement with the tables of this hub: `@` stands for their schema, `$now` for the
+    /// server's time.
+    fn sql(&self, text: &str) -> String {
+        text.replace("$now", NOW).replace('@', &format!("{}.", self.schema))
+    }
+}
+
+impl Hub for PostgresHub {
+    async fn poll(&self, fleet: &str, beat: &Beat) -> HubResult<View> {
+        self.run((fleet.to_owned(), beat.clone()), |client, (inner, (fleet, beat)), _| {
+            Box::pin(poll::poll(client, inner, fleet, beat))
+        })
+        .await
+    }
+
+    async fn change(
+        &self,
+        fleet: &str,
+        breaker: &str,
+        member: &MemberId,
+        change: Change,
+    ) -> HubResult<Changed> {
+        let names = (fleet.to_owned(), breaker.to_owned(), member.clone());
+        self.run((names, change), |client, (inner, (names, change)), _| {
+            Box::pin(change::change(client, inner, names, *change))
+        })
+        .await
+    }
+
+    async fn lend(&self, fleet: &str, ask: &Ask) -> HubResult<Option<Grant>> {
+        self.run((fleet.to_owned(), ask.clone()), |client, (inner, (fleet, ask)), _| {
+            Box::pin(lend::lend(client, inner, fleet, ask))
+        })
+        .await
+    }
+
+    async fn leave(&self, fleet: &str, member: &MemberId) -> HubResult<()> {
+        self.run((fleet.to_owned(), member.clone()), |client, (inner, (fleet, member)), _| {
+            Box::pin(async move {
+                let sql = "WITH one AS (DELETE FROM @members WHERE fleet = $1 AND member = $2), \
+                           two AS (DELETE FROM @reports WHERE fleet = $1 AND member = $2) \
+                           DELETE FROM @shares WHERE fleet = $1 AND member = $2";
+                let statement = client.prepare_cached(&inner.sql(sql)).await?;
+                client.execute(&statement, &[&kept(fleet), &kept(member.as_str())]).await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn members(&self, fleet: &str, alive: Duration) -> HubResult<Vec<Member>> {
+        self.run((fleet.to_owned(), alive), |client, (inner, (fleet, alive)), _| {
+            Box::pin(async move {
+                let sql = "WITH t AS MATERIALIZED (SELECT $now AS now) \
+                           SELECT member, t.now - joined, t.now - seen FROM @members, t \
+                           WHERE fleet = $1 AND seen > t.now - $2 ORDER BY member COLLATE \"C\"";
+                let statement = client.prepare_cached(&inner.sql(sql)).await?;
+                let rows = client.query(&statement, &[&kept(fleet), &micros(*alive)]).await?;
+                rows.iter()
+                    .map(|row| {
+                        Ok(Member::new(member(row, 0)?, duration(row, 1)?, duration(row, 2)?))
+                    })
+                    .collect()
+            })
+        })
+        .await
+    }
+}
+
+fn member(row: &Row, at: usize) -> Result<MemberId, PostgresError> {
+    crate::store::shared::text(row, at).map(MemberId::from)
+}
+
+/// A time or a duration, in microseconds.
+fn duration(row: &Row, at: usize) -> Result<Duration, PostgresError> {
+    Ok(Duration::from_micros(u64::try_from(column::<i64>(row, at)?).unwrap_or(0)))
+}
+
+/// A duration in microseconds: of a thousand years at most, so that sums stay in the column.
+fn micros(duration: Duration) -> i64 {
+    const MOST: i64 = 1_000 * 366 * 86_400 * 1_000_000;
+    i64::try_from(duration.as_micros()).map_or(MOST, |micros| micros.min(MOST))
+}
+
+/// A time of the hub in microseconds.
+fn time(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}

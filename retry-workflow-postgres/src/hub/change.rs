@@ -1,0 +1,82 @@
+//! A breaker's record is changed by the rules, by one member at a time.
+
+use retry_fleet::hub::Changed;
+use retry_fleet::{BreakerRecord, Change, MemberId};
+use tokio_postgres::Row;
+
+use super::poll::record;
+use super::{Inner, duration, time};
+use crate::server::{Lent, PostgresError};
+use crate::store::text::kept;
+
+const COLUMNS: &str = "epoch, until, probe_from, reopenings, probe_until, prober";
+
+pub(super) async fn change(
+    client: &mut Lent,
+    hub: &Inner,
+    (fleet, breaker, member): &(String, String, MemberId),
+    change: Change,
+) -> Result<Changed, PostgresError> {
+    let (fleet, breaker) = (kept(fleet), kept(breaker));
+    // Where many want the same, most of them come too late: they need no lock to see that.
+    let select = hub
+        .sql(&format!("SELECT $now, {COLUMNS} FROM @breakers WHERE fleet = $1 AND breaker = $2"));
+    let statement = client.prepare_cached(&select).await?;
+    match client.query_opt(&statement, &[&fleet, &breaker]).await? {
+        Some(row) => {
+            let seen = applied(&row, member, change)?;
+            if !seen.done {
+                return Ok(seen);
+            }
+        }
+        None => {
+            let add = "INSERT INTO @breakers (fleet, breaker, epoch) VALUES ($1, $2, 0) \
+                       ON CONFLICT DO NOTHING";
+            let statement = client.prepare_cached(&hub.sql(add)).await?;
+            client.execute(&statement, &[&fleet, &breaker]).await?;
+        }
+    }
+
+    let lock = client.prepare_cached(&format!("{select} FOR UPDATE")).await?;
+    // The server's time once the row is locked, for a lock may take long.
+    let late = client.prepare_cached(&select).await?;
+    let write = hub.sql(
+        "UPDATE @breakers SET epoch = $3, until = $4, probe_from = $5, reopenings = $6, \
+         probe_until = $7, prober = $8 WHERE fleet = $1 AND breaker = $2",
+    );
+    let write = client.prepare_cached(&write).await?;
+    let transaction = client.transaction().await?;
+    transaction.query_one(&lock, &[&fleet, &breaker]).await?;
+    let row = transaction.query_one(&late, &[&fleet, &breaker]).await?;
+    let changed = applied(&row, member, change)?;
+    if changed.done {
+        let BreakerRecord { epoch, open } = &changed.record;
+        let open = open.as_ref();
+        let probe = open.and_then(|open| open.probe.as_ref());
+        transaction
+            .execute(
+                &write,
+                &[
+                    &fleet,
+                    &breaker,
+                    &i64::try_from(*epoch).unwrap_or(i64::MAX),
+                    &open.map(|open| time(open.until)),
+                    &open.map(|open| time(open.probe_from)),
+                    &open.map(|open| i64::from(open.reopenings)),
+                    &probe.map(|(_, until)| time(*until)),
+                    &probe.map(|(holder, _)| kept(holder.as_str())),
+                ],
+            )
+            .await?;
+    }
+    transaction.commit().await?;
+    Ok(changed)
+}
+
+/// What becomes of a row: its time, and its record.
+fn applied(row: &Row, member: &MemberId, change: Change) -> Result<Changed, PostgresError> {
+    let now = duration(row, 0)?;
+    let mut record = record(row, 1)?;
+    let done = record.apply(member, change, now);
+    Ok(Changed { now, done, record })
+}

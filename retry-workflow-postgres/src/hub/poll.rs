@@ -1,0 +1,133 @@
+//! What a member says, and what it is told: one statement.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use retry_fleet::hub::{Beat, View};
+use retry_fleet::{BreakerRecord, OpenLease, Tally};
+use tokio_postgres::Row;
+
+use super::{Inner, duration, member, micros};
+use crate::server::{Lent, PostgresError};
+use crate::store::shared::{column, small, text, unsigned};
+use crate::store::text::kept;
+
+/// Members that are dead are kept for so many times as long as they count.
+const KEPT: u32 = 10;
+
+/// `$1` fleet, `$2` member, `$3` whether it says that it lives, `$4` to `$6` reports, `$7` how long
+/// a member lives without a word, `$8` the breakers that are counted, `$9` what lately is, `$10` how
+/// long the dead are kept.
+///
+/// A statement sees nothing of what it writes, so the member counts itself.
+const POLL: &str = "
+WITH t AS MATERIALIZED (SELECT $now AS now),
+beat AS (
+    INSERT INTO @members (fleet, member, joined, seen)
+    SELECT $1, $2, now, now FROM t WHERE $3
+    ON CONFLICT (fleet, member) DO UPDATE SET seen = excluded.seen
+),
+told AS (
+    INSERT INTO @reports AS r (fleet, breaker, member, open, called)
+    SELECT $1, n.breaker, $2, n.open, CASE WHEN n.called THEN t.now END
+    FROM t, unnest($4::text[], $5::bool[], $6::bool[]) AS n (breaker, called, open)
+    ON CONFLICT (fleet, breaker, member)
+    DO UPDATE SET open = excluded.open, called = coalesce(excluded.called, r.called)
+),
+dead AS (
+    DELETE FROM @members m USING t
+    WHERE $3 AND m.fleet = $1 AND m.member <> $2 AND m.seen < t.now - $10
+    RETURNING m.member
+),
+unheard AS (
+    DELETE FROM @reports r USING dead WHERE r.fleet = $1 AND r.member = dead.member
+)
+SELECT 0 AS kind, NULL::text AS name, t.now AS a,
+    CASE WHEN $3 THEN 1 + (
+        SELECT count(*) FROM @members m
+        WHERE m.fleet = $1 AND m.member <> $2 AND m.seen > t.now - $7
+    ) END AS b, NULL::int8 AS c, NULL::int8 AS d, NULL::int8 AS e, NULL::text AS prober
+FROM t
+UNION ALL
+SELECT 1, breaker, epoch, until, probe_from, reopenings, probe_until, prober
+FROM @breakers WHERE fleet = $1
+UNION ALL
+SELECT 2, w.breaker, n.callers, n.openers, w.place, NULL, NULL, NULL
+FROM t, unnest($8::text[]) WITH ORDINALITY AS w (breaker, place), LATERAL (
+    SELECT count(*) AS callers, count(*) FILTER (WHERE r.open) AS openers
+    FROM @reports r JOIN @members m ON m.fleet = r.fleet AND m.member = r.member
+    WHERE r.fleet = $1 AND r.breaker = w.breaker AND r.member <> $2
+        AND r.called > t.now - $9 AND m.seen > t.now - $7
+) AS n
+ORDER BY kind, c";
+
+pub(super) async fn poll(
+    client: &Lent,
+    hub: &Inner,
+    fleet: &str,
+    beat: &Beat,
+) -> Result<View, PostgresError> {
+    let statement = client.prepare_cached(&hub.sql(POLL)).await?;
+    let breakers: Vec<Cow<'_, str>> =
+        beat.reports.iter().map(|report| kept(&report.breaker)).collect();
+    let called: Vec<bool> = beat.reports.iter().map(|report| report.called).collect();
+    let open: Vec<bool> = beat.reports.iter().map(|report| report.open).collect();
+    let tallies: Vec<Cow<'_, str>> = beat.tallies.iter().map(|breaker| kept(breaker)).collect();
+    let rows = client
+        .query(
+            &statement,
+            &[
+                &kept(fleet),
+                &kept(beat.member.as_str()),
+                &beat.heartbeat,
+                &breakers,
+                &called,
+                &open,
+                &micros(beat.alive),
+                &tallies,
+                &micros(beat.lately),
+                &micros(beat.alive.saturating_mul(KEPT)),
+            ],
+        )
+        .await?;
+    let mut view = View::default();
+    for row in &rows {
+        match column::<i32>(row, 0)? {
+            0 => {
+                view.now = duration(row, 2)?;
+                let members: Option<i64> = column(row, 3)?;
+                view.members = members.map(|members| u32::try_from(members).unwrap_or(u32::MAX));
+            }
+            1 => view.breakers.push((text(row, 1)?, record(row, 2)?)),
+            _ => {
+                let tally = Tally { callers: small(row, 2)?, openers: small(row, 3)? };
+                view.tallies.push((text(row, 1)?, tally));
+            }
+        }
+    }
+    Ok(view)
+}
+
+/// A record in the columns from `at` on.
+pub(super) fn record(row: &Row, at: usize) -> Result<BreakerRecord, PostgresError> {
+    let until: Option<i64> = column(row, at + 1)?;
+    let open = match until {
+        None => None,
+        Some(_) => Some(OpenLease {
+            until: duration(row, at + 1)?,
+            probe_from: optional(row, at + 2)?.unwrap_or_default(),
+            reopenings: u32::try_from(column::<Option<i64>>(row, at + 3)?.unwrap_or(0))
+                .unwrap_or(u32::MAX),
+            probe: match optional(row, at + 4)? {
+                Some(until) => Some((member(row, at + 5)?, until)),
+                None => None,
+            },
+        }),
+    };
+    Ok(BreakerRecord { epoch: unsigned(row, at)?, open })
+}
+
+fn optional(row: &Row, at: usize) -> Result<Option<Duration>, PostgresError> {
+    let micros: Option<i64> = column(row, at)?;
+    Ok(micros.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+}

@@ -1,0 +1,305 @@
+//! Ten real processes and a Postgres: a breaker that opens and closes in all of them, one probe
+//! at a time, a bad node, a server that is gone and back, members that are killed.
+//!
+//! The members are this very program: the test [`member`] is one, if a server is named.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use retry_fleet::{Fleet, FleetEvent};
+use retry_runtime::{BreakerConfig, CircuitBreaker, Class, QuotaConfig, RetryQuota};
+use retry_workflow_postgres::PostgresHub;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::sleep;
+use tokio_postgres::{Client, NoTls};
+
+use crate::fixture::OwnServer;
+
+const URL: &str = "RETRY_TEST_MEMBER_OF";
+const NUMBER: &str = "RETRY_TEST_MEMBER";
+const BACKEND: &str = "RETRY_TEST_BACKEND";
+const MEMBERS: usize = 10;
+const CAPACITY: u32 = 1_000;
+const MILLI: Duration = Duration::from_millis(1);
+const SEC: Duration = Duration::from_secs(1);
+
+static DB: CircuitBreaker =
+    CircuitBreaker::new("db", BreakerConfig::new().timeout(Duration::from_secs(2)));
+static API: RetryQuota = RetryQuota::new("api", QuotaConfig::new().capacity(CAPACITY));
+
+/// A member that calls the backend and spends tokens, until it is killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn member() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let (number, backend) = (std::env::var(NUMBER).unwrap(), std::env::var(BACKEND).unwrap());
+    let number: u8 = number.parse().unwrap();
+    let say = |line: &str| {
+        let mut out = std::io::stdout().lock();
+        let _gone = writeln!(out, "{line}").and_then(|()| out.flush());
+    };
+    DB.on_transition(move |transition| say(transition.to.as_str()));
+    let hub = PostgresHub::connect(&url).await.unwrap();
+    let fleet = Fleet::join(hub, "billing").await.unwrap();
+    fleet.on_event(move |event: &FleetEvent<'_>| match event {
+        FleetEvent::HubLost { .. } => say("lost"),
+        FleetEvent::HubBack { .. } => say("back"),
+        _ => {}
+    });
+    fleet.share(&DB).opens_at(0.5);
+    fleet.share(&API);
+    say("joined");
+    loop {
+        if let Ok(permit) = DB.try_acquire() {
+            if call(&backend, number).await { permit.success() } else { permit.failure() }
+        }
+        // Half of them use all tokens that they get.
+        if number.is_multiple_of(2) {
+            while API.try_acquire(Class::empty()).is_some() {}
+        } else {
+            (0..20).for_each(|_| API.refund());
+        }
+        sleep(50 * MILLI).await;
+    }
+}
+
+async fn call(backend: &str, number: u8) -> bool {
+    let Ok(mut stream) = tokio::net::TcpStream::connect(backend).await else { return false };
+    let mut answer = [0];
+    stream.write_all(&[number]).await.is_ok()
+        && stream.read_exact(&mut answer).await.is_ok()
+        && answer[0] == 1
+}
+
+/// What members call; for each of them it can be down.
+#[derive(Default)]
+struct Backend {
+    down: [AtomicBool; MEMBERS],
+    calls: AtomicU64,
+    now: AtomicU32,
+    most: AtomicU32,
+}
+
+impl Backend {
+    fn start() -> (Arc<Self>, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let backend = Arc::new(Self::default());
+        let serving = Arc::clone(&backend);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let backend = Arc::clone(&serving);
+                std::thread::spawn(move || backend.serve(stream));
+            }
+        });
+        (backend, address)
+    }
+
+    fn serve(&self, mut stream: TcpStream) {
+        let mut number = [0];
+        if stream.read_exact(&mut number).is_err() {
+            return;
+        }
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        std::thread::sleep(5 * MILLI);
+        self.now.fetch_sub(1, Ordering::SeqCst);
+        let is_down = self.down[usize::from(number[0])].load(Ordering::SeqCst);
+        let _gone = stream.write_all(&[u8::from(!is_down)]);
+    }
+
+    fn set_down(&self, members: std::ops::Range<usize>, down: bool) {
+        for member in &self.down[members] {
+            member.store(down, Ordering::SeqCst);
+        }
+    }
+
+    fn calls(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+/// A process, and what it has said.
+struct Process {
+    child: Child,
+    said: Arc<Mutex<Vec<(Instant, String)>>>,
+}
+
+impl Process {
+    fn start(url: &str, backend: &str, number: usize) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "fleet::processes::member", "--nocapture"])
+            .env(URL, url)
+            .env(NUMBER, number.to_string())
+            .env(BACKEND, backend)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let (log, out) = (Arc::clone(&said), child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                log.lock().unwrap().push((Instant::now(), line));
+            }
+        });
+        Self { child, said }
+    }
+
+    fn has_said(&self, word: &str) -> bool {
+        self.said.lock().unwrap().iter().any(|(_, line)| line == word)
+    }
+
+    /// What it said last of its breaker, and when.
+    fn state(&self) -> (Option<Instant>, String) {
+        let said = self.said.lock().unwrap();
+        let states = said.iter().rev();
+        let mut states =
+            states.filter(|(_, line)| ["open", "closed", "half_open"].contains(&&**line));
+        states.next().map_or((None, "closed".to_owned()), |(at, line)| (Some(*at), line.clone()))
+    }
+
+    fn is(&self, state: &str) -> bool {
+        self.state().1 == state
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is("closed")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+    }
+}
+
+async fn until(what: &str, most: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < most, "{what}: not after {most:?}");
+        sleep(10 * MILLI).await;
+    }
+    begin.elapsed()
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Looks all the time how much is lent, until it is dropped.
+struct Watcher(Arc<AtomicU64>, tokio::task::JoinHandle<()>);
+
+impl Watcher {
+    async fn start(url: &str) -> Self {
+        let client = connect(url).await;
+        let most = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&most);
+        let watching = tokio::spawn(async move {
+            let sql = "SELECT coalesce(sum(tokens), 0)::int8 FROM retry_fleet.lent";
+            while let Ok(row) = client.query_one(sql, &[]).await {
+                let lent: i64 = row.get(0);
+                seen.fetch_max(lent.unsigned_abs(), Ordering::SeqCst);
+                sleep(10 * MILLI).await;
+            }
+        });
+        Self(most, watching)
+    }
+
+    /// How much was lent at most: never more than there is.
+    fn end(self) -> u64 {
+        let most = self.0.load(Ordering::SeqCst);
+        assert!((1..=u64::from(CAPACITY)).contains(&most), "{most} are lent");
+        most
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.1.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_processes_share_a_breaker_and_a_bucket() {
+    if crate::fixture::server().is_none() {
+        return;
+    }
+    let Some((url, server)) = OwnServer::start(&["fsync=off"]) else { return };
+    let (backend, address) = Backend::start();
+    let mut processes: Vec<_> =
+        (0..MEMBERS).map(|number| Process::start(&url, &address, number)).collect();
+    until("joined", 60 * SEC, || processes.iter().all(|one| one.has_said("joined"))).await;
+    let watcher = Watcher::start(&url).await;
+    // A heartbeat, by which all have said that they call.
+    sleep(4 * SEC).await;
+
+    // A bad node opens its own.
+    backend.set_down(0..1, true);
+    until("the bad node", 20 * SEC, || processes[0].is("open")).await;
+    sleep(3 * SEC).await;
+    assert!(processes[1..].iter().all(Process::is_closed), "one bad node poisons nobody");
+    backend.set_down(0..1, false);
+    until("the good node", 20 * SEC, || processes[0].is_closed()).await;
+
+    // Half of them is enough.
+    backend.set_down(0..5, true);
+    until("open", 20 * SEC, || processes.iter().all(|one| one.is("open"))).await;
+    let mut opened: Vec<_> = processes.iter().map(|one| one.state().0.unwrap()).collect();
+    opened.sort_unstable();
+    // The fifth is the quorum, if those who were told were later; else less is left.
+    let to_open = opened[9] - opened[4];
+    backend.set_down(0..MEMBERS, true);
+    sleep(100 * MILLI).await;
+    backend.most.store(0, Ordering::SeqCst);
+    let before = backend.calls();
+    sleep(7 * SEC).await;
+    let probes = backend.calls() - before;
+    assert!((1..=4).contains(&probes), "{probes} probes in 7 s, each 2 s");
+    assert_eq!(backend.most.load(Ordering::SeqCst), 1, "one at a time");
+    assert!(!processes.iter().any(Process::is_closed));
+
+    backend.set_down(0..MEMBERS, false);
+    until("the verdict", 20 * SEC, || processes.iter().any(Process::is_closed)).await;
+    assert_eq!(backend.most.load(Ordering::SeqCst), 1, "one at a time, to the end");
+    let to_close = until("closed", 20 * SEC, || processes.iter().all(Process::is_closed)).await;
+    println!(
+        "ten processes: open everywhere {to_open:.0?} after the fifth, {probes} probes in 7 s of \
+         outage, closed everywhere {to_close:.0?} after the verdict"
+    );
+    assert!(to_open < 3 * SEC && to_close < 3 * SEC, "{to_open:?}, {to_close:?}");
+
+    // The server is gone: calls go on. It is told once, and so is that it is back.
+    watcher.end();
+    server.crash();
+    until("lost", 20 * SEC, || processes.iter().all(|one| one.has_said("lost"))).await;
+    let before = backend.calls();
+    sleep(2 * SEC).await;
+    assert!(backend.calls() - before > 100, "they go on calling");
+    server.resume();
+    until("back", 30 * SEC, || processes.iter().all(|one| one.has_said("back"))).await;
+
+    // Members are killed, and others begin.
+    let watcher = Watcher::start(&url).await;
+    for number in [0, 3, 6, 8, 2, 0] {
+        sleep(1_500 * MILLI).await;
+        processes[number] = Process::start(&url, &address, number);
+    }
+    sleep(13 * SEC).await;
+    let lent = watcher.end();
+    let members: i64 = {
+        let client = connect(&url).await;
+        let sql = "SELECT count(*) FROM retry_fleet.members \
+                   WHERE seen > extract(epoch FROM clock_timestamp()) * 1000000 - 10000000";
+        client.query_one(sql, &[]).await.unwrap().get(0)
+    };
+    assert_eq!(members, 10, "the dead do not count any more");
+    println!("of {CAPACITY} tokens {lent} were lent at most");
+}

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use retry_workflow::store::Synchronous;
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Job, MemoryStore, NewItem, Settled, Settlement, SqliteStore, Store,
-    Timestamp, Workflow,
+    AttemptOutcome, AttemptRecord, Job, MemoryStore, NewItem, Settled, Settlement, SqliteStore,
+    Store, Timestamp, Workflow,
 };
 use retry_workflow_postgres::PostgresStore;
 use tokio::runtime::Builder;
@@ -46,15 +46,20 @@ fn main() {
             "full" => workflow(open(Synchronous::Full), items, at_a_time).await,
             "memory" => workflow(MemoryStore::new(), items, at_a_time).await,
             "store" => store_alone(open(Synchronous::Normal), items, at_a_time).await,
-            "postgres" => workflow(postgres(file).await, items, at_a_time).await,
+            "postgres" => on_postgres(file, |store, _| workflow(store, items, at_a_time)).await,
             "postgres-helped" => {
-                let helper = help(&arguments);
-                let spent = workflow(postgres(file).await, items, at_a_time).await;
-                assert!(helper.await.expect("no panic").success(), "the helper failed");
-                spent
+                let helped = async |store, schema: String| {
+                    let helper = help(&arguments, &schema);
+                    let spent = workflow(store, items, at_a_time).await;
+                    assert!(helper.await.expect("no panic").success(), "the helper failed");
+                    spent
+                };
+                on_postgres(file, helped).await
             }
-            "postgres-help" => helper(postgres(file).await, at_a_time).await,
-            "postgres-store" => store_alone(postgres(file).await, items, at_a_time).await,
+            "postgres-help" => helper(file, at_a_time).await,
+            "postgres-store" => {
+                on_postgres(file, |store, _| store_alone(store, items, at_a_time)).await
+            }
             _ => panic!("there is no `{what}`"),
         }
     });
@@ -71,20 +76,36 @@ async fn workflow<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration 
     spent
 }
 
-/// A store that is new to this job.
-async fn postgres(url: &str) -> PostgresStore {
-    PostgresStore::connect(url).await.expect("a server")
+/// The schema of one run, which a helper has as well.
+const SCHEMA: &str = "RETRY_BENCH_SCHEMA";
+
+/// Does this on a store in a schema of its own, which is thrown away.
+async fn on_postgres<F: Future<Output = Duration>>(
+    url: &str,
+    run: impl FnOnce(PostgresStore, String) -> F,
+) -> Duration {
+    let schema = format!("retry_bench_{}", std::process::id());
+    let store = PostgresStore::options().schema(&schema).connect(url).await.expect("a server");
+    let spent = run(store.clone(), schema.clone()).await;
+    let sql = format!("DROP SCHEMA {schema} CASCADE");
+    let dropped = store
+        .server()
+        .run(sql, |client, sql, _| Box::pin(async move { Ok(client.batch_execute(sql).await?) }));
+    dropped.await.expect("it is there");
+    spent
 }
 
 /// A second process with this one's arguments, which works on the same job.
-fn help(arguments: &[String]) -> JoinHandle<ExitStatus> {
+fn help(arguments: &[String], schema: &str) -> JoinHandle<ExitStatus> {
     let mut helper = Command::new(env::current_exe().expect("this program"));
-    helper.arg("postgres-help").args(&arguments[1..]).stdout(Stdio::null());
+    helper.arg("postgres-help").args(&arguments[1..]).env(SCHEMA, schema).stdout(Stdio::null());
     spawn_blocking(move || helper.status().expect("it runs"))
 }
 
 /// Works on the job that another process has begun, to its end.
-async fn helper(store: PostgresStore, at_a_time: usize) -> Duration {
+async fn helper(url: &str, at_a_time: usize) -> Duration {
+    let schema = env::var(SCHEMA).expect("whom it helps");
+    let store = PostgresStore::options().schema(schema).connect(url).await.expect("a server");
     while Job::find(&store, JOB).await.expect("a store that works").is_none() {
         sleep(Duration::from_millis(1)).await;
     }

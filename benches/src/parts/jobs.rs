@@ -1,8 +1,9 @@
-//! What a job of many items on SQLite costs: ours, the store alone, and apalis.
+//! What a job of many items on SQLite costs: ours, the store alone, and apalis; and on Postgres,
+//! where `RETRY_BENCH_POSTGRES` is the address of a server.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{fmt, fs};
+use std::{env, fmt, fs};
 
 use crate::race::median;
 use crate::report::{Report, Section};
@@ -41,12 +42,20 @@ impl Racer {
         self.items < 1_000_000
     }
 
+    fn is_on_postgres(self) -> bool {
+        self.what.starts_with("postgres")
+    }
+
     /// Runs it on a store that is new, and thrown away.
     fn run(self) -> Run {
         let folder = Folder::new("jobs");
         let output = Command::new(target_folder().join("release").join(self.program))
             .args([self.what, &self.items.to_string(), &self.at_a_time.to_string()])
-            .arg(folder.0.join("jobs.db"))
+            .arg(
+                server()
+                    .filter(|_| self.is_on_postgres())
+                    .unwrap_or_else(|| folder.0.join("jobs.db")),
+            )
             .stderr(Stdio::inherit())
             .output()
             .expect("it was built just now");
@@ -63,6 +72,11 @@ impl Racer {
             mebibytes: figure("peak").unwrap_or(0.0) / 1024.0,
         }
     }
+}
+
+/// The server that a person has named.
+fn server() -> Option<PathBuf> {
+    env::var_os("RETRY_BENCH_POSTGRES").map(PathBuf::from)
 }
 
 /// A folder for a store, on the disk that our own build is on: a temporary one may be in memory.
@@ -104,7 +118,7 @@ impl Row {
 }
 
 /// In the order of the table.
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 11] = [
     Row::of("100,000 items, 10 at a time", Racer::ours("workflow", 100_000, 10))
         .beside("the store alone, by 100 items", Racer::ours("store", 100_000, 100)),
     Row::of("100,000 items, 100 at a time", Racer::ours("workflow", 100_000, 100)),
@@ -115,13 +129,26 @@ const ROWS: [Row; 7] = [
         .beside("apalis", Racer::apalis(10_000, 10)),
     Row::of("10,000 items, 100 at a time", Racer::ours("workflow", 10_000, 100))
         .beside("apalis", Racer::apalis(10_000, 100)),
+    Row::of("100,000 items, `PostgresStore`, 10 at a time", Racer::ours("postgres", 100_000, 10)),
+    Row::of("100,000 items, `PostgresStore`, 100 at a time", Racer::ours("postgres", 100_000, 100))
+        .beside("the store alone, by 100 items", Racer::ours("postgres-store", 100_000, 100)),
+    Row::of(
+        "100,000 items, `PostgresStore`, two processes, each 100 at a time",
+        Racer::ours("postgres-helped", 100_000, 100),
+    ),
+    Row::of(
+        "1,000,000 items, `PostgresStore`, 100 at a time",
+        Racer::ours("postgres", 1_000_000, 100),
+    ),
 ];
 
 /// Adds its section: of `runs` runs, in turns, the median.
 pub fn run(report: &mut Report, runs: usize) {
     build(&["--features", "jobs", "--bin", "jobs"], Path::new("Cargo.toml"));
     build(&["--bin", "jobs-apalis"], &Path::new("apalis").join("Cargo.toml"));
-    let racers: Vec<Racer> = ROWS
+    let is_run = |row: &Row| server().is_some() || !row.ours.is_on_postgres();
+    let rows: Vec<Row> = ROWS.into_iter().filter(is_run).collect();
+    let racers: Vec<Racer> = rows
         .iter()
         .flat_map(|row| [Some(row.ours), row.other.map(|(_, racer)| racer)])
         .flatten()
@@ -140,7 +167,7 @@ pub fn run(report: &mut Report, runs: usize) {
         2,
         ["a job of", "by", "items per second", "peak memory", "`retry-workflow` ÷ this"],
     );
-    for Row { what, other, .. } in ROWS {
+    for Row { what, other, .. } in rows {
         let Some(ours) = told.next() else { break };
         table.row(cells(what, "`retry-workflow`", ours, String::new()));
         let Some((name, theirs)) = other.and_then(|(name, _)| Some((name, told.next()?))) else {
@@ -163,6 +190,12 @@ pub fn run(report: &mut Report, runs: usize) {
          `synchronous = NORMAL` where nothing else is said; the median of {runs} runs, but of \
          a million items one. Here more is better: **bold** is where they do more."
     ));
+    section.note(if server().is_some() {
+        "Postgres runs on the same machine, with `synchronous_commit` and autovacuum on; an item's \
+         history is written as well. Our peak is that of the process which puts the items in."
+    } else {
+        "Without Postgres: RETRY_BENCH_POSTGRES=postgres://… names a server."
+    });
     section.note(
         "apalis has 10,000 items: what it takes for an item grows with their number, for each \
          acknowledgement looks through all that its worker ever had.",

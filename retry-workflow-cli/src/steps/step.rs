@@ -105,8 +105,8 @@ impl Capture {
         value.ok_or_else(|| {
             let is = match self.format {
                 CaptureFormat::Boolean => "neither `true` nor `false`",
-                CaptureFormat::Number => "no number",
-                _ => "no JSON",
+                CaptureFormat::Number => "not a number",
+                _ => "not JSON",
             };
             format!("its output, which `{}` is to capture, is {is}", self.name)
         })

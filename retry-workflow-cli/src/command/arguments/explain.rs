@@ -192,6 +192,8 @@ mod tests {
         let lacking = ExplainArguments { backoff: Some("linear".to_owned()), ..Default::default() };
         assert!(lacking.policy().unwrap_err().to_string().contains("--increment 2s"));
         let stray = ExplainArguments { backoff: Some("fixed".to_owned()), ..linear };
-        assert!(stray.policy().unwrap_err().to_string().contains("no setting of a fixed backoff"));
+        assert!(
+            stray.policy().unwrap_err().to_string().contains("is not a setting of a fixed backoff")
+        );
     }
 }

@@ -89,7 +89,7 @@ fn a_dead_letter_is_run_again_with_another_payload() {
         place.ends(code, &["dlq", "retry", "job-1", "--item", id, "--edit", file])
     };
     place.write("bad.json", "{");
-    edit("bad.json", 2).says("bad.json is no JSON");
+    edit("bad.json", 2).says("bad.json is not JSON");
     place.ends(2, &["dlq", "retry", "job-1", "--item", "x", "--edit", "new.json"]);
     edit("new.json", 0);
     assert!(place.sorted("log").contains(&"mended".to_owned()));

@@ -20,7 +20,7 @@ use retry_rules::Policy;
 use crate::event::retry_event::RetryEvent;
 use crate::protect::quota::RetryQuota;
 
-/// Calls in all, the first included; or `unlimited`, with a bound on the call below, or `budget = unlimited`.
+/// Total calls, the first included; or `unlimited`, with one of the bounds below, or `budget = unlimited`.
 ///
 /// `attempts = 5`. Default: 3.
 pub mod attempts {
@@ -56,7 +56,7 @@ pub type initial_delay = Duration;
 /// `max_delay = "30s"`. Default: 30 s, or a longer fixed or custom wait.
 pub type max_delay = Duration;
 
-/// The first wait, where it is to differ: the curve begins at the second.
+/// The first wait, if it differs: the curve begins at the second.
 ///
 /// `first_delay = "0s"`. Default: by the curve.
 pub type first_delay = Duration;
@@ -77,7 +77,7 @@ pub mod budget {
     pub use retry_rules::Bound::Unlimited as unlimited;
 }
 
-/// Bounds the whole call, the running attempt included; between attempts only where the function is not async.
+/// Bounds the whole call, the running attempt included; checked only between attempts if not async.
 ///
 /// `deadline = "30s"`. Default: none.
 pub mod deadline {
@@ -98,7 +98,7 @@ pub mod timeout {
     pub use retry_rules::Bound::Unlimited as unlimited;
 }
 
-/// A future: when it is ready, the wait under way ends and no further attempt begins (async only).
+/// A future: when it is ready, the current wait ends and no further attempt begins (async only).
 ///
 /// `cancel = stop.cancelled()`. Default: none.
 pub mod cancel {}
@@ -109,7 +109,7 @@ pub mod cancel {}
 pub mod retry_on {
     pub use super::abort_on::*;
 
-    /// A *value* that is to be retried (`retry_on` only).
+    /// A *value* to retry (`retry_on` only).
     pub type ok<T> = dyn Fn(&T) -> bool;
 }
 
@@ -204,7 +204,7 @@ pub mod breaker_on {
     pub type ok<T> = dyn Fn(&T) -> bool;
 }
 
-/// Where the breaker admits no call: `give_up`, or `wait` until it does, within attempts, budget, `max_elapsed` and deadline.
+/// If the breaker admits no call: `give_up`, or `wait` until it does, within attempts, budget, `max_elapsed` and deadline.
 ///
 /// `when_open = wait`. Default: `give_up`.
 pub mod when_open {
@@ -254,7 +254,7 @@ pub mod nested {
     pub mod once {}
 }
 
-/// Starts from a shared [`policy!`](crate::policy), or from a `Policy` of run time; the other options override it.
+/// Starts from a shared [`policy!`](crate::policy), or a run-time `Policy`; the other options override it.
 ///
 /// `policy = HTTP`. Default: none.
 pub type policy = Policy;

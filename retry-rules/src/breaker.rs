@@ -8,9 +8,9 @@ use crate::policy::arithmetic::{less, min, power, scale};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Window {
-    /// The last so many calls.
+    /// The last calls, this many.
     Calls(u32),
-    /// The calls of the last so long.
+    /// The calls within the last duration.
     Time(Duration),
 }
 
@@ -43,12 +43,12 @@ impl SlowCalls {
 /// | [`minimum_calls`](Self::minimum_calls): calls in the window before a rate counts | 10 |
 /// | [`slow_calls`](Self::slow_calls): open by the share of slow calls | off |
 /// | [`timeout`](Self::timeout): how long it stays open | 30 s |
-/// | [`timeout_growth`](Self::timeout_growth): what that grows by each time it opens again | 1, not at all |
-/// | [`max_timeout`](Self::max_timeout): the longest that it grows to | 5 min |
-/// | [`timeout_jitter`](Self::timeout_jitter): spread of that, so that processes do not probe at one moment | 0 |
+/// | [`timeout_growth`](Self::timeout_growth): its growth factor each time it reopens | 1, no growth |
+/// | [`max_timeout`](Self::max_timeout): the longest it can grow to | 5 min |
+/// | [`timeout_jitter`](Self::timeout_jitter): random extra, so that processes do not probe together | 0 |
 /// | [`half_open_requests`](Self::half_open_requests): probes at a time | 3 |
 /// | [`success_threshold`](Self::success_threshold): successful probes that close it | 3 |
-/// | [`observe_only`](Self::observe_only): refuse nothing, and report what it would have done | off |
+/// | [`observe_only`](Self::observe_only): reject nothing, and report what it would have done | off |
 ///
 /// ```
 /// use core::time::Duration;
@@ -87,7 +87,7 @@ pub struct BreakerConfig {
 }
 
 impl BreakerConfig {
-    /// The defaults of the table above.
+    /// Creates a config with the defaults of the table above.
     pub const fn new() -> Self {
         Self {
             failure_threshold: None,
@@ -105,39 +105,39 @@ impl BreakerConfig {
         }
     }
 
-    /// Consecutive failures that open the breaker. Default 5; at least 1.
-    /// Beside a rate there is no default: whichever of the two is reached first opens.
+    /// Sets how many consecutive failures open the breaker. Default 5; at least 1.
+    /// With a rate there is no default: whichever of the two is reached first opens it.
     pub const fn failure_threshold(mut self, failures: u32) -> Self {
         self.failure_threshold = Some(failures);
         self
     }
 
-    /// Open when at least this share of the calls in the window failed; above 0, up to 1.
+    /// Opens when at least this share of the calls in the window failed; above 0, up to 1.
     pub const fn failure_rate(mut self, rate: f64) -> Self {
         self.failure_rate = Some(rate);
         self
     }
 
-    /// Measure rates over the last `calls` calls. The default, with 100.
+    /// Measures rates over the last `calls` calls. The default, with 100.
     pub const fn window_calls(mut self, calls: u32) -> Self {
         self.window = Window::Calls(calls);
         self
     }
 
-    /// Measure rates over the last `time`.
+    /// Measures rates over the last `time`.
     pub const fn window_time(mut self, time: Duration) -> Self {
         self.window = Window::Time(time);
         self
     }
 
-    /// A rate counts only once this many calls are in the window. Default 10.
+    /// Sets how many calls must be in the window before a rate counts. Default 10.
     pub const fn minimum_calls(mut self, calls: u32) -> Self {
         self.minimum_calls = calls;
         self
     }
 
-    /// Open when at least the share `rate` of the calls in the window took
-    /// longer than `longer_than`.
+    /// Opens when at least the share `rate` of the calls in the window took longer than
+    /// `longer_than`.
     pub const fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
         self.slow_calls = Some(SlowCalls { longer_than, rate });
         self
@@ -164,53 +164,53 @@ impl BreakerConfig {
         self.slow_calls(longer_than, rate)
     }
 
-    /// Successful probes that close the breaker again. Default 3.
+    /// Sets how many successful probes close the breaker. Default 3.
     pub const fn success_threshold(mut self, successes: u32) -> Self {
         self.success_threshold = successes;
         self
     }
 
-    /// How long the breaker stays open before it lets probes through. Default 30 s.
+    /// Sets how long the breaker stays open before it lets probes through. Default 30 s.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Multiply the open time by this factor each time a probe fails, up to
-    /// `max_timeout`; closing begins anew with `timeout`. At least 1 (default): it does not grow.
+    /// Multiplies the open time by this factor each time a probe fails, up to
+    /// `max_timeout`; closing resets it to `timeout`. At least 1 (default): it does not grow.
     pub const fn timeout_growth(mut self, factor: f64) -> Self {
         self.timeout_growth = factor;
         self
     }
 
-    /// The longest that the open time grows to, its jitter included. Default 5 min,
-    /// or `timeout` where that is longer.
+    /// Sets the longest open time, jitter included. Default 5 min, or `timeout` if
+    /// that is longer.
     pub const fn max_timeout(mut self, timeout: Duration) -> Self {
         self.max_timeout = Some(timeout);
         self
     }
 
-    /// Spread the open time by up to this share more, so that processes that
+    /// Extends the open time by up to this share at random, so that processes that
     /// opened together do not probe together. From 0 (default) to 1.
     pub const fn timeout_jitter(mut self, factor: f64) -> Self {
         self.timeout_jitter = factor;
         self
     }
 
-    /// Probes that may be under way at a time while half-open. Default 3.
+    /// Sets how many probes may run at a time while half-open. Default 3.
     pub const fn half_open_requests(mut self, requests: u32) -> Self {
         self.half_open_requests = requests;
         self
     }
 
-    /// Refuse nothing: measure, and report what the breaker would have done. For the
+    /// Rejects nothing: measures, and reports what the breaker would have done. For the
     /// first weeks in production.
     pub const fn observe_only(mut self) -> Self {
         self.observe_only = true;
         self
     }
 
-    /// The [`failure_threshold`](Self::failure_threshold).
+    /// Returns the [`failure_threshold`](Self::failure_threshold).
     pub const fn get_failure_threshold(&self) -> u32 {
         match self.failure_threshold {
             Some(failures) => failures,
@@ -218,42 +218,42 @@ impl BreakerConfig {
         }
     }
 
-    /// The [`failure_rate`](Self::failure_rate), if it is set.
+    /// Returns the [`failure_rate`](Self::failure_rate), if it is set.
     pub const fn get_failure_rate(&self) -> Option<f64> {
         self.failure_rate
     }
 
-    /// What the rates are measured over.
+    /// Returns what the rates are measured over.
     pub const fn get_window(&self) -> Window {
         self.window
     }
 
-    /// The [`minimum_calls`](Self::minimum_calls).
+    /// Returns the [`minimum_calls`](Self::minimum_calls).
     pub const fn get_minimum_calls(&self) -> u32 {
         self.minimum_calls
     }
 
-    /// The [`slow_calls`](Self::slow_calls), if they are set.
+    /// Returns the [`slow_calls`](Self::slow_calls), if they are set.
     pub const fn get_slow_calls(&self) -> Option<SlowCalls> {
         self.slow_calls
     }
 
-    /// The [`success_threshold`](Self::success_threshold).
+    /// Returns the [`success_threshold`](Self::success_threshold).
     pub const fn get_success_threshold(&self) -> u32 {
         self.success_threshold
     }
 
-    /// The [`timeout`](Self::timeout).
+    /// Returns the [`timeout`](Self::timeout).
     pub const fn get_timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// The [`timeout_growth`](Self::timeout_growth).
+    /// Returns the [`timeout_growth`](Self::timeout_growth).
     pub const fn get_timeout_growth(&self) -> f64 {
         self.timeout_growth
     }
 
-    /// The [`max_timeout`](Self::max_timeout).
+    /// Returns the [`max_timeout`](Self::max_timeout).
     pub const fn get_max_timeout(&self) -> Duration {
         const DEFAULT: Duration = Duration::from_secs(300);
 
@@ -264,28 +264,28 @@ impl BreakerConfig {
         }
     }
 
-    /// The [`timeout_jitter`](Self::timeout_jitter).
+    /// Returns the [`timeout_jitter`](Self::timeout_jitter).
     pub const fn get_timeout_jitter(&self) -> f64 {
         self.timeout_jitter
     }
 
-    /// The [`half_open_requests`](Self::half_open_requests).
+    /// Returns the [`half_open_requests`](Self::half_open_requests).
     pub const fn get_half_open_requests(&self) -> u32 {
         self.half_open_requests
     }
 
-    /// Whether it refuses nothing: [`observe_only`](Self::observe_only).
+    /// Returns `true` if it rejects nothing: [`observe_only`](Self::observe_only).
     pub const fn is_observe_only(&self) -> bool {
         self.observe_only
     }
 
-    /// Whether a rate opens the breaker.
+    /// Returns `true` if a rate opens the breaker.
     pub const fn is_by_rate(&self) -> bool {
         self.failure_rate.is_some() || self.slow_calls.is_some()
     }
 
-    /// Whether consecutive failures open the breaker: without a rate, and beside one
-    /// where [`failure_threshold`](Self::failure_threshold) is set.
+    /// Returns `true` if consecutive failures open the breaker: without a rate, or with
+    /// one if [`failure_threshold`](Self::failure_threshold) is set.
     pub const fn is_by_streak(&self) -> bool {
         self.failure_threshold.is_some() || !self.is_by_rate()
     }
@@ -294,11 +294,11 @@ impl BreakerConfig {
         self.timeout_growth > 1.0
     }
 
-    /// The shortest and the longest that the breaker stays open, after it has opened
-    /// again so many times since it was last closed.
+    /// Returns the shortest and longest time that the breaker stays open, after it has
+    /// reopened `reopenings` times since it was last closed.
     ///
-    /// Where it grows, no spread goes beyond `max_timeout`, nor does it end there:
-    /// what has grown to its end is spread below it.
+    /// If it grows, jitter never exceeds `max_timeout`: a time that has grown to it is
+    /// spread below it.
     ///
     /// ```
     /// use core::time::Duration;

@@ -1,7 +1,6 @@
 //! Durations as people write them: `"500ms"`, `"30s"`, `"1h30m"`.
 //!
-//! The grammar is humantime's; the words for what is wrong are the same in the
-//! attribute and in files.
+//! The grammar is humantime's; the messages are the same in the attribute and in files.
 
 use core::fmt;
 use core::time::Duration;
@@ -74,14 +73,14 @@ fn may_overflow(text: &str) -> bool {
     text.len() > 32 && (text.len() > 512 || large())
 }
 
-/// The complaint about a bare number where a duration is wanted.
+/// Creates the error for a bare number where a duration is expected.
 pub fn without_unit(number: impl fmt::Display) -> InvalidDuration {
     use std::string::ToString;
 
     InvalidDuration(Complaint::NoUnit(number.to_string()))
 }
 
-/// Writes a duration in the way that [`parse`] reads, to the nanosecond.
+/// Formats a duration as [`parse`] reads it, to the nanosecond.
 ///
 /// ```
 /// # use core::time::Duration;

@@ -1,4 +1,4 @@
-//! The three forms in which a policy stands in a file (feature `serde`).
+//! The three forms of a policy in a file (feature `serde`).
 //!
 //! - **command style**, the form of [`Policy`](crate::Policy) itself: `attempts`, `backoff`,
 //!   `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`,

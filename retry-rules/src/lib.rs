@@ -1,9 +1,8 @@
 //! What a retry policy *is*: data, rules and arithmetic.
 //!
-//! Pure and `const`, without the standard library and without dependencies by
-//! default. It knows nobody: the macro checks literals with it while a program
-//! is compiled, the runtime obeys it, and files are read into it (feature
-//! `serde`).
+//! Pure and `const`, without the standard library or dependencies by default. The macro
+//! checks literals with it at compile time, the runtime obeys it, and files are read into
+//! it (feature `serde`).
 //!
 //! Users depend on `retry-runtime`, which re-exports all of this.
 //!

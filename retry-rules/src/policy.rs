@@ -18,9 +18,9 @@ use self::shown::Shown;
 /// How many calls are made in all, the first included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempts {
-    /// This many; at least 1.
+    /// At most this many; at least 1.
     Limited(u32),
-    /// As many as the budget, the deadline or `max_elapsed` lets be made.
+    /// As many as the budget, the deadline or `max_elapsed` allows.
     Unlimited,
 }
 
@@ -77,7 +77,7 @@ impl Policy {
     /// No wait is longer, where nobody says otherwise.
     pub(crate) const MAX_DELAY: Duration = Duration::from_secs(30);
 
-    /// The default policy: 3 attempts, 1 s and 2 s apart.
+    /// Creates the default policy: 3 attempts, 1 s and 2 s apart.
     pub const fn new() -> Self {
         Self {
             attempts: Attempts::Limited(3),
@@ -93,13 +93,13 @@ impl Policy {
         }
     }
 
-    /// Calls in all, the first included. Default 3; at least 1.
+    /// Sets the total calls, the first included. Default 3; at least 1.
     pub const fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = Attempts::Limited(attempts);
         self
     }
 
-    /// Retries after the first call: one less than [`attempts`](Self::attempts).
+    /// Sets the retries after the first call: one less than [`attempts`](Self::attempts).
     ///
     /// ```
     /// # use retry_rules::Policy;
@@ -109,34 +109,34 @@ impl Policy {
         self.attempts(retries.saturating_add(1))
     }
 
-    /// No limit to the calls; a budget, a deadline or `max_elapsed` must end them, or
-    /// be [`Bound::Unlimited`].
+    /// Removes the limit on calls; a budget, a deadline or `max_elapsed` must end them,
+    /// or be [`Bound::Unlimited`].
     pub const fn unlimited(mut self) -> Self {
         self.attempts = Attempts::Unlimited;
         self
     }
 
-    /// The curve of the waits. Default: exponential with base 2.
+    /// Sets the curve of the waits. Default: exponential with base 2.
     pub const fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// The first wait. Default 1 s.
+    /// Sets the first wait. Default 1 s.
     pub const fn initial_delay(mut self, delay: Duration) -> Self {
         self.initial_delay = delay;
         self
     }
 
-    /// No wait is longer, jitter included. Default 30 s; or the `initial_delay` of a fixed
-    /// backoff, or the longest delay of a custom one, if that is longer.
+    /// Sets the longest wait, jitter included. Default 30 s; or the `initial_delay` of a
+    /// fixed backoff, or the longest delay of a custom one, if that is longer.
     pub const fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = Some(delay);
         self
     }
 
-    /// The first wait, where it is to differ: the curve begins at the second. Default: the
-    /// curve begins at the first.
+    /// Sets a different first wait: the curve begins at the second. Default: the curve
+    /// begins at the first.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -149,7 +149,7 @@ impl Policy {
         self
     }
 
-    /// How waits are spread. Default: not at all.
+    /// Sets how waits are spread. Default: not at all.
     pub const fn jitter(mut self, jitter: Jitter) -> Self {
         self.jitter = jitter;
         self
@@ -177,7 +177,7 @@ impl Policy {
         self
     }
 
-    /// No attempt begins later than this after the call began; the running one is never
+    /// Bounds when attempts begin, from the start of the call; the running one is never
     /// cut off. Default: no bound.
     pub const fn max_elapsed(self, max_elapsed: Duration) -> Self {
         self.with_max_elapsed(Bound::Limited(max_elapsed))
@@ -200,22 +200,22 @@ impl Policy {
         self
     }
 
-    /// The [`attempts`](Self::attempts) of this policy.
+    /// Returns the [`attempts`](Self::attempts) of this policy.
     pub const fn get_attempts(&self) -> Attempts {
         self.attempts
     }
 
-    /// The [`backoff`](Self::backoff) of this policy.
+    /// Returns the [`backoff`](Self::backoff) of this policy.
     pub const fn get_backoff(&self) -> Backoff {
         self.backoff
     }
 
-    /// The [`initial_delay`](Self::initial_delay) of this policy.
+    /// Returns the [`initial_delay`](Self::initial_delay) of this policy.
     pub const fn get_initial_delay(&self) -> Duration {
         self.initial_delay
     }
 
-    /// The [`max_delay`](Self::max_delay) of this policy, or what it is by default.
+    /// Returns the [`max_delay`](Self::max_delay) of this policy, or its default.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -241,52 +241,52 @@ impl Policy {
         }
     }
 
-    /// The [`first_delay`](Self::first_delay) of this policy, if it has one.
+    /// Returns the [`first_delay`](Self::first_delay) of this policy, if it has one.
     pub const fn get_first_delay(&self) -> Option<Duration> {
         self.first_delay
     }
 
-    /// The [`jitter`](Self::jitter) of this policy.
+    /// Returns the [`jitter`](Self::jitter) of this policy.
     pub const fn get_jitter(&self) -> Jitter {
         self.jitter
     }
 
-    /// The [`budget`](Self::budget) of this policy, if it has one.
+    /// Returns the [`budget`](Self::budget) of this policy, if it has one.
     pub const fn get_budget(&self) -> Option<Duration> {
         self.budget.limit()
     }
 
-    /// The [`deadline`](Self::deadline) of this policy, if it has one.
+    /// Returns the [`deadline`](Self::deadline) of this policy, if it has one.
     pub const fn get_deadline(&self) -> Option<Duration> {
         self.deadline.limit()
     }
 
-    /// The [`max_elapsed`](Self::max_elapsed) of this policy, if it has one.
+    /// Returns the [`max_elapsed`](Self::max_elapsed) of this policy, if it has one.
     pub const fn get_max_elapsed(&self) -> Option<Duration> {
         self.max_elapsed.limit()
     }
 
-    /// The [`timeout`](Self::timeout) of this policy, if it has one.
+    /// Returns the [`timeout`](Self::timeout) of this policy, if it has one.
     pub const fn get_timeout(&self) -> Option<Duration> {
         self.timeout.limit()
     }
 
-    /// Whether an attempt can be cut off: there is a deadline or a timeout.
+    /// Returns `true` if an attempt can be cut off: there is a deadline or a timeout.
     pub const fn is_timed(&self) -> bool {
         self.has_deadline() || self.timeout.limit().is_some()
     }
 
-    /// Whether the whole call is bounded.
+    /// Returns `true` if the whole call is bounded.
     pub const fn has_deadline(&self) -> bool {
         self.deadline.limit().is_some()
     }
 
-    /// Whether there is a time after which no attempt begins.
+    /// Returns `true` if there is a time after which no attempt begins.
     pub const fn has_max_elapsed(&self) -> bool {
         self.max_elapsed.limit().is_some()
     }
 
-    /// Whether another call may follow `made` calls.
+    /// Returns `true` if another call may follow `made` calls.
     ///
     /// ```
     /// # use retry_rules::Policy;
@@ -300,7 +300,7 @@ impl Policy {
         }
     }
 
-    /// The `n`-th wait (from 1) by the curve, before jitter.
+    /// Returns the `n`-th wait (from 1) by the curve, before jitter.
     pub const fn wait(&self, n: u32) -> Duration {
         let max = self.get_max_delay();
         match self.first_delay {
@@ -311,8 +311,8 @@ impl Policy {
     }
 
     /// Returns the waits of a call whose attempts all fail at once, by the curve and before
-    /// jitter; endless where nothing ends them. Decorrelated jitter has no curve: each of
-    /// its waits is the shortest that it can be.
+    /// jitter; endless if nothing ends them. Decorrelated jitter has no curve: each of its
+    /// waits is the shortest possible.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -341,8 +341,8 @@ impl Policy {
         })
     }
 
-    /// The shortest and the longest that the `n`-th wait (from 1) may be, with
-    /// jitter; `previous` is the wait before it, if there was one.
+    /// Returns the shortest and longest possible `n`-th wait (from 1), with jitter;
+    /// `previous` is the wait before it, if any.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -361,8 +361,8 @@ impl Policy {
         self.jitter.interval(wait, self.initial_delay, self.get_max_delay(), previous)
     }
 
-    /// The same where a server asked for the wait `hint`: at least that, not cut
-    /// to `max_delay`, and jittered upwards only. Where attempts are unlimited, it is
+    /// Returns the same when a server asked for the wait `hint`: at least that, not
+    /// capped at `max_delay`, and only jittered upwards. If attempts are unlimited, it is
     /// no shorter than the curve's.
     ///
     /// ```
@@ -386,11 +386,10 @@ impl Policy {
         self.jitter.hint_interval(hint, curve)
     }
 
-    /// The longest that a call can wait in all, or `None` where nothing bounds it.
+    /// Returns the longest total wait of a call, or `None` if nothing bounds it.
     ///
-    /// An upper bound, but for what a server asks for: its hints are not counted.
-    /// Curves that are still growing after a thousand waits
-    /// count as grown from there on.
+    /// An upper bound, except that a server's hints are not counted. Curves that still
+    /// grow after a thousand waits count as fully grown from there on.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -435,7 +434,7 @@ impl Policy {
         })
     }
 
-    /// The index of the first custom delay above `max_delay`.
+    /// Returns the index of the first custom delay above `max_delay`.
     #[doc(hidden)]
     pub const fn custom_delay_above_max(&self) -> Option<usize> {
         if let (Backoff::Custom(delays), Some(max)) = (self.backoff, self.max_delay) {
@@ -451,7 +450,7 @@ impl Policy {
     }
 }
 
-/// Policies are equal that let calls do the same: `max_delay` may be written, or the
+/// Policies are equal if they behave the same: `max_delay` may be written, or the
 /// default.
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {

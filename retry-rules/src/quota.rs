@@ -1,11 +1,11 @@
 //! The settings of a retry quota.
 
-/// What retries cost, and what successes give back.
+/// What retries cost, and what successes refund.
 ///
 /// The idea is that of the AWS SDKs' [standard retry
-/// mode](https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html):
-/// a retry costs several successes, so that an outage does not multiply the load. The
-/// numbers are those of its first generation, from 2019 on. That of 2026
+/// mode](https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html): a
+/// retry costs several successes, so that an outage does not multiply the load. The
+/// numbers are those of its first generation, from 2019 on. The 2026 one
 /// (`AWS_NEW_RETRIES_2026`) charges 14 for a retry and still 5 after throttling:
 /// `retry_cost(14).timeout_cost(14).throttling_cost(5)`.
 ///
@@ -15,11 +15,11 @@
 /// | [`retry_cost`](Self::retry_cost): tokens that a retry costs | 5 |
 /// | [`timeout_cost`](Self::timeout_cost): what a retry after a timeout costs | 10 |
 /// | [`throttling_cost`](Self::throttling_cost): what a retry after a rate limit costs | as any other, 5 |
-/// | [`success_refund`](Self::success_refund): what a first-try success gives back | 1 |
+/// | [`success_refund`](Self::success_refund): what a first-try success refunds | 1 |
 ///
-/// | [`refill_per_sec`](Self::refill_per_sec): what time gives back | 0, nothing |
+/// | [`refill_per_sec`](Self::refill_per_sec): tokens that come back each second | 0 |
 ///
-/// A retry that succeeds gives back its own cost.
+/// A retry that succeeds refunds its own cost.
 ///
 /// ```
 /// use retry_rules::QuotaConfig;
@@ -38,7 +38,7 @@ pub struct QuotaConfig {
 }
 
 impl QuotaConfig {
-    /// The defaults of the table above.
+    /// Creates a config with the defaults of the table above.
     pub const fn new() -> Self {
         Self {
             capacity: 500,
@@ -50,62 +50,63 @@ impl QuotaConfig {
         }
     }
 
-    /// Tokens in a full bucket. Default 500.
+    /// Sets the tokens in a full bucket. Default 500.
     pub const fn capacity(mut self, tokens: u32) -> Self {
         self.capacity = tokens;
         self
     }
 
-    /// Tokens that a retry costs. Default 5.
+    /// Sets the tokens that a retry costs. Default 5.
     pub const fn retry_cost(mut self, tokens: u32) -> Self {
         self.retry_cost = tokens;
         self
     }
 
-    /// Tokens that a retry after a timeout costs. Default 10.
+    /// Sets the tokens that a retry after a timeout costs. Default 10.
     pub const fn timeout_cost(mut self, tokens: u32) -> Self {
         self.timeout_cost = tokens;
         self
     }
 
-    /// Tokens that a retry costs after the server asked for fewer calls: HTTP 429 and the
-    /// like. Default the [`retry_cost`](Self::retry_cost).
+    /// Sets the tokens that a retry costs after the server asked for fewer calls: HTTP
+    /// 429 and the like. Default: the [`retry_cost`](Self::retry_cost).
     pub const fn throttling_cost(mut self, tokens: u32) -> Self {
         self.throttling_cost = Some(tokens);
         self
     }
 
-    /// Tokens that a second gives back, while the bucket is not full. Default 0.
+    /// Sets the tokens that come back each second, while the bucket is not full. Default
+    /// 0.
     ///
-    /// Without it a bucket fills by successes only, and one that is empty while all first
-    /// attempts fail stays so.
+    /// Without it only successes fill a bucket, and an empty one stays empty while all
+    /// first attempts fail.
     pub const fn refill_per_sec(mut self, tokens: f64) -> Self {
         self.refill_per_sec = tokens;
         self
     }
 
-    /// Tokens that a call gives back which succeeds at its first attempt. Default 1.
+    /// Sets the tokens that a call refunds if its first attempt succeeds. Default 1.
     pub const fn success_refund(mut self, tokens: u32) -> Self {
         self.success_refund = tokens;
         self
     }
 
-    /// The [`capacity`](Self::capacity).
+    /// Returns the [`capacity`](Self::capacity).
     pub const fn get_capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// The [`retry_cost`](Self::retry_cost).
+    /// Returns the [`retry_cost`](Self::retry_cost).
     pub const fn get_retry_cost(&self) -> u32 {
         self.retry_cost
     }
 
-    /// The [`timeout_cost`](Self::timeout_cost).
+    /// Returns the [`timeout_cost`](Self::timeout_cost).
     pub const fn get_timeout_cost(&self) -> u32 {
         self.timeout_cost
     }
 
-    /// The [`throttling_cost`](Self::throttling_cost).
+    /// Returns the [`throttling_cost`](Self::throttling_cost).
     pub const fn get_throttling_cost(&self) -> u32 {
         match self.throttling_cost {
             Some(tokens) => tokens,
@@ -113,12 +114,12 @@ impl QuotaConfig {
         }
     }
 
-    /// The [`refill_per_sec`](Self::refill_per_sec).
+    /// Returns the [`refill_per_sec`](Self::refill_per_sec).
     pub const fn get_refill_per_sec(&self) -> f64 {
         self.refill_per_sec
     }
 
-    /// The [`success_refund`](Self::success_refund).
+    /// Returns the [`success_refund`](Self::success_refund).
     pub const fn get_success_refund(&self) -> u32 {
         self.success_refund
     }

@@ -1,8 +1,8 @@
 //! The one list of rules, and how each is worded.
 //!
-//! Three doors lead to it: the macro calls it on literals and maps the field
-//! that a rule names to the user's token; `const` expressions pass it in a
-//! `const` assertion; files pass it when they are loaded.
+//! It has three entries: the macro calls it on literals and maps the field that a rule
+//! names to the user's token; `const` expressions pass it in a `const` assertion; files
+//! pass it when they are loaded.
 
 mod set;
 pub(crate) mod field;
@@ -55,7 +55,7 @@ impl Rule {
         self.row().message
     }
 
-    /// Returns the complaint as it is worded where the settings stand.
+    /// Returns the message in the style of the settings.
     ///
     /// ```
     /// use retry_rules::{Rule, Style};
@@ -67,8 +67,8 @@ impl Rule {
         Complaint { rule: self, style, policy: None }
     }
 
-    /// Returns the complaint with the numbers of `policy` behind it, for some may be
-    /// defaults that nobody wrote.
+    /// Returns the message followed by the numbers of `policy`, because some may be
+    /// unwritten defaults.
     ///
     /// ```
     /// use core::time::Duration;

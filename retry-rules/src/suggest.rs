@@ -4,7 +4,7 @@ use std::borrow::ToOwned as _;
 use std::format;
 use std::string::String;
 
-/// Returns the known word that is most like this one, if one is near enough to be meant.
+/// Returns the known word closest to this one, if any is close enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -14,12 +14,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, known)| known)
 }
 
-/// Returns what goes between a complaint about a word and the list of what is known.
+/// Returns what goes between an error about a word and the list of known ones.
 pub fn or_else(meant: Option<&str>) -> String {
     meant.map_or_else(|| "; ".to_owned(), |meant| format!(": did you mean `{meant}`? "))
 }
 
-/// Creates the complaint about a word in a file that is none of the `known` ones.
+/// Creates the error for a word in a file that is not one of the `known` ones.
 ///
 /// Not serde's `unknown_variant`: of a `custom` error readers of YAML know the place.
 #[cfg(feature = "serde")]

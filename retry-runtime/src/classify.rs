@@ -1,8 +1,8 @@
 //! What kind of failure an error is: its [`Class`], found by type first and by
 //! text only where no type is known.
 //!
-//! This says what a failure *is*, not whether it is tried again; that is for
-//! the policy's `retry_on` and `abort_on`.
+//! This says what a failure *is*, not whether it is retried; the policy's `retry_on` and
+//! `abort_on` decide that.
 
 mod known;
 pub mod matchers;
@@ -23,8 +23,8 @@ pub use text::text;
 
 /// The kinds of failure that an error belongs to, as a set.
 ///
-/// A set, because one failure can be two things: HTTP 504 is a server error and
-/// a timeout. Most errors belong to none.
+/// A set, because one failure can be two things: HTTP 504 is a server error and a
+/// timeout. Most errors belong to none.
 ///
 /// ```
 /// use retry_runtime::Class;
@@ -37,7 +37,7 @@ pub use text::text;
 pub struct Class(u8);
 
 impl Class {
-    /// The empty set: an error that no built-in matcher matches.
+    /// Returns the empty set: an error that no built-in matcher matches.
     ///
     /// ```
     /// # use retry_runtime::Class;
@@ -63,7 +63,7 @@ impl Class {
     /// ```
     pub const TIMEOUT: Self = Self(1 << 1);
 
-    /// The server failed at its own end: HTTP 5xx and its likes.
+    /// The server itself failed: HTTP 5xx and the like.
     ///
     /// ```
     /// # use retry_runtime::{Class, classify};
@@ -71,7 +71,7 @@ impl Class {
     /// ```
     pub const SERVER_ERROR: Self = Self(1 << 2);
 
-    /// The server asks for fewer requests: HTTP 429 and its likes.
+    /// The server asks for fewer requests: HTTP 429 and the like.
     ///
     /// ```
     /// # use retry_runtime::{Class, classify};
@@ -79,7 +79,7 @@ impl Class {
     /// ```
     pub const RATE_LIMIT: Self = Self(1 << 3);
 
-    /// Returns whether the set has at least one kind of `other`.
+    /// Returns `true` if the set has at least one kind of `other`.
     ///
     /// ```
     /// # use retry_runtime::Class;
@@ -91,7 +91,7 @@ impl Class {
         self.0 & other.0 != 0
     }
 
-    /// Returns whether the set has every kind of `other`.
+    /// Returns `true` if the set has every kind of `other`.
     ///
     /// ```
     /// # use retry_runtime::Class;
@@ -103,7 +103,7 @@ impl Class {
         self.0 & other.0 == other.0
     }
 
-    /// Whether the set is empty.
+    /// Returns `true` if the set is empty.
     ///
     /// ```
     /// # use retry_runtime::{Class, classify};
@@ -113,7 +113,7 @@ impl Class {
         self.0 == 0
     }
 
-    /// The kinds of both sets; `|` for constants.
+    /// Returns the kinds of both sets; `|` for constants.
     ///
     /// ```
     /// # use retry_runtime::Class;
@@ -157,12 +157,11 @@ impl fmt::Debug for Class {
 
 /// An error that knows what kind of failure it is.
 ///
-/// Wherever it is implemented for the error that a function returns, its word
-/// is the last one: neither the types in the error's chain nor its text are
-/// looked at. An error of this kind that is hidden behind another one
-/// (`anyhow::Error`, `Box<dyn Error>`) cannot be asked.
+/// If the error that a function returns implements it, it decides alone: neither the
+/// types in the error's chain nor its text are examined. An error hidden behind another
+/// one (`anyhow::Error`, `Box<dyn Error>`) cannot be asked.
 ///
-/// Events show it by its `Display`.
+/// Events show its `Display`.
 ///
 /// ```
 /// use core::time::Duration;
@@ -205,7 +204,7 @@ impl fmt::Debug for Class {
 /// assert_eq!(busy.class(), Class::RATE_LIMIT);
 /// ```
 pub trait Classify: Display {
-    /// What kind of failure this is.
+    /// Returns what kind of failure this is.
     ///
     /// ```
     /// # use retry_runtime::{Class, Classify};
@@ -225,7 +224,7 @@ pub trait Classify: Display {
     /// ```
     fn class(&self) -> Class;
 
-    /// How long the server asked to be left alone; by default, it did not ask.
+    /// Returns how long the server asked callers to wait; by default, it did not ask.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -252,12 +251,12 @@ pub trait Classify: Display {
     }
 }
 
-/// What kind of failure an error is, judged by every error in its `source()`
+/// Returns what kind of failure an error is, judged by every error in its `source()`
 /// chain.
 ///
-/// If a known type is found anywhere in the chain, types alone decide, and the
-/// answer is everything that the known types in the chain say. Only a chain
-/// without any is judged by its texts, as by [`text`].
+/// If a known type is found anywhere in the chain, types alone decide, and the result
+/// combines what all known types in the chain say. Only a chain without any is judged by
+/// its texts, as by [`text`].
 ///
 /// | known type | class |
 /// | --- | --- |
@@ -273,8 +272,8 @@ pub trait Classify: Display {
 /// | `hyper::Error` (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
 /// | `tonic::Status` (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Internal`, and `Unknown` without a source → server error; `Unknown` with one: its source decides; any other code → none |
 ///
-/// Types are known in the version that this crate depends on; other versions
-/// are judged by the rest of their chain and by their texts.
+/// Types are known in the version that this crate depends on; other versions are judged
+/// by the rest of their chain and by their texts.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};
@@ -307,10 +306,10 @@ pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
     })
 }
 
-/// What a response with this HTTP status code is.
+/// Returns the class of a response with this HTTP status code.
 ///
-/// 408 is a timeout, 429 a rate limit, each 5xx a server error, and 504 (with
-/// 522 and 524, which proxies use in its place) a timeout as well.
+/// 408 is a timeout, 429 a rate limit, each 5xx a server error, and 504 (like 522 and
+/// 524, which proxies use instead) also a timeout.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};

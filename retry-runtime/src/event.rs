@@ -12,8 +12,8 @@ use crate::base::name::Name;
 use crate::event::transition::Transition;
 use crate::outcome::error::{Ended, Reason, Rounded};
 
-/// Something that happened to a call, a breaker, a quota or a policy; what
-/// [`on_event`](crate::on_event) hears, and what `tracing` and `metrics` are told.
+/// Something that happened to a call, a breaker, a quota or a policy;
+/// [`on_event`](crate::on_event), `tracing` and `metrics` receive it.
 ///
 /// A call that succeeds at its first attempt reports nothing.
 #[derive(Clone, Copy)]
@@ -56,47 +56,46 @@ pub enum Event<'a> {
         attempts: u32,
         /// The sum of the waits.
         waited: Duration,
-        /// Whether a further attempt was not made: the breaker did not admit it, or the
+        /// Whether another attempt was not made: the breaker did not admit it, or the
         /// call was cancelled in the wait before it.
         rejected: bool,
         /// The last failure, or the rejection.
         error: &'a dyn fmt::Display,
     },
-    /// A circuit breaker went from one state to another.
+    /// A circuit breaker changed state.
     Breaker(&'a Transition),
-    /// A family of breakers holds as many as it may, and none of them can leave: calls by
-    /// other keys go through breakers of their own. Reported once, and again only after
-    /// one could leave.
+    /// A family of breakers is full, and none can be evicted: calls with other keys get
+    /// separate breakers. Reported once, and again only after one could be evicted.
     #[non_exhaustive]
     BreakersFull {
-        /// The name of the breaker that found no place: [`family`](Name::family) and
+        /// The name of the breaker that did not fit: [`family`](Name::family) and
         /// [`key`](Name::key).
         breaker: &'a Name,
     },
-    /// A retry quota cannot pay for a retry. Reported once, and again only
-    /// after it has been half full.
+    /// A retry quota cannot pay for a retry. Reported once, and again only after it was
+    /// half full.
     #[non_exhaustive]
     QuotaEmpty {
         /// The quota's name.
         quota: &'a Name,
     },
-    /// A call was retried, and what it calls is retried too: the attempts
-    /// multiply. Reported at the end of the outer call.
+    /// A call was retried, and so was what it calls: the attempts multiply. Reported at
+    /// the end of the outer call.
     ///
-    /// Counted from its second attempt on, as far as an attempt failed because
-    /// of the inner call, in the same task.
+    /// Counted from its second attempt on, if an attempt failed because of the inner
+    /// call, in the same task.
     #[non_exhaustive]
     Nested {
         /// The name of the outer function.
         name: &'a Name,
         /// How often the outer call was retried.
         retries: u32,
-        /// The name of the function inside, the last one where there are several.
+        /// The name of the inner function, or the last one if there are several.
         inner: &'a Name,
-        /// How many attempts were made inside of these retries.
+        /// How many attempts were made inside these retries.
         inner_attempts: u32,
     },
-    /// The policy of a function was changed while the program runs.
+    /// The policy of a function was changed at run time.
     #[non_exhaustive]
     Policy {
         /// The name of the function.
@@ -104,9 +103,9 @@ pub enum Event<'a> {
         /// What its calls obey from now on.
         policy: Policy,
     },
-    /// A policy that is only known at run time breaks a rule, and is obeyed by its
-    /// nearest meaning: [`Policy::nearest_valid`]. Reported at a failure, and once for
-    /// each function and mistake.
+    /// A policy known only at run time breaks a rule, and is replaced with the nearest
+    /// valid one: [`Policy::nearest_valid`]. Reported at a failure, once per function and
+    /// mistake.
     #[non_exhaustive]
     InvalidPolicy {
         /// The name of the function.
@@ -114,9 +113,9 @@ pub enum Event<'a> {
         /// What is wrong, and what to write instead.
         invalid: Invalid,
     },
-    /// The policy of a function is only known at run time and has a `timeout`, which is
-    /// not obeyed: the function's error cannot say that an attempt was cut off. Reported
-    /// once for each function.
+    /// The policy of a function is known only at run time and has a `timeout`, which is
+    /// ignored: the function's error cannot say that an attempt was cut off. Reported
+    /// once per function.
     ///
     /// Implement `From<Interrupted>` for the error, or return [`RetryError`](crate::RetryError).
     #[non_exhaustive]
@@ -137,7 +136,7 @@ pub enum Event<'a> {
         wait: Duration,
     },
     /// A function that is not async sleeps on a thread that drives async tasks, and
-    /// stalls them. Reported once for each function.
+    /// stalls them. Reported once per function.
     #[non_exhaustive]
     BlocksTasks {
         /// The name of the function.

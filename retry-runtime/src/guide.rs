@@ -41,6 +41,7 @@ pages! {
     cancellation: "guide/cancellation.md";
     /// Functions that retry, called by functions that retry.
     nested: "guide/nested.md";
-    /// Figures beside loops by hand and other libraries, and what each feature takes to build.
+    /// Figures compared with hand-written loops and other libraries, and the build time of
+    /// each feature.
     costs: "guide/costs.md";
 }

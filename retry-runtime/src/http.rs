@@ -1,8 +1,8 @@
 //! A response whose status is a failure, as an error that a policy can read.
 //!
-//! A client of HTTP takes "503 Service Unavailable" for an answer like any
-//! other; what makes an error of it (`error_for_status` of reqwest) drops its
-//! headers, `Retry-After` among them. [`check`] keeps what a retry needs.
+//! To an HTTP client, "503 Service Unavailable" is an answer like any other; what turns
+//! it into an error (reqwest's `error_for_status`) drops its headers, including
+//! `Retry-After`. [`check`] keeps what a retry needs.
 //!
 //! ```
 //! use retry_runtime::http::check;
@@ -32,11 +32,10 @@ use core::time::Duration;
 
 use ::http::{HeaderMap, Response, StatusCode};
 
-/// The head of a response: what tells whether it is a failure, and when to ask
-/// again.
+/// The head of a response: it says whether it is a failure, and when to retry.
 ///
-/// It is implemented for `http::Response`, which is what hyper, tonic, axum and
-/// ureq answer with, and for `reqwest::Response` (feature `reqwest`).
+/// It is implemented for `http::Response`, which hyper, tonic, axum and ureq return, and
+/// for `reqwest::Response` (feature `reqwest`).
 ///
 /// ```
 /// use http::{HeaderMap, StatusCode};
@@ -66,10 +65,10 @@ use ::http::{HeaderMap, Response, StatusCode};
     note = "implement `retry_runtime::http::Head` for a type of your own"
 )]
 pub trait Head {
-    /// Its status.
+    /// Returns its status.
     fn status(&self) -> StatusCode;
 
-    /// Its headers.
+    /// Returns its headers.
     fn headers(&self) -> &HeaderMap;
 }
 
@@ -96,9 +95,9 @@ impl Head for reqwest::Response {
 
 /// A response whose status is a failure: 4xx or 5xx.
 ///
-/// It is [`Classify`](crate::Classify): the matchers know what it is, by
-/// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks. Both
-/// hold behind `anyhow::Error` and `Box<dyn Error + Send + Sync>` as well.
+/// It is [`Classify`](crate::Classify): the matchers know what it is, through
+/// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks.
+/// Both work behind `anyhow::Error` and `Box<dyn Error + Send + Sync>` too.
 ///
 /// ```
 /// use http::StatusCode;
@@ -117,7 +116,7 @@ pub struct StatusError {
 }
 
 impl StatusError {
-    /// By hand, for a client that has no [`Head`] to read.
+    /// Creates one by hand, for a client without a [`Head`].
     ///
     /// ```
     /// # use http::StatusCode;
@@ -129,8 +128,8 @@ impl StatusError {
         Self { status, retry_after }
     }
 
-    /// What a response is, if it is a failure; [`None`] for any other. To look
-    /// at one without giving it away.
+    /// Returns the error for a failed response, or [`None`] for any other. The response
+    /// is only borrowed.
     ///
     /// ```
     /// # use retry_runtime::http::StatusError;
@@ -144,7 +143,7 @@ impl StatusError {
         failed.then(|| Self::new(status, retry_after::from_headers(response.headers())))
     }
 
-    /// The status.
+    /// Returns the status.
     ///
     /// ```
     /// # use http::StatusCode;
@@ -156,7 +155,7 @@ impl StatusError {
         self.status
     }
 
-    /// How long the server asked to be left alone.
+    /// Returns how long the server asked callers to wait.
     ///
     /// ```
     /// # use retry_runtime::http::StatusError;
@@ -190,10 +189,10 @@ impl fmt::Display for StatusError {
 
 impl Error for StatusError {}
 
-/// A response whose status is no failure; of one that is, what a retry needs.
+/// Returns the response unless its status is a failure; then, what a retry needs.
 ///
-/// Its body is dropped then, and with it, in most clients of HTTP/1, the
-/// connection. [`StatusError::of`] leaves the response where it is.
+/// The body of a failure is dropped, and with it, in most HTTP/1 clients, the connection.
+/// [`StatusError::of`] only borrows the response.
 ///
 /// ```
 /// use retry_runtime::http::check;

@@ -11,10 +11,10 @@
 //! }
 //! ```
 //!
-//! One dependency, one attribute: [`retry`](macro@retry). A policy that cannot
-//! work does not compile. [`policy!`] makes one to share, [`Retrier`] retries
-//! closures without a macro, [`CircuitBreaker`] and [`RetryQuota`] protect what
-//! is called. The [`guide`] has a page for each thing that people do.
+//! One dependency, one attribute: [`retry`](macro@retry). A policy that cannot work does
+//! not compile. [`policy!`] makes one to share, [`Retrier`] retries closures without a
+//! macro, [`CircuitBreaker`] and [`RetryQuota`] protect what is called. The [`guide`] has
+//! a page for each task.
 //!
 //! # Features
 //!
@@ -33,9 +33,8 @@
 //!
 //! # Runtime
 //!
-//! Waits and timeouts use tokio's timer: an async function with a policy runs
-//! in a tokio runtime whose time is enabled, or panics at its first wait, as
-//! `tokio::time::sleep` does.
+//! Waits and timeouts use tokio's timer: an async function with a policy needs a tokio
+//! runtime with time enabled, or panics at its first wait, as `tokio::time::sleep` does.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod base;
@@ -131,7 +130,7 @@ pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sy
 #[doc = include_str!("attribute.md")]
 pub use retry_macros::retry;
 
-/// A policy, checked when it is compiled, for a `const` or anywhere else.
+/// Creates a policy that is checked at compile time, in a `const` or anywhere else.
 ///
 /// Takes the options of [`retry`](macro@retry) that say how often, how long to
 /// wait, and when to give up early.

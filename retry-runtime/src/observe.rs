@@ -1,5 +1,5 @@
-//! Where events go: the counters of the function, `tracing` and `metrics` where
-//! these features are on, and those who listen.
+//! Where events go: the function's counters, `tracing` and `metrics` if these features
+//! are on, and listeners.
 //!
 //! All of it happens on the failure path only.
 
@@ -35,10 +35,10 @@ static LISTENERS: Listeners<Listener> = Listeners::new();
 
 /// Calls `listener` with each [`Event`] of the program from now on.
 ///
-/// For those who use neither `tracing` nor `metrics`. It is called on the thread
-/// on which the event happens, while no lock is held, so it should be quick. One
-/// that panics is left alone until the next event. What a listener itself makes
-/// happen, by calling a function that retries, is not told to listeners.
+/// For programs that use neither `tracing` nor `metrics`. It is called on the thread on
+/// which the event happens, with no lock held, so it should be quick. One that panics is
+/// called again at the next event. Events that a listener itself causes, by calling a
+/// function that retries, are not reported to listeners.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -67,14 +67,14 @@ pub fn on_event(listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Listen
     Listening(listener)
 }
 
-/// A listener that [`on_event`] has added. It listens until it is told to
-/// [`stop`](Self::stop), even if this is dropped.
+/// A listener added by [`on_event`]. It listens until [`stop`](Self::stop), even if this
+/// is dropped.
 #[cfg(not(retry_loom))]
 pub struct Listening(Arc<Listener>);
 
 #[cfg(not(retry_loom))]
 impl Listening {
-    /// No event that happens from now on reaches the listener.
+    /// Stops the listener: no later event reaches it.
     pub fn stop(self) {
         LISTENERS.remove(&self.0);
     }

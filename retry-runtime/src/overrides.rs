@@ -27,13 +27,13 @@ use crate::site::registry;
 pub use error::OverridesError;
 use layer::Checked;
 
-/// Changes of policies, by the names of the functions with `#[retry]`.
+/// Changes to policies, by the names of the functions with `#[retry]`.
 ///
-/// A change names some keys; what it does not name stays as it is compiled. The
-/// keys are those of [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`,
-/// `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`
-/// (or `budget`), `deadline`, `max_elapsed` and `timeout`; a bound may be `unlimited`. The name `"*"` means all functions; what
-/// stands under a function's own name comes on top of it.
+/// A change names some keys; the others stay as compiled. The keys are those of
+/// [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`, `initial_delay`, `max_delay`,
+/// `first_delay`, `jitter`, `jitter_factor`, `retry_budget` (or `budget`), `deadline`,
+/// `max_elapsed` and `timeout`; a bound may be `unlimited`. The name `"*"` means all functions;
+/// entries under a function's own name override it.
 ///
 /// ```
 /// use retry_runtime::{Attempts, Overrides, retry, sites};
@@ -58,24 +58,22 @@ use layer::Checked;
 ///
 /// # What can be changed
 ///
-/// - `deadline`, `max_elapsed` and `timeout` only where the function has one already:
-///   what looks at the clock is compiled into it. `"*"` changes them where they are, and
-///   `jitter_factor` alone where there is a jitter by a factor.
+/// - `deadline`, `max_elapsed` and `timeout` only if the function has one already: the
+///   code that reads the clock is compiled in. `"*"` changes them where they exist, and
+///   `jitter_factor` alone where the jitter has a factor.
 /// - Not which failures are retried, nor what happens at the end: that is code.
-/// - Not the policy of a function where it depends on generic parameters; `"*"`
-///   leaves such functions alone.
-/// - Not a [`Retrier`](crate::Retrier): its policy is a value of the program.
+/// - Not a policy that depends on generic parameters; `"*"` leaves such functions alone.
+/// - Not a [`Retrier`](crate::Retrier): its policy is a value in the program.
 ///
-/// A call under way obeys the new policy from its next failure on; a deadline and
-/// a timeout are those of the moment at which it began.
+/// A call in progress obeys the new policy from its next failure on; its deadline and
+/// timeout stay as when it began.
 ///
 /// # Errors
 ///
-/// All or nothing: overrides with a mistake in them are not made, and what is in
-/// force stays so. In any format of serde, the mistake is reported where it stands,
-/// as far as the reader knows lines: unknown functions and keys, values that cannot
-/// be read, and policies that break the rules of the attribute. A function is judged
-/// when it is read, so write `"*"` first.
+/// All or nothing: overrides with a mistake are not created, and those in force stay. In
+/// any serde format, a mistake is reported where it stands, if the reader tracks lines:
+/// unknown functions and keys, values that cannot be read, and policies that break the
+/// rules of the attribute. A function is checked when it is read, so write `"*"` first.
 ///
 /// ```
 /// # use retry_runtime::{Overrides, retry};
@@ -85,14 +83,14 @@ use layer::Checked;
 /// assert!(error.to_string().starts_with("unknown function `billing.pai`: did you mean `billing.pay`?"));
 /// ```
 ///
-/// `Overrides::default()` changes nothing; applied, it is the same as [`clear`](Self::clear).
+/// `Overrides::default()` changes nothing; applying it is the same as [`clear`](Self::clear).
 #[derive(Clone, Default)]
 pub struct Overrides(Arc<Checked>);
 
 impl Overrides {
-    /// Changes by name of function, key and value, as a person writes them: `2`,
-    /// `true`, `unlimited`, `500ms`, and, as in the attribute,
-    /// `linear(increment = 2s)`, `exponential(base = 1.5)`, `custom(500ms, 1s)`.
+    /// Creates changes from function names, keys and values, as people write them: `2`,
+    /// `true`, `unlimited`, `500ms`, and, as in the attribute, `linear(increment = 2s)`,
+    /// `exponential(base = 1.5)`, `custom(500ms, 1s)`.
     ///
     /// ```
     /// use retry_runtime::{Overrides, retry};
@@ -121,13 +119,12 @@ impl Overrides {
         text::changes(changes).map(Self::new)
     }
 
-    /// Changes from the environment: `RETRY_BILLING_FETCH_ATTEMPTS=2` for the function
-    /// `billing.fetch`, `RETRY_ALL_ATTEMPTS=2` for all.
+    /// Reads changes from the environment: `RETRY_BILLING_FETCH_ATTEMPTS=2` for the
+    /// function `billing.fetch`, `RETRY_ALL_ATTEMPTS=2` for all.
     ///
-    /// A name is written in capitals there, and what is neither letter nor digit as
-    /// `_`; the values are those of [`from_pairs`](Self::from_pairs). Each variable with the prefix has
-    /// to be one of these: where `RETRY_` is taken already, choose
-    /// [another](Self::from_env_with_prefix).
+    /// A name is written in capitals there, with `_` for what is neither letter nor digit; the
+    /// values are those of [`from_pairs`](Self::from_pairs). Each variable with the prefix must be
+    /// one of these: if `RETRY_` is taken, choose [another](Self::from_env_with_prefix).
     ///
     /// ```
     /// use retry_runtime::Overrides;
@@ -143,7 +140,7 @@ impl Overrides {
         Self::from_env_with_prefix("RETRY_")
     }
 
-    /// The same where the variables begin otherwise: `MYAPP_RETRY_`, its end included.
+    /// Does the same with another prefix: `MYAPP_RETRY_`, with its final `_`.
     ///
     /// ```
     /// use retry_runtime::Overrides;
@@ -158,7 +155,7 @@ impl Overrides {
         env::real(prefix).map(Self::new)
     }
 
-    /// The same for variables that are given, and not those of the process.
+    /// Does the same with the given variables, not those of the process.
     ///
     /// ```
     /// use retry_runtime::{Overrides, retry};
@@ -189,8 +186,8 @@ impl Overrides {
         env::given(prefix, vars).map(Self::new)
     }
 
-    /// These, and others on top of them: what `on_top` says of a function, by its
-    /// name or by `"*"`, goes for more than what these say.
+    /// Returns these with others on top: what `on_top` says about a function, by its name
+    /// or by `"*"`, takes precedence.
     ///
     /// ```
     /// use retry_runtime::{Overrides, retry};
@@ -213,12 +210,11 @@ impl Overrides {
         both.map(Self::new).map_err(|unsuitable| OverridesError::of_functions(&unsuitable))
     }
 
-    /// Makes these the changes in force, in the place of those that were: a function
-    /// that they do not name obeys its compiled policy again.
+    /// Replaces the changes in force with these: a function that they do not name obeys
+    /// its compiled policy again.
     ///
-    /// Reports an [`Event::Policy`](crate::Event) for each function whose policy has
-    /// become another one. Where several threads apply changes at a time, those of
-    /// the last one are in force.
+    /// Reports an [`Event::Policy`](crate::Event) for each function whose policy changes.
+    /// If several threads apply changes at a time, the last one wins.
     ///
     /// ```
     /// use retry_runtime::Overrides;
@@ -255,7 +251,7 @@ impl Overrides {
         }
     }
 
-    /// Lets all functions obey their compiled policies again.
+    /// Makes all functions obey their compiled policies again.
     ///
     /// ```
     /// retry_runtime::Overrides::clear();
@@ -286,10 +282,10 @@ impl fmt::Debug for Overrides {
 
 /// Runs `future` with these changes on top of those in force, for what it calls.
 ///
-/// For one request among many: a caller without patience, a replay, a customer whose
-/// server is slow. A scope within a scope comes on top of it. Functions with
-/// `#[retry]` that are not async see it as well; a task that is spawned inside does
-/// not inherit it. What [`Site::policy`](crate::Site::policy) shows is what is in force for all.
+/// For one request among many: an impatient caller, a replay, a customer whose server is slow.
+/// An inner scope overrides an outer one. Functions with `#[retry]` that are not async see it
+/// too; a task spawned inside does not inherit it. [`Site::policy`](crate::Site::policy) shows
+/// what is in force for all.
 ///
 /// ```
 /// use retry_runtime::{Overrides, RetryError, retry, with_overrides};
@@ -314,7 +310,7 @@ pub fn with_overrides<F: Future>(
     scope::around(Arc::clone(&overrides.0), future)
 }
 
-/// The same for what is called without an await.
+/// Does the same for calls without an await.
 ///
 /// ```
 /// use retry_runtime::{Overrides, retry, with_overrides_sync};

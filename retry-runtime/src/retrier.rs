@@ -75,18 +75,19 @@ pub use self::run::{Blocking, Run};
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
 pub use crate::classify::probe::Fault;
 
-/// What a [`Fault`] is of, where it has to be named: in the type of a service of
+/// The kind of a [`Fault`], where it must be named: in the type of a service of
 /// `RetryLayer`. A [boxed](Retrier::boxed) retrier has `()`.
 pub mod kind {
     pub use crate::classify::probe::{DynError, LocalDynError, RetriedDynError, SourceChain, Text};
 }
 
-/// Retries a closure by a policy that is known when the program runs.
+/// Retries a closure with a policy known at run time.
 ///
-/// Same sessions, same decisions, same events as the attribute. It always tells
-/// how a call ended: its error is a [`RetryError`].
+/// Same sessions, decisions and events as the attribute. It always reports how a call
+/// ended: its error is a [`RetryError`].
 ///
-/// `M` is what it decides by, `V` which values are failures; both have defaults.
+/// `M` decides which failures to retry, `V` which values are failures; both have
+/// defaults.
 ///
 /// ```
 /// use retry_runtime::matchers::{network, timeout};
@@ -116,11 +117,11 @@ pub struct Retrier<M = Matchers, V = AllSucceed> {
 }
 
 impl Retrier {
-    /// Creates a retrier that retries every failure by `policy`.
+    /// Creates a retrier that retries every failure with `policy`.
     ///
-    /// A policy that breaks a rule is obeyed by its nearest meaning, as
-    /// [`Policy::nearest_valid`] has it, and [`Event::InvalidPolicy`](crate::Event) says so
-    /// at the first failure; [`validate`](Self::validate) says it beforehand.
+    /// A policy that breaks a rule is replaced with [`Policy::nearest_valid`], and
+    /// [`Event::InvalidPolicy`](crate::Event) says so at the first failure;
+    /// [`validate`](Self::validate) says so beforehand.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -160,8 +161,8 @@ impl<M: MatcherStack, V> Retrier<M, V> {
         self
     }
 
-    /// Asks the error itself what it is, and how long to wait, by its
-    /// [`Classify`](crate::Classify). (The attribute finds out without being told.)
+    /// Asks the error itself what it is, and how long to wait, through its
+    /// [`Classify`](crate::Classify). (The attribute does so automatically.)
     ///
     /// ```
     /// use retry_runtime::matchers::server_error;
@@ -189,8 +190,8 @@ impl<M: MatcherStack, V> Retrier<M, V> {
         self.with(|matchers| matchers.read_by(Classified))
     }
 
-    /// Asks the error nothing: it is of no class and knows no wait. For errors of which
-    /// only a `Display` is known; patterns match that.
+    /// Asks the error nothing: it has no class and no wait. For errors known only by
+    /// their `Display`; patterns match that.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -213,9 +214,9 @@ impl<M, V> Retrier<M, V> {
         Retrier { settings, matchers, values }
     }
 
-    /// Retries failures for which `predicate` holds: together with those that `retry_on`
+    /// Retries failures for which `predicate` holds: in addition to those that `retry_on`
     /// names, or, without it, only these. An attempt that the policy's own `timeout` cuts
-    /// off has no error to ask: `retry_on([timeout])` is for that.
+    /// off has no error to ask: use `retry_on([timeout])`.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -226,8 +227,8 @@ impl<M, V> Retrier<M, V> {
         self.with(|matchers| With { matchers, hook: When(Arc::new(predicate)) })
     }
 
-    /// Asks this closure for the wait that the server asked for. It is not cut to
-    /// `max_delay`, and only ever jittered upwards.
+    /// Asks this closure for the wait that the server asked for. It is not capped at
+    /// `max_delay`, and only jittered upwards.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -262,8 +263,8 @@ impl<M, V> Retrier<M, V> {
         self.with(|matchers| With { matchers, hook: OnRetry(Arc::new(listener)) })
     }
 
-    /// Tries values again for which `predicate` holds, though no error came with them:
-    /// `ok(…)` of the attribute. At the end the last one is returned, as `Ok`.
+    /// Retries values for which `predicate` holds, although there is no error: `ok(…)` of
+    /// the attribute. At the end the last one is returned, as `Ok`.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -284,8 +285,8 @@ impl<M, V> Retrier<M, V> {
         self.with_values(RetryOnValue(Arc::new(predicate)))
     }
 
-    /// Hides what decides about errors of type `E`, so that the retrier can be a field
-    /// though its closures cannot be named.
+    /// Erases the type of what decides about errors of type `E`, so that the retrier can
+    /// be a field even if its closures cannot be named.
     ///
     /// ```
     /// use retry_runtime::retrier::Boxed;
@@ -307,7 +308,7 @@ impl<M, V> Retrier<M, V> {
         self.with(Boxed::new)
     }
 
-    /// The name in events. Default: `retrier`.
+    /// Sets the name in events. Default: `retrier`.
     pub fn name(mut self, name: impl Into<Name>) -> Self {
         self.settings.name = name.into();
         self
@@ -325,7 +326,7 @@ impl<M, V> Retrier<M, V> {
         self
     }
 
-    /// Obeys this policy, as [`new`](Retrier::new) does.
+    /// Sets the policy, as [`new`](Retrier::new) does.
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.settings = self.settings.with_policy(policy);
         self
@@ -336,7 +337,7 @@ impl<M, V> Retrier<M, V> {
         &self.settings.policy
     }
 
-    /// Checks that the policy that was given is the one that is obeyed.
+    /// Checks that the given policy is the one in force.
     ///
     /// # Errors
     /// The rules that it breaks.
@@ -351,8 +352,8 @@ impl<M, V> Retrier<M, V> {
         self
     }
 
-    /// Calls `operation` until it succeeds or the policy ends the call: await it, after
-    /// adding to it what is for this call alone.
+    /// Calls `operation` until it succeeds or the policy ends the call: await the result,
+    /// after adding what is for this call alone.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -380,12 +381,12 @@ impl<M, V> Retrier<M, V> {
         Run::new(&self.settings, &self.matchers, &self.values, operation)
     }
 
-    /// The same for a closure that is handed a state by value, and hands it back with the
-    /// result: a connection, a cursor, a buffer. It also sees which attempt it makes, and may
-    /// say itself what becomes of its failure: [`Attempt::give_up`], [`Attempt::retry_after`].
+    /// Does the same for a closure that takes state by value, and returns it with the result:
+    /// a connection, a cursor, a buffer. It also sees which attempt it makes, and may itself
+    /// decide what happens to its failure: [`Attempt::give_up`], [`Attempt::retry_after`].
     ///
-    /// The state comes back at the end, but for an attempt that a `timeout` or a
-    /// `deadline` cut off: with that it is lost, and the call ends.
+    /// The state comes back at the end, unless a `timeout` or a `deadline` cut an attempt
+    /// off: then it is lost, and the call ends.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -420,8 +421,8 @@ impl<M, V> Retrier<M, V> {
         Run::new(&self.settings, &self.matchers, &self.values, operation)
     }
 
-    /// The same as [`run`](Self::run) for a closure that is not async: [`Run::call`] calls
-    /// it, after adding to it what is for this call alone.
+    /// Does the same as [`run`](Self::run) for a closure that is not async: [`Run::call`]
+    /// calls it, after you add what is for this call alone.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -442,8 +443,8 @@ impl<M, V> Retrier<M, V> {
         Run::new(&self.settings, &self.matchers, &self.values, operation)
     }
 
-    /// [`blocking`](Self::blocking), called at once. The thread sleeps; the policy's
-    /// `timeout` cannot cut an attempt off and is not obeyed.
+    /// Calls [`blocking`](Self::blocking) at once. The thread sleeps; the policy's
+    /// `timeout` cannot cut an attempt off, and is ignored.
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.

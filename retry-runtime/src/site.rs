@@ -21,8 +21,8 @@ use crate::base::name::Name;
 use crate::site::policy_override::PolicyOverride;
 use crate::site::stats::{Counters, Stats};
 
-/// A function with `#[retry]`: its name, where it stands, its policy, and what
-/// has become of its calls. [`sites`](crate::sites) lists them.
+/// A function with `#[retry]`: its name, location, policy, and the outcomes of its calls.
+/// [`sites`](crate::sites) lists them.
 ///
 /// ```
 /// use retry_runtime::{retry, sites};
@@ -84,17 +84,17 @@ impl Site {
         &self.name
     }
 
-    /// The source file, as the compiler was told it.
+    /// Returns the source file, as given to the compiler.
     pub const fn file(&self) -> &'static str {
         self.location.file()
     }
 
-    /// The line of the attribute; the first is 1.
+    /// Returns the line of the attribute; the first is 1.
     pub const fn line(&self) -> u32 {
         self.location.line()
     }
 
-    /// The policy that calls obey now; `None` where it depends on the function's
+    /// Returns the policy that calls obey now, or `None` if it depends on the function's
     /// generic parameters. With the feature `overrides` it may differ from the
     /// [`compiled`](Self::compiled) one.
     pub fn policy(&self) -> Option<Policy> {
@@ -111,19 +111,19 @@ impl Site {
         }
     }
 
-    /// The policy that stands in the source.
+    /// Returns the policy in the source code.
     pub const fn compiled(&self) -> Option<&Policy> {
         self.policy.as_ref()
     }
 
-    /// Whether its policy is changed by [`Overrides`](crate::Overrides) now.
+    /// Returns `true` if its policy is changed by [`Overrides`](crate::Overrides) now.
     #[cfg(feature = "overrides")]
     pub fn is_overridden(&self) -> bool {
         self.policy_override.get().is_some()
     }
 
-    /// Returns the fields of its policy that only the running program knows: each call
-    /// evaluates them at its first failure, and [`policy`](Self::policy) is without them.
+    /// Returns the fields of its policy known only at run time: each call evaluates them
+    /// at its first failure, and [`policy`](Self::policy) omits them.
     ///
     /// ```
     /// use retry_runtime::{Field, retry, sites};
@@ -141,7 +141,7 @@ impl Site {
         self.run_time
     }
 
-    /// What has become of its calls.
+    /// Returns the outcomes of its calls.
     pub fn stats(&self) -> Stats {
         self.counters.read()
     }

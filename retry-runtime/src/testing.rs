@@ -24,10 +24,10 @@ use crate::test_hooks::{EnteredHooks, TestHooks};
 
 pub use crate::test_hooks::{AttemptOutcome, AttemptRecord};
 
-/// Begins a test: from here on calls on this thread obey what it sets up, until the
+/// Starts a test: from here on, calls on this thread obey what it sets up, until the
 /// guard is dropped.
 ///
-/// Inside another one, that one is interrupted, and goes on at the end of this.
+/// Inside another test, that one pauses, and resumes at the end of this one.
 ///
 /// ```
 /// use retry_runtime::{retry, testing};
@@ -45,10 +45,10 @@ pub fn start() -> Testing {
     Testing { entered: EnteredHooks::new(Arc::default()) }
 }
 
-/// A test under way; made by [`start`]. The [module](self) tells how to use it.
+/// A running test, created with [`start`]. The [module](self) explains how to use it.
 ///
-/// It stays on the thread that has started it. To call what is tested from
-/// other threads, wrap that by [`scope`](Self::scope) or [`scope_sync`](Self::scope_sync).
+/// It stays on the thread that started it. To call tested code from other threads, wrap it
+/// with [`scope`](Self::scope) or [`scope_sync`](Self::scope_sync).
 #[derive(Debug)]
 #[must_use = "a test is over when its guard is dropped: `let retries = start();`, and not `let _ = start();`"]
 pub struct Testing {
@@ -61,7 +61,7 @@ impl Testing {
     }
 
     /// Draws all jitter of this test from `seed`: the same seed, the same waits, as long
-    /// as failures happen in the same order. Each call begins anew.
+    /// as failures happen in the same order. Calling it again starts over.
     ///
     /// What is drawn may change with the version of this library, and with the platform.
     ///
@@ -86,12 +86,12 @@ impl Testing {
         self
     }
 
-    /// Lets waits end at once, of async functions and of others.
+    /// Makes waits end at once, in async functions and others.
     ///
-    /// All else is as if they had been slept: they are recorded, and count against the
-    /// budget and the deadline of their call. But the clock does not move: what else
-    /// depends on the time that has passed, such as an open breaker, wants tokio's
-    /// paused clock instead.
+    /// Otherwise it is as if they had been slept: they are recorded, and count against
+    /// the budget and the deadline of their call. But the clock does not move: anything
+    /// else that depends on time, such as an open breaker, needs tokio's paused clock
+    /// instead.
     ///
     /// ```
     /// use retry_runtime::{retry, testing};
@@ -112,11 +112,11 @@ impl Testing {
         self
     }
 
-    /// What has become of the attempts of the function, or the retrier, of this name, in
-    /// the order in which they ended.
+    /// Returns the outcomes of the attempts of the function, or the retrier, of this
+    /// name, in the order in which they ended.
     ///
-    /// Of a call that is cancelled the attempt under way is missing. Calls that
-    /// run at the same time stand in one list.
+    /// The running attempt of a cancelled call is missing. Calls that run at the same
+    /// time share one list.
     ///
     /// ```
     /// use retry_runtime::testing::{self, AttemptOutcome};
@@ -140,7 +140,7 @@ impl Testing {
     ///
     /// # Panics
     /// If nothing of this name has run, and it is the last part of the name of an
-    /// annotated function: that one is to be written out, as in `shop::billing::fetch`.
+    /// annotated function: write the full name, as in `shop::billing::fetch`.
     #[track_caller]
     pub fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
         let attempts = self.hooks().attempts(name);
@@ -151,7 +151,7 @@ impl Testing {
         attempts
     }
 
-    /// How many calls of this name have ended.
+    /// Returns how many calls of this name have ended.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier, testing};
@@ -168,7 +168,7 @@ impl Testing {
         self.attempts(name).iter().filter(|attempt| attempt.is_last()).count()
     }
 
-    /// The waits between the attempts of this name, slept or skipped.
+    /// Returns the waits between the attempts of this name, slept or skipped.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier, testing};
@@ -186,8 +186,8 @@ impl Testing {
         self.attempts(name).iter().filter_map(AttemptRecord::wait).collect()
     }
 
-    /// This test's own instance of a breaker that the whole program shares: what calls
-    /// use here in its place.
+    /// Returns this test's own instance of a breaker that the whole program shares: calls
+    /// in this test use it instead.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, CircuitBreaker, RetryError, State, retry, testing};
@@ -208,7 +208,7 @@ impl Testing {
         lend::test_instance_of_breaker(self.hooks(), shared)
     }
 
-    /// The same for a quota.
+    /// Returns this test's own instance of a quota that the whole program shares.
     ///
     /// ```
     /// use retry_runtime::{QuotaConfig, RetryQuota, retry, testing};
@@ -230,8 +230,8 @@ impl Testing {
         lend::test_instance_of_quota(self.hooks(), shared)
     }
 
-    /// Carries this test along with a future, to whatever thread polls it: around what
-    /// is given to `tokio::spawn` on a runtime of several threads.
+    /// Carries this test along with a future, to whatever thread polls it: wrap what you
+    /// pass to `tokio::spawn` on a multi-threaded runtime.
     ///
     /// ```
     /// use retry_runtime::{retry, testing};
@@ -253,7 +253,7 @@ impl Testing {
         Scoped { future, hooks: Arc::clone(self.hooks()) }
     }
 
-    /// The same for a closure: around what is given to `std::thread::spawn` or
+    /// Does the same for a closure: wrap what you pass to `std::thread::spawn` or
     /// `tokio::task::spawn_blocking`.
     ///
     /// ```
@@ -280,12 +280,12 @@ impl Testing {
 
 #[cfg(feature = "macros")]
 impl Testing {
-    /// Lets the next `times` attempts of the annotated function of this name fail with
-    /// what `error` makes, without running its body. Everything else happens as if the
+    /// Makes the next `times` attempts of the annotated function of this name fail with
+    /// what `error` returns, without running its body. Everything else happens as if the
     /// body had failed: matchers, breaker, waits, events.
     ///
-    /// Failures that are planned for one name follow each other. `error` makes exactly
-    /// the function's error type; the `E` inside, where it returns `RetryError<E>`.
+    /// Failures planned for one name follow each other. `error` returns exactly the
+    /// function's error type, or the inner `E` if it returns `RetryError<E>`.
     ///
     /// ```
     /// use retry_runtime::{retry, testing};
@@ -317,7 +317,7 @@ impl Testing {
         self.plan(name, Failure::from_fn(error), Some(times))
     }
 
-    /// The same for all attempts that come.
+    /// Makes all later attempts fail in the same way.
     ///
     /// ```
     /// # use retry_runtime::{retry, testing};
@@ -343,7 +343,7 @@ impl Testing {
         self.plan(name, Failure::from_fn(error), None)
     }
 
-    /// Lets the next `times` attempts of a function that returns an `Option` be `None`.
+    /// Makes the next `times` attempts of a function that returns an `Option` be `None`.
     ///
     /// ```
     /// # use retry_runtime::{retry, testing};
@@ -393,8 +393,7 @@ impl Testing {
         self
     }
 
-    /// This test's own instance of the breaker that a function has in place:
-    /// `breaker(…)`.
+    /// Returns this test's own instance of a function's inline breaker: `breaker(…)`.
     ///
     /// ```
     /// use retry_runtime::{RetryError, retry, testing};
@@ -458,7 +457,7 @@ fn known(name: &str) -> &'static Site {
 }
 
 pin_project_lite::pin_project! {
-    /// A future that takes a test along; made by [`Testing::scope`].
+    /// A future that takes a test along, created with [`Testing::scope`].
     #[derive(Debug)]
     #[must_use = "a future does nothing until it is awaited"]
     pub struct Scoped<F> {

@@ -26,9 +26,9 @@ macro_rules! command_keys {
     ($( $key:ident $(or $other:literal)?: $Key:ty $(=> $Field:ident $member:ident)?, )*) => {
         /// The keys of the command style as they stand in a file, read but not yet checked.
         ///
-        /// For readers that know the place of each key: [`InvalidKeys`] says which one is
-        /// wrong. `retry_on` and `on_failure` stand beside a policy's keys in some files;
-        /// `R` and `F` say what they may be, and a bare policy has neither.
+        /// For readers that know where each key is: [`InvalidKeys`] says which one is
+        /// wrong. `retry_on` and `on_failure` accompany a policy's keys in some files;
+        /// `R` and `F` are their types, and a bare policy has neither.
         // They are keys here, and not a flattened struct around these, for flattening
         // loses the place of an error and lets unknown keys pass.
         #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -41,7 +41,7 @@ macro_rules! command_keys {
             /// Which failures are retried.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
             pub retry_on: Option<R>,
-            /// What happens at the end.
+            /// What happens when the retries end.
             #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
             pub on_failure: Option<F>,
         }
@@ -119,7 +119,7 @@ command_keys! {
     timeout: BoundKey => Timeout timeout,
 }
 
-/// A key that stands beside a policy's in some files, but not in this one.
+/// A key that accompanies a policy's in some files, but not in this one.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub enum NotHere {}
 
@@ -164,7 +164,7 @@ impl<R, F> CommandKeys<R, F> {
     /// Returns the policy, checked by all rules.
     ///
     /// # Errors
-    /// A rule is broken, or two keys say different things.
+    /// A rule is broken, or two keys contradict each other.
     pub fn policy(&self) -> Result<Policy, InvalidKeys> {
         let mut draft = Draft::default();
         self.write_to(&mut draft)?;
@@ -174,10 +174,10 @@ impl<R, F> CommandKeys<R, F> {
         draft.finish(Style::Command)
     }
 
-    /// Writes these keys over what `draft` holds. Judging it is left to the caller.
+    /// Writes these keys over what `draft` holds, and leaves validation to the caller.
     ///
     /// # Errors
-    /// Two keys say different things.
+    /// Two keys contradict each other.
     #[doc(hidden)]
     pub fn write_to(&self, draft: &mut Draft) -> Result<(), InvalidKeys> {
         self.write_fields(draft);
@@ -189,7 +189,7 @@ impl<R, F> CommandKeys<R, F> {
 }
 
 impl CommandKeys {
-    /// The bound in time that is set here, and that `base` does not have.
+    /// Returns the time limit that is set here, but not in `base`.
     #[doc(hidden)]
     pub fn bound_beyond(&self, base: &Policy) -> Option<&'static str> {
         let bounds = [
@@ -203,8 +203,8 @@ impl CommandKeys {
         beyond.map(|(name, ..)| name)
     }
 
-    /// The same keys without those that change something that is not there: a bound in
-    /// time that `compiled` does not have, the factor of a jitter that `base` does not have.
+    /// Returns the same keys without those that change something absent: a time limit that
+    /// `compiled` does not have, the factor of a jitter that `base` does not have.
     #[doc(hidden)]
     #[must_use]
     pub fn as_far_as_in(&self, compiled: &Policy, base: &Policy) -> Self {

@@ -20,7 +20,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Creates a draft that starts from a policy, of which nothing is written anew.
+    /// Creates a draft from a policy, with no fields written.
     pub fn from_policy(policy: Policy) -> Self {
         Self { policy, written: Fields::NONE }
     }
@@ -109,8 +109,8 @@ impl Draft {
         self.judged(in_vain, Rules::NONE, style)
     }
 
-    /// Returns the policy, as a change of one that is compiled, if it keeps the rules but
-    /// for those that are `spared`. What is in `written` may be in vain.
+    /// Returns the policy, as a change to a compiled one, if it keeps all rules except
+    /// those `spared`. Fields in `written` may have no effect.
     ///
     /// # Errors
     /// A rule is broken.

@@ -10,10 +10,10 @@ use crate::rules::field::{Field, Fields};
 use crate::rules::table::Rules;
 use crate::rules::words::Style;
 
-/// Keys that can be read, but that no policy can be made of: they break rules, or
-/// say different things.
+/// Keys that can be read, but make no valid policy: they break rules, or contradict each
+/// other.
 ///
-/// Its `Display` is the complaint, in the words of the style that the keys are of.
+/// Its `Display` is the message, worded in the style of the keys.
 ///
 /// ```
 /// use retry_rules::file::CommandKeys;
@@ -30,13 +30,13 @@ pub struct InvalidKeys {
 }
 
 impl InvalidKeys {
-    /// Creates the complaint about one key.
+    /// Creates the error for one key.
     pub fn new(key: &'static str, message: impl Into<String>) -> Self {
         Self { keys: [key].into(), message: message.into() }
     }
 
-    /// Returns the keys that are to blame, the first one first. After a key that may
-    /// stand inside of another one, or that has two names, comes the other.
+    /// Returns the keys to blame, the first one first. A key that may be inside another,
+    /// or that has two names, is followed by the other.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().copied()
     }

@@ -8,10 +8,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Reads a `T` from a map, and from nothing else. `what` is what is expected.
+/// Reads a `T` from a map, and from nothing else. `what` is what was expected.
 ///
 /// # Errors
-/// It is no map, or `T` refuses it.
+/// It is not a map, or `T` rejects it.
 pub fn from_map<'de, T, D>(deserializer: D, what: &'static str) -> Result<T, D::Error>
 where
     T: Deserialize<'de>,

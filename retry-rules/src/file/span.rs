@@ -13,7 +13,7 @@ use crate::duration;
 
 /// A duration in a file: a humantime string such as `"30s"`, or `{ secs, nanos }`.
 ///
-/// For other crates' own settings, so that durations look the same everywhere.
+/// For other crates' settings, so that durations look the same everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub Duration);
 

@@ -45,10 +45,10 @@ impl TaskStyle {
     pub const MAX_RETRIES: u32 = 3;
     /// The first wait.
     pub const RETRY_DELAY: Duration = Duration::from_secs(1);
-    /// No wait is longer.
+    /// The longest wait.
     pub const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 
-    /// The policy that such settings stand for, taken as it is: [`Policy::validate`] checks it.
+    /// Creates the policy for these settings, unchecked: use [`Policy::validate`].
     ///
     /// ```
     /// use core::time::Duration;
@@ -86,7 +86,7 @@ impl TryFrom<TaskKeys> for TaskStyle {
 
 /// The keys of the task style as they stand in a file, read but not yet checked.
 ///
-/// For readers that know the place of each key: [`InvalidKeys`] says which one is wrong.
+/// For readers that know where each key is: [`InvalidKeys`] says which one is wrong.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskKeys {

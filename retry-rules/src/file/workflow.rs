@@ -53,7 +53,7 @@ impl TryFrom<WorkflowKeys> for WorkflowStyle {
 
 /// The keys of the workflow style as they stand in a file, read but not yet checked.
 ///
-/// For readers that know the place of each key: [`InvalidKeys`] says which one is wrong.
+/// For readers that know where each key is: [`InvalidKeys`] says which one is wrong.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowKeys {
@@ -72,7 +72,7 @@ impl WorkflowKeys {
     /// Returns the policy, checked by all rules.
     ///
     /// # Errors
-    /// A rule is broken, or two keys say different things.
+    /// A rule is broken, or two keys contradict each other.
     pub fn policy(&self) -> Result<Policy, InvalidKeys> {
         let mut draft = Draft::default();
         if let Some(AttemptsKey(attempts)) = self.max_attempts {

@@ -35,7 +35,7 @@ pub enum Backoff {
     },
     /// The initial delay times 1, 1, 2, 3, 5, 8, …
     Fibonacci,
-    /// These waits, then `max_delay`. The initial delay plays no part.
+    /// These waits, then `max_delay`. The initial delay is unused.
     Custom(&'static [Duration]),
 }
 
@@ -43,10 +43,10 @@ impl Backoff {
     /// The default: exponential with base 2.
     pub const DEFAULT: Self = Self::Exponential { base: 2.0 };
 
-    /// Creates a [`Custom`](Self::Custom) curve of delays that are only known at run time.
+    /// Creates a [`Custom`](Self::Custom) curve from delays known only at run time.
     ///
-    /// It keeps each distinct list for as long as the program runs, once, so that a policy
-    /// is `Copy`. In a constant, write `Backoff::Custom(&[…])`.
+    /// It keeps each distinct list once, as long as the program runs, so that a policy is
+    /// `Copy`. In a constant, write `Backoff::Custom(&[…])`.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -72,7 +72,7 @@ impl Backoff {
         }))
     }
 
-    /// The `n`-th wait (from 1) of a policy with these delays, before jitter.
+    /// Returns the `n`-th wait (from 1) of a policy with these delays, before jitter.
     pub const fn wait(self, n: u32, initial: Duration, max: Duration) -> Duration {
         let before = n.saturating_sub(1);
         let wait = match self {
@@ -88,7 +88,7 @@ impl Backoff {
         min(wait, max)
     }
 
-    /// The word for this curve, in the attribute and in files.
+    /// Returns the word for this curve, in the attribute and in files.
     ///
     /// ```
     /// assert_eq!(retry_rules::Backoff::Fixed.name(), "fixed");

@@ -7,9 +7,8 @@ use crate::policy::shown::Shown;
 
 /// How long something may take: the waits of a call, the whole call, an attempt.
 ///
-/// [`None`](Self::None) and [`Unlimited`](Self::Unlimited) bound nothing. The one is
-/// what nobody has said, and so no reason for calls that never end; the other one is
-/// meant.
+/// [`None`](Self::None) and [`Unlimited`](Self::Unlimited) bound nothing. `None` is
+/// unset, and so does not permit calls that never end; `Unlimited` is deliberate.
 ///
 /// ```
 /// use core::time::Duration;
@@ -30,14 +29,14 @@ pub enum Bound {
     /// No bound. The default.
     #[default]
     None,
-    /// No bound, and that is meant.
+    /// Deliberately no bound.
     Unlimited,
-    /// So long.
+    /// At most this long.
     Limited(Duration),
 }
 
 impl Bound {
-    /// Returns how long it may take, if there is a limit.
+    /// Returns the limit, if there is one.
     pub const fn limit(self) -> Option<Duration> {
         match self {
             Self::None | Self::Unlimited => None,

@@ -22,12 +22,12 @@ pub enum Jitter {
     None,
     /// Up to this share less or more: `Proportional(0.3)` is ±30 %. From 0 to 1.
     Proportional(f64),
-    /// Anything from nothing to the curve's wait.
+    /// Anything from zero to the curve's wait.
     Full,
     /// Half of the curve's wait, and up to that again.
     Equal,
-    /// Anything from the initial delay to three times the wait before. It
-    /// replaces the curve.
+    /// Anything from the initial delay to three times the previous wait. It replaces the
+    /// curve.
     Decorrelated,
 }
 
@@ -35,8 +35,8 @@ impl Jitter {
     /// What a bare `jitter` means: ±30 %.
     pub const DEFAULT: Self = Self::Proportional(0.3);
 
-    /// The shortest and the longest wait that may be drawn where the curve says
-    /// `wait`; `previous` is the wait before this one, if there was one.
+    /// Returns the shortest and longest wait that may be drawn when the curve says
+    /// `wait`; `previous` is the wait before this one, if any.
     ///
     /// ```
     /// use core::time::Duration;
@@ -93,7 +93,7 @@ impl Jitter {
         if less(longest, hint) { (hint, hint) } else { (hint, longest) }
     }
 
-    /// The word for this jitter, in the attribute and in files.
+    /// Returns the word for this jitter, in the attribute and in files.
     ///
     /// ```
     /// assert_eq!(retry_rules::Jitter::Full.name(), "full");

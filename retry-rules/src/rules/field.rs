@@ -21,7 +21,7 @@ macro_rules! fields {
             /// All fields: of a policy, of a function, of a breaker, of a quota.
             pub const ALL: &'static [Self] = &[$($( Self::$Field, )*)*];
 
-            /// Returns the name that the attribute has for it, or else the files.
+            /// Returns its name in the attribute, or else in files.
             ///
             /// ```
             /// assert_eq!(retry_rules::Field::MaxDelay.name(), "max_delay");

@@ -41,7 +41,7 @@ impl Invalid {
     }
 }
 
-/// All complaints, in the words of the attribute.
+/// All messages, in the words of the attribute.
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, rule) in self.broken.iter().enumerate() {
@@ -72,8 +72,8 @@ impl Policy {
         self.validate_written(Fields::NONE)
     }
 
-    /// The same for a policy of which somebody wrote just the fields `written`:
-    /// finds also what was written in vain.
+    /// Checks a policy of which only the fields `written` were written: also finds those
+    /// that have no effect.
     ///
     /// # Errors
     /// The rules that it breaks.
@@ -91,8 +91,8 @@ impl BreakerConfig {
         self.validate_written(Fields::NONE)
     }
 
-    /// The same for settings of which somebody wrote just the fields `written`:
-    /// finds also what was written in vain.
+    /// Checks settings of which only the fields `written` were written: also finds those
+    /// that have no effect.
     ///
     /// # Errors
     /// The rules that they break.

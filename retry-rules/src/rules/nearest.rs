@@ -20,8 +20,8 @@ const IN_VAIN: Rules = Rules::from_slice(&[
 ]);
 
 impl Policy {
-    /// Returns the policy that is obeyed in the place of this one, and the rules for which
-    /// it is another one: the nearest that can work.
+    /// Returns the nearest policy that can work, which is obeyed instead of this one, and
+    /// the rules that this one breaks.
     ///
     /// | this policy has | what is obeyed |
     /// | --- | --- |
@@ -32,10 +32,10 @@ impl Policy {
     /// | a jitter below 0, or none that is a number | no jitter |
     /// | a jitter above 1 | 1 |
     /// | a timeout of 0 s, or above the deadline | no timeout |
-    /// | unlimited attempts that nothing ends | 3 attempts |
-    /// | a budget, a deadline or a `max_elapsed` that the first wait exceeds | that: it never retries |
+    /// | unlimited attempts with no bound | 3 attempts |
+    /// | a budget, a deadline or a `max_elapsed` that the first wait exceeds | the same: it never retries |
     ///
-    /// What is merely written in vain breaks no rule here.
+    /// A setting that merely has no effect breaks no rule here.
     ///
     /// ```
     /// use retry_rules::{Attempts, Policy};
@@ -50,8 +50,8 @@ impl Policy {
         self.nearest_valid_written(Fields::NONE)
     }
 
-    /// The same for a policy of which somebody wrote just the fields `written`, as in
-    /// [`validate_written`](Self::validate_written): where `retry_after` is one of them,
+    /// Returns the same for a policy of which only the fields `written` were written, as
+    /// in [`validate_written`](Self::validate_written): if `retry_after` is one of them,
     /// the first wait is not known.
     pub const fn nearest_valid_written(self, written: Fields) -> (Self, Option<Invalid>) {
         let nearest = self.nearest(written);

@@ -48,8 +48,8 @@ macro_rules! rules {
     )+) => {
         /// A rule that settings can break.
         ///
-        /// Its `Display` is the complaint in the words of the attribute: what is
-        /// wrong, and what to write instead.
+        /// Its `Display` is the message in the words of the attribute: what is wrong, and
+        /// what to write instead.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Rule {

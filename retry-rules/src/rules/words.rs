@@ -8,10 +8,10 @@ use crate::policy::Policy;
 use crate::policy::backoff::Backoff;
 use crate::policy::shown::Shown;
 
-/// How settings are spelt where they stand.
+/// How settings are spelt where they are written.
 ///
-/// A complaint tells what to write, and `attempts = 1` of the attribute is
-/// `max_attempts: 1` in a file of the workflow style.
+/// A message says what to write, and `attempts = 1` in the attribute is `max_attempts: 1`
+/// in a workflow-style file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Style {
@@ -23,13 +23,13 @@ pub enum Style {
     Workflow,
     /// `max_retries: 0`, in a file.
     Task,
-    /// `attempts: 1`, as a change of a policy that is compiled: what is left out
-    /// is as it was compiled, and has no default.
+    /// `attempts: 1`, as a change to a compiled policy: what is left out stays as
+    /// compiled, and has no default.
     Override,
 }
 
 impl Style {
-    /// Returns the name of a setting; `None` where the style has no such setting.
+    /// Returns the name of a setting, or `None` if the style has no such setting.
     ///
     /// ```
     /// use retry_rules::{Field, Style};

@@ -7,8 +7,8 @@ use core::hash::{Hash, Hasher};
 use core::ops::Deref;
 use std::sync::Arc;
 
-/// The name of a breaker, a quota, a retrier or an annotated function: a literal, or
-/// text that the program made while it ran.
+/// The name of a breaker, a quota, a retrier or an annotated function: a literal, or text
+/// made at run time.
 ///
 /// A clone allocates nothing.
 ///
@@ -56,7 +56,7 @@ impl Name {
         }
     }
 
-    /// Returns the name of the family, for a breaker of one; for any other the name itself.
+    /// Returns the family's name for a breaker in one, or else the name itself.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, Breakers};
@@ -73,7 +73,7 @@ impl Name {
         }
     }
 
-    /// Returns the key by which a family knows its breaker; `None` for any other.
+    /// Returns the key of a breaker in its family, or `None` for any other.
     pub fn key(&self) -> Option<&str> {
         match &self.0 {
             Text::Member(name, length) => name.get(*length as usize + 1..name.len() - 1),

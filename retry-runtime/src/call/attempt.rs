@@ -60,8 +60,8 @@ impl Attempt {
         }
     }
 
-    /// Lets the failure of this attempt end the call, whatever matchers say: it is not
-    /// retryable. Said where the error is raised; the last word counts.
+    /// Makes a failure of this attempt end the call, whatever matchers say: it is not
+    /// retryable. Call it where the error is raised; the last call counts.
     ///
     /// ```
     /// use retry_runtime::{Attempt, retry};
@@ -89,10 +89,10 @@ impl Attempt {
         self.ruling.store(GIVE_UP, Ordering::Relaxed);
     }
 
-    /// Lets the failure of this attempt be retried after `wait`, whatever matchers and hints
-    /// say: as a server's own word it is not cut to `max_delay`, and only jittered upwards.
-    /// Attempts, budget, deadline, quota and breaker may still end the call. Said where
-    /// the error is raised; the last word counts.
+    /// Makes a failure of this attempt be retried after `wait`, whatever matchers and hints
+    /// say: like a server's hint, it is not capped at `max_delay`, and only jittered
+    /// upwards. Attempts, budget, deadline, quota and breaker may still end the call. Call
+    /// it where the error is raised; the last call counts.
     ///
     /// ```
     /// use std::time::Duration;
@@ -116,23 +116,23 @@ impl Attempt {
         self.ruling.store(nanos, Ordering::Relaxed);
     }
 
-    /// Which attempt this is; the first is 1.
+    /// Returns the number of this attempt; the first is 1.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Whether the policy's number of attempts allows none after this one. The
-    /// budget, the deadline, the quota or the breaker may end a call earlier.
+    /// Returns `true` if the policy allows no attempt after this one. The budget, the
+    /// deadline, the quota or the breaker may end a call earlier.
     pub fn is_last(&self) -> bool {
         matches!(self.attempts, Attempts::Limited(attempts) if self.number >= attempts)
     }
 
-    /// How long the wait before this attempt was; `None` at the first.
+    /// Returns the wait before this attempt, or `None` for the first.
     pub fn last_delay(&self) -> Option<Duration> {
         self.last_delay
     }
 
-    /// The sum of the waits so far.
+    /// Returns the sum of the waits so far.
     pub fn waited(&self) -> Duration {
         self.waited
     }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// What lies behind a call.
+/// The attempts and waits of a call so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct CallState {

@@ -1,8 +1,7 @@
 //! Matchers as values: which failures a [`Retrier`](crate::Retrier) or a
 //! [`RetryConfig`](crate::RetryConfig) retries.
 //!
-//! The attribute has the same ones by the same names, and more that need a
-//! macro (`matches(…)`, `ok(…)`).
+//! The attribute has the same ones, and more that need a macro (`matches(…)`, `ok(…)`).
 //!
 //! ```
 //! use retry_runtime::matchers::{network, pattern, timeout};
@@ -47,10 +46,11 @@ mod named {
 
 pub use named::{network, rate_limit, server_error, timeout};
 
-/// A regular expression over the text of an error and of what it wraps.
+/// Creates a matcher from a regular expression over the text of an error and of what it
+/// wraps.
 ///
 /// # Errors
-/// The text is not a regular expression; regex's own picture of where.
+/// The text is not a valid regular expression; the error shows where.
 #[cfg(feature = "pattern")]
 pub fn pattern(text: &str) -> Result<Matcher, InvalidPattern> {
     match regex::Regex::new(text) {
@@ -59,7 +59,7 @@ pub fn pattern(text: &str) -> Result<Matcher, InvalidPattern> {
     }
 }
 
-/// A text that is not a regular expression.
+/// A text that is not a valid regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidPattern(String);
 

@@ -423,15 +423,14 @@ judged_by_type!(known hyper::Error);
 #[cfg(feature = "tonic")]
 judged_by_type!(known tonic::Status, tonic::TimeoutExpired, tonic::ConnectError);
 
-/// An error that the closure API can tell the kind of.
+/// An error that the closure API can classify.
 ///
-/// `Kind` is never named: exactly one holds for each error type, and the
-/// compiler finds it. An error that implements [`Classify`] as well is not asked
-/// by this trait, as two kinds for one type would leave the compiler no choice;
-/// `Retrier::classified` is the way for it.
+/// `Kind` is never named: exactly one fits each error type, and the compiler finds it.
+/// This trait ignores an implementation of [`Classify`], because two kinds for one type
+/// would be ambiguous; use `Retrier::classified` for that.
 ///
-/// It is implemented for every [`Error`], for `anyhow::Error` and all else that
-/// gives away a `dyn Error + Send + Sync`, for boxed errors, and for texts.
+/// It is implemented for every [`Error`], for `anyhow::Error` and anything else that
+/// exposes a `dyn Error + Send + Sync`, for boxed errors, and for texts.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what kind of failure it is",
     label = "this error can neither be read nor looked into",
@@ -448,7 +447,7 @@ pub trait Fault<Kind> {
 #[derive(Debug)]
 pub enum SourceChain {}
 
-/// [`Fault`] of a type that gives away a `dyn Error + Send + Sync`.
+/// [`Fault`] of a type that exposes a `dyn Error + Send + Sync`.
 #[derive(Debug)]
 pub enum DynError {}
 

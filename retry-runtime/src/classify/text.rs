@@ -15,7 +15,7 @@ use self::phrases::{
 use self::words::{Word, Words, is_word_char};
 use super::{Class, status};
 
-/// What kind of failure a text speaks of; for errors that are nothing but text.
+/// Returns what kind of failure a text describes; for errors that are only text.
 ///
 /// Reads the texts of the usual clients and servers: operating systems, HTTP
 /// and gRPC, databases, cloud APIs, the runtimes of other languages. Addresses

@@ -37,7 +37,7 @@ pub struct RetryEvent<'a, E> {
 /// How an attempt failed.
 #[derive(Debug)]
 pub enum Failure<'a, E> {
-    /// With an error of its own.
+    /// With its own error.
     Error(&'a E),
     /// Without one: it was cut off.
     Interrupted(&'a Interrupted),
@@ -54,24 +54,23 @@ impl<E> Clone for Failure<'_, E> {
 impl<E> Copy for Failure<'_, E> {}
 
 impl<E> RetryEvent<'_, E> {
-    /// The name of the function: module path and function name, unless set.
+    /// Returns the name of the function: module path and function name, unless set.
     pub fn name(&self) -> &str {
         self.name
     }
 
-    /// Which attempt failed; the first is 1.
+    /// Returns the number of the attempt that failed; the first is 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// How many attempts the policy allows.
+    /// Returns how many attempts the policy allows.
     pub fn attempts(&self) -> Attempts {
         self.attempts
     }
 
-    /// The error that it failed with. `None` where a value counts as the
-    /// failure (`ok(…)`), and where the attempt was
-    /// [`interrupted`](Self::interrupted).
+    /// Returns the error that it failed with, or `None` if a value counts as the failure
+    /// (`ok(…)`), or the attempt was [`interrupted`](Self::interrupted).
     pub fn error(&self) -> Option<&E> {
         match self.failure {
             Failure::Error(error) => Some(error),
@@ -79,9 +78,9 @@ impl<E> RetryEvent<'_, E> {
         }
     }
 
-    /// What cut the attempt off, where the function returns
-    /// [`RetryError`](crate::RetryError). Other functions have made their own
-    /// error of it: see [`error`](Self::error).
+    /// Returns what cut the attempt off, if the function returns
+    /// [`RetryError`](crate::RetryError). Other functions convert it into their own
+    /// error: see [`error`](Self::error).
     pub fn interrupted(&self) -> Option<&Interrupted> {
         match self.failure {
             Failure::Interrupted(interrupted) => Some(interrupted),
@@ -89,12 +88,12 @@ impl<E> RetryEvent<'_, E> {
         }
     }
 
-    /// How long the wait before the next attempt is.
+    /// Returns the wait before the next attempt.
     pub fn wait(&self) -> Duration {
         self.wait
     }
 
-    /// The sum of the waits before this one.
+    /// Returns the sum of the waits before this one.
     pub fn waited(&self) -> Duration {
         self.waited
     }

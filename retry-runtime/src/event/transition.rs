@@ -18,14 +18,14 @@ use crate::base::sync::Arc;
 pub enum State {
     /// Calls go through, and their failures are counted.
     Closed,
-    /// Calls are refused.
+    /// Calls are rejected.
     Open,
-    /// A few calls go through, as probes; the others are refused.
+    /// A few calls go through, as probes; the others are rejected.
     HalfOpen,
 }
 
 impl State {
-    /// The state in one word, as it stands in events.
+    /// Returns the state in one word, as events show it.
     ///
     /// ```
     /// assert_eq!(retry_runtime::State::HalfOpen.as_str(), "half_open");
@@ -45,7 +45,7 @@ impl fmt::Display for State {
     }
 }
 
-/// Why a circuit breaker went from one state to another.
+/// Why a circuit breaker changed state.
 ///
 /// ```
 /// use retry_runtime::Cause;
@@ -80,7 +80,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The cause as it stands in events.
+    /// Returns the cause as events show it.
     ///
     /// ```
     /// assert_eq!(retry_runtime::Cause::FailureRate.as_str(), "failure_rate");
@@ -108,8 +108,8 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A circuit breaker went from one state to another; what
-/// [`on_transition`](crate::CircuitBreaker::on_transition) hears.
+/// A circuit breaker's change of state;
+/// [`on_transition`](crate::CircuitBreaker::on_transition) receives it.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -125,13 +125,13 @@ impl fmt::Display for Cause {
 pub struct Transition {
     /// The breaker's name.
     pub breaker: Name,
-    /// The state until now.
+    /// The old state.
     pub from: State,
-    /// The state from now on; never that of `from`.
+    /// The new state; never the same as `from`.
     pub to: State,
     /// Why.
     pub cause: Cause,
-    /// What the failure said that opened it, where it is known.
+    /// The text of the failure that opened it, if known.
     pub error: Option<Arc<str>>,
     /// Whether it only observes: calls go through in every state.
     pub observe_only: bool,

@@ -16,15 +16,15 @@ use ::http::header::{DATE, HeaderName, RETRY_AFTER};
 
 use crate::base::clock;
 
-/// What a value of `Retry-After` says: how long to wait from `now`.
+/// Parses a value of `Retry-After`, and returns how long to wait from `now`.
 ///
 /// | value | meaning |
 /// | --- | --- |
-/// | `120` | so many seconds; too many for a number are as many as it holds |
-/// | `Fri, 31 Dec 1999 23:59:59 GMT`, and the two older forms of a date | the time from `now` until then; no time at all once it has passed |
-/// | anything else, `-1` and `1.5` among it | `None` |
+/// | `120` | seconds; too large a number saturates |
+/// | `Fri, 31 Dec 1999 23:59:59 GMT`, and the two older forms of a date | the time from `now` until then; zero once it has passed |
+/// | anything else, including `-1` and `1.5` | `None` |
 ///
-/// Spaces around it do not count.
+/// Surrounding spaces are ignored.
 ///
 /// ```
 /// use retry_runtime::http::retry_after::parse;
@@ -45,11 +45,11 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     Some(then.duration_since(now).unwrap_or_default())
 }
 
-/// What the headers of a response say: how long to wait.
+/// Returns how long the headers of a response say to wait.
 ///
-/// A date is compared with the `Date` of the same response, so that it does not
-/// matter whether the server's clock and the own one agree; with the system's
-/// clock where there is none. Of several values the first one counts.
+/// A date is compared with the `Date` of the same response, so that the server's clock
+/// need not agree with the local one; without a `Date`, with the system's clock. Of
+/// several values the first one counts.
 ///
 /// ```
 /// use http::HeaderMap;

@@ -42,8 +42,8 @@ const BREAKER: &str = "retry_breaker_state";
 const BREAKER_CALLS: &str = "retry_breaker_calls_total";
 const QUOTA: &str = "retry_quota_tokens";
 
-/// Tells the recorder what each metric is. Call it once, after the recorder is
-/// installed; without it there are the same numbers, but no help texts.
+/// Describes each metric to the recorder. Call it once, after the recorder is installed;
+/// without it the numbers are the same, but have no help texts.
 ///
 /// ```
 /// retry_runtime::metrics::describe();
@@ -59,12 +59,12 @@ pub fn describe() {
     describe_gauge!(QUOTA, "Tokens in a retry quota");
 }
 
-/// Lets the counters of every function with `#[retry]` begin at zero. Call it
-/// once, after the recorder is installed.
+/// Starts the counters of every function with `#[retry]` at zero. Call it once, after the
+/// recorder is installed.
 ///
-/// Without it a counter begins at its first failure, from nothing to 1, which is
-/// no increase to Prometheus and its like: an alert would miss the first failure.
-/// Each function gets ten counters by it, one for each [`Reason`] among them.
+/// Without it a counter first appears as 1, at its first failure, which Prometheus and
+/// the like do not see as an increase: an alert would miss the first failure. Each
+/// function gets ten counters, including one for each [`Reason`].
 ///
 /// ```
 /// retry_runtime::metrics::register();

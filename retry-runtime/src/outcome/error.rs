@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use crate::base::name::Name;
 
-/// Why a call is not tried again.
+/// Why a call is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
     /// All attempts that the policy allows were made.
     Attempts,
-    /// The failure is none that `retry_on` and `abort_on` let be retried.
+    /// `retry_on` and `abort_on` do not let the failure be retried.
     NotRetryable,
     /// The next wait would take the sum of the waits above the budget.
     Budget,
@@ -22,14 +22,14 @@ pub enum Reason {
     Deadline,
     /// The next attempt would begin later than `max_elapsed` after the call began.
     MaxElapsed,
-    /// What `cancel` names was ready: nobody waits for the call any more.
+    /// The future given as `cancel` was ready.
     Cancelled,
     /// The shared retry quota has no tokens left.
     Quota,
     /// The circuit breaker admits no calls now.
     CircuitOpen,
-    /// A function around this one is being retried, and asks for one attempt of
-    /// what it calls: `nested = once`.
+    /// An outer function is being retried, and allows what it calls one attempt: `nested
+    /// = once`.
     Nested,
 }
 
@@ -55,7 +55,7 @@ impl Reason {
         self as usize
     }
 
-    /// The reason in one word, as it stands in events and counters.
+    /// Returns the reason in one word, as events and counters show it.
     ///
     /// ```
     /// # use retry_runtime::Reason;
@@ -97,12 +97,11 @@ impl fmt::Display for Reason {
     }
 }
 
-/// An attempt ended, or never began, without an error of its own.
+/// An attempt ended, or never began, without its own error.
 ///
-/// A function whose policy has a `timeout`, a `deadline` or a `breaker` can end
-/// in this way, so its error must be able to hold one: `E: From<Interrupted>`.
-/// `anyhow::Error`, `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and
-/// [`RetryError`] can already.
+/// A function whose policy has a `timeout`, a `deadline` or a `breaker` can end this way,
+/// so its error must be able to hold one: `E: From<Interrupted>`. `anyhow::Error`,
+/// `Box<dyn Error + Send + Sync>`, [`std::io::Error`] and [`RetryError`] can already.
 ///
 /// ```
 /// use retry_runtime::Interrupted;
@@ -142,13 +141,13 @@ pub enum Interrupted {
         /// How long the breaker stays open; zero while it probes (half-open).
         remaining: Duration,
     },
-    /// The attempt returned a value that is one to be retried (`ok(…)`), and no error.
-    /// Attempts that end so are not cut off; a fallback sees it.
+    /// The attempt returned a value to retry (`ok(…)`), and no error. Such attempts are
+    /// not cut off; a fallback sees it.
     Value,
 }
 
 impl Interrupted {
-    /// An attempt that somebody else has cut off after `limit`.
+    /// Creates the interruption of an attempt that other code cut off after `limit`.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -194,7 +193,7 @@ impl From<Interrupted> for std::io::Error {
     }
 }
 
-/// How an attempt failed: with an error of its own, or interrupted.
+/// How an attempt failed: with its own error, or interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum AttemptError<E> {
@@ -265,22 +264,23 @@ pub struct RetryError<E> {
 }
 
 impl<E> RetryError<E> {
-    /// Why the call was given up.
+    /// Returns why the call was given up.
     pub fn reason(&self) -> Reason {
         self.ended.reason
     }
 
-    /// How many attempts were made. 0 where a breaker rejected the first.
+    /// Returns how many attempts were made; 0 if a breaker rejected the first.
     pub fn attempts(&self) -> u32 {
         self.ended.attempts
     }
 
-    /// The sum of the waits between the attempts.
+    /// Returns the sum of the waits between the attempts.
     pub fn waited(&self) -> Duration {
         self.ended.waited
     }
 
-    /// The last error. `None` where there was none: see [`interrupted`](Self::interrupted).
+    /// Returns the last error, or `None` if there was none: see
+    /// [`interrupted`](Self::interrupted).
     pub fn last(&self) -> Option<&E> {
         match &self.last {
             AttemptError::Error(error) => Some(error),
@@ -288,7 +288,7 @@ impl<E> RetryError<E> {
         }
     }
 
-    /// The last error, by value.
+    /// Returns the last error, by value.
     pub fn into_last(self) -> Option<E> {
         match self.last {
             AttemptError::Error(error) => Some(error),
@@ -296,12 +296,12 @@ impl<E> RetryError<E> {
         }
     }
 
-    /// Returns the last error, or what that type makes of an attempt without one: the way
-    /// back for a function that returns `Result<T, E>`.
+    /// Returns the last error, or what that type makes of an attempt without one: for a
+    /// function that returns `Result<T, E>`.
     ///
-    /// Where `E` is an [`Error`], `?` makes an `anyhow::Error` or a box of a `RetryError<E>`
-    /// as it is, and keeps how the call ended. A `RetryError<anyhow::Error>` is no `Error`,
-    /// as `anyhow::Error` is none: there it is `.map_err(RetryError::into_error)?`.
+    /// If `E` is an [`Error`], `?` converts a `RetryError<E>` into an `anyhow::Error` or a
+    /// box, and keeps how the call ended. A `RetryError<anyhow::Error>` is not an `Error`,
+    /// since `anyhow::Error` is not: use `.map_err(RetryError::into_error)?`.
     ///
     /// ```
     /// use retry_runtime::{Policy, RetryError, Retrier};
@@ -322,7 +322,7 @@ impl<E> RetryError<E> {
         }
     }
 
-    /// The same end with the last error made into another one.
+    /// Converts the last error, and keeps how the call ended.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -338,10 +338,9 @@ impl<E> RetryError<E> {
         RetryError { last, ended: self.ended }
     }
 
-    /// As a `Box<dyn Error + Send + Sync>`, also where the last error is one: a
-    /// box is no `Error`, so that a `RetryError` of a box is none either, and
-    /// `?` cannot make it one. What is inside is a
-    /// `RetryError<Arc<dyn Error + Send + Sync>>`.
+    /// Converts it into a `Box<dyn Error + Send + Sync>`, even if the last error is one:
+    /// a box is not an `Error`, so a `RetryError` of a box is not either, and `?` cannot
+    /// convert it. Inside is a `RetryError<Arc<dyn Error + Send + Sync>>`.
     ///
     /// ```
     /// use retry_runtime::{Policy, RetryError, Retrier};
@@ -364,8 +363,8 @@ impl<E> RetryError<E> {
         Box::new(self.map(|error| Arc::<dyn Error + Send + Sync>::from(error.into())))
     }
 
-    /// How the last attempt ended, where it was without an error of its own: what cut it
-    /// off, or that it returned a value.
+    /// Returns how the last attempt ended if it had no error: what cut it off, or that it
+    /// returned a value.
     pub fn interrupted(&self) -> Option<&Interrupted> {
         match &self.last {
             AttemptError::Interrupted(interrupted) => Some(interrupted),
@@ -391,7 +390,7 @@ impl<E> From<Interrupted> for RetryError<E> {
     }
 }
 
-/// Why, after how many attempts, and after how much waiting. The last error is the
+/// Shows why, after how many attempts, and after how much waiting. The last error is the
 /// [`source`](Error::source); `{:#}` prints it too.
 impl<E: fmt::Display> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::layer::Unsuitable;
 
-/// Why [`Overrides`](crate::Overrides) were not made: every mistake, each on a line
-/// of its own, with where it stands and what to write instead.
+/// Why [`Overrides`](crate::Overrides) were not created: every mistake, one per line,
+/// with where it stands and what to write instead.
 ///
 /// ```
 /// use retry_runtime::Overrides;

@@ -150,20 +150,20 @@ pub type retry_after<E> = dyn Fn(&E) -> Option<Duration>;
 pub mod breaker {
     use core::time::Duration;
 
-    /// Consecutive failures that open the breaker. Default 5; at least 1.
-    /// Beside a rate there is no default: whichever of the two is reached first opens.
+    /// Sets how many consecutive failures open the breaker. Default 5; at least 1.
+    /// With a rate there is no default: whichever of the two is reached first opens it.
     pub type failure_threshold = u32;
 
-    /// Open when at least this share of the calls in the window failed; above 0, up to 1.
+    /// Opens when at least this share of the calls in the window failed; above 0, up to 1.
     pub type failure_rate = f64;
 
-    /// Measure rates over the last `calls` calls. The default, with 100.
+    /// Measures rates over the last `calls` calls. The default, with 100.
     pub type window_calls = u32;
 
-    /// Measure rates over the last `time`.
+    /// Measures rates over the last `time`.
     pub type window_time = Duration;
 
-    /// A rate counts only once this many calls are in the window. Default 10.
+    /// Sets how many calls must be in the window before a rate counts. Default 10.
     pub type minimum_calls = u32;
 
     /// A call that takes longer than this is slow.
@@ -172,25 +172,25 @@ pub mod breaker {
     /// The share of slow calls, above 0 and up to 1, that opens the breaker.
     pub type slow_rate = f64;
 
-    /// Successful probes that close the breaker again. Default 3.
+    /// Sets how many successful probes close the breaker. Default 3.
     pub type success_threshold = u32;
 
-    /// How long the breaker stays open before it lets probes through. Default 30 s.
+    /// Sets how long the breaker stays open before it lets probes through. Default 30 s.
     pub type timeout = Duration;
 
-    /// Multiply the open time by this factor each time a probe fails, up to
-    /// `max_timeout`; closing begins anew with `timeout`. At least 1 (default): it does not grow.
+    /// Multiplies the open time by this factor each time a probe fails, up to
+    /// `max_timeout`; closing resets it to `timeout`. At least 1 (default): it does not grow.
     pub type timeout_growth = f64;
 
-    /// The longest that the open time grows to, its jitter included. Default 5 min,
-    /// or `timeout` where that is longer.
+    /// Sets the longest open time, jitter included. Default 5 min, or `timeout` if
+    /// that is longer.
     pub type max_timeout = Duration;
 
-    /// Spread the open time by up to this share more, so that processes that
+    /// Extends the open time by up to this share at random, so that processes that
     /// opened together do not probe together. From 0 (default) to 1.
     pub type timeout_jitter = f64;
 
-    /// Probes that may be under way at a time while half-open. Default 3.
+    /// Sets how many probes may run at a time while half-open. Default 3.
     pub type half_open_requests = u32;
 }
 

@@ -47,28 +47,27 @@ pub use self::permit::{OwnedPermit, Permit};
 pub use self::rejected::Rejected;
 pub use self::snapshot::Snapshot;
 
-/// Stops calls to what does not answer, and finds out when it answers again.
+/// Stops calls to a dependency that does not respond, and finds out when it does again.
 ///
-/// *Closed*, it lets calls through and counts their failures; after
-/// `failure_threshold` consecutive ones (5 unless set), at a failure rate, or at
-/// whichever of both comes first, it opens. *Open*, it refuses calls for `timeout`
-/// (30 s unless set), which `timeout_growth` makes longer each time a probe fails. Then it
-/// is *half-open*: `half_open_requests` calls at a time (3 unless set) go
-/// through as probes. `success_threshold` successes (3 unless set) close it, and
-/// one failure opens it again; where slow calls count, a slow probe is a failed
-/// one. A probe of which nothing is heard for `timeout` gives its place to another,
-/// and may still say how it went.
+/// *Closed*, it lets calls through and counts their failures; after `failure_threshold`
+/// consecutive ones (5 unless set), at a failure rate, or at whichever comes first, it
+/// opens. *Open*, it rejects calls for `timeout` (30 s unless set), which `timeout_growth`
+/// lengthens each time a probe fails. Then it is *half-open*: `half_open_requests` calls
+/// at a time (3 unless set) go through as probes. `success_threshold` successes (3 unless
+/// set) close it, and one failure opens it again; if slow calls count, a slow probe is a
+/// failed one. A probe that does not report for `timeout` gives its place to another, and
+/// may still report.
 ///
-/// With `observe_only` it does all that, and refuses nothing: its state, its events and
-/// its numbers tell what it would have done.
+/// With `observe_only` it does all that, and rejects nothing: its state, events and
+/// numbers show what it would have done.
 ///
-/// Rates are looked at when a call fails or is slow. A window of time moves on
-/// by a tenth of its span at a time.
+/// Rates are checked when a call fails or is slow. A time window advances by a tenth of
+/// its span at a time.
 ///
-/// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`,
-/// for a copy would have a state of its own. While a breaker that counts
-/// consecutive failures is closed and nothing fails, a call takes no lock, reads
-/// no clock and writes to no shared memory.
+/// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`, because
+/// a copy would have its own state. While a breaker that counts consecutive failures is
+/// closed and nothing fails, a call takes no lock, reads no clock and writes to no shared
+/// memory.
 ///
 /// ```
 /// use core::time::Duration;
@@ -140,7 +139,7 @@ struct Inner {
 
 impl CircuitBreaker {
     const_fn! {
-    /// Creates a closed breaker. The name stands in events and in [`Rejected`].
+    /// Creates a closed breaker. The name appears in events and in [`Rejected`].
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -167,7 +166,7 @@ impl CircuitBreaker {
     }
     }
 
-    /// Creates a breaker as [`new`](Self::new) does, with a name that the program made.
+    /// Creates a breaker as [`new`](Self::new) does, with a name made at run time.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -187,7 +186,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Creates a breaker with settings that come from a file.
+    /// Creates a breaker with settings from a file.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -231,7 +230,7 @@ impl CircuitBreaker {
     }
     }
 
-    /// The leave to make one call now.
+    /// Returns a permit to make one call now.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -254,10 +253,10 @@ impl CircuitBreaker {
         }
     }
 
-    /// What the breaker does with calls.
+    /// Returns what the breaker does with calls.
     ///
-    /// An open breaker whose time is up stays [`State::Open`] until a call comes
-    /// to probe; [`is_open`](Self::is_open) tells whether that call would be refused.
+    /// An open breaker whose time is up stays [`State::Open`] until a call probes it;
+    /// [`is_open`](Self::is_open) says whether that call would be rejected.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker, State};
@@ -269,8 +268,9 @@ impl CircuitBreaker {
         self.word().kind().state()
     }
 
-    /// Whether a call would be refused now because the breaker is open and its
-    /// time is not up. Closed, that costs one load. One that only observes refuses none.
+    /// Returns `true` if a call would be rejected now because the breaker is open and its
+    /// time is not up. When closed, this costs one load. One that only observes rejects
+    /// none.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -282,11 +282,11 @@ impl CircuitBreaker {
         !self.word().is_closed() && !self.observes() && !self.remaining().is_zero()
     }
 
-    /// How long until the breaker admits a call: zero if it would now, and `None` if it
-    /// is open until somebody resets it. Closed, that costs one load.
+    /// Returns how long until the breaker admits a call: zero if it would now, or `None`
+    /// if it is open until reset. When closed, this costs one load.
     ///
     /// While it is half-open and its probes are taken, that is how long they may stay
-    /// silent; the first that reports admits one earlier.
+    /// silent; the first one to report admits another earlier.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -322,8 +322,8 @@ impl CircuitBreaker {
         self.config.is_observe_only()
     }
 
-    /// How long the breaker stays open: zero if it is not, or its time is up,
-    /// and [`Duration::MAX`] if it is open until somebody resets it.
+    /// Returns how long the breaker stays open: zero if it is not, or its time is up, and
+    /// [`Duration::MAX`] if it is open until reset.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -343,7 +343,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// What the breaker knows, for people and dashboards.
+    /// Returns what the breaker knows, for people and dashboards.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -382,7 +382,7 @@ impl CircuitBreaker {
     }
 
     /// Opens the breaker until [`reset`](Self::reset) or
-    /// [`force_closed`](Self::force_closed). One that only observes still refuses nothing.
+    /// [`force_closed`](Self::force_closed). One that only observes still rejects nothing.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -394,8 +394,8 @@ impl CircuitBreaker {
         self.change(Kind::Open, Cause::Forced);
     }
 
-    /// Lets every call through, whatever becomes of it, until
-    /// [`reset`](Self::reset) or [`force_open`](Self::force_open).
+    /// Lets every call through, whatever its outcome, until [`reset`](Self::reset) or
+    /// [`force_open`](Self::force_open).
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -421,11 +421,11 @@ impl CircuitBreaker {
         self.change(Kind::closed_by(&self.config), Cause::Reset);
     }
 
-    /// Goes on where the breaker of another process was: in this state, with so
-    /// many consecutive failures, and open for so long from now on
-    /// ([`Duration::MAX`]: until somebody resets it). Nothing is known of the probes
-    /// of that process, so half-open is taken for an open time that is up. Where only
-    /// rates decide, the failures are no news; an open time that grows begins anew.
+    /// Continues from the breaker of another process: in this state, with this many
+    /// consecutive failures, and open for this long from now ([`Duration::MAX`]: until
+    /// reset). That process's probes are unknown, so half-open counts as an open time
+    /// that is up. If only rates decide, the failures are ignored; a growing open time
+    /// starts over.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -461,10 +461,10 @@ impl CircuitBreaker {
 
     /// Calls `listener` at each change of state from now on.
     ///
-    /// Listeners are called in the order of the changes, one change after
-    /// another, by one of the threads that caused them, while no lock is held:
-    /// a listener may use the breaker. A listener that panics is left alone
-    /// until the next change. There is no way to remove one.
+    /// Listeners are called in the order of the changes, one change after another, by one
+    /// of the threads that caused them, with no lock held: a listener may use the
+    /// breaker. A listener that panics is called again at the next change. A listener
+    /// cannot be removed.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -482,7 +482,7 @@ impl CircuitBreaker {
         self.listeners.add(Arc::new(listener));
     }
 
-    /// The name that stands in events.
+    /// Returns the name that appears in events.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -492,7 +492,7 @@ impl CircuitBreaker {
         &self.name
     }
 
-    /// The settings.
+    /// Returns the settings.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};

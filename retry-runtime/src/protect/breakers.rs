@@ -16,16 +16,15 @@ use crate::protect::breaker::{CircuitBreaker, Snapshot};
 #[cfg(all(feature = "macros", not(retry_loom)))]
 use crate::site::families::{self, Family, Member};
 
-/// One circuit breaker for each host, tenant or shard, made when it is first asked for.
+/// One circuit breaker for each host, tenant or shard, created on first use.
 ///
-/// It holds at most so many. A new one takes the place of the one that was asked for
-/// the longest time ago, is closed, and that nobody holds; what that one counted is
-/// forgotten. An open or half-open one, one that was forced, and one that somebody
-/// holds never leaves. Where none can leave, the caller gets a breaker of its own,
-/// closed, which nobody else is lent, and an [`Event`] tells once that it is so.
+/// It holds a limited number. A new one evicts the least recently used one that is closed
+/// and not held; its counts are lost. An open, half-open, forced or held breaker is never
+/// evicted. If none can be evicted, the caller gets a separate, closed breaker that
+/// nobody else shares, and an [`Event`] reports this once.
 ///
-/// A test with the feature `testing` has a family of its own in the place of one that
-/// was made by [`new`](Self::new), as a `static` is.
+/// A test with the feature `testing` has its own family in place of one created with
+/// [`new`](Self::new), as for a `static`.
 ///
 /// ```
 /// use std::io;
@@ -72,8 +71,8 @@ struct Slot<K> {
 
 impl<K> Breakers<K> {
     const_fn! {
-    /// Creates a family of at most `most` breakers, at least 1, all with these
-    /// settings. The name stands in events, with the key behind it: `hosts[example.org]`.
+    /// Creates a family of at most `most` breakers, at least 1, all with these settings.
+    /// The name appears in events, followed by the key: `hosts[example.org]`.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, Breakers};
@@ -100,7 +99,7 @@ impl<K> Breakers<K> {
     }
     }
 
-    /// Creates a family with a name and settings that the program made.
+    /// Creates a family with a name and settings made at run time.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, Breakers};
@@ -127,7 +126,7 @@ impl<K> Breakers<K> {
         })
     }
 
-    /// The name of the family.
+    /// Returns the name of the family.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, Breakers};
@@ -137,7 +136,7 @@ impl<K> Breakers<K> {
         &self.name
     }
 
-    /// The settings of each breaker.
+    /// Returns the settings of each breaker.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, Breakers};
@@ -150,10 +149,10 @@ impl<K> Breakers<K> {
 }
 
 impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
-    /// The breaker of this key, which is made if there is none.
+    /// Returns the breaker of this key, or creates it.
     ///
-    /// It is shared by all who ask for the key, for as long as the family knows it; a
-    /// breaker that is held never leaves.
+    /// It is shared by all who ask for the key, as long as the family holds it; a breaker
+    /// in use is never evicted.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -187,7 +186,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
         breaker
     }
 
-    /// What is known of each breaker of the family now, in the order of their keys.
+    /// Returns a snapshot of each breaker of the family, in the order of their keys.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, Breakers, State};

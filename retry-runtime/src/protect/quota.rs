@@ -27,15 +27,15 @@ use crate::protect::stamp;
 
 pub use self::share::Share;
 
-/// A bucket of tokens that bounds how many retries calls make together.
+/// A token bucket that bounds how many retries calls make together.
 ///
 /// A retry costs several tokens and a success at the first attempt gives one
 /// back, so an outage empties the bucket and then each call is tried once;
 /// after it the bucket fills again, and with `refill_per_sec` also by time. The idea and
 /// the default numbers are those of the AWS SDKs: [`QuotaConfig`] tells which.
 ///
-/// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`,
-/// for a copy would be a second bucket.
+/// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`, because
+/// a copy would be a second bucket.
 ///
 /// ```
 /// use retry_runtime::{Class, QuotaConfig, RetryQuota};
@@ -65,7 +65,7 @@ pub struct RetryQuota {
 
 impl RetryQuota {
     const_fn! {
-    /// Creates a full bucket. The name stands in events.
+    /// Creates a full bucket. The name appears in events.
     ///
     /// ```
     /// use retry_runtime::{QuotaConfig, RetryQuota};
@@ -91,7 +91,7 @@ impl RetryQuota {
     }
     }
 
-    /// Creates a bucket as [`new`](Self::new) does, with a name that the program made.
+    /// Creates a bucket as [`new`](Self::new) does, with a name made at run time.
     ///
     /// ```
     /// use retry_runtime::{QuotaConfig, RetryQuota};
@@ -110,7 +110,7 @@ impl RetryQuota {
         }
     }
 
-    /// Creates a bucket with settings that come from a file.
+    /// Creates a bucket with settings from a file.
     ///
     /// ```
     /// use retry_runtime::{QuotaConfig, RetryQuota};
@@ -139,12 +139,12 @@ impl RetryQuota {
     }
     }
 
-    /// Takes what a retry costs and says how much that was; or takes nothing, and
-    /// says `None`, if the bucket holds less. Then the retry is not made.
+    /// Takes what a retry costs, and returns how much that was; or takes nothing, and
+    /// returns `None`, if the bucket holds less. Then the retry is not made.
     ///
-    /// By the class of the failure: after a rate limit it costs `throttling_cost` tokens
-    /// (5 unless set), after a timeout `timeout_cost` (10 unless set), after any other
-    /// `retry_cost` (5 unless set).
+    /// The cost depends on the class of the failure: after a rate limit it is
+    /// `throttling_cost` tokens (5 unless set), after a timeout `timeout_cost` (10 unless
+    /// set), after any other `retry_cost` (5 unless set).
     ///
     /// ```
     /// use retry_runtime::{Class, QuotaConfig, RetryQuota};
@@ -178,10 +178,10 @@ impl RetryQuota {
         }
     }
 
-    /// Gives back what the last retry took, for it succeeded, or was not made.
+    /// Gives back what the last retry took, because it succeeded or was not made.
     ///
-    /// What earlier retries of the same call took is lost. The bucket never
-    /// holds more than its capacity.
+    /// What earlier retries of the same call took is lost. The bucket never holds more
+    /// than its capacity.
     ///
     /// ```
     /// # use retry_runtime::{Class, QuotaConfig, RetryQuota};
@@ -195,8 +195,8 @@ impl RetryQuota {
         self.put(cost);
     }
 
-    /// Gives `success_refund` tokens (1 unless set) back: a call succeeded at its
-    /// first attempt.
+    /// Gives back `success_refund` tokens (1 unless set): a call succeeded on its first
+    /// attempt.
     ///
     /// On a full bucket, the healthy case, this only reads.
     ///
@@ -214,7 +214,7 @@ impl RetryQuota {
         }
     }
 
-    /// The tokens in the bucket now.
+    /// Returns how many tokens are in the bucket now.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};
@@ -239,7 +239,7 @@ impl RetryQuota {
         self.put(self.config.get_capacity());
     }
 
-    /// The name that stands in events.
+    /// Returns the name that appears in events.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};
@@ -249,7 +249,7 @@ impl RetryQuota {
         &self.name
     }
 
-    /// The settings.
+    /// Returns the settings.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};

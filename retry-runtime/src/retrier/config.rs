@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::classify::matchers::Matcher;
 use crate::retrier::Retrier;
 
-/// What a file says of retrying: a policy in the command style, and beside its
-/// keys `retry_on` and `on_failure`.
+/// What a file says about retrying: a policy in the command style, with the keys
+/// `retry_on` and `on_failure`.
 ///
 /// ```
 /// use retry_runtime::{OnFailure, RetryConfig};
@@ -42,14 +42,14 @@ pub struct RetryConfig {
     pub policy: Policy,
     /// Which failures are retried; `None`: every failure.
     pub retry_on: Option<Vec<Matcher>>,
-    /// What whoever runs the command does at the end. Default: stop.
+    /// What to do when the retries end, for whoever runs the command. Default: stop.
     pub on_failure: OnFailure,
 }
 
-/// What happens when a call has been given up.
+/// What happens when a call gives up.
 ///
-/// A [`Retrier`] always returns its error; acting upon it is up to whoever
-/// knows what the command is (`retry-workflow` does).
+/// A [`Retrier`] always returns its error; acting on it is up to whoever knows the
+/// command (`retry-workflow` does).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -57,7 +57,7 @@ pub enum OnFailure {
     /// Return the error.
     #[default]
     Stop,
-    /// Report the error and go on.
+    /// Report the error and continue.
     Continue,
     /// Run another command instead.
     Fallback {
@@ -133,7 +133,7 @@ impl<'de> Deserialize<'de> for RetryConfig {
 
 /// The keys of a [`RetryConfig`] as they stand in a file, read but not yet checked.
 ///
-/// For readers that know the place of each key.
+/// For readers that know where each key is.
 ///
 /// ```
 /// use retry_runtime::{RetryConfig, RetryConfigKeys};
@@ -171,7 +171,7 @@ impl Serialize for RetryConfig {
 }
 
 impl Retrier {
-    /// A retrier by what a file says.
+    /// Creates a retrier from what a file says.
     ///
     /// ```
     /// use retry_runtime::{Retrier, RetryConfig};

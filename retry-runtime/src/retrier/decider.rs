@@ -26,7 +26,7 @@ pub enum FailedAttempt<'a, E> {
     Value(&'a dyn FailedValue),
 }
 
-/// What is said of a failure.
+/// What was decided about a failure.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchOutcome {
     list: List,
@@ -81,17 +81,17 @@ impl MatchOutcome {
 
 /// Decides about failures with errors of type `E`. `Kind` is inferred.
 ///
-/// [`Matchers`], what is built on them, and [`Boxed`] are the ones that there are.
+/// [`Matchers`], what is built on them, and [`Boxed`] are the only ones.
 #[diagnostic::on_unimplemented(
     message = "this retrier cannot decide about errors of type `{E}`",
     note = "add `.classified()` to a retrier of errors that implement `retry_runtime::Classify`, \
             and `.opaque()` where nothing can be read from the error"
 )]
 pub trait Decider<E, Kind> {
-    /// Returns what is said of this failure.
+    /// Returns what is decided about this failure.
     fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome;
 
-    /// Hears of a failure that will be retried.
+    /// Receives a failure that will be retried.
     fn on_retry(&self, event: &RetryEvent<'_, E>);
 }
 
@@ -105,7 +105,7 @@ impl<E, Kind, D: Decider<E, Kind>> Decider<E, Kind> for &D {
     }
 }
 
-/// The lists of what is retried and what is not, about errors that are read by `R`.
+/// The lists of what is retried and what is not, for errors read by `R`.
 ///
 /// Without lists every failure is retried.
 #[derive(Clone, Debug, Default)]

@@ -42,7 +42,7 @@ pub use crate::call::call_state::CallState;
 /// What comes after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Wait so long, then try again.
+    /// Wait this long, then try again.
     Wait(Duration),
     /// The call is over.
     GiveUp(Reason),
@@ -56,27 +56,27 @@ pub struct Failed<'a, E> {
 }
 
 impl<'a, E> Failed<'a, E> {
-    /// The first one of its call.
+    /// Creates the first failure of its call.
     pub fn now(error: &'a E) -> Self {
         Self::after(Duration::ZERO, error)
     }
 
-    /// One that came `since_first` after the first one of its call: the budget
-    /// ends by the clock, too, for a call that nobody went on with. `max_elapsed` counts
+    /// Creates a failure that came `since_first` after the first of its call: the budget
+    /// also ends by the clock, for a call that nobody continued. `max_elapsed` counts
     /// from there.
     pub fn after(since_first: Duration, error: &'a E) -> Self {
         Self { error: Ok(error), since_first }
     }
 
-    /// The same for an attempt that was cut off.
+    /// Creates the same for an attempt that was cut off.
     pub fn cut(since_first: Duration, interrupted: &'a Interrupted) -> Self {
         Self { error: Err(interrupted), since_first }
     }
 }
 
 impl<M, V> Retrier<M, V> {
-    /// Returns what comes after a failure of a call that is kept elsewhere, and
-    /// brings its `state` up to date. Reports the same events as [`run`](Self::run).
+    /// Decides what comes after a failure of a call that is kept elsewhere, and updates
+    /// its `state`. Reports the same events as [`run`](Self::run).
     pub fn decide<E, Kind>(&self, state: &mut CallState, failed: &Failed<'_, E>) -> Decision
     where
         M: Decider<E, Kind>,
@@ -103,13 +103,13 @@ impl<M, V> Retrier<M, V> {
         }
     }
 
-    /// A call that is kept elsewhere has succeeded.
+    /// Reports that a call that is kept elsewhere has succeeded.
     pub fn succeeded_after(&self, state: CallState) {
         Session::<()>::resumed(state).succeeded(self.settings.origin());
     }
 }
 
-/// What an error is, and what it says: for a history that is to be read later.
+/// What an error is, and what it says: for a history to read later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// What kind of failure it is.

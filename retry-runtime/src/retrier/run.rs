@@ -27,10 +27,10 @@ pin_project_lite::pin_project! {
     /// [`Retrier::blocking`](crate::Retrier::blocking) return.
     ///
     /// Its methods add closures for this one call. They know the error's type, and may
-    /// change what they capture.
+    /// mutate what they capture.
     ///
-    /// The future is `Send` if what the operation returns is, its value and its error:
-    /// the last failure may be kept over a wait.
+    /// The future is `Send` if the operation's value and error are: the last failure may
+    /// be kept across a wait.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -110,8 +110,8 @@ impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
         Run::new(settings, With { matchers, hook }, values, operation)
     }
 
-    /// Retries, in this call, failures for which `predicate` holds: together with those
-    /// that the retrier's own list names, or, where it has none, only these.
+    /// Retries, in this call, failures for which `predicate` holds: in addition to those
+    /// that the retrier's own list names, or, if it has none, only these.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -325,7 +325,7 @@ where
     V: Values<T>,
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread
-    /// sleeps; the policy's `timeout` cannot cut an attempt off and is not obeyed.
+    /// sleeps; the policy's `timeout` cannot cut an attempt off, and is ignored.
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.

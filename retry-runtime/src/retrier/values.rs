@@ -48,7 +48,7 @@ impl FailedValue for Infallible {
     }
 }
 
-/// A predicate picks values to be tried again:
+/// A predicate picks values to retry:
 /// [`Retrier::retry_on_value`](crate::Retrier::retry_on_value).
 pub struct RetryOnValue<F>(pub(super) Arc<F>);
 

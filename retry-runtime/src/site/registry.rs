@@ -26,10 +26,10 @@ const _: () = assert!(
     "the slices of the linker are named after the release"
 );
 
-/// Every function with `#[retry]` that is linked into this program, by name.
+/// Returns every function with `#[retry]` that is linked into this program, by name.
 ///
-/// Functions that the linker has left out, because nothing calls them, may be
-/// missing. A generic function is one site.
+/// Functions that the linker left out, because nothing calls them, may be missing. A
+/// generic function is one site.
 ///
 /// ```
 /// use retry_runtime::{retry, sites};
@@ -50,9 +50,9 @@ pub fn sites() -> Vec<&'static Site> {
     sites
 }
 
-/// All [`sites`] as a table for people: where they are, their policies, and what
-/// has become of their calls. Below it stand the breakers of families
-/// ([`Breakers`](crate::Breakers)) that are not closed, or have failed.
+/// Returns all [`sites`] as a table for people: where they are, their policies, and the
+/// outcomes of their calls. Below it are the breakers of families
+/// ([`Breakers`](crate::Breakers)) that are not closed, or have failures.
 ///
 /// ```
 /// println!("{}", retry_runtime::report());

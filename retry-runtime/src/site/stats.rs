@@ -5,10 +5,10 @@ use core::time::Duration;
 
 use crate::outcome::error::Reason;
 
-/// What has become of the calls of one function since the program started.
+/// The outcomes of the calls of one function since the program started.
 ///
-/// Counted where something fails: a call that succeeds at its first attempt
-/// costs nothing, and is not counted.
+/// Only calls that fail at least once are counted: a call that succeeds on its first
+/// attempt costs nothing.
 ///
 /// ```
 /// use retry_runtime::{Reason, retry, sites};
@@ -39,12 +39,12 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Calls that were given up.
+    /// Returns how many calls were given up.
     pub fn gave_up(&self) -> u64 {
         self.gave_up.iter().sum()
     }
 
-    /// Calls that were given up for this reason.
+    /// Returns how many calls were given up for this reason.
     pub fn gave_up_by(&self, reason: Reason) -> u64 {
         self.gave_up[reason.index()]
     }

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::outcome::error::Reason;
 use crate::outcome::error::Rounded;
 
-/// An attempt, and what has become of it; see
+/// An attempt and its outcome; see
 /// [`Testing::attempts`](crate::testing::Testing::attempts).
 ///
 /// Its `Display` is one line: `attempt 1: will be retried after 1s: connection refused`.
@@ -16,11 +16,11 @@ use crate::outcome::error::Rounded;
 pub struct AttemptRecord {
     /// Its number in its call; the first is 1.
     pub attempt: u32,
-    /// What has become of it.
+    /// Its outcome.
     pub became: AttemptOutcome,
 }
 
-/// What has become of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptOutcome {
@@ -66,7 +66,7 @@ impl AttemptRecord {
         }
     }
 
-    /// The wait behind it, if it was retried.
+    /// Returns the wait after it, if it was retried.
     pub fn wait(&self) -> Option<Duration> {
         match self.became {
             AttemptOutcome::Retried { wait, .. } => Some(wait),
@@ -74,7 +74,7 @@ impl AttemptRecord {
         }
     }
 
-    /// What went wrong, as text; `None` where it succeeded.
+    /// Returns what went wrong, as text, or `None` if it succeeded.
     pub fn error(&self) -> Option<&str> {
         match &self.became {
             AttemptOutcome::Succeeded => None,
@@ -84,7 +84,7 @@ impl AttemptRecord {
         }
     }
 
-    /// Whether its call ended with it.
+    /// Returns `true` if it was the last of its call.
     pub fn is_last(&self) -> bool {
         !matches!(self.became, AttemptOutcome::Retried { .. })
     }

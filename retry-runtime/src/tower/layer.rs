@@ -12,8 +12,8 @@ use super::responses::ClassifyResponse;
 use crate::classify::Classify;
 use crate::retrier::{AllSucceed, Matchers, Retrier, RetryOnValue};
 
-/// Makes a [`RetryService`] of a service: by one [`Retrier`], whose breaker and
-/// quota all services of this layer share.
+/// Turns a service into a [`RetryService`] with one [`Retrier`], whose breaker and quota
+/// all services of this layer share.
 ///
 /// `Kind` is inferred where the service is called. In a struct, the service of a
 /// [boxed](Retrier::boxed) retrier is a `RetryService<S, Boxed<E>>`; for any other one, see
@@ -44,7 +44,7 @@ pub struct RetryLayer<M = Matchers, Kind = (), R = AllSucceed, C = ByClone> {
 }
 
 impl<M, Kind, R> RetryLayer<M, Kind, R> {
-    /// Retries errors as `retrier` does, and the responses that it
+    /// Creates a layer that retries errors as `retrier` does, and the responses that it
     /// [picks](Retrier::retry_on_value).
     pub fn new(retrier: Retrier<M, R>) -> Self {
         Self { retrier, requests: ByClone, kind: PhantomData }
@@ -52,14 +52,13 @@ impl<M, Kind, R> RetryLayer<M, Kind, R> {
 }
 
 impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
-    /// Makes failures of responses: `classify` gives what is wrong with one, and
-    /// `None` for a success.
+    /// Treats responses as failures: `classify` returns what is wrong with one, or `None`
+    /// for a success.
     ///
-    /// The retrier's `retry_on` and `abort_on` match that as they match an
-    /// error, by its [`Classify`] and its text; a retrier with neither, or with
-    /// `when`, which is about errors, retries it. [`Classify::retry_after`] gives
-    /// the wait, and the breaker hears of it. Listeners hear of no error, as with
-    /// `ok(…)` in the attribute.
+    /// The retrier's `retry_on` and `abort_on` match that as they match an error, by its
+    /// [`Classify`] and its text; a retrier with neither, or with `when`, which is about
+    /// errors, retries it. [`Classify::retry_after`] gives the wait, and the breaker
+    /// counts the failure. Listeners see no error, as with `ok(…)` in the attribute.
     ///
     /// With the feature `http`, `StatusError::of` is what to pass:
     ///
@@ -96,9 +95,9 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
         RetryLayer { retrier, requests, kind }
     }
 
-    /// Tries again what `failed` picks among the responses, whatever the
-    /// matchers say: `ok(…)` of the attribute. To the breaker it is a
-    /// success, as any value; [`classify_response`](Self::classify_response) says otherwise.
+    /// Retries the responses that `failed` picks, whatever the matchers say: `ok(…)` of the
+    /// attribute. To the breaker each is a success, like any value;
+    /// [`classify_response`](Self::classify_response) says otherwise.
     ///
     /// ```
     /// use retry_runtime::tower::RetryLayer;
@@ -125,11 +124,11 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
 }
 
 impl<M, Kind, R> RetryLayer<M, Kind, R> {
-    /// Makes the request of a further attempt by `clone`, and not by its
-    /// `Clone`. Where that gives `None`, the request is sent once: an order that
-    /// must not be placed twice, a body that is a stream.
+    /// Makes the request of a further attempt with `clone`, instead of its `Clone`. If
+    /// that returns `None`, the request is sent once: an order that must not be placed
+    /// twice, a body that is a stream.
     ///
-    /// It is asked before each attempt but the last that the policy allows.
+    /// It is called before each attempt except the last that the policy allows.
     ///
     /// ```
     /// use retry_runtime::tower::RetryLayer;

@@ -10,7 +10,7 @@ use std::sync::Arc;
     note = "say how it is cloned: `RetryLayer::clone_request(|request| …)`"
 )]
 pub trait Requests<Q> {
-    /// The same request once more; `None` where it must not be sent again.
+    /// Returns a copy of the request, or `None` if it must not be sent again.
     fn clone_request(&self, request: &Q) -> Option<Q>;
 }
 

@@ -19,19 +19,18 @@ use crate::retrier::{
     AllSucceed, Decider, FailedAttempt, Hook, MatchOutcome, Matchers, Retrier, Values,
 };
 
-/// A service whose calls are retried: what [`RetryLayer`] makes.
+/// A service whose calls are retried, created by [`RetryLayer`].
 ///
-/// Its error is a [`RetryError`] of the inner one's. Put
-/// `.map_err(RetryError::boxed)` above it where a box is wanted.
+/// Its error is a [`RetryError`] of the inner error. Put `.map_err(RetryError::boxed)`
+/// above it if you want a box.
 ///
-/// It is a [`Service`] where the inner one is `Clone + Send`, the request is
-/// `Clone` (or [`RetryLayer::clone_request`] says how it is cloned), the error
-/// has a text and is one that the matchers can judge, and all of them, and the
-/// inner future, are `Send`. Where a method of tower is not found on it, one of
-/// these does not hold.
+/// It is a [`Service`] if the inner one is `Clone + Send`, the request is `Clone` (or
+/// [`RetryLayer::clone_request`] says how it is cloned), the error has a text and is one
+/// that the matchers can judge, and all of them, and the inner future, are `Send`. If a
+/// tower method is not found on it, one of these does not hold.
 ///
-/// An error that the inner service gives when it is asked whether it is ready
-/// ends the call: such a service is not to be used any more.
+/// An error from the inner service's readiness check ends the call: such a service must
+/// not be used any more.
 ///
 /// ```
 /// use retry_runtime::tower::{RetryLayer, RetryService};
@@ -52,17 +51,17 @@ impl<S, M, Kind, R, C> RetryService<S, M, Kind, R, C> {
         Self { inner, layer: Arc::new(layer) }
     }
 
-    /// The service inside.
+    /// Returns the service inside.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// The service inside.
+    /// Returns the service inside.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// The service inside.
+    /// Returns the service inside.
     pub fn into_inner(self) -> S {
         self.inner
     }

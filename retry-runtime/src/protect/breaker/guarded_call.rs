@@ -30,7 +30,7 @@ impl CircuitBreaker {
     }
 
     /// Calls `f` and awaits its future, if the breaker admits it; an `Err` is a failure.
-    /// Nothing is said of a future that is dropped before its end.
+    /// A future dropped before its end counts as nothing.
     ///
     /// ```
     /// use std::io;

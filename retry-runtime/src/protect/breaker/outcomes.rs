@@ -4,7 +4,8 @@ use core::sync::atomic::AtomicU64;
 
 use crate::base::sync::Ordering;
 
-/// What became of the calls to a circuit breaker since it was made; each is one of these.
+/// The outcomes of the calls to a circuit breaker since it was created; each call has
+/// one.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -19,16 +20,16 @@ use crate::base::sync::Ordering;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcomes {
-    /// Calls that succeeded, and not slowly. `None` where consecutive failures alone
-    /// decide: while nothing fails, such a breaker writes nothing down.
+    /// Calls that succeeded, and not slowly. `None` if consecutive failures alone decide:
+    /// while nothing fails, such a breaker records nothing.
     pub successes: Option<u64>,
     /// Calls that failed.
     pub failures: u64,
     /// Calls that succeeded, but took longer than `slow_call`.
     pub slow: u64,
-    /// Calls of which nothing could be said: cancelled, cut short, or never made.
+    /// Calls with unknown outcomes: cancelled, cut short, or never made.
     pub forgiven: u64,
-    /// Calls that were refused; where it only observes, that would have been.
+    /// Calls that were rejected; if it only observes, that would have been.
     pub rejected: u64,
 }
 

@@ -8,13 +8,12 @@ use super::state_machine::Verdict;
 use super::word::Tag;
 use crate::base::sync::Arc;
 
-/// The leave to make one call, and the duty to say what became of it.
+/// Permission to make one call, and the duty to report its outcome.
 ///
-/// Say [`success`](Self::success), [`failure`](Self::failure) or
-/// [`forgive`](Self::forgive). A permit that is dropped without a word, as when
-/// a future is cancelled, is forgiven; unless its thread is panicking, which
-/// counts as a failure. What is said of a call that was admitted before the
-/// breaker changed its state is ignored.
+/// Call [`success`](Self::success), [`failure`](Self::failure) or
+/// [`forgive`](Self::forgive). A permit dropped without a report, as when a future is
+/// cancelled, is forgiven; unless its thread is panicking, which counts as a failure.
+/// Reports of calls admitted before the breaker changed state are ignored.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -41,7 +40,7 @@ impl<'a> Permit<'a> {
         Self { breaker, tag }
     }
 
-    /// The call succeeded.
+    /// Reports that the call succeeded.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -60,7 +59,7 @@ impl<'a> Permit<'a> {
         }
     }
 
-    /// The call failed in a way that tells of the health of what was called.
+    /// Reports that the call failed in a way that reflects on what was called.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -74,8 +73,8 @@ impl<'a> Permit<'a> {
         breaker.fail(tag, None);
     }
 
-    /// As [`failure`](Self::failure), with the error: if this one opens the breaker,
-    /// its text is in the [`Transition`](crate::Transition) and the
+    /// Reports a [`failure`](Self::failure) with its error: if it opens the breaker, its
+    /// text is in the [`Transition`](crate::Transition) and the
     /// [`Snapshot`](crate::Snapshot).
     ///
     /// ```
@@ -90,8 +89,7 @@ impl<'a> Permit<'a> {
         breaker.fail(tag, Some(error));
     }
 
-    /// Nothing can be said of what was called: the call was cancelled, cut short, or
-    /// never made.
+    /// Reports no outcome: the call was cancelled, cut short, or never made.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -131,8 +129,8 @@ impl fmt::Debug for Permit<'_> {
     }
 }
 
-/// A [`Permit`] that holds its breaker, for what outlives the borrow: a spawned task,
-/// the body of a response.
+/// A [`Permit`] that holds its breaker, for anything that outlives the borrow: a spawned
+/// task, a response body.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -151,11 +149,11 @@ pub struct OwnedPermit {
 }
 
 impl CircuitBreaker {
-    /// The leave to make one call now, as [`try_acquire`](Self::try_acquire) gives it,
-    /// for as long as it takes.
+    /// Returns a permit to make one call now, as [`try_acquire`](Self::try_acquire) does,
+    /// which holds its breaker.
     ///
     /// # Errors
-    /// As those of [`try_acquire`](Self::try_acquire).
+    /// Those of [`try_acquire`](Self::try_acquire).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -171,28 +169,28 @@ impl CircuitBreaker {
 }
 
 impl OwnedPermit {
-    /// The call succeeded, as [`Permit::success`].
+    /// Reports that the call succeeded, as [`Permit::success`] does.
     pub fn success(mut self) {
         if let Some(permit) = self.take() {
             permit.success();
         }
     }
 
-    /// The call failed, as [`Permit::failure`].
+    /// Reports that the call failed, as [`Permit::failure`] does.
     pub fn failure(mut self) {
         if let Some(permit) = self.take() {
             permit.failure();
         }
     }
 
-    /// The call failed with this error, as [`Permit::failure_with`].
+    /// Reports that the call failed with this error, as [`Permit::failure_with`] does.
     pub fn failure_with(mut self, error: &dyn fmt::Display) {
         if let Some(permit) = self.take() {
             permit.failure_with(error);
         }
     }
 
-    /// Nothing can be said, as [`Permit::forgive`].
+    /// Reports no outcome, as [`Permit::forgive`] does.
     pub fn forgive(mut self) {
         if let Some(permit) = self.take() {
             permit.forgive();

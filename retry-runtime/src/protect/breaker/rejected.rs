@@ -24,8 +24,8 @@ use crate::outcome::error::Interrupted;
 pub struct Rejected {
     /// The breaker's name.
     pub breaker: Name,
-    /// How long the breaker stays open: zero while it is half-open and its
-    /// probes are taken, [`Duration::MAX`] if it is open until somebody resets it.
+    /// How long the breaker stays open: zero while it is half-open and its probes are
+    /// taken, [`Duration::MAX`] if it is open until reset.
     pub remaining: Duration,
 }
 

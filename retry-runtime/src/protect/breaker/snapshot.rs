@@ -21,17 +21,17 @@ use crate::event::transition::State;
 pub struct Snapshot {
     /// The breaker's name.
     pub name: Name,
-    /// The state, as [`CircuitBreaker::state`](crate::CircuitBreaker::state) tells it.
+    /// The state, as [`CircuitBreaker::state`](crate::CircuitBreaker::state) returns it.
     pub state: State,
     /// Whether the state was forced, and so lasts until it is reset.
     pub forced: bool,
     /// Whether the state is one that it was told by [`follow`](crate::CircuitBreaker::follow).
     pub led: bool,
-    /// Failures since the last success; 0 where only rates decide. Once the breaker
-    /// is open, those that opened it.
+    /// Failures since the last success; 0 if only rates decide. Once the breaker is open,
+    /// those that opened it.
     pub consecutive_failures: u32,
-    /// Calls in the window; 0 where consecutive failures decide. Once the
-    /// breaker is open, those of the window that opened it.
+    /// Calls in the window; 0 if consecutive failures decide. Once the breaker is open,
+    /// those of the window that opened it.
     pub calls: u64,
     /// Failures among `calls`.
     pub failures: u64,
@@ -41,13 +41,13 @@ pub struct Snapshot {
     pub probes: u32,
     /// Probes that succeeded; 0 unless half-open.
     pub probe_successes: u32,
-    /// How long the breaker stays open; zero if its time is up or it is not
-    /// open, [`Duration::MAX`] if it is open until somebody resets it.
+    /// How long the breaker stays open; zero if its time is up or it is not open,
+    /// [`Duration::MAX`] if it is open until reset.
     pub remaining: Duration,
-    /// How often it has opened again since it was last closed.
+    /// How often it has reopened since it was last closed.
     pub reopenings: u32,
-    /// What the failure said that opened it last, where that is known; also once it is closed again.
+    /// The text of the failure that last opened it, if known; kept once it is closed again.
     pub opened_by: Option<Arc<str>>,
-    /// What became of the calls since the breaker was made.
+    /// The outcomes of calls since the breaker was created.
     pub outcomes: Outcomes,
 }

@@ -143,7 +143,8 @@ impl BreakerConfig {
         self
     }
 
-    /// One half of [`slow_calls`](Self::slow_calls), which are two settings of the attribute.
+    /// Sets one half of [`slow_calls`](Self::slow_calls), which the attribute has as two
+    /// settings.
     #[doc(hidden)]
     pub const fn slow_call(self, longer_than: Duration) -> Self {
         let rate = match self.slow_calls {
@@ -154,7 +155,7 @@ impl BreakerConfig {
         self.slow_calls(longer_than, rate)
     }
 
-    /// The other half.
+    /// Sets the other half.
     #[doc(hidden)]
     pub const fn slow_rate(self, rate: f64) -> Self {
         let longer_than = match self.slow_calls {

@@ -71,7 +71,7 @@ impl Site {
         }
     }
 
-    /// The same with fields that only the running program knows. For expansions.
+    /// Adds fields known only at run time. For expansions.
     #[doc(hidden)]
     #[must_use]
     pub const fn with_run_time(mut self, fields: Fields) -> Self {
@@ -183,7 +183,7 @@ pub struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// A retrier.
+    /// Creates the origin of a retrier.
     pub const fn retrier(name: &'a Name) -> Self {
         Self { name, site: None }
     }

@@ -366,7 +366,7 @@ impl Testing {
         self.plan(name, Failure::Missing, Some(times))
     }
 
-    /// The same for all attempts that come.
+    /// Makes all later attempts `None`.
     ///
     /// ```
     /// # use retry_runtime::{retry, testing};

@@ -16,7 +16,7 @@ use crate::store::{Store, StoreResult};
 
 /// The dead letters of a store.
 ///
-/// Which ones are meant says a [`Filter`]; the default one means all.
+/// A [`Filter`] selects them; the default one selects all.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -60,18 +60,18 @@ pub struct Redrive {
 }
 
 impl Redrive {
-    /// All that the filter means, all due at once.
+    /// Takes back everything that the filter selects, all due at once.
     pub const fn new() -> Self {
         Self { max: None, rate: None }
     }
 
-    /// No more than this many. Default: no bound.
+    /// Limits how many are taken back. Default: no limit.
     pub const fn max(mut self, items: u64) -> Self {
         self.max = Some(items);
         self
     }
 
-    /// No faster than this. Default: all are due at once.
+    /// Limits how fast they become due. Default: all at once.
     pub const fn rate(mut self, rate: Rate) -> Self {
         self.rate = Some(rate);
         self
@@ -79,18 +79,18 @@ impl Redrive {
 }
 
 impl<S: Store> DeadLetters<S> {
-    /// Those of this store.
+    /// Creates a handle on the dead letters of this store.
     pub const fn new(store: S) -> Self {
         Self { store }
     }
 
-    /// The store.
+    /// Returns the store.
     pub const fn store(&self) -> &S {
         &self.store
     }
 
-    /// The first `max` after `after`, in the order in which their items were added, without
-    /// histories.
+    /// Returns the first `max` after `after`, in the order in which items were added,
+    /// without histories.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -103,7 +103,8 @@ impl<S: Store> DeadLetters<S> {
         self.store.list(filter, after, max).await
     }
 
-    /// All that is known of an item, whatever its state: all runs, all attempts.
+    /// Returns all that is known about an item, whatever its state: all runs, all
+    /// attempts.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -111,7 +112,7 @@ impl<S: Store> DeadLetters<S> {
         self.store.item(job, id).await
     }
 
-    /// What they failed with, like failures together; the largest group first.
+    /// Returns their failures, grouped by likeness; the largest group first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -119,7 +120,7 @@ impl<S: Store> DeadLetters<S> {
         self.store.stats(filter).await
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -128,9 +129,9 @@ impl<S: Store> DeadLetters<S> {
         Ok(groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)))
     }
 
-    /// Takes items back, and says how many: each begins a new run with all its attempts and
-    /// a fresh budget, and keeps its history and its correlation id. A worker of the job,
-    /// now or later, does the rest.
+    /// Takes items back, and returns how many: each begins a new run with all its attempts
+    /// and a fresh budget, and keeps its history and its correlation id. A worker of the
+    /// job, now or later, does the rest.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -139,8 +140,8 @@ impl<S: Store> DeadLetters<S> {
         self.store.redrive(filter, redrive.max, self.store.now(), every).await
     }
 
-    /// Empties items for good, and says how many: payload, history and failure are gone.
-    /// Their ids stay, as skipped ones, so that they are not added to the job again.
+    /// Empties items for good, and returns how many: payload, history and failure are
+    /// gone. Their ids stay, as skipped, so that they are not added to the job again.
     ///
     /// # Errors
     /// The store cannot be written.

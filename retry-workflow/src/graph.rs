@@ -25,11 +25,11 @@ use crate::job::report::{JobReport, Unit};
 use crate::store::{MemoryStore, Store};
 use crate::workflow::closure::Closure;
 
-/// Named tasks with dependencies. Those that are ready run in parallel. One that fails for good
-/// makes everything that depends on it, directly or not, skipped; the others go on.
+/// Named tasks with dependencies. Those that are ready run in parallel. If one fails for good,
+/// everything that depends on it, directly or not, is skipped; the others continue.
 ///
-/// Durable like a job of items: a graph whose process was killed goes on where it was, and a
-/// task that has succeeded is not run again.
+/// Durable like a job of items: a graph whose process was killed continues where it was, and
+/// a task that succeeded is not run again.
 ///
 /// ```
 /// use retry_workflow::{Graph, Task};
@@ -60,7 +60,7 @@ pub struct Graph<S = MemoryStore> {
 }
 
 impl Graph {
-    /// Creates a graph of this name, without tasks.
+    /// Creates a graph with this name, without tasks.
     pub fn new(name: impl Into<String>) -> Self {
         JobRunner::new(name).into()
     }
@@ -100,7 +100,7 @@ impl<S> Graph<S> {
         self.add(name, needs, work)
     }
 
-    /// Adds a task that is a [`Work`] of your own, with what it depends on.
+    /// Adds a task that is your own [`Work`], with what it depends on.
     ///
     /// Its payload is `null`, its item's id is its name.
     ///
@@ -139,8 +139,8 @@ impl<S> Graph<S> {
 
     settings!(runner);
 
-    /// Lets tasks that are dead letters begin anew when the graph is run. By default they stay
-    /// dead until they are re-driven.
+    /// Restarts tasks that are dead letters when the graph is run. By default they stay dead
+    /// until re-driven.
     pub fn redrive_dead(mut self) -> Self {
         self.redrives_dead = true;
         self
@@ -156,14 +156,14 @@ impl<S> Graph<S> {
 impl<S: Store> Graph<S> {
     /// Runs all tasks, or resumes those that have not ended.
     ///
-    /// A task that was skipped is run after all, if what it needs has succeeded since.
+    /// A skipped task is run after all, if what it needs has succeeded since.
     ///
     /// # Errors
-    /// The tasks make a cycle, need one that is not there, or their settings cannot be obeyed;
-    /// or the store fails. A task that fails is no error: it stands in the report.
+    /// The tasks form a cycle, need one that does not exist, or have invalid settings; or the
+    /// store fails. A task that fails is not an error: it is in the report.
     ///
     /// # Panics
-    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
+    /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn run(self) -> Result<JobReport, WorkflowError> {
         let Self { runner, needs, tasks, policies, redrives_dead } = self;
         let dependencies = Arc::new(Dependencies::new(&needs)?);

@@ -1,10 +1,10 @@
-//! Jobs of many work items, and graphs of tasks, on a process that may be killed
-//! at any time.
+//! Jobs of many work items, and graphs of tasks, in a process that may be killed at any
+//! time.
 //!
 //! `#[retry]` protects one call; this crate protects a job: thousands of items, some of which
-//! fail. An item whose retries have ended becomes a *dead letter*, is left out, is put back, or
-//! stops the job: an [`ErrorPolicy`] says what. Everything that has happened is in a store, each
-//! settled attempt in one transaction, so that a job whose process was killed goes on where it
+//! fail. An item whose retries have ended becomes a *dead letter*, is skipped, is put back, or
+//! stops the job: an [`ErrorPolicy`] decides. Everything that happened is in a store, each
+//! settled attempt in one transaction, so that a job whose process was killed continues where it
 //! was.
 //!
 //! ```
@@ -44,31 +44,30 @@
 //! # }
 //! ```
 //!
-//! - [`Workflow`]: a job of items, handled by a closure; [`keyed`] gives items ids of their own
+//! - [`Workflow`]: a job of items, handled by a closure; [`keyed`] gives items their own ids
 //! - [`Graph`]: named tasks with dependencies
 //! - [`ErrorPolicy`]: dead letters, thresholds, a breaker for the whole job
 //! - [`JobReport`]: totals, failures by class and by [`Signature`], patterns with advice
 //! - [`DeadLetters`]: list, show, count, take back, empty, export, import
 //! - [`store`]: [`SqliteStore`], [`MemoryStore`], and the trait for others
-//! - [`Work`] and [`Source`]: kinds of work and sources of items of your own, which a
+//! - [`Work`] and [`Source`]: your own kinds of work and sources of items, which a
 //!   [`JobRunner`] runs
 //!
-//! What is retried, and when, is decided by `retry-runtime`: by the same sessions, matchers and
+//! `retry-runtime` decides what is retried, and when, with the same sessions, matchers and
 //! breakers as for an annotated function. Waits are durable: an item goes back to the store
 //! with a due time, and its place is free for other items.
 //!
 //! # At least once
 //!
-//! A worker *leases* items, and renews its leases while it lives. Where it is killed, its
-//! leases end, and another worker claims the items again; if the first one comes back after all,
-//! what it settles is refused. So each item ends in one state, and a handler may have run more
-//! than once. Attempts that were lost with their worker are in the history and do not count
-//! against the policy.
+//! A worker *leases* items, and renews its leases while it lives. If it is killed, its leases
+//! end, and another worker claims the items; if the first one comes back after all, what it
+//! settles is rejected. So each item ends in one state, and a handler may have run more than
+//! once. Attempts lost with their worker are in the history and do not count against the policy.
 //!
-//! An item may be what takes the workers down. Once two of its leases have ended unsettled it is a
-//! suspect: it is worked on alone, while no other handler of its process runs. If its worker dies
-//! then, three times in a row, it is a dead letter of class `lost`; what was merely beside it
-//! never is.
+//! An item may be what kills its workers. Once two of its leases have ended unsettled, it is a
+//! suspect: it is worked on alone, while no other handler of its process runs. If its worker then
+//! dies three times in a row, it becomes a dead letter of class `lost`; items that merely ran
+//! beside it never do.
 //!
 //! # Features
 //!

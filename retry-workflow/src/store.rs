@@ -38,27 +38,27 @@ pub const MOST_CLAIMED_BYTES: usize = 16 << 20;
 /// How often a store is looked at that cannot tell of changes.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// What each method of a store gives.
+/// What each method of a store returns.
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// Keeps items, their leases and histories, dead letters, and small values.
 ///
-/// Each method is one transaction: it happens as a whole, and is durable when its
-/// future resolves. A clone is another handle on the same store. Points in time and
-/// durations are kept in whole microseconds. `contract` (with
-/// the feature `testing`) holds every store to what stands here.
+/// Each method is one transaction: it happens as a whole, and is durable when its future
+/// resolves. A clone is another handle on the same store. Points in time and durations
+/// are kept in whole microseconds. `contract` (with the feature `testing`) checks every
+/// store against what is documented here.
 pub trait Store: Clone + Send + Sync + 'static {
-    /// Now, by the clock of this store: the only one that jobs ask, and what they pass to the other
-    /// methods. It does not go backwards, whatever becomes of the system's clock.
+    /// Returns the time by this store's clock: the only one that jobs use, and what they pass to
+    /// the other methods. It never goes backwards, whatever happens to the system's clock.
     ///
-    /// By default it is measured, from what the system's clock said when this process first
-    /// asked. A store that outlives its process goes on from what it has kept.
+    /// By default it is measured from what the system's clock said when this process first
+    /// asked. A store that outlives its process continues from what it kept.
     fn now(&self) -> Timestamp {
         measured()
     }
 
-    /// Adds items to a job, due at `due`, and says how many were new: an item
-    /// that the job has already, by its id, is left as it is.
+    /// Adds items to a job, due at `due`, and returns how many were new: an item that the
+    /// job already has, by its id, is left unchanged.
     fn enqueue(
         &self,
         job: &str,
@@ -67,15 +67,14 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
     /// Leases up to `max` items to `worker`, and no more once their payloads have reached
-    /// [`MOST_CLAIMED_BYTES`], until `now + lease`: those that are due, and
-    /// those whose lease has ended, in the order of these times; no suspects. The first `starts`
-    /// of them start at `now`, the others wait for a free place. Their attempt and
-    /// their token grow by one.
+    /// [`MOST_CLAIMED_BYTES`], until `now + lease`: those that are due, and those whose lease
+    /// has ended, in the order of these times; no suspects. The first `starts` of them start at
+    /// `now`, the others wait for a free place. Their attempt and token grow by one.
     ///
-    /// A lease that has ended unsettled is counted now. Where the item was started, the attempt
-    /// is lost: it gets a row in the history ([`Lost`](crate::AttemptOutcome::Lost), by the
-    /// worker that had it, from its start to the end of the lease), and [`Lease::lost`] grows.
-    /// Else [`Lease::dropped`] grows, without a row. With two of either kind the item is a
+    /// A lease that has ended unsettled is counted now. If the item was started, the attempt is
+    /// lost: it gets a row in the history ([`Lost`](crate::AttemptOutcome::Lost), by the worker
+    /// that had it, from its start to the end of the lease), and [`Lease::lost`] grows. Else
+    /// [`Lease::dropped`] grows, without a row. With two of either kind the item is a
     /// [suspect](Lease::is_suspect).
     fn claim(
         &self,
@@ -97,14 +96,14 @@ pub trait Store: Clone + Send + Sync + 'static {
         lease: Duration,
     ) -> impl Future<Output = StoreResult<Option<Lease>>> + Send;
 
-    /// Settles leases: state, history and dead letter of each at once. `false` for
-    /// a lease that the item has no longer, of which nothing is written. And writes down which
-    /// other leased items have started meanwhile; a start of a lease that the item has no longer
-    /// is left out.
+    /// Settles leases: state, history and dead letter of each at once. Returns `false` for a
+    /// lease that the item no longer has, for which nothing is written. Also records which other
+    /// leased items have started meanwhile; the start of a lease that the item no longer has is
+    /// ignored.
     ///
-    /// A lease that has ended is good until the item is claimed again. Settling
-    /// sets [`Lease::lost`] and [`Lease::dropped`] back to 0; a release does not, and takes the
-    /// attempt and its start back.
+    /// A lease that has ended is valid until the item is claimed again. Settling resets
+    /// [`Lease::lost`] and [`Lease::dropped`] to 0; a release does not, and takes the attempt
+    /// and its start back.
     fn settle(
         &self,
         settlements: Vec<Settlement>,
@@ -112,8 +111,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
 
-    /// Renews leases, and never shortens one; `false` for one that the item has no longer. And
-    /// writes down starts, as [`settle`](Self::settle) does.
+    /// Renews leases, and never shortens one; returns `false` for one that the item no longer
+    /// has. Also records starts, as [`settle`](Self::settle) does.
     fn extend(
         &self,
         leases: Vec<LeaseKey>,
@@ -121,8 +120,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         until: Timestamp,
     ) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
 
-    /// Ends the leases that these workers have of items of a job, for they are known to be dead, and
-    /// says how many there were.
+    /// Ends the leases that these workers hold on items of a job, because they are known to be
+    /// dead, and returns how many there were.
     fn expire(
         &self,
         job: &str,
@@ -130,32 +129,32 @@ pub trait Store: Clone + Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// When the next item of a job can be claimed, suspects included: it is due, or its lease
-    /// ends.
+    /// Returns when the next item of a job can be claimed, suspects included: it is due, or
+    /// its lease ends.
     fn next_due(&self, job: &str) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
 
-    /// When the next suspect of a job can be claimed.
+    /// Returns when the next suspect of a job can be claimed.
     fn next_suspect(
         &self,
         job: &str,
     ) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
 
-    /// How many items of a job wait to be leased for the first time, as far as `most`: those that
-    /// were re-driven, or imported after an attempt, are none of them.
+    /// Returns how many items of a job wait to be leased for the first time, counting up to
+    /// `most`: those that were re-driven, or imported after an attempt, do not count.
     fn waiting(&self, job: &str, most: u64) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// How many items of a job are in which state. Cheap, however many there are.
+    /// Returns how many items of a job are in each state. Cheap, however many there are.
     fn counts(&self, job: &str) -> impl Future<Output = StoreResult<Counts>> + Send;
 
-    /// One item, with its history.
+    /// Returns one item, with its history.
     fn item(
         &self,
         job: &str,
         id: &str,
     ) -> impl Future<Output = StoreResult<Option<ItemRecord>>> + Send;
 
-    /// Items in the order in which they were added, without their histories; the
-    /// first `max` after `after`, or fewer where they are large: see [`Page::next`].
+    /// Returns items in the order in which they were added, without their histories; the
+    /// first `max` after `after`, or fewer if they are large: see [`Page::next`].
     fn list(
         &self,
         filter: &Filter,
@@ -163,8 +162,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         max: usize,
     ) -> impl Future<Output = StoreResult<Page<ItemRecord>>> + Send;
 
-    /// The failures of dead letters and skipped items (as far as the filter's states
-    /// go), grouped; the largest group first.
+    /// Returns the failures of dead letters and skipped items (within the filter's
+    /// states), grouped; the largest group first.
     fn stats(&self, filter: &Filter) -> impl Future<Output = StoreResult<Vec<Group>>> + Send;
 
     /// Begins new runs of up to `max` items that are dead or skipped: run + 1, attempt
@@ -182,7 +181,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// for good, and the item counts as skipped, so that it is not added again.
     fn purge(&self, filter: &Filter) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Leaves out up to `max` items of a job that are pending, due or not, and says how many.
+    /// Skips up to `max` items of a job that are pending, due or not, and returns how many.
     fn skip(
         &self,
         job: &str,
@@ -191,8 +190,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Gives an item that is dead or skipped, and was not purged, another payload, and says
-    /// whether there is one.
+    /// Gives an item that is dead or skipped, and was not purged, another payload, and
+    /// returns whether there is one.
     fn edit(
         &self,
         job: &str,
@@ -200,9 +199,10 @@ pub trait Store: Clone + Send + Sync + 'static {
         payload: String,
     ) -> impl Future<Output = StoreResult<bool>> + Send;
 
-    /// Removes up to `max` items of a job, whatever their state, with all that is known of
-    /// them, and says how many. Once none is left, the values of `keys` are removed, and the
-    /// job counts from 0. A worker that still holds one of the items has lost its lease.
+    /// Removes up to `max` items of a job, whatever their state, with all that is known
+    /// about them, and returns how many. Once none is left, the values of `keys` are
+    /// removed, and the job counts from 0. A worker that still holds one of the items
+    /// loses its lease.
     fn remove(
         &self,
         job: &str,
@@ -210,19 +210,19 @@ pub trait Store: Clone + Send + Sync + 'static {
         keys: Vec<String>,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Adds items as they were elsewhere, histories included, to the job that each
-    /// names, and says how many were new. One that was pending or leased is due at `now`.
+    /// Adds items as they were elsewhere, histories included, to the job that each names,
+    /// and returns how many were new. One that was pending or leased is due at `now`.
     fn import(
         &self,
         items: Vec<ItemRecord>,
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// The value of a key, with its revision: 1, and one more for each change.
+    /// Returns the value of a key, with its revision: 1, and one more for each change.
     fn get(&self, key: &str) -> impl Future<Output = StoreResult<Option<(u64, String)>>> + Send;
 
-    /// Changes the value of a key if its revision is this one (0: there is none yet),
-    /// and says whether it was.
+    /// Changes the value of a key if its revision is this one (0: there is none yet), and
+    /// returns whether it was.
     fn cas(
         &self,
         key: &str,
@@ -230,7 +230,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         value: &str,
     ) -> impl Future<Output = StoreResult<bool>> + Send;
 
-    /// The values whose keys begin with `prefix`, each with its key, in the order of the keys.
+    /// Returns the values whose keys begin with `prefix`, each with its key, in the order of
+    /// the keys.
     fn values(
         &self,
         prefix: &str,
@@ -238,7 +239,8 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Finds a value, or adds one, in one step: `choose` gets the [`values`](Self::values) of
     /// `prefix` and returns one of them, or a new one with its key, and no value changes in
-    /// between. Returns what the store then has of that key; an error of `choose` changes nothing.
+    /// between. Returns what the store then has for that key; an error from `choose` changes
+    /// nothing.
     ///
     /// `choose` may be called more than once, and must not use the store.
     fn find_or_insert(
@@ -247,20 +249,19 @@ pub trait Store: Clone + Send + Sync + 'static {
         choose: impl FnMut(&[(String, String)]) -> StoreResult<(String, String)> + Send + 'static,
     ) -> impl Future<Output = StoreResult<(String, String)>> + Send;
 
-    /// Ends once something of a job may have changed that its workers wait for. `seen` is what the
-    /// last call returned, 0 for the first one: what has changed in between ends this call at once.
+    /// Ends once something that a job's workers wait for may have changed. `seen` is what the last
+    /// call returned, 0 for the first one: what has changed in between ends this call at once.
     ///
     /// These are: items are added, imported, put back (by a settlement or a re-drive), edited,
-    /// skipped, emptied or removed; leases are ended by [`expire`](Self::expire); a value changes whose
-    /// key is a word, `/` and the id of the job. The end of an item need not be told of, nor a time
-    /// that comes. It may end without a change: whoever waits looks for what there is, and looks once
-    /// a minute anyway.
+    /// skipped, emptied or removed; leases are ended by [`expire`](Self::expire); a value changes
+    /// whose key is a word, `/` and the id of the job. The end of an item need not be reported, nor
+    /// a due time that arrives. It may end without a change: whoever waits checks what there is,
+    /// and checks once a minute anyway.
     ///
-    /// By default it ends after a second. [`Changes`] is how a store tells of what it has done
-    /// itself.
+    /// By default it ends after a second. [`Changes`] is how a store reports its own changes.
     ///
     /// # Errors
-    /// The store cannot be looked at.
+    /// The store cannot be read.
     fn changed(&self, _job: &str, seen: u64) -> impl Future<Output = StoreResult<u64>> + Send {
         async move {
             tokio::time::sleep(POLL_EVERY).await;

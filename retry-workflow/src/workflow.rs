@@ -20,8 +20,8 @@ use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store};
 use crate::workflow::closure::Closure;
 
-/// A job of many items: each is handled by a closure, retried by a policy, and kept in a store
-/// until it has ended.
+/// A job of many items: each is handled by a closure, retried with a policy, and kept in a
+/// store until it has ended.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -68,8 +68,8 @@ use crate::workflow::closure::Closure;
 /// # }
 /// ```
 ///
-/// Handlers run at least once for each item: where a process is killed between the effect of a
-/// handler and its settlement, the item is handled again. Make effects idempotent by
+/// Handlers run at least once for each item: if a process is killed between the effect of a
+/// handler and its settlement, the item is handled again. Make effects idempotent with
 /// [`ItemContext::id`].
 #[must_use = "a workflow does nothing until it is run"]
 pub struct Workflow<S = MemoryStore, M = Matchers> {
@@ -78,7 +78,7 @@ pub struct Workflow<S = MemoryStore, M = Matchers> {
 }
 
 impl Workflow {
-    /// A workflow of this name.
+    /// Creates a workflow with this name.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         let retrier = Retrier::new(Policy::new()).name(name.clone());
@@ -98,15 +98,15 @@ impl<S, M: MatcherStack> Workflow<S, M> {
         self.with_retrier(|retrier| retrier.abort_on(matchers))
     }
 
-    /// Classifies an error by its [`Classify`](retry_runtime::Classify).
+    /// Classifies an error with its [`Classify`](retry_runtime::Classify).
     pub fn classified(self) -> Workflow<S, M::ReadBy<Classified>> {
         self.with_retrier(Retrier::classified)
     }
 }
 
 impl<S, M> Workflow<S, M> {
-    /// Retries failures for which `predicate` holds: together with those that `retry_on` names,
-    /// or, without it, only these.
+    /// Retries failures for which `predicate` holds: in addition to those that `retry_on`
+    /// names, or, without it, only these.
     pub fn retry_when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Workflow<S, With<M, When<F>>> {
         self.with_retrier(|retrier| retrier.when(predicate))
     }
@@ -116,9 +116,9 @@ impl<S, M> Workflow<S, M> {
         Workflow { runner, retrier: change(retrier) }
     }
 
-    /// How often an item is tried, and how far apart. The waits are durable: the item goes back
-    /// to the store, and its place is free for others. The budget goes on by the clock, too,
-    /// from the first failure of the item: also while nothing runs.
+    /// Sets how often an item is tried, and how far apart. The waits are durable: the item goes
+    /// back to the store, and its place is free for others. The budget also runs by the clock,
+    /// from the first failure of the item, even while nothing runs.
     pub fn retry(self, policy: Policy) -> Self {
         self.with_retrier(|retrier| retrier.with_policy(policy))
     }
@@ -130,7 +130,7 @@ impl<S, M> Workflow<S, M> {
 
     settings!(runner);
 
-    /// Where the job lives.
+    /// Sets where the job lives.
     pub fn store<T: Store>(self, store: T) -> Workflow<T, M> {
         let Self { runner, retrier } = self;
         Workflow { runner: runner.store(store), retrier }
@@ -138,31 +138,31 @@ impl<S, M> Workflow<S, M> {
 }
 
 impl<S: Store, M> Workflow<S, M> {
-    /// Handles all items, and says what became of them.
+    /// Handles all items, and reports their outcomes.
     ///
     /// Items come from an iterator or a stream, and go into the store as they come. An item is
-    /// known by its position and its content, or by what [`keyed`](crate::keyed) says: what the
-    /// store has already, from a process before this one, is not added again and not handled
-    /// again. For a job that is run every night, give each night a [`job_id`](Self::job_id).
+    /// known by its position and its content, or by what [`keyed`](crate::keyed) says: items
+    /// that the store already has, from an earlier process, are not added or handled again. For
+    /// a job that runs every night, give each night a [`job_id`](Self::job_id).
     ///
-    /// Items are owned (`String`, not `&str`), for they come back from the store; handlers are
-    /// `'static`: clone an `Arc` of what they share into each call. Where the compiler cannot tell
-    /// the error, the handler ends with `Ok::<_, Error>(())`.
+    /// Items are owned (`String`, not `&str`), because they come back from the store; handlers are
+    /// `'static`: clone an `Arc` of what they share into each call. If the compiler cannot infer
+    /// the error, end the handler with `Ok::<_, Error>(())`.
     ///
     /// Dropping the future loses nothing: what it has not settled stays in the store.
     ///
-    /// An item that two workers have died with is a [suspect](crate::Lease::is_suspect), and its
+    /// An item that two workers died with is a [suspect](crate::Lease::is_suspect), and its
     /// handler runs while no other handler of this process does, of any job: while it waits for
-    /// that, no job of the process starts a handler. A handler may run a job of its own and await
-    /// it. Where a handler spawns a task that runs a job, and waits for that task, a suspect of
-    /// that job waits for the handler, and the handler for it: await such a job in place.
+    /// that, no job of the process starts a handler. A handler may run its own job and await it.
+    /// If a handler spawns a task that runs a job, and waits for that task, a suspect of that job
+    /// waits for the handler, and the handler for it: await such a job in place.
     ///
     /// # Errors
     /// The settings cannot be obeyed, an item is not JSON, or the store fails. An item that fails
-    /// is not an error: it stands in the report.
+    /// is not an error: it is in the report.
     ///
     /// # Panics
-    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
+    /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn run<Src, SrcKind, I, H, Fut, T, E, DeciderKind, FaultKind>(
         self,
         items: Src,
@@ -191,7 +191,7 @@ impl<S: Store, M> Workflow<S, M> {
     /// There is no such job, or one of those of [`run`](Self::run).
     ///
     /// # Panics
-    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
+    /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn resume<I, H, Fut, T, E, DeciderKind, FaultKind>(
         self,
         job: &str,

@@ -13,27 +13,27 @@ use crate::store::{Store, StoreError};
 /// Items that are held in memory at a time.
 const BATCH: usize = 200;
 
-/// What has become of imported items.
+/// The outcome of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// So many were added.
+    /// How many items were added.
     pub new: u64,
-    /// So many were there already, by job and id, and were left as they are.
+    /// How many were there already, by job and id, and were left unchanged.
     pub known: u64,
 }
 
-/// Why an import has ended early.
+/// Why an import ended early.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// A line is no item.
+    /// A line is not an item.
     Line {
         /// Its number; the first is 1.
         line: u64,
         /// What is wrong with it.
         problem: String,
-        /// What had been imported before.
+        /// What was imported before it.
         before: Imported,
     },
     /// The lines cannot be read.
@@ -84,10 +84,10 @@ impl From<StoreError> for ImportError {
 }
 
 impl<S: Store> DeadLetters<S> {
-    /// Writes items with their histories, one JSON object a line, and says how many.
+    /// Writes items with their histories, one JSON object per line, and returns how many.
     ///
-    /// One that is settled or re-driven meanwhile is written as it is when its turn comes,
-    /// or left out.
+    /// An item that is settled or re-driven meanwhile is written as it is when its turn
+    /// comes, or left out.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -129,16 +129,16 @@ impl<S: Store> DeadLetters<S> {
     }
 
     /// Adds items from lines of JSON, histories included, each to the job that it names or
-    /// to `into_job`; one that the store does not know is there from now on. Items that the
-    /// job has already are left as they are, those too that it has emptied.
+    /// to `into_job`; an unknown job is created. Items that the job already has are left
+    /// unchanged, even those that it has emptied.
     ///
     /// Lines are imported in batches of 200: a bad line ends the import, and the batches
-    /// before it stay. That does no harm, for the same lines may be imported again;
+    /// before it stay. That does no harm, because the same lines may be imported again;
     /// [`check`](Self::check) finds a bad line before anything is imported.
     ///
     /// # Errors
-    /// A line is no item (with its number), the lines cannot be read, or the store cannot
-    /// be written.
+    /// A line is not an item (with its number), the lines cannot be read, or the store
+    /// cannot be written.
     pub async fn import(
         &self,
         from: impl BufRead,
@@ -176,11 +176,11 @@ impl<S: Store> DeadLetters<S> {
         }
     }
 
-    /// Reads lines as [`import`](Self::import) would, and says how many items there are.
-    /// Nothing is imported.
+    /// Reads lines as [`import`](Self::import) would, and returns how many items there
+    /// are. Nothing is imported.
     ///
     /// # Errors
-    /// A line is no item (with its number), or the lines cannot be read.
+    /// A line is not an item (with its number), or the lines cannot be read.
     pub fn check(from: impl BufRead) -> Result<u64, ImportError> {
         let mut lines = Lines { from, line: 0, text: Vec::new() };
         let mut items: u64 = 0;
@@ -191,7 +191,7 @@ impl<S: Store> DeadLetters<S> {
     }
 }
 
-/// Why an export has ended early.
+/// Why an export ended early.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExportError {

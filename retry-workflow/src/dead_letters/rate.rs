@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::item::sanitize::OneLine;
 
-/// How many items in which time.
+/// How many items per unit of time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,22 +41,22 @@ impl Unit {
 }
 
 impl Rate {
-    /// So many items in a second.
+    /// Creates a rate of this many items per second.
     pub const fn per_second(items: NonZeroU64) -> Self {
         Self { items, per: Unit::Second }
     }
 
-    /// So many items in a minute.
+    /// Creates a rate of this many items per minute.
     pub const fn per_minute(items: NonZeroU64) -> Self {
         Self { items, per: Unit::Minute }
     }
 
-    /// So many items in an hour.
+    /// Creates a rate of this many items per hour.
     pub const fn per_hour(items: NonZeroU64) -> Self {
         Self { items, per: Unit::Hour }
     }
 
-    /// How far apart two items are; at least a microsecond, the smallest step of a
+    /// Returns the time between two items; at least a microsecond, the smallest step of a
     /// [`Timestamp`](crate::Timestamp).
     pub fn every(self) -> Duration {
         Duration::from_nanos(self.per.nanos() / self.items).max(Duration::from_micros(1))
@@ -75,7 +75,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// What is no rate, and what to write instead.
+/// A text that is not a rate, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidRate {
     text: String,

@@ -14,18 +14,18 @@ use crate::store::{Store, StoreError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SignatureError {
-    /// None is like that.
+    /// None matches.
     None {
         /// The text that was to name it.
         given: String,
-        /// Those that there are, or some of them.
+        /// The existing ones, or some of them.
         known: Vec<Signature>,
     },
-    /// Several ids begin so.
+    /// Several ids begin with it.
     Several {
         /// The text that was to name it.
         given: String,
-        /// Those whose ids begin so, or some of them.
+        /// Those whose ids begin with it, or some of them.
         candidates: Vec<Signature>,
     },
     /// The store cannot be read.
@@ -75,9 +75,9 @@ impl From<StoreError> for SignatureError {
 }
 
 impl<S: Store> DeadLetters<S> {
-    /// Returns the signature that a text names, among those of the items that `filter` means:
-    /// by its text, by its [`id`](Signature::id) or the beginning of it, or by a message that
-    /// has it.
+    /// Returns the signature that a text names, among those of the items that `filter`
+    /// selects: by its text, by its [`id`](Signature::id) or the beginning of it, or by a
+    /// message that has it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -90,7 +90,7 @@ impl<S: Store> DeadLetters<S> {
     /// ```
     ///
     /// # Errors
-    /// None is meant, or several are (with those that might be), or the store cannot be read.
+    /// None matches, or several do (with the candidates), or the store cannot be read.
     pub async fn signature(
         &self,
         filter: &Filter,

@@ -16,7 +16,7 @@ pub trait Items<Kind> {
     /// What they are.
     type Item;
 
-    /// Takes the next one, with its id if it has one of its own.
+    /// Takes the next one, with its id if it has its own.
     fn into_source(self) -> impl NextItem<Item = Self::Item> + Send;
 }
 
@@ -25,7 +25,7 @@ pub trait NextItem {
     /// What they are.
     type Item;
 
-    /// The next one, with its id if it has one of its own; `None` after the last one.
+    /// Returns the next one, with its id if it has its own, or `None` after the last one.
     fn poll_next_item(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -40,7 +40,7 @@ pub enum ByIterator {}
 #[derive(Debug)]
 pub enum ByStream {}
 
-/// [`Items`] with ids of their own.
+/// [`Items`] with their own ids.
 #[derive(Debug)]
 pub struct ByKey<Kind>(core::marker::PhantomData<Kind>);
 
@@ -91,17 +91,17 @@ impl<S: Stream + Send> Items<ByStream> for S {
     }
 }
 
-/// Items with ids of their own; see [`keyed`].
+/// Items with their own ids; see [`keyed`].
 #[derive(Clone, Debug)]
 pub struct Keyed<T, F> {
     items: T,
     key: F,
 }
 
-/// Gives each item an id, so that it is known again in another process, in whatever order
-/// the items come. Without it, an item is known by its position and its content.
+/// Gives each item an id, so that another process recognises it, in whatever order the
+/// items come. Without it, an item is known by its position and its content.
 ///
-/// Two items of one id are one item: the first is kept.
+/// Two items with the same id are one item: the first is kept.
 ///
 /// ```
 /// use retry_workflow::{Workflow, keyed};

@@ -17,7 +17,7 @@ use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store};
 
-/// Runs a job of your own kind of [`Work`], on items of any [`Source`].
+/// Runs a job of your own kind of [`Work`], on items from any [`Source`].
 ///
 /// [`Workflow`](crate::Workflow) and [`Graph`](crate::Graph) are built on it, for closures. See
 /// [`Work`] for an example.
@@ -39,7 +39,7 @@ pub struct JobRunner<S = MemoryStore> {
 }
 
 impl JobRunner {
-    /// Creates the runner of a job of this name.
+    /// Creates the runner of a job with this name.
     pub fn new(name: impl Into<String>) -> Self {
         let options = Options {
             max_parallel: 10,
@@ -57,15 +57,15 @@ impl JobRunner {
 /// behind `self`.
 macro_rules! settings {
     ($($runner:ident)?) => {
-        /// Says what becomes of items that fail for good, and when the job stops. Default: they
-        /// are dead letters, and it goes on.
+        /// Sets what becomes of items that fail for good, and when the job stops. Default: they
+        /// are dead letters, and it continues.
         pub fn error_policy(mut self, policy: $crate::job::error_policy::ErrorPolicy) -> Self {
             self$(.$runner)?.options.policy = policy;
             self
         }
 
         /// Adds a handler for `on_item_failure: { custom: name }`: it sees an item that failed
-        /// for good, and says what becomes of it.
+        /// for good, and decides what becomes of it.
         ///
         /// ```
         /// use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
@@ -103,16 +103,16 @@ macro_rules! settings {
             self
         }
 
-        /// Sets how long a worker holds an item before it has to renew its lease, which it does
-        /// in time. So long it takes until the items of a killed worker are worked on again.
-        /// Default: 30 s; at least 100 ms.
+        /// Sets how long a worker holds an item before it must renew its lease, which it does
+        /// in time. The items of a killed worker are worked on again after this time. Default:
+        /// 30 s; at least 100 ms.
         pub fn lease(mut self, lease: std::time::Duration) -> Self {
             self$(.$runner)?.options.lease = lease;
             self
         }
 
-        /// Stops the job so long after it was begun, or resumed, by this process: no further item
-        /// is started, and it can be resumed. Default: none.
+        /// Stops the job this long after this process began or resumed it: no further item is
+        /// started, and it can be resumed. Default: none.
         pub fn deadline(mut self, after: std::time::Duration) -> Self {
             self$(.$runner)?.options.deadline = Some(after);
             self
@@ -128,8 +128,8 @@ macro_rules! settings {
             self
         }
 
-        /// Calls `listener` with the events of the job while it runs. It is called in between:
-        /// it should be quick.
+        /// Calls `listener` with the events of the job while it runs. The job waits for it: it
+        /// should be quick.
         pub fn on_event(
             mut self,
             listener: impl Fn(&$crate::job::event::JobEvent<'_>) + Send + Sync + 'static,
@@ -138,8 +138,8 @@ macro_rules! settings {
             self
         }
 
-        /// Stops the job when this future ends: no further item is started, those that run come
-        /// to their ends, and what is left stays in the store.
+        /// Stops the job when this future ends: no further item is started, running ones
+        /// finish, and the rest stays in the store.
         ///
         /// ```no_run
         /// # use retry_workflow::Workflow;
@@ -199,7 +199,7 @@ impl<S> JobRunner<S> {
 }
 
 impl<S: Store> JobRunner<S> {
-    /// Does this work on all items of a source, and reports what became of them.
+    /// Does this work on all items of a source, and reports their outcomes.
     ///
     /// Dropping the future loses nothing: what it has not settled stays in the store.
     ///
@@ -208,7 +208,7 @@ impl<S: Store> JobRunner<S> {
     /// not an error: it is in the report.
     ///
     /// # Panics
-    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
+    /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn run<W: Work>(
         self,
         source: impl Source,
@@ -225,7 +225,7 @@ impl<S: Store> JobRunner<S> {
     /// There is no such job, or one of those of [`run`](Self::run).
     ///
     /// # Panics
-    /// Outside of a runtime of tokio, which has to have its time driver (`enable_time`).
+    /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn resume<W: Work>(self, job: &str, work: W) -> Result<JobReport, WorkflowError> {
         self.check()?;
         let job = Job::get(&self.store, job).await?;

@@ -13,8 +13,8 @@ use crate::engine::work::WorkOutcome;
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 
-/// Retries by a policy over many processes: what is to be known of a call that has failed, until
-/// its next attempt. Keep it in the checkpoint of a [`Work`](crate::Work).
+/// Retries with a policy across processes: the state of a failed call until its next attempt.
+/// Keep it in the checkpoint of a [`Work`](crate::Work).
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};
@@ -68,9 +68,9 @@ pub struct RetryState {
 pub enum NextStep {
     /// Another attempt.
     Retry {
-        /// How long to wait before.
+        /// How long to wait first.
         wait: Duration,
-        /// What it is to know.
+        /// What it needs to know.
         state: Box<RetryState>,
     },
     /// No further attempt, for this reason.
@@ -78,7 +78,7 @@ pub enum NextStep {
 }
 
 impl NextStep {
-    /// Turns it into the outcome of the attempt that failed so.
+    /// Turns it into the outcome of the failed attempt.
     pub fn into_outcome(self, failure: Failure) -> WorkOutcome {
         match self {
             Self::GiveUp(reason) => WorkOutcome::Failed { failure, reason },
@@ -91,9 +91,9 @@ impl NextStep {
 }
 
 impl RetryState {
-    /// Decides what comes after a failure: an error, or an attempt that was cut off.
-    /// `state` is that of the attempt before, `None` after the first one; `worker` is who makes
-    /// this attempt.
+    /// Decides what comes after a failure: an error, or an attempt that was cut off. `state` is
+    /// that of the previous attempt, `None` after the first one; `worker` is who makes this
+    /// attempt.
     pub fn decide<M, E, Kind>(
         state: Option<Self>,
         retrier: &Retrier<M>,
@@ -123,10 +123,9 @@ impl RetryState {
         }
     }
 
-    /// Returns what has ended while no process continued the call, the budget or
+    /// Returns which has ended while no process continued the call, the budget or
     /// `max_elapsed`: for what another process has left, both end by the clock. A worker
-    /// that has decided on the wait itself makes the attempt, though a queue may have made
-    /// it late.
+    /// that decided on the wait itself makes the attempt, even if a queue made it late.
     pub fn expired_by(&self, policy: &Policy, worker: &str) -> Option<Reason> {
         if *self.worker == *worker {
             return None;

@@ -19,8 +19,9 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Where the items of a job come from while it runs.
 ///
-/// A list of items is a source: `items.into_iter()`, of a `Vec<NewItem>`. One of your own reads
-/// from a queue, from pages of a service, or from whatever has no end; [`JobRunner`] takes it.
+/// A list of items is a source: `items.into_iter()`, of a `Vec<NewItem>`. Your own can read
+/// from a queue, from pages of a service, or from anything without an end; [`JobRunner`] takes
+/// it.
 ///
 /// ```
 /// use retry_workflow::{NewItem, Source, WorkflowError};
@@ -59,12 +60,12 @@ const BATCH_BYTES: usize = 4 << 20;
 /// [`JobRunner`]: crate::JobRunner
 pub trait Source: Send {
     /// Returns the next items, as soon as there are some; `None` after the last ones. An empty
-    /// batch says that the store has got items in another way.
+    /// batch means that the store got items in another way.
     ///
-    /// The store leaves out items whose ids it has already: after a restart a source may begin
+    /// The store ignores items whose ids it already has: after a restart, a source may start
     /// from its beginning.
     ///
-    /// The future is dropped and made anew whenever something else happens to the job. What it
+    /// The future is dropped and recreated whenever something else happens to the job. What it
     /// has taken from elsewhere by then stays in the source.
     ///
     /// # Errors
@@ -73,8 +74,8 @@ pub trait Source: Send {
         &mut self,
     ) -> impl Future<Output = Result<Option<Vec<NewItem>>, WorkflowError>> + Send;
 
-    /// Returns whether the items that it gave are all that the job is to have. If not, a job
-    /// whose items have ended is stopped, and not finished.
+    /// Returns `true` if the items that it gave are all that the job will have. If not, a
+    /// job whose items have ended is stopped, and not finished.
     fn is_complete(&self) -> bool {
         true
     }

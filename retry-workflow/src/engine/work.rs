@@ -15,9 +15,9 @@ use crate::item::record::AttemptOutcome;
 /// A kind of work: what is done with each item of a job.
 ///
 /// A closure for [`Workflow`](crate::Workflow) or [`Task`](crate::Task) is enough where an
-/// attempt simply succeeds or fails. A work of your own decides more: it can leave a checkpoint
-/// for its next attempt, postpone an item, skip it, store an output, or write several records
-/// into the history. [`JobRunner`](crate::JobRunner) runs it on the items of a job,
+/// attempt simply succeeds or fails. Your own work decides more: it can leave a checkpoint for
+/// its next attempt, postpone an item, skip it, store an output, or write several records into
+/// the history. [`JobRunner`](crate::JobRunner) runs it on the items of a job,
 /// [`Graph::work`](crate::Graph::work) as a task of a graph.
 ///
 /// Here is an upload that continues where its last attempt stopped:
@@ -70,13 +70,13 @@ use crate::item::record::AttemptOutcome;
 /// # }
 /// ```
 ///
-/// To retry by a policy, with its limits, matchers and breakers, keep a
+/// To retry with a policy, its limits, matchers and breakers, keep a
 /// [`RetryState`](crate::RetryState) in the checkpoint.
 pub trait Work: Send + Sync + 'static {
     /// Makes one attempt, and reports how it ended.
     ///
     /// The future may be dropped at any await: when the caller drops the job, or when this
-    /// worker has lost its lease. A panic is caught, and makes the item fail.
+    /// worker loses its lease. A panic is caught, and makes the item fail.
     fn attempt(&self, item: WorkItem<'_>) -> impl Future<Output = AttemptReport> + Send;
 }
 
@@ -107,8 +107,8 @@ impl<'a> WorkItem<'a> {
 pub struct AttemptReport {
     /// How it ended.
     pub outcome: WorkOutcome,
-    /// What the history keeps: one record for an attempt, or more where steps of it failed on
-    /// the way; none where nothing was tried. [`Counts::attempts`](crate::Counts::attempts)
+    /// What the history keeps: one record for an attempt, or more if steps of it failed on
+    /// the way; none if nothing was tried. [`Counts::attempts`](crate::Counts::attempts)
     /// counts these.
     pub records: Vec<StepRecord>,
 }
@@ -147,7 +147,7 @@ pub struct AttemptTimer {
 }
 
 impl AttemptTimer {
-    /// Starts now.
+    /// Starts measuring now.
     pub fn start() -> Self {
         Self { started: Timestamp::now(), began: Instant::now() }
     }
@@ -204,13 +204,13 @@ pub enum WorkOutcome {
     Retry {
         /// How long to wait. The wait is a due time in the store: it outlives the process.
         wait: Duration,
-        /// What the next attempt is to know: [`WorkItem::checkpoint`]. JSON; an item whose
-        /// checkpoint is anything else fails.
+        /// What the next attempt needs to know: [`WorkItem::checkpoint`]. JSON; an item
+        /// whose checkpoint is anything else fails.
         checkpoint: String,
     },
     /// The item is left out, for this reason.
     Skipped(Failure),
-    /// The attempt could not begin, and is to be made later. No checkpoint is kept.
+    /// The attempt could not begin, and will be made later. No checkpoint is kept.
     Postponed {
         /// How long to wait.
         wait: Duration,
@@ -223,7 +223,7 @@ pub enum WorkOutcome {
     Failed {
         /// What went wrong.
         failure: Failure,
-        /// Why it is not tried again. The job's breaker counts a
+        /// Why it is not retried. The job's breaker counts a
         /// [`NotRetryable`](Reason::NotRetryable) failure neither as good nor as bad.
         reason: Reason,
     },

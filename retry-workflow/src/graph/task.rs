@@ -31,7 +31,7 @@ pub struct Task<H, M = Matchers> {
 }
 
 impl<H> Task<H> {
-    /// A task of this name that does this.
+    /// Creates a task with this name and handler.
     pub fn new<Fut: Future>(name: impl Into<String>, handler: H) -> Self
     where
         // Here, so that the closure's argument need not name its type.
@@ -56,25 +56,26 @@ impl<H> Task<H> {
 }
 
 impl<H, M> Task<H, M> {
-    /// Begins when all of these have succeeded.
+    /// Starts the task only when all of these have succeeded.
     pub fn depends_on<T: Into<String>>(mut self, tasks: impl IntoIterator<Item = T>) -> Self {
         self.needs.extend(tasks.into_iter().map(Into::into));
         self
     }
 
-    /// Retries after the first attempt. Default: 3.
+    /// Sets the retries after the first attempt. Default: 3.
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.max_retries = retries;
         self
     }
 
-    /// The wait before the first retry; each further one is twice as long. Default: 1 s.
+    /// Sets the wait before the first retry; each further one is twice as long. Default:
+    /// 1 s.
     pub fn retry_delay(mut self, delay: Duration) -> Self {
         self.retry_delay = delay;
         self
     }
 
-    /// No wait is longer. Default: 300 s.
+    /// Sets the longest wait. Default: 300 s.
     pub fn max_retry_delay(mut self, delay: Duration) -> Self {
         self.max_retry_delay = delay;
         self

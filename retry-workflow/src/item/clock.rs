@@ -21,11 +21,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// After every other one: what is due then is never due.
+    /// Later than any other: what is due then is never due.
     pub const NEVER: Self = Self(i64::MAX);
 
-    /// Now: in a handler, by the clock of the job's store ([`Store::now`](crate::Store::now)); in a
-    /// test on virtual time, by tokio's; else by the system's.
+    /// Returns the current time: in a handler, by the clock of the job's store
+    /// ([`Store::now`](crate::Store::now)); in a test on virtual time, by tokio's; else by the
+    /// system's.
     pub fn now() -> Self {
         if let Ok(now) = CLOCK.try_with(|clock| clock()) {
             return now;
@@ -33,8 +34,8 @@ impl Timestamp {
         virtual_now().unwrap_or_else(|| Self::from(SystemTime::now()))
     }
 
-    /// Returns the time by tokio's clock where a test has stopped it, else `None`. A store with a
-    /// clock of its own goes by this in such a test.
+    /// Returns the time by tokio's clock if a test has paused it, else `None`. A store with its
+    /// own clock uses this in such a test.
     ///
     /// ```
     /// # use retry_workflow::Timestamp;
@@ -44,17 +45,17 @@ impl Timestamp {
         virtual_now()
     }
 
-    /// From microseconds since 1970.
+    /// Creates a time from microseconds since 1970.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// In microseconds since 1970.
+    /// Returns the microseconds since 1970.
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// How much later than `earlier` this is; zero if it is not.
+    /// Returns how much later this is than `earlier`, or zero if it is not.
     pub fn since(self, earlier: Self) -> Duration {
         let micros = self.0.saturating_sub(earlier.0);
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
@@ -153,7 +154,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// What is not a point in time.
+/// A text that is not a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidTimestamp(String);
 

@@ -38,13 +38,13 @@ impl ItemContext {
         &self.job
     }
 
-    /// Returns the item's id within the job: a good key to make an effect idempotent with.
+    /// Returns the item's id within the job: a good idempotency key.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Returns the id that follows the item through logs of other systems: the one that it came
-    /// with, or `job/id`. It is the same in every attempt and every re-drive.
+    /// Returns the id that follows the item through logs of other systems: its own, or
+    /// `job/id`. It is the same in every attempt and every re-drive.
     pub fn correlation_id(&self) -> String {
         let own = || format!("{}/{}", self.job, self.id);
         self.correlation.clone().unwrap_or_else(own)
@@ -61,9 +61,9 @@ impl ItemContext {
         self.attempt
     }
 
-    /// Returns how often the policy has let this item or task be tried again: 0 in the first
-    /// attempt. Unlike [`attempt`](Self::attempt), it leaves out attempts whose process was
-    /// killed. A [`Work`](crate::Work) that retries by itself counts for itself: it sees 0 here.
+    /// Returns how often the policy has retried this item or task: 0 in the first attempt.
+    /// Unlike [`attempt`](Self::attempt), it leaves out attempts whose process was killed. A
+    /// [`Work`](crate::Work) that does its own retries counts them itself: it sees 0 here.
     pub fn retry_count(&self) -> u32 {
         self.retries
     }

@@ -24,14 +24,14 @@ pub struct Failure {
     /// What the errors inside it said, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<String>,
-    /// The message and its cause with what differs from case to case folded: like failures have like ones.
+    /// The message and its cause, with what varies folded: like failures have like signatures.
     pub signature: Signature,
-    /// Of a `dependency`: the tasks whose failure has caused this one.
+    /// For a `dependency`: the tasks whose failure caused this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<String>,
-    /// What the attempt wrote before it failed. The history alone keeps it, with the
-    /// [`AttemptRecord`](crate::AttemptRecord) that the failure is of; a dead letter, a checkpoint
-    /// or an item that is left out does not have it once more.
+    /// What the attempt wrote before it failed. Only the history keeps it, with the failure's
+    /// [`AttemptRecord`](crate::AttemptRecord); a dead letter, a checkpoint or a skipped item does
+    /// not repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<Output>>,
 }
@@ -42,7 +42,7 @@ const LONGEST_MESSAGE: usize = 16 * 1024;
 const LONGEST_CHAIN: usize = 16;
 
 impl Failure {
-    /// A failure of this class that says this.
+    /// Creates a failure with this class and message.
     ///
     /// ```
     /// use retry_workflow::Failure;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an attempt wrote: the output of a command, or of anything that has some.
+/// What an attempt wrote: the output of a command, or of anything else.
 ///
-/// The history keeps it as it is given: bound it, and leave out secrets, before.
+/// The history keeps it as given: limit its size and remove secrets first.
 ///
 /// ```
 /// use retry_workflow::{Failure, Output};
@@ -21,16 +21,16 @@ pub struct Output {
     /// What went to standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// The exit status of its command, if that ended by one.
+    /// The exit status of its command, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The signal that its command died of.
+    /// The signal that killed its command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
 }
 
 impl Output {
-    /// Creates an output of these texts.
+    /// Creates an output with these texts.
     pub fn new(stdout: impl Into<String>, stderr: impl Into<String>) -> Self {
         Self { stdout: stdout.into(), stderr: stderr.into(), exit_code: None, signal: None }
     }

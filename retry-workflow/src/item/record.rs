@@ -11,13 +11,13 @@ use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::json::{embedded, seconds};
 
-/// What has become of an item.
+/// The state of an item.
 ///
 /// Every store writes and reads each of them, so there will be no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemState {
-    /// It waits for its time, or for a worker.
+    /// It waits until it is due, or for a worker.
     Pending,
     /// A worker has it.
     Leased,
@@ -25,7 +25,7 @@ pub enum ItemState {
     Succeeded,
     /// It failed, and is a dead letter. Final, until it is re-driven.
     Dead,
-    /// It was left out. Final, until it is re-driven.
+    /// It was skipped. Final, until it is re-driven.
     Skipped,
 }
 
@@ -45,7 +45,7 @@ impl ItemState {
         }
     }
 
-    /// Returns whether nothing more happens to an item in this state by itself.
+    /// Returns `true` if nothing more happens to an item in this state by itself.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Dead | Self::Skipped)
     }
@@ -61,7 +61,7 @@ impl fmt::Display for ItemState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewItem {
-    /// Names it within its job; stays the same in each process.
+    /// Identifies it within its job; the same in every process.
     pub id: String,
     /// JSON.
     pub payload: String,
@@ -70,7 +70,7 @@ pub struct NewItem {
 }
 
 impl NewItem {
-    /// Creates an item of this id, with its payload as JSON.
+    /// Creates an item with this id, and its payload as JSON.
     ///
     /// ```
     /// use retry_workflow::NewItem;
@@ -90,8 +90,8 @@ impl NewItem {
     }
 }
 
-/// The hold of a worker on an item. The token fences: a later lease of the item
-/// has a higher one.
+/// A worker's hold on an item. The token fences: a later lease of the item has a higher
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseKey {
     /// The item, by the store's own number.
@@ -100,7 +100,7 @@ pub struct LeaseKey {
     pub token: u64,
 }
 
-/// An item that a worker holds, until the lease ends.
+/// An item that a worker holds until the lease ends.
 ///
 /// A store of your own creates one with [`new`](Self::new), and sets the fields that differ:
 ///
@@ -155,24 +155,24 @@ impl Lease {
         }
     }
 
-    /// Returns whether the item may be what its workers died of: so many of its leases have
-    /// ended unsettled that it is leased by [`Store::claim_suspect`](crate::Store::claim_suspect)
-    /// only.
+    /// Returns `true` if the item may have killed its workers: so many of its leases ended
+    /// unsettled that only [`Store::claim_suspect`](crate::Store::claim_suspect) leases it.
     pub const fn is_suspect(&self) -> bool {
         self.lost.saturating_add(self.dropped) >= SUSPECT_AFTER
     }
 
-    /// Returns how many workers have died while this item alone was worked on. Any other loss
-    /// may be the fault of an item beside it.
+    /// Returns how many workers died while working on this item alone. Any other loss may be
+    /// the fault of another item.
     pub const fn strikes(&self) -> u32 {
         self.lost.saturating_add(self.dropped).saturating_sub(SUSPECT_AFTER)
     }
 }
 
-/// An item is a [suspect](Lease::is_suspect) when so many of its leases have ended unsettled.
+/// An item is a [suspect](Lease::is_suspect) once this many of its leases have ended
+/// unsettled.
 pub const SUSPECT_AFTER: u32 = 2;
 
-/// When the work on a leased item has begun.
+/// When work on a leased item began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Start {
@@ -200,18 +200,18 @@ pub enum Settled {
     RetryAt {
         /// When.
         due: Timestamp,
-        /// What that attempt is to know.
+        /// What that attempt needs to know.
         checkpoint: Option<String>,
     },
     /// A dead letter.
     Dead(Failure),
-    /// Left out, for this reason if there is one.
+    /// Skipped, for this reason if there is one.
     Skipped(Option<Failure>),
     /// As if it had not been claimed: pending and due, the attempt neither started nor counted.
     Released,
 }
 
-/// The end of a lease, and what is to be written of it.
+/// The end of a lease, and what to write about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settlement {
@@ -270,12 +270,12 @@ pub struct AttemptRecord {
     /// How long it took.
     #[serde(with = "seconds")]
     pub duration: Duration,
-    /// How long the wait was that came after it; zero if none did.
+    /// How long the wait after it was; zero if there was none.
     #[serde(default, with = "seconds")]
     pub wait: Duration,
     /// Who made it.
     pub worker: Arc<str>,
-    /// The step that it ended in, where the work has steps.
+    /// The step that it ended in, if the work has steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     /// How it ended.
@@ -302,7 +302,7 @@ impl AttemptRecord {
     }
 }
 
-/// All that a store knows of an item.
+/// All that a store knows about an item.
 ///
 /// A store of your own creates one with [`new`](Self::new), and sets the fields that differ:
 ///
@@ -323,14 +323,14 @@ pub struct ItemRecord {
     /// JSON. Empty once it has been purged.
     #[serde(default, skip_serializing_if = "String::is_empty", with = "embedded")]
     pub payload: String,
-    /// What follows it through logs; stays through every re-drive.
+    /// What follows it through logs; stays the same in every re-drive.
     pub correlation: String,
     /// What has become of it.
     pub state: ItemState,
     /// 0, and one more for each re-drive.
     pub run: u32,
-    /// The number of its last attempt in this run. Numbers of leases that were dropped before
-    /// the item was started are left out in the history, and not used again.
+    /// The number of its last attempt in this run. Numbers of leases dropped before the item
+    /// was started are missing from the history, and not reused.
     pub attempt: u32,
     /// When it is due, while it is pending; when its lease ends, while it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -341,10 +341,10 @@ pub struct ItemRecord {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// What a success has left.
+    /// What a success left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// What it ended with, of a dead letter or of an item that was left out.
+    /// What it ended with, for a dead letter or a skipped item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Its attempts, all runs, oldest first. Empty in lists.
@@ -375,13 +375,13 @@ impl ItemRecord {
     }
 }
 
-/// How many items of a job are in which state, and what they have taken so far.
+/// How many items of a job are in each state, and what they have taken so far.
 ///
-/// A store of your own sets the fields of [`Counts::default`].
+/// Your own store sets the fields of [`Counts::default`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Waiting for their time, or for a worker.
+    /// Waiting until they are due, or for a worker.
     pub pending: u64,
     /// Held by a worker.
     pub leased: u64,
@@ -391,11 +391,11 @@ pub struct Counts {
     pub dead: u64,
     /// Left out.
     pub skipped: u64,
-    /// Rows of history written, but those of lost attempts.
+    /// Rows of history written, except those of lost attempts.
     pub attempts: u64,
     /// Leases that ended without being settled.
     pub lost: u64,
-    /// The sum of the durations of all attempts, but lost ones.
+    /// The sum of the durations of all attempts, except lost ones.
     #[serde(with = "seconds")]
     pub worked: Duration,
     /// The sum of all waits between attempts.
@@ -404,28 +404,28 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// All items.
+    /// Returns the number of items.
     pub const fn total(&self) -> u64 {
         self.pending + self.leased + self.ended()
     }
 
-    /// Items in a final state.
+    /// Returns the number of items in a final state.
     pub const fn ended(&self) -> u64 {
         self.succeeded + self.failed()
     }
 
-    /// Items that ended without success.
+    /// Returns the number of items that ended without success.
     pub const fn failed(&self) -> u64 {
         self.dead + self.skipped
     }
 
-    /// Items that have not ended.
+    /// Returns the number of items that have not ended.
     pub const fn unfinished(&self) -> u64 {
         self.pending + self.leased
     }
 }
 
-/// Which items are meant. Every condition that is set has to hold.
+/// Selects items. Every condition that is set must hold.
 ///
 /// ```
 /// use retry_workflow::Filter;
@@ -443,7 +443,7 @@ pub struct Filter {
     pub ids: Option<Vec<String>>,
     /// In one of these states; `None`: dead letters.
     pub states: Option<Vec<ItemState>>,
-    /// Failed with this signature, to the letter.
+    /// Failed with exactly this signature.
     pub signature: Option<String>,
     /// Failed with this class, alone or among others.
     pub class: Option<String>,
@@ -471,7 +471,7 @@ impl Filter {
         self
     }
 
-    /// Selects failures with this signature, to the letter.
+    /// Selects failures with exactly this signature.
     pub fn signature(mut self, signature: impl Into<String>) -> Self {
         self.signature = Some(signature.into());
         self
@@ -495,12 +495,12 @@ impl Filter {
         self
     }
 
-    /// Returns whether items in this state are meant.
+    /// Returns `true` if items in this state are selected.
     pub fn wants_state(&self, state: ItemState) -> bool {
         self.states.as_ref().map_or(state == ItemState::Dead, |states| states.contains(&state))
     }
 
-    /// Returns whether this item is meant.
+    /// Returns `true` if this item is selected.
     pub fn wants(&self, item: &ItemRecord) -> bool {
         let failure = item.failure.as_ref();
         self.wants_state(item.state)
@@ -528,7 +528,7 @@ pub(crate) fn has_class(class: &str, wanted: &str) -> bool {
 pub struct Page<T> {
     /// This part.
     pub items: Vec<T>,
-    /// Where the next part begins; `None`: this was the last one.
+    /// Where the next part begins; `None` if this is the last one.
     pub next: Option<Cursor>,
 }
 
@@ -539,7 +539,7 @@ impl<T> Page<T> {
     }
 }
 
-/// A place in a list, good as long as the store is.
+/// A place in a list, valid as long as the store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(pub i64);
@@ -566,7 +566,7 @@ pub struct Group {
     pub last: Timestamp,
     /// One of the items.
     pub example: String,
-    /// What that one said.
+    /// Its message.
     pub message: String,
 }
 
@@ -593,7 +593,7 @@ impl Group {
         }
     }
 
-    /// Counts another item, which ended then.
+    /// Counts another item, which ended at this time.
     pub fn add(&mut self, ended: Timestamp) {
         self.count = self.count.saturating_add(1);
         self.first = self.first.min(ended);

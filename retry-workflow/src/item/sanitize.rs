@@ -47,8 +47,9 @@ fn escaped(f: &mut fmt::Formatter<'_>, text: &str, stays: impl Fn(char) -> bool)
     Ok(())
 }
 
-/// Returns whether a character steers a terminal, or changes how the rest of a line looks:
-/// control characters, marks of direction, separators of lines, characters without width.
+/// Returns `true` if a character controls a terminal, or changes how the rest of a line
+/// looks: control characters, marks of direction, separators of lines, characters without
+/// width.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c,

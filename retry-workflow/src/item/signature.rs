@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// | `ada@example.com` | `<mail>` |
 /// | `/var/lib/file.db` | `<path>` |
 ///
-/// White space is folded too, and what follows the first line, or 200 characters, is left out.
+/// White space is folded too, and anything after the first line, or 200 characters, is cut.
 ///
 /// ```
 /// use retry_workflow::Signature;
@@ -35,7 +35,7 @@ pub struct Signature(String);
 const LONGEST: usize = 200;
 
 impl Signature {
-    /// Of a message.
+    /// Creates the signature of a message.
     pub fn new(message: &str) -> Self {
         let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
         // What is folded gets shorter: a little more of it is looked at than is kept.
@@ -51,12 +51,12 @@ impl Signature {
         Self(folded)
     }
 
-    /// Its text.
+    /// Returns its text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// A short name for it: eight hexadecimal digits, the same in each process.
+    /// Returns a short id: eight hexadecimal digits, the same in every process.
     ///
     /// ```
     /// # use retry_workflow::Signature;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::item::record::{Group, has_class};
 
-/// Failures that are alike, three or more: not an accident, but a cause.
+/// Three or more failures that are alike: they have a common cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Pattern {

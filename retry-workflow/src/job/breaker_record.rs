@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::item::clock::Timestamp;
 use crate::store::{Store, StoreError};
 
-/// The circuit breaker of a job, as the workers of the job have last left it in the store.
+/// The circuit breaker of a job, as its workers last stored it.
 ///
-/// A job has one if its [`ErrorPolicy`](crate::ErrorPolicy) has a `circuit_breaker` that has
+/// A job has one once the `circuit_breaker` of its [`ErrorPolicy`](crate::ErrorPolicy) has
 /// counted a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub struct BreakerRecord {
     pub state: State,
     /// Failures in a row, while it is closed.
     pub consecutive_failures: u32,
-    /// Until when it lets nothing through; `None` if it is not open.
+    /// Until when it rejects everything; `None` if it is not open.
     pub open_until: Option<Timestamp>,
 }
 

@@ -7,29 +7,29 @@ use petgraph::Direction;
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-/// Why tasks are no graph that can be run.
+/// Why tasks do not form a graph that can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidGraph {
     /// There are no tasks.
     Empty,
-    /// Two tasks have one name.
+    /// Two tasks have the same name.
     Twice {
         /// The name.
         task: String,
     },
-    /// A task needs one that is not there.
+    /// A task needs one that does not exist.
     Unknown {
         /// The task.
         task: String,
         /// What it needs.
         needs: String,
-        /// One that is there and has a name like it.
+        /// An existing task with a similar name.
         similar: Option<String>,
     },
     /// Tasks need each other.
     Cycle {
-        /// Each needs the next one; the last is the first again.
+        /// Each needs the next one; the last repeats the first.
         path: Vec<String>,
     },
 }
@@ -67,10 +67,11 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Which task needs which, checked: every task is there once, and none needs itself in the end.
+/// Which task needs which, checked: every task exists once, and none needs itself, directly or
+/// not.
 ///
-/// [`Graph`](crate::Graph) checks its tasks so when it is run; this is for those who want to
-/// know before.
+/// [`Graph`](crate::Graph) checks its tasks this way when it is run; use this to check
+/// earlier.
 ///
 /// ```
 /// use retry_workflow::{Dependencies, InvalidGraph};
@@ -97,8 +98,8 @@ impl Dependencies {
     /// Checks tasks, each with what it needs.
     ///
     /// # Errors
-    /// There are no tasks, two have the same name, one needs a task that is not there, or tasks
-    /// need each other.
+    /// There are no tasks, two have the same name, one needs a task that does not exist, or
+    /// tasks need each other.
     pub fn new(tasks: &[(String, Vec<String>)]) -> Result<Self, InvalidGraph> {
         if tasks.is_empty() {
             return Err(InvalidGraph::Empty);

@@ -13,8 +13,8 @@ use crate::job::error_policy::InvalidErrorPolicy;
 use crate::job::name::InvalidName;
 use crate::store::StoreError;
 
-/// Why a job cannot be run at all, or not on. An item that fails is none of these: it
-/// stands in the [`JobReport`](crate::JobReport).
+/// Why a job cannot run, or cannot continue. An item that fails is not one of these: it
+/// is in the [`JobReport`](crate::JobReport).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WorkflowError {
@@ -24,32 +24,32 @@ pub enum WorkflowError {
     Policy(Invalid),
     /// The error policy cannot be obeyed.
     ErrorPolicy(InvalidErrorPolicy),
-    /// The policy has a `deadline`, and that bounds a call in one process.
+    /// The policy has a `deadline`, which bounds a call in one process.
     Deadline,
-    /// The error policy names a handler that is not there.
+    /// The error policy names a handler that does not exist.
     UnknownHandler {
         /// The name.
         name: String,
-        /// Those that are there.
+        /// The existing ones.
         known: Vec<String>,
     },
-    /// There is no job of this id.
+    /// There is no job with this id.
     UnknownJob {
         /// The id.
         id: String,
-        /// Those that are there, the latest first.
+        /// The existing ones, the latest first.
         known: Vec<String>,
     },
-    /// The job of this id is one of another workflow.
+    /// The job with this id belongs to another workflow.
     OtherWorkflow {
         /// The id.
         id: String,
         /// The workflow that is to run.
         name: String,
-        /// The one that has begun the job.
+        /// The one that began the job.
         found: String,
     },
-    /// The name of the job, or the id that it is given, cannot be one.
+    /// The name of the job, or the id given to it, is not valid.
     Name {
         /// The name.
         name: String,
@@ -72,7 +72,7 @@ pub enum WorkflowError {
         /// Why.
         source: Arc<serde_json::Error>,
     },
-    /// The tasks are no graph that can be run.
+    /// The tasks do not form a graph that can be run.
     Graph(InvalidGraph),
 }
 

@@ -17,15 +17,15 @@ pub use self::read::ErrorPolicyKeys;
 /// | --- | --- |
 /// | [`on_item_failure`](Self::on_item_failure) | a dead letter |
 /// | [`continue_on_failure`](Self::continue_on_failure) | true |
-/// | [`max_failures`](Self::max_failures): stop when so many items have failed | off |
+/// | [`max_failures`](Self::max_failures): stop when this many items have failed | off |
 /// | [`failure_threshold`](Self::failure_threshold): stop when more than this share has failed | off |
-/// | [`minimum_items`](Self::minimum_items): so many have to have ended before a share counts | 10 |
+/// | [`minimum_items`](Self::minimum_items): how many must have ended before a share counts | 10 |
 /// | [`error_collection`](Self::error_collection) | one report at the end |
 /// | [`circuit_breaker`](Self::circuit_breaker): start no items while this is open | none |
 /// | [`on_open`](Self::on_open) | wait |
 /// | [`retry_config`](Self::retry_config): for `on_item_failure: retry` | 3 attempts, 1 s and 2 s apart |
 ///
-/// By hand:
+/// In code:
 ///
 /// ```
 /// use retry_workflow::{ErrorPolicy, OnItemFailure};
@@ -73,14 +73,14 @@ pub enum OnItemFailure {
     /// It becomes a dead letter: kept with its history, to be looked at and re-driven.
     #[default]
     Dlq,
-    /// It is put back with the workflow's own backoff, and begins again; when that
-    /// ends, too, it is a dead letter.
+    /// It is put back with the workflow's own backoff, and starts over; when that ends
+    /// too, it is a dead letter.
     Retry,
-    /// It is left out.
+    /// It is skipped.
     Skip,
     /// It becomes a dead letter, and the job stops.
     Stop,
-    /// A handler of this name decides.
+    /// The handler with this name decides.
     Custom(String),
 }
 
@@ -91,9 +91,9 @@ pub enum ErrorCollection {
     /// In the report at the end.
     #[default]
     Aggregate,
-    /// Each as it happens, too.
+    /// Also each as it happens.
     Immediate,
-    /// In groups of this size, too; what is left over, at the end.
+    /// Also in groups of this size; the remainder at the end.
     Batched {
         /// How many.
         size: usize,
@@ -189,7 +189,7 @@ impl Default for ErrorPolicy {
 }
 
 impl ErrorPolicy {
-    /// The defaults of the table above.
+    /// Creates a policy with the defaults of the table above.
     pub const fn new() -> Self {
         Self {
             on_item_failure: OnItemFailure::Dlq,
@@ -204,32 +204,32 @@ impl ErrorPolicy {
         }
     }
 
-    /// What becomes of an item whose retries have ended. Default: a dead letter.
+    /// Sets what becomes of an item whose retries have ended. Default: a dead letter.
     pub fn on_item_failure(mut self, action: OnItemFailure) -> Self {
         self.on_item_failure = action;
         self
     }
 
-    /// Whether the job goes on after an item has failed. Default: it does.
+    /// Sets whether the job continues after an item has failed. Default: it does.
     pub fn continue_on_failure(mut self, go_on: bool) -> Self {
         self.continue_on_failure = go_on;
         self
     }
 
-    /// The job stops when so many items have failed. Default: it does not.
+    /// Stops the job when this many items have failed. Default: it does not stop.
     pub fn max_failures(mut self, failures: u64) -> Self {
         self.max_failures = Some(failures);
         self
     }
 
-    /// The job stops when more than this share of the items that have ended failed; above 0,
-    /// below 1. Default: it does not.
+    /// Stops the job when more than this share of the ended items failed; above 0, below 1.
+    /// Default: it does not stop.
     pub fn failure_threshold(mut self, share: f64) -> Self {
         self.failure_threshold = Some(share);
         self
     }
 
-    /// So many items have to have ended before the threshold counts. Default: 10.
+    /// Sets how many items must have ended before the threshold counts. Default: 10.
     pub fn minimum_items(mut self, items: u64) -> Self {
         self.minimum_items = items;
         self
@@ -241,26 +241,26 @@ impl ErrorPolicy {
         self
     }
 
-    /// A breaker for the whole job: while it is open no item is started. Nothing fails by
-    /// it, and nothing is lost. Default: none.
+    /// Sets a breaker for the whole job: while it is open, no item is started. It makes
+    /// nothing fail, and loses nothing. Default: none.
     pub fn circuit_breaker(mut self, breaker: BreakerConfig) -> Self {
         self.circuit_breaker = Some(breaker);
         self
     }
 
-    /// What an open breaker does to the job. Default: it waits.
+    /// Sets what an open breaker does to the job. Default: it waits.
     pub fn on_open(mut self, action: OnOpen) -> Self {
         self.on_open = action;
         self
     }
 
-    /// How often, and how far apart, [`OnItemFailure::Retry`] puts an item back.
+    /// Sets how often, and how far apart, [`OnItemFailure::Retry`] puts an item back.
     pub fn retry_config(mut self, policy: Policy) -> Self {
         self.retry_config = policy;
         self
     }
 
-    /// What becomes of an item whose retries have ended.
+    /// Returns what becomes of an item whose retries have ended.
     pub fn get_on_item_failure(&self) -> &OnItemFailure {
         &self.on_item_failure
     }
@@ -270,20 +270,20 @@ impl ErrorPolicy {
         self.error_collection
     }
 
-    /// The policy that puts items back.
+    /// Returns the policy that puts items back.
     pub fn get_retry_config(&self) -> &Policy {
         &self.retry_config
     }
 
-    /// The breaker's settings, if there is one.
+    /// Returns the breaker's settings, if there is one.
     pub fn get_circuit_breaker(&self) -> Option<&BreakerConfig> {
         self.circuit_breaker.as_ref()
     }
 
-    /// Whether the settings can be obeyed.
+    /// Checks that the settings are valid.
     ///
     /// # Errors
-    /// The first that cannot, and what to write instead.
+    /// The first invalid setting, and what to write instead.
     pub fn validate(&self) -> Result<(), InvalidErrorPolicy> {
         let complaint = if self.max_failures == Some(0) {
             Complaint::MaxFailures

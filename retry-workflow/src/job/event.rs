@@ -52,7 +52,7 @@ impl ItemFailure {
     }
 }
 
-/// What a worker waits for that starts no item.
+/// What a worker waits for when it starts no item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -64,10 +64,11 @@ pub enum WaitReason {
         #[serde(with = "seconds")]
         wait: Duration,
     },
-    /// For other workers: all that is left is theirs, until they renew their leases no more.
+    /// For other workers: all remaining items are theirs, until they stop renewing their
+    /// leases.
     #[non_exhaustive]
     Lease {
-        /// So long the first of their leases lasts.
+        /// How long the first of their leases lasts.
         #[serde(with = "seconds")]
         wait: Duration,
     },
@@ -78,8 +79,8 @@ pub enum WaitReason {
         #[serde(with = "seconds")]
         wait: Duration,
     },
-    /// For the end of what runs in this process: an item that may be what its workers died of is to
-    /// run alone.
+    /// For the end of what runs in this process: an item that may have killed its workers must run
+    /// alone.
     Alone,
     /// For the end of such an item, which runs alone.
     Suspect,
@@ -93,7 +94,7 @@ pub enum WaitReason {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum JobEvent<'a> {
-    /// Work begins, on a new job or on one that others have begun.
+    /// Work begins, on a new job or on one that others began.
     #[non_exhaustive]
     Started {
         /// The job's id.
@@ -101,7 +102,7 @@ pub enum JobEvent<'a> {
         /// What is in the store of it.
         counts: Counts,
     },
-    /// Where the job stands: about once a second, and at its end.
+    /// The progress of the job: about once a second, and at its end.
     #[non_exhaustive]
     Progress {
         /// What is in the store of it.
@@ -116,7 +117,7 @@ pub enum JobEvent<'a> {
         waits_for: Option<WaitReason>,
     },
     /// An attempt has ended, and is in the store; or a step of one has failed on the way. Those
-    /// that are lost with their worker are in the store alone.
+    /// lost with their worker are only in the store.
     #[non_exhaustive]
     Attempt {
         /// The job's id.
@@ -125,15 +126,15 @@ pub enum JobEvent<'a> {
         item: &'a str,
         /// Its row of the history.
         attempt: &'a AttemptRecord,
-        /// What has become of the item, where this was the end of it.
+        /// The final state of the item, if this was its end.
         state: Option<ItemState>,
     },
     /// Items have failed for good: one at a time, or in groups, as the policy's
     /// `error_collection` asks for.
     Failures(&'a [ItemFailure]),
-    /// The workflow's breaker went from one state to another.
+    /// The workflow's breaker changed state.
     Breaker(&'a Transition),
-    /// No further item is started; those that run come to their ends.
+    /// No further item is started; running ones finish.
     #[non_exhaustive]
     Stopping {
         /// Why.

@@ -3,13 +3,13 @@
 use std::error::Error;
 use std::fmt;
 
-/// Why a text is not a name for a job.
+/// Why a text is not a valid job name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidName {
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
-    /// A character in it would do something to a terminal, or begin a line.
+    /// It contains a character that would control a terminal, or begin a line.
     Control {
         /// The character.
         found: char,

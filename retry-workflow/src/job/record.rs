@@ -16,7 +16,7 @@ use crate::job::name::{self, InvalidName};
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
-/// What a store knows of a job beside its items.
+/// What a store knows about a job, besides its items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Job {
@@ -31,37 +31,37 @@ pub struct Job {
     /// When it ended or stopped for the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// Whether its input has been read to the end: what is in the store is all of it.
+    /// Whether its input has been read to the end: the store has all of it.
     pub input_complete: bool,
     /// What had ended and failed when it was last resumed after it had stopped:
     /// thresholds count from here.
     #[serde(default)]
     pub(crate) baseline: Baseline,
-    /// What the program that resumes it has to know, in a form of its own. The command
+    /// What the program that resumes it needs to know, in its own format. The command
     /// `retry-workflow` keeps the path of the workflow file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Value>,
-    /// What those who work on it were asked for, from outside.
+    /// What its workers were asked for, from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// Who works on it, or has been killed while it did.
+    /// Who works on it, or was killed while doing so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerRecord>,
 }
 
-/// What the workers of a job are asked for, by whoever has its store.
+/// What anyone with access to its store can ask the workers of a job for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Request {
     /// To stop, so that it can be resumed.
     Pause,
-    /// To stop, so that what is left of it can be [left out](Job::cancel).
+    /// To stop, so that the rest can be [skipped](Job::cancel).
     Cancel,
 }
 
-/// A request, which goes to those who worked on the job when it was made: whoever resumes it
-/// afterwards has nothing to do with it.
+/// A request to those who worked on the job when it was made: it does not affect whoever
+/// resumes the job later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Asked {
@@ -122,12 +122,12 @@ impl JobStatus {
 pub enum StopReason {
     /// An item failed, and `continue_on_failure` is false.
     FirstFailure,
-    /// So many items failed, which is as many as `max_failures` allows.
+    /// As many items failed as `max_failures` allows.
     MaxFailures {
         /// The bound.
         max_failures: u64,
     },
-    /// More than the share of items failed that `failure_threshold` allows.
+    /// A larger share of items failed than `failure_threshold` allows.
     FailureThreshold {
         /// The bound.
         failure_threshold: f64,
@@ -153,8 +153,7 @@ pub enum StopReason {
     Cancelled,
     /// It has run for as long as it was allowed to.
     Deadline,
-    /// It was resumed with what is in the store, and a process before had not read its input to
-    /// the end.
+    /// It was resumed with what is in the store, and no process had read its input to the end.
     InputIncomplete,
 }
 
@@ -210,7 +209,7 @@ impl Job {
         }
     }
 
-    /// Returns the job of this id, if there is one.
+    /// Returns the job with this id, if there is one.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -218,7 +217,7 @@ impl Job {
         Ok(read(store, id).await?.map(|(_, job)| job))
     }
 
-    /// Returns the job of this id, or an error that names those that there are.
+    /// Returns the job with this id, or an error that names the existing ones.
     ///
     /// # Errors
     /// The store cannot be read, or has no such job.
@@ -257,7 +256,7 @@ impl Job {
         .await
     }
 
-    /// Creates a job whose id is its name and the next number that is free. Give it to
+    /// Creates a job whose id is its name and the next free number. Pass it to
     /// [`job_id`](crate::JobRunner::job_id) to run it.
     ///
     /// `origin` is for the program that resumes it: see [`Job::origin`].
@@ -274,11 +273,11 @@ impl Job {
     }
 
     /// Chooses one of all jobs by its id, or creates a job as [`create`](Self::create) does, in one
-    /// step: of callers at the same time one creates it, and the others can choose it. An id that
-    /// no job has is that of the new one. Returns the job, and whether it is new.
+    /// step: of concurrent callers one creates it, and the others can choose it. An id that no job
+    /// has becomes that of the new one. Returns the job, and whether it is new.
     ///
-    /// The new one is this process's until `until`: a [`WorkerRecord`] in [`Job::workers`] says
-    /// so, before it is run.
+    /// The new one belongs to this process until `until`: a [`WorkerRecord`] in
+    /// [`Job::workers`] says so, before it is run.
     ///
     /// # Errors
     /// The store fails.
@@ -310,8 +309,8 @@ impl Job {
         Ok((job, is_new))
     }
 
-    /// Says in the record of a job that this process is about to work on it, and until when it has
-    /// to have begun; `false` where a worker is there already.
+    /// Records in a job that this process is about to work on it, and by when it must have begun;
+    /// returns `false` if it already has a worker.
     ///
     /// # Errors
     /// The store fails.
@@ -343,17 +342,17 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// It is empty, or has a control character in it.
+    /// It is empty, or contains a control character.
     pub fn check_name(name: &str) -> Result<(), InvalidName> {
         name::check(name)
     }
 
-    /// Returns whether a worker of it is there, as far as this process can know.
+    /// Returns `true` if it has a live worker, as far as this process can know.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
 
-    /// Returns the job of this id, or creates it, with this name and
+    /// Returns the job with this id, or creates it, with this name and
     /// [`origin`](Self::origin).
     ///
     /// # Errors
@@ -402,9 +401,9 @@ impl Job {
         Self::update(store, id, |job| job.origin = origin.cloned()).await
     }
 
-    /// Asks whoever works on a job for something, which each of them does within some seconds:
-    /// nothing more is started, and what runs comes to its end. Who resumes the job afterwards is
-    /// not meant. `false` if there is no such job, or nobody works on it.
+    /// Asks the workers of a job for something, which each does within some seconds: nothing more
+    /// is started, and running items finish. It does not affect whoever resumes the job later.
+    /// Returns `false` if there is no such job, or nobody works on it.
     ///
     /// # Errors
     /// The store fails.
@@ -418,9 +417,9 @@ impl Job {
         Ok(true)
     }
 
-    /// Cancels what is left of a job that nobody works on: items that have not ended are
-    /// skipped, with a failure of the class `cancelled`, and the job has finished. Says how many
-    /// these were. Items that a worker has still are left to it.
+    /// Cancels the rest of a job that nobody works on: items that have not ended are skipped,
+    /// with a failure of the class `cancelled`, and the job is finished. Returns how many these
+    /// were. Items that a worker still holds are left to it.
     ///
     /// # Errors
     /// The store fails.
@@ -445,11 +444,11 @@ impl Job {
         Ok(all)
     }
 
-    /// Removes a job for good, with its items, its dead letters and their histories, and says
-    /// how many items it had. `also` are keys of values that a program keeps for it.
+    /// Removes a job for good, with its items, its dead letters and their histories, and
+    /// returns how many items it had. `also` are keys of values that a program keeps for it.
     ///
-    /// A worker that works on it has lost its leases. Where this ends half-way, the job is
-    /// still there with fewer items, and is removed by the next time.
+    /// Its workers lose their leases. If this ends half-way, the job still exists with
+    /// fewer items; remove it again.
     ///
     /// # Errors
     /// The store fails.

@@ -14,14 +14,14 @@ use crate::job::advice::Pattern;
 use crate::job::record::{Job, JobStatus, StopReason};
 use crate::store::{Store, StoreError};
 
-/// What the items of a job are called where people read of them.
+/// What the items of a job are called in output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {
     /// Items; those that failed for good are dead letters.
     #[default]
     Item,
-    /// Steps, which come one after another.
+    /// Steps, which run one after another.
     Step,
     /// Tasks of a graph.
     Task,
@@ -38,7 +38,7 @@ impl Unit {
     }
 }
 
-/// What became of a job: `Display` for people, serde for machines.
+/// The outcome of a job: `Display` for people, serde for machines.
 ///
 /// ```
 /// use retry_workflow::Workflow;
@@ -61,15 +61,15 @@ pub struct JobReport {
     /// The job: its id, its name, how it ended.
     #[serde(flatten)]
     pub job: Job,
-    /// Its items by what became of them, its attempts, and the time that these took.
+    /// Its items by state, its attempts, and the time that these took.
     pub counts: Counts,
-    /// From its beginning to its end, or until now; the time between two processes included.
+    /// From its beginning to its end, or until now, including time between processes.
     #[serde(serialize_with = "seconds::serialize")]
     pub elapsed: Duration,
     /// How many items failed for good, by class.
     pub classes: BTreeMap<String, u64>,
-    /// The same by signature, the largest group first; the smallest are left out where there
-    /// are very many.
+    /// The same by signature, the largest group first; the smallest are omitted if there are
+    /// very many.
     pub groups: Vec<Group>,
     /// Groups of three and more, with advice.
     pub patterns: Vec<Pattern>,
@@ -83,7 +83,7 @@ pub struct JobReport {
 const MOST_GROUPS: usize = 100;
 
 impl JobReport {
-    /// Loads the report of the job with this id, as it stands; `None` if there is no such job.
+    /// Loads the current report of the job with this id, or `None` if there is no such job.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -112,45 +112,45 @@ impl JobReport {
         }))
     }
 
-    /// Sets what its items are called, and how many there are to be where more than those
-    /// that have begun. Default: items, as many as there are.
+    /// Sets what its items are called, and how many there will be, if more than have
+    /// begun. Default: items, as many as there are.
     #[must_use]
     pub fn counted_in(mut self, unit: Unit, expected: Option<u64>) -> Self {
         (self.unit, self.expected) = (unit, expected);
         self
     }
 
-    /// What its items are called.
+    /// Returns what its items are called.
     pub const fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// All items.
+    /// Returns the number of items.
     pub fn total(&self) -> u64 {
         self.counts.total()
     }
 
-    /// Items that are done.
+    /// Returns the number of items that succeeded.
     pub fn succeeded(&self) -> u64 {
         self.counts.succeeded
     }
 
-    /// Dead letters.
+    /// Returns the number of dead letters.
     pub fn dead(&self) -> u64 {
         self.counts.dead
     }
 
-    /// Items that were left out.
+    /// Returns the number of items that were skipped.
     pub fn skipped(&self) -> u64 {
         self.counts.skipped
     }
 
-    /// Whether every item has succeeded.
+    /// Returns `true` if every item has succeeded.
     pub fn is_success(&self) -> bool {
         self.job.status == JobStatus::Finished && self.counts.failed() == 0
     }
 
-    /// Why the job stopped before its end, if it did.
+    /// Returns why the job stopped before its end, if it did.
     pub fn stopped(&self) -> Option<&StopReason> {
         match &self.job.status {
             JobStatus::Stopped { reason } => Some(reason),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
 
-/// A worker of a job, as the job's record has it: written when it begins, again and again while
-/// it lives, and taken away when it ends.
+/// A worker of a job, in the job's record: written when it begins, rewritten while it lives,
+/// and removed when it ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorkerRecord {
@@ -22,7 +22,7 @@ pub struct WorkerRecord {
     /// When the process began, in the system's own count: numbers are used again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     started: Option<u64>,
-    /// Its last heartbeat is good until then.
+    /// Until when its last heartbeat is valid.
     pub until: Timestamp,
 }
 
@@ -35,8 +35,8 @@ impl WorkerRecord {
         Self { worker: worker.to_owned(), process, machine, started, until }
     }
 
-    /// Returns whether the worker is there, as far as this process can know: its heartbeat is
-    /// good, and its process is not known to be gone.
+    /// Returns `true` if the worker is alive, as far as this process can know: its heartbeat
+    /// is valid, and its process is not known to be gone.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.until > now && !self.is_dead()
     }

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use crate::item::record::Filter;
 
-/// Wakes those who wait in this process for something to change in a job: a part of a store of
-/// your own, behind its [`changed`](super::Store::changed).
+/// Wakes those who wait in this process for a change in a job: a part of your own store,
+/// behind its [`changed`](super::Store::changed).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -48,20 +48,20 @@ impl Changes {
         }
     }
 
-    /// Something of a job has changed.
+    /// Reports that something in a job has changed.
     pub fn wake(&self, job: &str) {
         self.with(|jobs| jobs.get(job).into_iter().for_each(count));
     }
 
-    /// Something of the job has changed to which the value of this key belongs: whose id is behind
-    /// its first `/`.
+    /// Reports a change in the job to which the value of this key belongs: its id follows the
+    /// first `/`.
     pub fn wake_by_key(&self, key: &str) {
         if let Some((_, job)) = key.split_once('/') {
             self.wake(job);
         }
     }
 
-    /// Something has changed of items that this filter is for.
+    /// Reports a change in items that this filter selects.
     pub fn wake_by_filter(&self, filter: &Filter) {
         match &filter.job {
             Some(job) => self.wake(job),
@@ -69,7 +69,7 @@ impl Changes {
         }
     }
 
-    /// Something may have changed of any job.
+    /// Reports that anything may have changed in any job.
     pub fn wake_all(&self) {
         self.with(|jobs| jobs.values().for_each(count));
     }

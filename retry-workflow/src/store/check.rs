@@ -4,27 +4,27 @@ use serde::Serialize;
 
 use crate::item::record::ItemState;
 
-/// What a look at a whole store has found, such as
+/// The result of checking a whole store, such as with
 /// [`SqliteStore::check`](crate::SqliteStore::check).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StoreCheck {
     /// The layout of its tables.
     pub layout: u32,
-    /// The newest one that this program knows. A store of an older one is brought to it when it
-    /// is opened to be written to.
+    /// The newest one that this program knows. A store with an older one is migrated when it is
+    /// opened for writing.
     pub newest: u32,
     /// How large it is, in bytes.
     pub bytes: u64,
     /// How many items it has.
     pub items: u64,
-    /// Where the counts of a job are not those of its items.
+    /// Where the counts of a job do not match its items.
     pub disagreements: Vec<Disagreement>,
     /// What is broken, in the words of the database.
     pub damage: Vec<String>,
 }
 
-/// A count of a job that is not that of its items.
+/// A count of a job that does not match its items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Disagreement {
@@ -39,7 +39,7 @@ pub struct Disagreement {
 }
 
 impl StoreCheck {
-    /// Creates one that has found nothing wrong so far.
+    /// Creates a result without problems so far.
     pub fn new(layout: u32, newest: u32, bytes: u64) -> Self {
         Self { layout, newest, bytes, items: 0, disagreements: Vec::new(), damage: Vec::new() }
     }
@@ -53,7 +53,7 @@ impl StoreCheck {
         }
     }
 
-    /// Returns whether nothing was found that is wrong.
+    /// Returns `true` if no problem was found.
     pub fn is_sound(&self) -> bool {
         self.disagreements.is_empty() && self.damage.is_empty()
     }

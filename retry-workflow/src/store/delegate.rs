@@ -1,9 +1,9 @@
 //! [`delegate_store!`](crate::delegate_store): a store that is one of several others.
 
-/// The methods of a [`Store`](crate::Store) whose work another one does.
+/// Implements the methods of a [`Store`](crate::Store) by delegating to another one.
 ///
-/// Takes patterns for `self`, each with the store behind it: `Store` is no trait for `dyn`, and a
-/// program that works on several kinds of stores makes an enum of them.
+/// Takes patterns for `self`, each with the store behind it: `Store` is not dyn-compatible, so a
+/// program with several kinds of stores makes an enum of them.
 ///
 /// ```
 /// use retry_workflow::{MemoryStore, SqliteStore, Store, delegate_store};

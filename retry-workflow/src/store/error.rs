@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Why an operation of a store failed. It has changed nothing.
 ///
 /// `Display` says what happened and what to do; [`source`](Error::source) says why, where there
-/// is more to say. Two of these are equal if they are of one kind and say the same.
+/// is more to say. Two of these are equal if they are of the same kind and say the same.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -23,7 +23,7 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
-    /// A newer version of this program has written the store.
+    /// A newer version of this program wrote the store.
     Newer {
         /// The store.
         path: PathBuf,
@@ -32,18 +32,18 @@ pub enum StoreError {
         /// The highest one that this program knows.
         known: i64,
     },
-    /// There is no store where one has to be.
+    /// There is no store where one must be.
     Missing {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// The file was deleted, or another one put in its place, while the store was open: what was
-    /// done since may be lost.
+    /// The file was deleted or replaced while the store was open: what was done since may be
+    /// lost.
     Replaced {
         /// Where it was.
         path: PathBuf,
     },
-    /// The file is no store: it holds something else.
+    /// The file is not a store: it holds something else.
     Foreign {
         /// The file.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns an [`Access`](Self::Access), for this reason.
+    /// Creates an [`Access`](Self::Access) with this reason.
     pub fn access(
         path: impl Into<PathBuf>,
         source: impl Into<Box<dyn Error + Send + Sync>>,
@@ -80,7 +80,7 @@ impl StoreError {
         Self::Access { path: path.into(), source: source.into().into() }
     }
 
-    /// Returns a [`Corrupt`](Self::Corrupt), for this reason.
+    /// Creates a [`Corrupt`](Self::Corrupt) with this reason.
     pub fn corrupt(
         path: impl Into<PathBuf>,
         source: impl Into<Box<dyn Error + Send + Sync>>,
@@ -88,7 +88,7 @@ impl StoreError {
         Self::Corrupt { path: path.into(), source: source.into().into() }
     }
 
-    /// Returns an [`Other`](Self::Other), for this reason: a text, or another error.
+    /// Creates an [`Other`](Self::Other) with this reason: a text, or another error.
     ///
     /// ```
     /// use std::error::Error;

@@ -6,9 +6,10 @@ use crate::item::record::{ItemRecord, ItemState};
 
 impl ItemRecord {
     /// Returns the item as an import keeps it: one that was pending or leased is due at `now`, with
-    /// what its last attempt has left for the next one, and each has what its state has, and no more. A file that people edit may say anything.
+    /// what its last attempt left for the next one, and each has only what its state has. A file
+    /// that people edit may say anything.
     ///
-    /// For stores of your own, in [`Store::import`](crate::Store::import).
+    /// For your own stores, in [`Store::import`](crate::Store::import).
     ///
     /// ```
     /// use retry_workflow::{ItemRecord, ItemState, Timestamp};
@@ -37,8 +38,7 @@ impl ItemRecord {
         self
     }
 
-    /// Returns the correlation id that the item was given, where it is not the `job/id` that every
-    /// item has.
+    /// Returns the item's own correlation id, if it is not the default `job/id`.
     ///
     /// ```
     /// use retry_workflow::ItemRecord;

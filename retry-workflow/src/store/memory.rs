@@ -36,12 +36,12 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty one with this clock.
+    /// Creates an empty store with this clock.
     ///
     /// ```
     /// use retry_workflow::store::{MemoryStore, Store};

@@ -41,8 +41,8 @@ use crate::item::record::{
 
 /// A store in one SQLite file. A clone is another handle on it.
 ///
-/// Other processes may open the file while this one works. The last handle that is
-/// dropped waits until everything is written, and closes the file.
+/// Other processes may open the file while this one works. Dropping the last handle waits
+/// until everything is written, and closes the file.
 ///
 /// ```
 /// use retry_workflow::store::{SqliteStore, Store};
@@ -96,10 +96,10 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// - [`Access`](super::StoreError::Access): the folder is not there, or the file may
-    ///   not be written
+    /// - [`Access`](super::StoreError::Access): the folder does not exist, or the file
+    ///   may not be written
     /// - [`Foreign`](super::StoreError::Foreign): the file holds something else
-    /// - [`Newer`](super::StoreError::Newer): a newer version has written it
+    /// - [`Newer`](super::StoreError::Newer): a newer version wrote it
     /// - [`Corrupt`](super::StoreError::Corrupt): it is damaged
     /// - [`Locked`](super::StoreError::Locked): another process holds it
     ///
@@ -108,23 +108,24 @@ impl SqliteStore {
         Self::options().open(path)
     }
 
-    /// Opens the store in this file, which has to be there.
+    /// Opens the store in this file, which must exist.
     ///
     /// # Errors
     ///
-    /// [`Missing`](super::StoreError::Missing) if it is not, and those of [`open`](Self::open).
+    /// [`Missing`](super::StoreError::Missing) if it does not, and those of
+    /// [`open`](Self::open).
     pub fn open_existing(path: impl AsRef<Path>) -> StoreResult<Self> {
         Self::options().must_exist(true).open(path)
     }
 
-    /// How to open a store, other than by default.
+    /// Returns the default options for opening a store.
     pub fn options() -> SqliteOptions {
         SqliteOptions::default()
     }
 
-    /// Gives the room of what was removed back to the disk, and says how many bytes the file
-    /// had before and has now. It needs as much room again while it works, and no other
-    /// process may write meanwhile.
+    /// Frees the disk space of what was removed, and returns the size of the file in bytes,
+    /// before and after. It needs as much space again while it works, and no other process
+    /// may write meanwhile.
     ///
     /// # Errors
     ///
@@ -136,8 +137,8 @@ impl SqliteStore {
         file::vacuum(&path, &options)
     }
 
-    /// Brings the store in this file to the newest layout, which [`open`](Self::open) does too, and
-    /// returns the layout that it had, and the one that it has.
+    /// Migrates the store in this file to the newest layout, as [`open`](Self::open) does, and
+    /// returns the old and the new layout.
     ///
     /// # Errors
     ///
@@ -151,7 +152,7 @@ impl SqliteStore {
         Ok((number(before), number(layout::VERSION)))
     }
 
-    /// Looks at the whole store in this file, whatever its layout is, without changing it.
+    /// Checks the whole store in this file, whatever its layout, without changing it.
     ///
     /// ```
     /// use retry_workflow::SqliteStore;
@@ -172,13 +173,13 @@ impl SqliteStore {
         check::check(&path, &Self::options().read_only(true))
     }
 
-    /// Returns the statements that make a store of an empty file, layout by layout. A file of an older
-    /// layout needs those behind it.
+    /// Returns the statements that turn an empty file into a store, layout by layout. A file with
+    /// an older layout needs those after it.
     pub fn sql() -> String {
         file::sql()
     }
 
-    /// The file, as an absolute path.
+    /// Returns the absolute path of the file.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
@@ -194,9 +195,8 @@ impl fmt::Debug for SqliteStore {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Synchronous {
-    /// A commit survives a process that is killed at any time. The last ones before a
-    /// power failure may be gone; the store is whole all the same, and their items are
-    /// worked on again.
+    /// A commit survives a process killed at any time. The last ones before a power
+    /// failure may be lost; the store stays intact, and their items are worked on again.
     #[default]
     Normal,
     /// A commit survives a power failure, and waits for the disk.
@@ -227,43 +227,43 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// When a commit is safe on the disk; [`Synchronous::Normal`] by default.
+    /// Sets when a commit is safe on the disk; [`Synchronous::Normal`] by default.
     pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self
     }
 
-    /// How long another process is waited for that holds the store, until
+    /// Sets how long to wait for another process that holds the store, before
     /// [`Locked`](super::StoreError::Locked); 5 s by default.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.patience.most = timeout;
         self
     }
 
-    /// Calls `tell` about each second while another process that holds the store is waited for,
-    /// with how long that has been; from a thread of the store.
+    /// Calls `tell` about every second while waiting for another process that holds the store,
+    /// with how long it has waited; from a thread of the store.
     pub fn on_wait(mut self, tell: impl Fn(Duration) + Send + Sync + 'static) -> Self {
         self.patience.on_wait = Some(Arc::new(tell));
         self
     }
 
-    /// Opens the store for reading only: it has to be there, nothing is locked or changed, and
-    /// whoever may read the file can. What writes is refused with
-    /// [`Access`](super::StoreError::Access). A store of an older layout is brought to this one
-    /// before. `false` by default.
+    /// Opens the store for reading only: it must exist, nothing is locked or changed, and
+    /// anyone who may read the file can. Writing fails with
+    /// [`Access`](super::StoreError::Access). A store with an older layout is migrated first.
+    /// `false` by default.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// The file does not grow above this through this handle: writing is refused with
-    /// [`Full`](super::StoreError::Full) instead. No limit by default.
+    /// Limits how large the file grows through this handle: beyond it, writing fails with
+    /// [`Full`](super::StoreError::Full). No limit by default.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
     }
 
-    /// Whether the store has to be there already; `false` by default.
+    /// Sets whether the store must already exist; `false` by default.
     pub fn must_exist(mut self, must_exist: bool) -> Self {
         self.must_exist = must_exist;
         self

@@ -13,8 +13,8 @@ use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemF
 
 /// The keys of an [`ErrorPolicy`] as they stand in a file, read but not yet checked.
 ///
-/// For readers that know the place of each key: [`InvalidErrorPolicy::keys`] says which
-/// one is wrong.
+/// For readers that know where each key is: [`InvalidErrorPolicy::keys`] says which one
+/// is wrong.
 ///
 /// ```
 /// use retry_workflow::{ErrorPolicy, ErrorPolicyKeys};

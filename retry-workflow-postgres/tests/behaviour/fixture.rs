@@ -89,6 +89,20 @@ fn user() -> Option<&'static str> {
     is_root().then_some(name)
 }
 
+/// Lets the server's user read what nobody else may.
+pub(crate) fn give_to_server(folder: &Path, files: &[&str]) {
+    let open = |mode| std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(folder, open(0o755)).expect("opened");
+    for file in files {
+        let file = folder.join(file);
+        std::fs::set_permissions(&file, open(0o600)).expect("closed");
+        if let Some(user) = user() {
+            let given = Command::new("chown").arg(user).arg(&file).status().expect("chown");
+            assert!(given.success());
+        }
+    }
+}
+
 impl OwnServer {
     /// Starts a server with these settings beside those of all tests.
     pub(crate) fn start(settings: &[&str]) -> Option<(String, Self)> {

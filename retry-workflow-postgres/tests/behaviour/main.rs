@@ -12,4 +12,5 @@ mod processes;
 mod property;
 mod proxy;
 mod recovery;
+mod tls;
 mod waking;

@@ -204,7 +204,7 @@ impl fmt::Debug for Fleet {
 
 /// What a fleet can share: a `&'static` or an `Arc` of a [`CircuitBreaker`] or a [`RetryQuota`].
 #[diagnostic::on_unimplemented(
-    message = "a fleet shares circuit breakers and retry quotas, and not a `{Self}`",
+    message = "a fleet shares circuit breakers and retry quotas, not a `{Self}`",
     label = "this is neither",
     note = "name a `static`, as in `fleet.share(&DB)`, or an `Arc` of a breaker or a quota"
 )]

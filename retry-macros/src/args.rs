@@ -567,7 +567,7 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
     let listed = options::listed(&known);
     if syntax == Syntax::Policy && FUNCTION.iter().any(|option| option.name == word) {
         return format!(
-            "`{word}` belongs to a function and not to a policy: write it in `#[retry(…)]`; \
+            "`{word}` belongs to a function, not to a policy: write it in `#[retry(…)]`; \
              a policy takes {listed}"
         );
     }

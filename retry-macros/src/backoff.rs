@@ -139,7 +139,7 @@ pub(crate) fn read(
         let text = syn::parse2::<LitStr>(token.to_token_stream()).map(|text| text.value());
         let message = match text.as_deref().map(|text| (text, meant(first_word(text)))) {
             Ok((text, Some(meant))) if meant == first_word(text) => {
-                format!("a curve stands without quotes: write `backoff = {text}`")
+                format!("a curve is written without quotes: write `backoff = {text}`")
             }
             Ok((text, meant)) => grammar::unknown("backoff", text, meant, listed),
             Err(_) => format!("unknown backoff; {listed}"),
@@ -185,9 +185,9 @@ pub(crate) fn read(
         ("exponential", None) => BackoffKind::Exponential(None),
         (_, Some(content)) if !content.is_empty() => {
             let instead = if word == "fixed" {
-                "set the wait by `initial_delay = \"2s\"`"
+                "set the wait with `initial_delay = \"2s\"`"
             } else {
-                "set the first wait by `initial_delay = \"2s\"`"
+                "set the first wait with `initial_delay = \"2s\"`"
             };
             return Err(syn::Error::new_spanned(
                 content.cursor().token_stream(),

@@ -30,7 +30,7 @@ fn parse_function(input: ParseStream) -> syn::Result<Function> {
         input.parse::<Token![;]>()?;
         return Err(syn::Error::new_spanned(
             &sig.ident,
-            "this method has no body to try again: put `#[retry]` on its implementations",
+            "this method has no body to retry: put `#[retry]` on its implementations",
         ));
     }
     match peel(input.parse()?) {
@@ -180,7 +180,7 @@ impl Function {
         if future.is_some() {
             return Err(syn::Error::new_spanned(
                 declared,
-                "this function returns a future, and making one never fails: write `async fn`, \
+                "this function returns a future, and creating it never fails: write `async fn`, \
                  with what the future resolves to as the return type",
             ));
         }
@@ -189,7 +189,7 @@ impl Function {
                 Some(boxed) => Ok(Form::Boxed(Box::new(boxed))),
                 None => Err(syn::Error::new_spanned(
                     declared,
-                    "this function returns a boxed future, and making one never fails: write `async fn`, \
+                    "this function returns a boxed future, and creating it never fails: write `async fn`, \
                      or let the body be one `Box::pin(async move { … })`",
                 )),
             },

@@ -93,13 +93,13 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     if let Ok(text) = input.fork().parse::<LitStr>() {
         return Err(syn::Error::new(
             text.span(),
-            format!("a text is matched by a pattern: write `pattern({})`", text.token()),
+            format!("match a text with a pattern: write `pattern({})`", text.token()),
         ));
     }
     if input.peek(Token![|]) || input.peek(Token![move]) {
         let closure = until_comma(input);
         let message = format!(
-            "a function of the error stands in `when(…)`: write `when({})`",
+            "a function of the error goes inside `when(…)`: write `when({})`",
             plain(&closure)
         );
         return Err(syn::Error::new_spanned(closure, message));
@@ -177,7 +177,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let message = match &segments[..] {
         // `std::io::Error`: a module, and what is in it.
         [.., module, last] if is_upper(last) && !is_upper(module) => format!(
-            "`{written}` is not a matcher, for a type does not say which failures to retry: for a \
+            "`{written}` is not a matcher, because a type does not say which failures to retry: for a \
              variant of your error write `matches(MyError::Io(_))`, for a function of it \
              `when(|error| …)`"
         ),

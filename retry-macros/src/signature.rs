@@ -19,14 +19,14 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
         errors.at(
             timeout,
             "`timeout` cuts an attempt off, and a function that is not `async` cannot be cut off: \
-             make it an `async fn`, or bound the whole call by `deadline`, which is checked between attempts",
+             make it an `async fn`, or bound the whole call with `deadline`, which is checked between attempts",
         );
     }
     if let (Form::Sync, Some(cancel)) = (form, args.written("cancel")) {
         errors.at(
             cancel,
             "`cancel` ends the waits of an async function, and this one's thread sleeps: \
-             make it an `async fn`, or bound the whole call by `deadline` or `max_elapsed`",
+             make it an `async fn`, or bound the whole call with `deadline` or `max_elapsed`",
         );
     }
     without_effect(args, errors);
@@ -43,7 +43,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
     }
     for attr in &function.attrs {
         if attr.path().segments.last().is_some_and(|segment| segment.ident == "retry") {
-            errors.at(attr, "`#[retry]` stands on this function twice, and would retry the retries: keep one of them");
+            errors.at(attr, "`#[retry]` is on this function twice, which would retry the retries: keep one of them");
         }
     }
     for input in &sig.inputs {

@@ -77,7 +77,7 @@ fn unquoted(expr: &Expr) -> Option<f64> {
 }
 
 fn without_quotes(expr: &Expr, option: impl Display, number: f64) -> syn::Error {
-    wrong(expr, format_args!("a number stands without quotes: write `{option} = {number}`"))
+    wrong(expr, format_args!("a number is written without quotes: write `{option} = {number}`"))
 }
 
 /// Whether this is the word `unlimited`.

@@ -294,7 +294,7 @@ fn the_star_asks_nobody_whether_it_is_in_vain() {
     );
     assert_eq!(
         wrong([("shop.custom", "initial_delay", "15ms")]),
-        "`shop.custom`: `initial_delay` plays no part in a custom backoff: make it the first of the \
+        "`shop.custom`: `initial_delay` has no effect on a custom backoff: make it the first of the \
          custom delays, or remove it"
     );
 }
@@ -419,8 +419,8 @@ fn what_is_right_by_itself_may_be_wrong_together() {
         (of("billing.fetch", "initial_delay", "10s"), of("billing.fetch", "max_delay", "5s"));
     assert_eq!(
         slow.merge(&short).unwrap_err().to_string(),
-        "`billing.fetch`: `initial_delay` is longer than `max_delay`, which cuts every wait: \
-         lower the one or raise the other (initial_delay 10s, max_delay 5s)"
+        "`billing.fetch`: `initial_delay` is longer than `max_delay`, which caps every wait: \
+         lower the first or raise the second (initial_delay 10s, max_delay 5s)"
     );
 }
 
@@ -513,7 +513,7 @@ fn a_value_that_does_not_suit_is_told_with_its_place() {
         (
             "billing.pay:\n  jitter: true\nbilling.fetch:\n  max_delay: 500ms\n",
             "error: line 4 column 3: `billing.fetch`: `initial_delay` is longer than `max_delay`, which cuts \
-             every wait: lower the one or raise the other (initial_delay 1s, max_delay 500ms)",
+             every wait: lower the first or raise the second (initial_delay 1s, max_delay 500ms)",
         ),
         (
             "billing.fetch:\n  attempts: 0\n",
@@ -548,7 +548,7 @@ fn a_value_that_does_not_suit_is_told_with_its_place() {
         ),
         (
             "\"*\":\n  max_delay: 9s\n  backoff: { custom: { delays: [10s] } }\nbilling.pay: { max_delay: 10s }\n",
-            "`billing.fetch`: this delay is longer than `max_delay`, which cuts every wait: \
+            "`billing.fetch`: this delay is longer than `max_delay`, which caps every wait: \
              lower it or raise `max_delay`; and 9 more, of other functions",
         ),
         ("[1]", "error: line 1 column 1: expected mapping start"),
@@ -657,7 +657,7 @@ fn a_mistake_in_the_environment_is_told_with_its_variable() {
             "RETRY_BILLING_FETCH_MAX_DELAY",
             "500ms",
             "`RETRY_BILLING_FETCH_MAX_DELAY`: `billing.fetch`: `initial_delay` is longer than `max_delay`, which \
-             cuts every wait: lower the one or raise the other (initial_delay 1s, max_delay 500ms)",
+             caps every wait: lower the first or raise the second (initial_delay 1s, max_delay 500ms)",
         ),
         (
             "RETRY_SHOP_LOOK_UP_ATTEMPTS",

@@ -61,8 +61,8 @@ rules! {
             when grows_from_zero(policy);
 
         rule InitialAboveMax of [initial_delay max_delay backoff jitter]
-            says [(initial_delay or "1s") " is longer than " (max_delay or "30s") ", which cuts every wait: \
-                  lower the one or raise the other"]
+            says [(initial_delay or "1s") " is longer than " (max_delay or "30s") ", which caps every wait: \
+                  lower the first or raise the second"]
             shows [initial_delay max_delay]
             when initial_above_max(policy);
 
@@ -73,13 +73,13 @@ rules! {
             when growth_without_room(policy);
 
         rule FirstDelayAboveMax of [first_delay max_delay initial_delay backoff delays jitter]
-            says [(first_delay) " is longer than " (max_delay or "30s") ", which cuts every wait: \
-                  lower the one or raise the other"]
+            says [(first_delay) " is longer than " (max_delay or "30s") ", which caps every wait: \
+                  lower the first or raise the second"]
             shows [first_delay max_delay]
             when first_above_max(policy);
 
         rule CustomDelayAboveMax of [delays max_delay backoff]
-            says ["this delay is longer than " (max_delay) ", which cuts every wait: \
+            says ["this delay is longer than " (max_delay) ", which caps every wait: \
                   lower it or raise " (max_delay)]
             when policy.custom_delay_above_max().is_some();
 
@@ -96,7 +96,7 @@ rules! {
             };
 
         rule InitialBesideCustom of [initial_delay backoff jitter]
-            says [(initial_delay) " plays no part in a custom backoff: \
+            says [(initial_delay) " has no effect on a custom backoff: \
                   make it the first of the custom delays, or remove it"]
             when written.contains(Field::InitialDelay)
                 && matches!(policy.backoff, Backoff::Custom(_))
@@ -226,7 +226,7 @@ rules! {
 
         rule MaxTimeoutNotAboveTimeout of [max_timeout timeout_growth timeout]
             says [(max_timeout or "300s") " is not above " (timeout or "30s") ", so the open time cannot grow: \
-                  raise the one or lower the other"]
+                  raise the first or lower the second"]
             when breaker.grows() && !less(breaker.timeout, breaker.get_max_timeout());
 
         rule MaxTimeoutWithoutGrowth of [max_timeout timeout_growth]
@@ -240,7 +240,7 @@ rules! {
             when !(breaker.timeout_jitter >= 0.0 && breaker.timeout_jitter <= 1.0);
 
         rule HalfOpenRequestsZero of [half_open_requests]
-            says ["without probes a breaker never closes again: " (half_open_requests) " is at least 1; \
+            says ["without probes a breaker never closes: " (half_open_requests) " is at least 1; \
                   the default is 3"]
             when breaker.half_open_requests == 0;
     }

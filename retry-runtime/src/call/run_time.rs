@@ -22,7 +22,7 @@ pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Po
 
 /// What is or holds a policy.
 #[diagnostic::on_unimplemented(
-    message = "`policy` is a `Policy`, and not a `{Self}`",
+    message = "`policy` is a `Policy`, not a `{Self}`",
     label = "this is not a `Policy`",
     note = "write an expression of type `Policy`, or of one that is `Borrow<Policy>`: `&Policy`, `Arc<Policy>`"
 )]
@@ -96,7 +96,7 @@ pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
 
 /// A number that `attempts` can be.
 #[diagnostic::on_unimplemented(
-    message = "`attempts` is a whole number, and not a `{Self}`",
+    message = "`attempts` is a whole number, not a `{Self}`",
     label = "this is not a whole number",
     note = "write an expression of an integer type, such as `self.max_retries.saturating_add(1)`, \
             and give an `Option` a default: `self.attempts.unwrap_or(3)`"
@@ -139,7 +139,7 @@ impl<N: WholeNumber + ?Sized> WholeNumber for &N {
 
 /// A number that a base or a factor can be.
 #[diagnostic::on_unimplemented(
-    message = "a base or a factor is a number, and not a `{Self}`",
+    message = "a base or a factor is a number, not a `{Self}`",
     label = "this is neither `f64` nor `f32`",
     note = "write an expression of type `f64` or `f32`; \
             a jitter that is switched is 0.3 or 0.0"
@@ -170,7 +170,7 @@ impl<N: Number + ?Sized> Number for &N {
 
 /// A time that a wait can take.
 #[diagnostic::on_unimplemented(
-    message = "a delay is a `Duration`, and not a `{Self}`",
+    message = "a delay is a `Duration`, not a `{Self}`",
     label = "this is not a `Duration`",
     note = "write `Duration::from_millis(…)` of a number, and give an `Option` a default: `self.delay.unwrap_or(…)`"
 )]
@@ -194,7 +194,7 @@ impl<D: Delay + ?Sized> Delay for &D {
 
 /// A time that bounds something, or none.
 #[diagnostic::on_unimplemented(
-    message = "a bound is a `Duration` or an `Option<Duration>`, and not a `{Self}`",
+    message = "a bound is a `Duration` or an `Option<Duration>`, not a `{Self}`",
     label = "this is neither of them",
     note = "write `Duration::from_millis(…)` of a number"
 )]

@@ -11,7 +11,7 @@ use crate::test_hooks::{self, TestHooks};
 
 /// Something that lends a breaker.
 #[diagnostic::on_unimplemented(
-    message = "`breaker = …` names a circuit breaker that calls share, and not a `{Self}`",
+    message = "`breaker = …` names a circuit breaker that calls share, not a `{Self}`",
     label = "this is not a circuit breaker",
     note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`",
     note = "or one of this function's own, in place: `breaker(failure_threshold = 5)`"
@@ -28,7 +28,7 @@ pub trait LendsBreaker {
 
 /// Something that lends a quota.
 #[diagnostic::on_unimplemented(
-    message = "`quota = …` names a retry quota that calls share, and not a `{Self}`",
+    message = "`quota = …` names a retry quota that calls share, not a `{Self}`",
     label = "this is not a retry quota",
     note = "write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
 )]

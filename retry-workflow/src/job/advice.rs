@@ -50,11 +50,11 @@ fn advice(class: &str) -> &'static str {
             "it took too long: see what is slow, or give it a longer timeout, then re-drive these",
         ),
         ("server_error", "the other side failed: re-drive these once it has recovered"),
-        ("panic", "a defect of the handler: fix it, then re-drive these"),
+        ("panic", "a bug in the handler: fix it, then re-drive these"),
         ("payload", "the items are not what the handler reads: fix the input or the type"),
         (
             "lost",
-            "these took their worker down, or ran when it was killed: look at its memory and logs \
+            "these killed their worker, or ran when it was killed: look at its memory and logs \
              before you re-drive them",
         ),
         ("dependency", "these wait for the task that failed: fix that one, then resume"),

@@ -47,7 +47,7 @@ impl fmt::Display for InvalidGraph {
                 }
             }
             Self::Cycle { path } => {
-                write!(f, "tasks need each other: {}; none of them could begin", Path(path))
+                write!(f, "tasks need each other: {}; none of them can start", Path(path))
             }
         }
     }
@@ -186,7 +186,7 @@ mod tests {
         let error = graph(&[("a", &[]), ("b", &["a", "d"]), ("c", &["b"]), ("d", &["c"])]);
         assert_eq!(
             error.unwrap_err(),
-            "tasks need each other: `b` → `d` → `c` → `b`; none of them could begin"
+            "tasks need each other: `b` → `d` → `c` → `b`; none of them can start"
         );
         let alone = graph(&[("a", &["a"])]).unwrap_err();
         assert!(alone.contains("`a` → `a`"), "{alone}");

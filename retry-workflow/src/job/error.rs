@@ -120,7 +120,7 @@ impl fmt::Display for WorkflowError {
                 }
             }
             Self::Name { name, source } => {
-                write!(f, "`{}` is not a name for a job: {source}", OneLine(name))
+                write!(f, "`{}` is not a valid job name: {source}", OneLine(name))
             }
             Self::NoParallelism => {
                 f.write_str("`max_parallel` is 0, and no item would ever run: write at least 1")

@@ -264,10 +264,7 @@ async fn what_is_no_graph_is_refused_before_anything_runs() {
         .task(Task::new("b", fine).depends_on(["a"]));
     let error = cycle.run().await.unwrap_err();
     assert!(matches!(error, WorkflowError::Graph(InvalidGraph::Cycle { .. })));
-    assert_eq!(
-        error.to_string(),
-        "tasks need each other: `a` → `b` → `a`; none of them could begin"
-    );
+    assert_eq!(error.to_string(), "tasks need each other: `a` → `b` → `a`; none of them can start");
     let twice = Graph::new("twice").task(Task::new("a", fine)).task(Task::new("a", fine));
     assert_eq!(twice.run().await.unwrap_err().to_string(), "two tasks are called `a`: rename one");
     assert_eq!(

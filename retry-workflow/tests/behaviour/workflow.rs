@@ -941,11 +941,11 @@ async fn what_ids_are_made_of_is_checked() {
     for (name, why) in [
         (
             " ",
-            "` ` is not a name for a job: it is empty, and the ids of jobs are made of it: write one",
+            "` ` is not a valid job name: it is empty, and the ids of jobs are made of it: write one",
         ),
         (
             "a\nb",
-            "`a\\nb` is not a name for a job: it has a control character in it, `\\n`, and the ids of jobs are made of it: remove the character",
+            "`a\\nb` is not a valid job name: it has a control character in it, `\\n`, and the ids of jobs are made of it: remove the character",
         ),
     ] {
         let error = run(Workflow::new(name)).await.unwrap_err();

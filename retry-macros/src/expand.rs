@@ -127,7 +127,8 @@ fn expand(
     let section = docs::section(args, checked, &function);
     function.attrs.extend(section);
     let expansion = Expansion::new(args, checked, &function, &form, declared);
-    let Function { attrs, vis, mut sig, body } = function;
+    let Function { mut attrs, vis, mut sig, body } = function;
+    attrs.iter_mut().for_each(item::allow_what_clippy_is_expected_to_say);
     let (attempt, around) = match form {
         Form::Async => {
             let mutable = expansion.prepare_clones(&mut sig);

@@ -198,6 +198,43 @@ impl Function {
     }
 }
 
+/// The statements of a body, to stand behind others: in a block of their own where they begin with
+/// an item, for lints want items before statements.
+pub(crate) fn statements_of(body: &Group) -> TokenStream {
+    const ITEMS: [&str; 12] = [
+        "async",
+        "const",
+        "enum",
+        "extern",
+        "fn",
+        "impl",
+        "macro_rules",
+        "mod",
+        "static",
+        "struct",
+        "trait",
+        "use",
+    ];
+    let mut tokens = body.stream().into_iter().peekable();
+    // Attributes stand before an item.
+    while tokens
+        .next_if(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '#'))
+        .is_some()
+    {
+        tokens.next();
+    }
+    let is_item = match tokens.next() {
+        Some(TokenTree::Ident(word)) => ITEMS.iter().any(|item| word == item) || word == "type",
+        _ => false,
+    };
+    if !is_item {
+        return body.stream();
+    }
+    let mut block = Group::new(Delimiter::Brace, body.stream());
+    block.set_span(body.span());
+    TokenTree::Group(block).into()
+}
+
 /// The identifier `name` as it stands in `tokens`, with the hygiene it has there.
 pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Ident> {
     tokens.into_iter().find_map(|token| match token {
@@ -514,4 +551,15 @@ pub(crate) fn may_borrow(ty: &Type) -> bool {
         false
     }
     any(ty.to_token_stream())
+}
+
+/// Clippy says nothing about code that a macro has written, so that what the user expects of it
+/// would stay unfulfilled: `#[expect(clippy::…)]` becomes an `allow`.
+pub(crate) fn allow_what_clippy_is_expected_to_say(attribute: &mut Attribute) {
+    if let syn::Meta::List(list) = &mut attribute.meta
+        && list.path.is_ident("expect")
+        && find(list.tokens.clone(), "clippy").is_some()
+    {
+        list.path = Ident::new("allow", proc_macro2::Span::mixed_site()).into();
+    }
 }

@@ -512,7 +512,7 @@ fn a_value_that_does_not_suit_is_told_with_its_place() {
         ),
         (
             "billing.pay:\n  jitter: true\nbilling.fetch:\n  max_delay: 500ms\n",
-            "error: line 4 column 3: `billing.fetch`: `initial_delay` is longer than `max_delay`, which cuts \
+            "error: line 4 column 3: `billing.fetch`: `initial_delay` is longer than `max_delay`, which caps \
              every wait: lower the first or raise the second (initial_delay 1s, max_delay 500ms)",
         ),
         (

@@ -154,7 +154,7 @@ impl Expansion<'_> {
                 let place = SpanRange::of(name);
                 let argument = place.locate(quote!(&#name));
                 let clone = place.call(quote!(::core::clone::Clone::clone), argument);
-                quote!(let #mutability #name = #clone;)
+                quote!(#[allow(clippy::shadow_reuse)] let #mutability #name = #clone;)
             })
             .collect()
     }
@@ -247,7 +247,7 @@ impl Expansion<'_> {
         let private = &self.private;
         let clones = self.clones(mutable);
         let injection = self.injection(&quote!(break 'attempt injected;));
-        let statements = body.stream();
+        let statements = item::statements_of(body);
         let label = (injection.is_some() && self.error_is_known).then(|| quote!('attempt:));
         let attempt = quote!(#label { #injection #clones #statements });
         if !self.is_tracked() {
@@ -293,7 +293,7 @@ impl Expansion<'_> {
 /// The block of a body, with `first` before its statements.
 fn in_block_of(body: &Group, first: TokenStream) -> Group {
     let mut statements = first;
-    statements.extend(body.stream());
+    statements.extend(item::statements_of(body));
     let mut block = Group::new(Delimiter::Brace, statements);
     block.set_span(body.span());
     block

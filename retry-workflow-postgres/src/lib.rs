@@ -49,13 +49,10 @@
 //! many items were *new* in an enqueued batch, and how many a re-drive, a purge or a removal has
 //! moved. What they did is right.
 //!
-//! # One machine or many
+//! # Operating it
 //!
-//! Stay on one SQLite file as long as one machine is enough: it needs no server, and an item costs
-//! less. Move when a job has to survive its machine, or when its handlers fill more than one.
-//!
-//! What changes is the line that opens the store. What does not: items, policies, dead letters,
-//! error policies, and that a handler may run more than once.
+//! When to move a job from one machine to many, how, and what changes: the page "One machine or
+//! many" in the guide of `retry-workflow`.
 //!
 //! - **Watch it.** Each process says by `tracing` when it waits for the server, and when changes
 //!   by others are not heard. On the server, `pg_stat_activity` shows the workers under

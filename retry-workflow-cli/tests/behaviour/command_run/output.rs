@@ -73,7 +73,7 @@ fn an_output_that_cannot_be_captured_is_kept() {
     );
     place.ends(1, &["run", "job.yml"]);
     let ran = place.ends(0, &["items", "show", "job-1", "step 1"]);
-    ran.says("is no number\n      stdout\n        no number\n");
+    ran.says("is not a number\n      stdout\n        no number\n");
 }
 
 /// Items that succeed, fail by a status, and die of a signal.

@@ -124,7 +124,8 @@ impl Overrides {
     ///
     /// A name is written in capitals there, with `_` for what is neither letter nor digit; the
     /// values are those of [`from_pairs`](Self::from_pairs). Each variable with the prefix must be
-    /// one of these: if `RETRY_` is taken, choose [another](Self::from_env_with_prefix).
+    /// one of these: if `RETRY_` is taken, choose [another](Self::from_env_with_prefix). Those of the
+    /// command `retry-workflow`, such as `RETRY_WORKFLOW_JOB`, are left alone.
     ///
     /// ```
     /// use retry_runtime::Overrides;

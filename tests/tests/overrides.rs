@@ -374,6 +374,13 @@ fn values_are_read_as_a_person_writes_them() {
 }
 
 #[test]
+fn variables_of_the_command_are_left_alone() {
+    let vars = [("RETRY_WORKFLOW_JOB", "import-1"), ("RETRY_TEST_POSTGRES", "postgres://")];
+    Overrides::from_vars("RETRY_", vars).unwrap();
+    assert!(Overrides::from_vars("RETRY_", [("RETRY_WORKFLOWS_JOB", "import-1")]).is_err());
+}
+
+#[test]
 fn variables_name_a_function_in_capitals_and_a_key() {
     let overrides = vars([
         ("RETRY_BILLING_FETCH_ATTEMPTS", "2"),

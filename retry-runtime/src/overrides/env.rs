@@ -36,10 +36,17 @@ where
                 let value = value.as_ref().to_owned();
                 all.push(Written { target, key, value, variable: Some(variable.to_owned()) });
             }
+            Err(_) if is_taken(variable) => {}
             Err(why) => mistakes.push(why),
         }
     }
     text::checked(&all, mistakes)
+}
+
+/// Whether the variable is for somebody else of this family: the command `retry-workflow`, which
+/// also tells the programs that it starts about their job, or the family's own tests.
+fn is_taken(variable: &str) -> bool {
+    ["RETRY_WORKFLOW_", "RETRY_TEST_"].iter().any(|taken| variable.starts_with(taken))
 }
 
 /// How a name is written in a variable: in capitals, and `_` for each run of what is

@@ -9,7 +9,7 @@ use tokio::time::advance;
 use super::{DEFAULT, FRAGILE, TIMEOUT, breaker, fail, log_of, succeed};
 
 const SEC: Duration = Duration::from_secs(1);
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 const ONCE: BreakerConfig = FRAGILE.success_threshold(1);
 
 #[tokio::test(start_paused = true)]
@@ -19,7 +19,7 @@ async fn it_is_open_for_as_long_as_it_was_told_and_then_decides_alone() {
     assert!(breaker.follow(Lead::Open(MINUTE)));
     assert_eq!((breaker.state(), breaker.remaining()), (State::Open, MINUTE));
     assert!(breaker.snapshot().led);
-    advance(MINUTE - SEC).await;
+    advance(Duration::from_secs(59)).await;
     assert!(breaker.try_acquire().is_err());
     advance(SEC).await;
     let probes: Vec<_> = (0..4).filter_map(|_| breaker.try_acquire().ok()).collect();
@@ -52,7 +52,7 @@ async fn a_lent_probe_is_lost_if_it_is_not_used() {
     breaker.follow(Lead::Probe(SEC));
     advance(SEC).await;
     assert!(breaker.try_acquire().is_err());
-    assert_eq!((breaker.state(), breaker.remaining()), (State::Open, MINUTE - SEC));
+    assert_eq!((breaker.state(), breaker.remaining()), (State::Open, Duration::from_secs(59)));
     assert!(breaker.snapshot().led, "still as the fleet has told it");
 
     assert!(breaker.follow(Lead::Probe(SEC)), "and may be lent again");

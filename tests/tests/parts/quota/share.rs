@@ -43,7 +43,7 @@ async fn a_part_ends_by_itself_down_to_the_floor() {
     let quota = quota(DEFAULT);
     quota.shrink(0);
     quota.accept(share(40, 10), 40);
-    advance(9 * SEC - Duration::from_millis(1)).await;
+    advance(Duration::from_millis(8_999)).await;
     assert_eq!((quota.limit(), quota.available()), (40, 40));
     advance(Duration::from_millis(1)).await;
     assert_eq!(quota.try_acquire(Class::empty()), Some(5), "of the floor");

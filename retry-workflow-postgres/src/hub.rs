@@ -142,7 +142,7 @@ impl PostgresHub {
     }
 }
 
-/// What no time mends is refused.
+/// Refuses what waiting does not fix.
 fn hub_error(error: PostgresError) -> HubError {
     let refused = [
         SqlState::INSUFFICIENT_PRIVILEGE,

@@ -337,7 +337,7 @@ impl Session {
     }
 }
 
-/// A call has succeeded at its first attempt: nobody hears of it but tests that look on.
+/// A call has succeeded at its first attempt: only tests observe it.
 #[inline(always)]
 #[cfg_attr(
     not(feature = "testing"),

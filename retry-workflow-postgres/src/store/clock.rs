@@ -75,7 +75,7 @@ impl ServerClock {
         let here = inner.read(elapsed);
         let way = micros(answered.saturating_duration_since(asked)) / 2;
         let ahead = server.saturating_add(way).saturating_sub(here);
-        // The answer was that long on its way: less than this nobody knows.
+        // The answer took that long: the offset is known no better than this.
         let ahead = if ahead.saturating_abs() <= way { 0 } else { ahead };
         inner.measured = answered;
         (inner.at, inner.ahead) = (here, ahead);

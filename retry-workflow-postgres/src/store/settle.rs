@@ -344,7 +344,7 @@ async fn settled_before(
     keys(&rows)
 }
 
-/// What is told of leases, each once: whether it is prolonged, and when it was started.
+/// What is told of leases, each once: whether it is renewed, and when it was started.
 #[derive(Default)]
 struct Changes {
     item: Vec<i64>,

@@ -125,7 +125,8 @@ async fn time_fills_it_at_one_rate_for_all() {
 async fn who_is_cut_off_is_left_its_floor_and_no_more_than_that_is_there() {
     let hub = MemoryHub::new();
     let all = borrowers(4, &hub, CONFIG).await;
-    sleep(5 * SEC).await;
+    // The first to come had larger floors; each renewal gives a part of them to the next.
+    sleep(30 * SEC).await;
     // One has borrowed much, and is cut off with it.
     watch(&hub, &all, 3 * SEC, || ignore(spend_all(&all[0]))).await;
     until(10 * SEC, || {
@@ -152,7 +153,7 @@ async fn who_is_cut_off_is_left_its_floor_and_no_more_than_that_is_there() {
 async fn without_the_hub_each_has_its_floor_and_it_heals() {
     let hub = MemoryHub::new();
     let all = borrowers(10, &hub, CONFIG).await;
-    sleep(10 * SEC).await;
+    sleep(30 * SEC).await;
     for one in &all {
         one.wire.cut();
     }

@@ -150,7 +150,8 @@ async fn in_a_total_outage_all_open_soon_and_hardly_anybody_calls() {
     assert!(shared.later_calls <= 10, "{}", shared.later_calls);
     assert!(alone.later_calls > 1_000, "{}", alone.later_calls);
     assert!(shared.calls < alone.calls / 2, "{} of {}", shared.calls, alone.calls);
-    assert!(shared.closed.1 < 8 * SEC, "{:?}", shared.closed);
+    // A probe that failed just before the end, a whole open time, then the probes that close it.
+    assert!(shared.closed.1 < 12 * SEC, "{:?}", shared.closed);
     assert!(shared.requests < 5 * u64::from(MEMBERS), "{}", shared.requests);
 }
 
@@ -191,7 +192,7 @@ async fn members_that_are_cut_off_decide_alone_and_heal() {
         processes.len() / 2
     );
     assert_eq!(connected_all, processes.len() / 2);
-    assert!(connected.1 < 8 * SEC, "{connected:?}");
+    assert!(connected.1 < 12 * SEC, "{connected:?}");
     // Three probes each, of which some call every five seconds.
     assert!(alone_some > 400, "{alone_some}");
     for (_, process) in each_cut() {

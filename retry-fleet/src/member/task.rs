@@ -176,7 +176,9 @@ impl Task {
         let view = contact.poll(&beat).await?;
         let answered = Instant::now();
         if let Some(members) = view.members {
-            self.heartbeat_at = now + HEARTBEAT - random_between(Duration::ZERO, HEARTBEAT / 8);
+            // The poll that brings it may be due a whole pause later.
+            let early = POLL + random_between(Duration::ZERO, HEARTBEAT / 8);
+            self.heartbeat_at = now + HEARTBEAT - early;
             common.members.store(members.max(1), Ordering::Relaxed);
             #[cfg(feature = "metrics")]
             {

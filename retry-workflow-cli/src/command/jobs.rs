@@ -13,7 +13,7 @@ use crate::runner::{Origin, Tasks};
 use crate::terminal::table::Table;
 use crate::terminal::text::{age, thousands};
 use retry_workflow::{
-    BreakerRecord, Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp, Unit,
+    Asked, BreakerRecord, Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp, Unit,
 };
 
 /// A job as machines read it.
@@ -42,6 +42,9 @@ pub(super) struct JobSummary {
     pub(super) leased_until: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) breaker_open_until: Option<Timestamp>,
+    /// What its workers were asked for and have not done yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) requested: Option<Asked>,
     /// What its items are called.
     #[serde(skip)]
     pub(super) unit: Unit,
@@ -78,6 +81,7 @@ impl JobSummary {
             next_suspect: store.next_suspect(&job.id).await?,
             leased_until,
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
+            requested: job.requested(store.now()),
             unit: origin.as_ref().map_or(Unit::Item, Origin::unit),
             reduces: origin.and_then(|origin| origin.reduces),
         })

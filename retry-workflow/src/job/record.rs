@@ -72,6 +72,14 @@ pub struct Asked {
 }
 
 impl Request {
+    /// Returns the request in one word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Cancel => "cancel",
+        }
+    }
+
     /// Why a job stops that is asked for this.
     pub(crate) const fn reason(self) -> StopReason {
         match self {
@@ -352,6 +360,11 @@ impl Job {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
 
+    /// Returns what its live workers were asked for and have not done yet.
+    pub fn requested(&self, now: Timestamp) -> Option<Asked> {
+        self.asked.filter(|_| self.is_live(now))
+    }
+
     /// Returns the job with this id, or creates it, with this name and
     /// [`origin`](Self::origin).
     ///
@@ -409,8 +422,7 @@ impl Job {
     /// The store fails.
     pub async fn ask<S: Store>(store: &S, id: &str, request: Request) -> Result<bool, StoreError> {
         let now = store.now();
-        let is_heard = |job: &Self| job.workers.iter().any(|worker| worker.is_live(now));
-        if !Self::find(store, id).await?.is_some_and(|job| is_heard(&job)) {
+        if !Self::find(store, id).await?.is_some_and(|job| job.is_live(now)) {
             return Ok(false);
         }
         Self::update(store, id, |job| job.asked = Some(Asked { request, at: now })).await?;

@@ -10,7 +10,7 @@ use crate::command::run::find;
 use crate::command::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
 use crate::terminal::text::{argument, duration, failed, moment, one_line, thousands};
-use retry_workflow::{Counts, Job, Store, Timestamp, Unit};
+use retry_workflow::{Asked, Counts, Job, Store, Timestamp, Unit};
 
 /// Between two looks at a job that is watched.
 pub(crate) const EACH: Duration = Duration::from_secs(1);
@@ -88,6 +88,11 @@ impl Status {
         screen.line(format_args!("status    {}", when(job, screen)))?;
         if let Some(reason) = &job.reason {
             screen.line(format_args!("because   {}", one_line(reason)))?;
+        }
+        if let Some(Asked { request, at, .. }) = job.requested {
+            let (request, at) = (request.as_str(), moment(at));
+            screen
+                .line(format_args!("requested {request} at {at}: what runs is finished first"))?;
         }
         let unit = job.unit.as_str();
         screen.line(format_args!("{unit}s     {}: {}", job.items(), states(counts, job.unit)))?;

@@ -30,6 +30,19 @@ fn a_job_is_paused_from_elsewhere_and_resumed() {
 }
 
 #[test]
+fn status_shows_a_requested_pause_until_it_is_done() {
+    let place = place("echo \"begin $1\" >> log; until [ -e go ]; do sleep 0.02; done; sleep 0.9");
+    let running = place.spawn(&["run", "job.yml"]);
+    until("two have begun", || place.read("log").lines().count() >= 2);
+    place.ends(0, &["pause", "job-1"]);
+    place.ends(0, &["status"]).says("requested pause at ").says("what runs is finished first");
+    assert_eq!(place.object(&["status"])["requested"]["request"], "pause");
+    place.write("go", "");
+    running.ended().says("job job-1: stopped: it was paused");
+    assert!(place.object(&["status"])["requested"].is_null());
+}
+
+#[test]
 fn who_resumes_a_job_at_once_is_not_paused_with_the_one_before() {
     let place = place(SLOW);
     let running = place.spawn(&["run", "job.yml"]);

@@ -15,6 +15,7 @@ mod read;
 mod remove;
 mod selection;
 mod settle;
+mod summary;
 pub(crate) mod shared;
 pub(crate) mod text;
 mod values;
@@ -28,8 +29,8 @@ use std::time::Duration;
 
 use retry_workflow::store::StoreCheck;
 use retry_workflow::{
-    Counts, Cursor, Failure, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settled,
-    Settlement, Start, Store, StoreError, Timestamp,
+    Counts, Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem,
+    Page, Settled, Settlement, Start, Store, StoreError, Timestamp,
 };
 use tokio::sync::oneshot;
 
@@ -380,6 +381,20 @@ impl Store for PostgresStore {
     async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
         self.run(filter.clone(), |client, (shared, filter), _| {
             Box::pin(async move { dead::stats(client, shared, filter).await })
+        })
+        .await
+    }
+
+    async fn minutes(&self, job: &str, since: Timestamp) -> StoreResult<Vec<Minute>> {
+        self.run((job.to_owned(), since), |client, (shared, (job, since)), _| {
+            Box::pin(async move { summary::minutes(client, shared, job, *since).await })
+        })
+        .await
+    }
+
+    async fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreResult<Page<JobRow>> {
+        self.run((after, max), |client, (shared, (after, max)), _| {
+            Box::pin(async move { read::jobs(client, shared, *after, *max).await })
         })
         .await
     }

@@ -11,7 +11,8 @@ use std::time::Duration;
 pub use self::exchange::{ExportError, ImportError, Imported};
 pub use self::rate::{InvalidRate, Rate};
 pub use self::signature::SignatureError;
-use crate::item::record::{Cursor, Filter, Group, ItemRecord, Page};
+use crate::item::record::{Cursor, Filter, ItemRecord, Page};
+use crate::item::summary::Group;
 use crate::store::{Store, StoreResult};
 
 /// The dead letters of a store.
@@ -78,6 +79,9 @@ impl Redrive {
     }
 }
 
+/// In bytes of payloads: a page that is as large as this ends.
+const LARGEST_PAGE: usize = 16 * 1024 * 1024;
+
 impl<S: Store> DeadLetters<S> {
     /// Creates a handle on the dead letters of this store.
     pub const fn new(store: S) -> Self {
@@ -90,7 +94,7 @@ impl<S: Store> DeadLetters<S> {
     }
 
     /// Returns the first `max` after `after`, in the order in which items were added,
-    /// without histories.
+    /// without histories; fewer where their payloads are large.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -100,7 +104,17 @@ impl<S: Store> DeadLetters<S> {
         after: Option<Cursor>,
         max: usize,
     ) -> StoreResult<Page<ItemRecord>> {
-        self.store.list(filter, after, max).await
+        let mut page = self.store.list(filter, after, max).await?;
+        // A store looks at so many items in a call, whether or not it finds one.
+        while let Some(next) = page.next
+            && page.items.len() < max
+            && page.items.iter().map(|item| item.payload.len()).sum::<usize>() < LARGEST_PAGE
+        {
+            let more = self.store.list(filter, Some(next), max - page.items.len()).await?;
+            page.items.extend(more.items);
+            page.next = more.next;
+        }
+        Ok(page)
     }
 
     /// Returns all that is known about an item, whatever its state: all runs, all

@@ -9,3 +9,4 @@ pub(crate) mod output;
 pub(crate) mod failure;
 pub(crate) mod context;
 pub(crate) mod record;
+pub(crate) mod summary;

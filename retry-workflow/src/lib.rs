@@ -132,9 +132,10 @@ pub use engine::work::{AttemptReport, AttemptTimer, StepRecord, Work, WorkItem, 
 
 // Where jobs live.
 pub use item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
-    LeaseKey, NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
+    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
+    NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
 };
+pub use item::summary::{Group, HourCount, JobRow, Minute};
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 pub use store::{MemoryStore, Store, StoreError};

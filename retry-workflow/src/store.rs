@@ -21,7 +21,7 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use self::changes::Changes;
-pub use self::check::{Disagreement, StoreCheck};
+pub use self::check::{Disagreement, StoreCheck, Summary};
 pub use self::error::StoreError;
 pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]
@@ -29,11 +29,15 @@ pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::{Timestamp, measured};
 use crate::item::failure::Failure;
 use crate::item::record::{
-    Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
+    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
 };
+use crate::item::summary::{Group, JobRow, Minute};
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
 pub const MOST_CLAIMED_BYTES: usize = 16 << 20;
+
+/// A page of a list ends after this many rows were looked at that its filter did not want: 20,000.
+pub const MOST_LOOKED_AT: usize = 20_000;
 
 /// How often a store is looked at that cannot tell of changes.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -155,6 +159,10 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Returns items in the order in which they were added, without their histories; the
     /// first `max` after `after`, or fewer if they are large: see [`Page::next`].
+    ///
+    /// Where no index answers the filter, a store looks at [`MOST_LOOKED_AT`] rows at most, and
+    /// returns what it has found so far, which may be nothing: the caller continues from
+    /// [`Page::next`].
     fn list(
         &self,
         filter: &Filter,
@@ -163,8 +171,29 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = StoreResult<Page<ItemRecord>>> + Send;
 
     /// Returns the failures of dead letters and skipped items (within the filter's
-    /// states), grouped; the largest group first.
+    /// states), grouped; the largest group first. Cheap, however many there are, for a filter with
+    /// nothing but a job, states, a class and a signature.
     fn stats(&self, filter: &Filter) -> impl Future<Output = StoreResult<Vec<Group>>> + Send;
+
+    /// Returns what happened in each minute of a job, from the one that `since` is in; minutes in
+    /// which nothing happened are left out. Cheap, however many items there are.
+    ///
+    /// An item counts in the minute in which it [ended](crate::ItemRecord::ended), a row of history in
+    /// that of its settlement, an imported one in that in which its attempt ended.
+    fn minutes(
+        &self,
+        job: &str,
+        since: Timestamp,
+    ) -> impl Future<Output = StoreResult<Vec<Minute>>> + Send;
+
+    /// Returns jobs with their counts, the newest first; the first `max` after `after`.
+    ///
+    /// A job is here as soon as it has an item, or a value at `job/` and its id.
+    fn jobs(
+        &self,
+        after: Option<Cursor>,
+        max: usize,
+    ) -> impl Future<Output = StoreResult<Page<JobRow>>> + Send;
 
     /// Begins new runs of up to `max` items that are dead or skipped: run + 1, attempt
     /// 0, no checkpoint; history and correlation id stay. What was purged is left out. The first is due at `now`, each

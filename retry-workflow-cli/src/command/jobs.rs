@@ -59,9 +59,16 @@ const PAGE: usize = 500;
 impl JobSummary {
     pub(super) async fn load<S: Store>(store: &S, job: &Job) -> Result<Self, CommandError> {
         let counts = store.counts(&job.id).await?;
+        Self::of(store, job, counts).await
+    }
+
+    /// Of a job whose items have been counted.
+    async fn of<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<Self, CommandError> {
         let breaker = BreakerRecord::find(store, &job.id).await?;
         let tasks = Tasks::begun(store, &job.id).await?;
         let origin = Origin::read(job);
+        // Nothing of it is due any more.
+        let is_over = counts.unfinished() == 0;
         let leased_until =
             if counts.leased > 0 { leased_until(store, &job.id).await? } else { None };
         Ok(Self {
@@ -77,8 +84,8 @@ impl JobSummary {
             input_complete: job.input_complete,
             commands: tasks.map(|tasks| tasks.number),
             counts,
-            next_due: store.next_due(&job.id).await?,
-            next_suspect: store.next_suspect(&job.id).await?,
+            next_due: if is_over { None } else { store.next_due(&job.id).await? },
+            next_suspect: if is_over { None } else { store.next_suspect(&job.id).await? },
             leased_until,
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
             requested: job.requested(store.now()),
@@ -117,7 +124,7 @@ async fn leased_until<S: Store>(store: &S, job: &str) -> Result<Option<Timestamp
 
 pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exit, CommandError> {
     screen.now = store.now();
-    let jobs = Job::all(store).await?;
+    let jobs = counted(store).await?;
     if jobs.is_empty() && !screen.json {
         let begin = format!("no jobs yet: `retry-workflow{} run FILE` begins one", screen.flag);
         screen.line(begin)?;
@@ -126,8 +133,8 @@ pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exi
     let headings =
         ["job", "status", ">begun", ">items", ">succeeded", ">dead", ">skipped", ">left"];
     let mut table = Table::new(&headings);
-    for job in below_each_other(jobs) {
-        let summary = JobSummary::load(store, &job).await?;
+    for (job, counts) in below_each_other(jobs) {
+        let summary = JobSummary::of(store, &job, counts).await?;
         if screen.json {
             screen.object(&summary)?;
             continue;
@@ -154,14 +161,28 @@ pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exi
     Ok(Exit::Success)
 }
 
+/// All jobs with their counts, the oldest first.
+async fn counted<S: Store>(store: &S) -> Result<Vec<(Job, Counts)>, CommandError> {
+    let (mut jobs, mut after) = (Vec::new(), None);
+    loop {
+        let page = Job::page(store, after, PAGE).await?;
+        jobs.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            jobs.sort_by_key(|(job, _)| job.created);
+            return Ok(jobs);
+        }
+    }
+}
+
 /// Each `reduce` below its job.
-fn below_each_other(jobs: Vec<Job>) -> Vec<Job> {
-    let reduces = |job: &Job| Origin::read(job).and_then(|origin| origin.reduces);
+fn below_each_other(jobs: Vec<(Job, Counts)>) -> Vec<(Job, Counts)> {
+    let reduces = |(job, _): &(Job, Counts)| Origin::read(job).and_then(|origin| origin.reduces);
     let (of_others, own): (Vec<_>, Vec<_>) =
         jobs.into_iter().partition(|job| reduces(job).is_some());
     let mut sorted = Vec::new();
     for job in own {
-        let id = job.id.clone();
+        let id = job.0.id.clone();
         sorted.push(job);
         sorted.extend(of_others.iter().filter(|one| reduces(one).as_ref() == Some(&id)).cloned());
     }

@@ -9,7 +9,7 @@ use super::screen::Screen;
 use super::store::{Address, AnyStore};
 use crate::runner::Origin;
 use crate::terminal::text::{argument, count, one_line, thousands};
-use retry_workflow::store::{Disagreement, StoreCheck};
+use retry_workflow::store::{Disagreement, StoreCheck, Summary};
 use retry_workflow::{Copied, CopyError, Job};
 
 pub(super) async fn run(
@@ -57,9 +57,16 @@ async fn check(address: &Address, screen: &mut Screen) -> Result<Exit, CommandEr
     }
     screen.line(format_args!("size    {} KiB", thousands(bytes.div_ceil(1024))))?;
     screen.line(format_args!("items   {}", thousands(*items)))?;
-    for Disagreement { job, state, counted, found, .. } in disagreements {
+    for Disagreement { job, state, summary, counted, found, .. } in disagreements {
+        let of = match summary {
+            Some(Summary::Group { signature, hour, .. }) => {
+                format!(" in the hour {hour} with `{}`", one_line(signature))
+            }
+            Some(Summary::Minute(minute)) => format!(" in the minute {minute}"),
+            _ => String::new(),
+        };
         screen.line(format_args!(
-            "wrong   {}: {} {} are counted, and there are {}",
+            "wrong   {}: {} {}{of} are counted, and there are {}",
             one_line(job),
             thousands(*counted),
             state.as_str(),

@@ -9,6 +9,7 @@ use retry_workflow::{ItemRecord, ItemState, NewItem, Timestamp};
 use super::layout::{PURGED, code};
 use super::settle::{Rows, counted};
 use super::shared::{Shared, column};
+use super::summary::{self, Minutes};
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
@@ -69,8 +70,8 @@ struct Columns<'a> {
     signature: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
     checkpoint: Vec<Option<Cow<'a, str>>>,
-    /// What it adds to the counts: attempts, losses, time worked and waited.
-    sums: [Vec<i64>; 4],
+    /// What it adds to the counts: attempts, losses, time worked and waited; and failed attempts.
+    sums: [Vec<i64>; 5],
 }
 
 const IMPORT: &str = "\
@@ -104,10 +105,15 @@ WITH wanted AS MATERIALIZED (
             sum(waited) AS waited
         FROM known GROUP BY job) n
     @HERE
+), grouped AS (
+    @GROUPED
 )
 SELECT item, place FROM known";
 
-static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| counted(IMPORT));
+static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| {
+    let grouped = summary::grouped("(SELECT * FROM known WHERE failure IS NOT NULL)");
+    counted(&IMPORT.replace("@GROUPED", &grouped))
+});
 
 /// Adds items that are [as an import keeps them](ItemRecord::imported).
 pub(crate) async fn import(
@@ -172,7 +178,7 @@ async fn import_some(
             column.push(sum);
         }
     }
-    let Columns { sums: [attempts, lost, worked, waited], .. } = &columns;
+    let Columns { sums: [attempts, lost, worked, waited, _failed], .. } = &columns;
     let added = shared
         .query(
             client,
@@ -200,15 +206,18 @@ async fn import_some(
         )
         .await?;
     // No lease has the token 0: these rows come before all others.
-    let mut rows = Rows::default();
+    let (mut rows, mut minutes) = (Rows::default(), Minutes::default());
     for row in &added {
         let place = usize::try_from(column::<i64>(row, 1)?).unwrap_or(0);
-        let Some(item) = place.checked_sub(1).and_then(|place| items.get(place)) else { continue };
+        let Some(place) = place.checked_sub(1) else { continue };
+        let (Some(item), Some(job)) = (items.get(place), jobs.get(place)) else { continue };
+        minutes.add(*job, item);
         for (part, attempt) in item.history.iter().enumerate() {
             let by = shared.worker(client, &attempt.worker).await?;
             rows.push((column(row, 0)?, 0), part, attempt, by)?;
         }
     }
     rows.write(client, shared).await?;
+    minutes.write(client, shared).await?;
     Ok(u64::try_from(added.len()).unwrap_or(u64::MAX))
 }

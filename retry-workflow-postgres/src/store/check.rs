@@ -1,10 +1,11 @@
 //! Looking at a whole store: its layout, its size, and whether its counts are those of its items.
 
-use retry_workflow::ItemState;
-use retry_workflow::store::StoreCheck;
+use retry_workflow::store::{StoreCheck, Summary};
+use retry_workflow::{ItemState, Timestamp};
 
-use super::layout::VERSION;
-use super::shared::{Shared, column};
+use super::layout::{self, VERSION};
+use super::shared::{Shared, column, text, unsigned};
+use super::summary;
 use crate::server::{Lent, PostgresError};
 
 const LAYOUT: &str = "\
@@ -29,6 +30,32 @@ LEFT JOIN (SELECT job, count(*) FILTER (WHERE state = 0) AS pending,
     FROM @states GROUP BY job) s USING (job)
 ORDER BY j.name";
 
+/// Only where they differ: what the summary has, and what is there.
+fn groups() -> String {
+    format!(
+        "SELECT j.name, state, class, signature, hour, coalesce(g.count, 0), coalesce(f.count, 0) \
+         FROM (SELECT job, state, class, signature, hour, sum(count)::bigint AS count \
+             FROM @groups GROUP BY 1, 2, 3, 4, 5) g \
+         FULL JOIN (SELECT s.job, s.state, f.class, f.signature, {} AS hour, count(*) AS count \
+             FROM @failures f JOIN @states s ON s.item = f.item WHERE s.ended IS NOT NULL \
+             GROUP BY 1, 2, 3, 4, 5) f USING (job, state, class, signature, hour) \
+         JOIN @jobs j USING (job) \
+         WHERE coalesce(g.count, 0) <> coalesce(f.count, 0) ORDER BY 1, 2, 3, 4, 5",
+        summary::hour("s.ended")
+    )
+}
+
+/// As [`groups`], of what succeeded.
+const MINUTES: &str = "\
+SELECT j.name, minute, coalesce(m.succeeded, 0), coalesce(s.count, 0)
+FROM (SELECT job, minute, sum(succeeded)::bigint AS succeeded FROM @minutes GROUP BY 1, 2) m
+FULL JOIN (SELECT job, ended - mod(mod(ended, 60000000) + 60000000, 60000000) AS minute,
+        count(*) AS count
+    FROM (SELECT job, greatest(ended, -9223372033254775808) AS ended FROM @states WHERE state = 2
+        AND ended IS NOT NULL) e GROUP BY 1, 2) s USING (job, minute)
+JOIN @jobs j USING (job)
+WHERE coalesce(m.succeeded, 0) <> coalesce(s.count, 0) ORDER BY 1, 2";
+
 pub(crate) async fn check(client: &Lent, shared: &Shared) -> Result<StoreCheck, PostgresError> {
     let table = shared.sql("@layout");
     let rows = shared.query(client, LAYOUT, &[&table]).await?;
@@ -42,6 +69,19 @@ pub(crate) async fn check(client: &Lent, shared: &Shared) -> Result<StoreCheck, 
             let count = |place| Ok::<_, PostgresError>(column::<i64>(&row, place)?.unsigned_abs());
             check.compare(&job, state, count(1 + place)?, count(6 + place)?);
         }
+    }
+    for row in shared.query(client, &groups(), &[]).await? {
+        let code = column(&row, 1)?;
+        let Some(state) = layout::state(code) else { continue };
+        let hour = Timestamp::from_micros(column(&row, 4)?);
+        let summary = Summary::Group { class: text(&row, 2)?, signature: text(&row, 3)?, hour };
+        let (counted, found) = (unsigned(&row, 5)?, unsigned(&row, 6)?);
+        check.compare_summary(&text(&row, 0)?, state, summary, counted, found);
+    }
+    for row in shared.query(client, MINUTES, &[]).await? {
+        let summary = Summary::Minute(Timestamp::from_micros(column(&row, 1)?));
+        let (counted, found) = (unsigned(&row, 2)?, unsigned(&row, 3)?);
+        check.compare_summary(&text(&row, 0)?, ItemState::Succeeded, summary, counted, found);
     }
     Ok(check)
 }

@@ -1,12 +1,14 @@
 //! Dead letters: grouped, driven again, emptied.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use retry_workflow::{Failure, Filter, Group, Timestamp};
 
 use super::selection::Selection;
 use super::settle::{counted, json};
-use super::shared::{Shared, column, limit, micros, text, unsigned};
+use super::shared::{Shared, limit, micros};
+use super::summary;
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
@@ -15,42 +17,41 @@ pub(crate) async fn stats(
     shared: &Shared,
     filter: &Filter,
 ) -> Result<Vec<Group>, PostgresError> {
+    if summary::has_all(filter) {
+        return summary::groups(client, shared, filter).await;
+    }
     let Some(selection) = Selection::resolve(client, shared, filter).await? else {
         return Ok(Vec::new());
     };
     // Groups of one size in the order of their names.
     let sql = format!(
-        "WITH groups AS MATERIALIZED (\
-             SELECT f.class, f.signature, count(*) AS count, min(s.ended) AS first, \
-                 max(s.ended) AS last, min(s.item) AS item \
-             {} AND s.ended IS NOT NULL AND f.item IS NOT NULL GROUP BY f.class, f.signature) \
-         SELECT g.count, g.first, g.last, i.id, f.failure FROM groups g \
+        "WITH hours AS MATERIALIZED (\
+             SELECT f.class, f.signature, {} AS hour, count(*) AS count, \
+                 min(s.ended) AS first, max(s.ended) AS last, min(s.item) AS item \
+             {} AND s.ended IS NOT NULL AND f.item IS NOT NULL \
+             GROUP BY f.class, f.signature, hour), \
+         groups AS MATERIALIZED (\
+             SELECT class, signature, sum(count)::bigint AS count, min(first) AS first, \
+                 max(last) AS last, min(item) AS item, \
+                 array_agg(hour ORDER BY hour) AS hours, array_agg(count ORDER BY hour) AS counts \
+             FROM hours GROUP BY class, signature) \
+         SELECT g.count, g.first, g.last, i.id, f.failure, g.hours, g.counts FROM groups g \
          JOIN @failures f ON f.item = g.item JOIN @items i ON i.job = f.job AND i.item = f.item \
          ORDER BY g.count DESC, g.class, g.signature",
+        summary::hour("s.ended"),
         selection.from
     );
     let rows = shared.query(client, &sql, &selection.values()).await?;
-    rows.iter()
-        .map(|row| {
-            let failure: Failure = read_json(&column::<String>(row, 4)?)?;
-            let first = Timestamp::from_micros(column(row, 1)?);
-            let mut group = Group::new(&failure, text(row, 3)?, first);
-            group.count = unsigned(row, 0)?;
-            group.last = Timestamp::from_micros(column(row, 2)?);
-            Ok(group)
-        })
-        .collect()
-}
-
-/// A failure, as it was kept.
-pub(crate) fn read_json(json: &str) -> Result<Failure, PostgresError> {
-    serde_json::from_str(json).map_err(PostgresError::other)
+    rows.iter().map(summary::group).collect()
 }
 
 /// What moves failed items `meant` to the state that `n` counts them in.
 const MOVED: &str = "\
 gone AS (
     DELETE FROM @failures f USING meant m WHERE f.item = m.item
+    RETURNING f.item, f.job, f.class, f.signature, m.state, m.ended
+), ungrouped AS (
+    @UNGROUPED
 ), counted AS (
     @COUNTED
     FROM (SELECT job, 0 AS leased, 0 AS succeeded, -count(*) FILTER (WHERE state = 3) AS dead,
@@ -78,7 +79,7 @@ pub(crate) async fn redrive(
     let Selection { from, order, .. } = &selection;
     let sql = format!(
         "WITH meant AS MATERIALIZED (\
-             SELECT s.item, s.job, s.state {from} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
+             SELECT s.item, s.job, s.state, s.ended {from} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
          placed AS MATERIALIZED (\
              SELECT item, row_number() OVER (ORDER BY item) - 1 AS place FROM meant), \
          moved AS (\
@@ -87,9 +88,14 @@ pub(crate) async fn redrive(
                  due = least({now}::bigint + least(p.place::numeric * {every}::bigint, \
                      9223372036854775807), 9223372036854775807)::bigint \
              FROM placed p WHERE s.item = p.item), {}",
-        counted(&moved)
+        taken(&moved)
     );
     shared.count(client, &sql, &selection.values()).await
+}
+
+/// What is moved is taken from the groups, and counted elsewhere.
+fn taken(moved: &str) -> String {
+    counted(&moved.replace("@UNGROUPED", &summary::ungrouped("gone")))
 }
 
 pub(crate) async fn purge(
@@ -102,12 +108,12 @@ pub(crate) async fn purge(
     let moved = MOVED.replace("@TO", "0 AS pending, count(*) FILTER (WHERE state = 3) AS skipped");
     let Selection { from, order, .. } = &selection;
     let sql = format!(
-        "WITH meant AS MATERIALIZED (SELECT s.item, s.job, s.state {from} {order} FOR UPDATE OF s), \
+        "WITH meant AS MATERIALIZED (SELECT s.item, s.job, s.state, s.ended {from} {order} FOR UPDATE OF s), \
          moved AS (UPDATE @states s SET state = 5 FROM meant m WHERE s.item = m.item), \
          emptied AS (UPDATE @items i SET payload = '' FROM meant m \
              WHERE i.job = m.job AND i.item = m.item), \
          forgotten AS (DELETE FROM @history h USING meant m WHERE h.item = m.item), {}",
-        counted(&moved)
+        taken(&moved)
     );
     shared.count(client, &sql, &selection.values()).await
 }
@@ -129,8 +135,24 @@ WITH meant AS MATERIALIZED (
     UPDATE @counts c SET pending = c.pending - n.items, skipped = c.skipped + n.items
     FROM (SELECT count(*) AS items FROM meant) n
     WHERE c.job = $1 AND c.shard = mod(pg_backend_pid(), 16)::smallint AND n.items > 0
+), grouped AS (
+    @GROUPED
+), minuted AS (
+    @MINUTED
 )
 SELECT count(*) FROM meant";
+
+static SKIP_SQL: LazyLock<String> = LazyLock::new(|| {
+    let grouped = summary::grouped(
+        "(SELECT item, $1::bigint AS job, 4::smallint AS state, $4::text AS class, \
+         $5::text AS signature, $3::bigint AS ended FROM meant)",
+    );
+    let minuted = summary::minuted(
+        "(SELECT $1::bigint AS job, $7::bigint AS minute, 0 AS succeeded, 0 AS dead, \
+         count(*) AS skipped, 0 AS attempts, 0 AS failed FROM meant)",
+    );
+    SKIP.replace("@GROUPED", &grouped).replace("@MINUTED", &minuted)
+});
 
 pub(crate) async fn skip(
     client: &Lent,
@@ -142,8 +164,9 @@ pub(crate) async fn skip(
 ) -> Result<u64, PostgresError> {
     let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
     let (class, signature) = (kept(&why.class), kept(why.signature.as_str()));
+    let minute = now.minute().as_micros();
     let (max, now, why) = (limit(max), now.as_micros(), json(why)?);
-    shared.count(client, SKIP, &[&job, &max, &now, &class, &signature, &why]).await
+    shared.count(client, &SKIP_SQL, &[&job, &max, &now, &class, &signature, &why, &minute]).await
 }
 
 pub(crate) async fn edit(

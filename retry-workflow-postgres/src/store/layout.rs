@@ -10,10 +10,11 @@ pub(crate) struct Step {
 }
 
 /// The layout that this program reads and writes.
-pub(crate) const VERSION: i32 = 1;
+pub(crate) const VERSION: i32 = 2;
 
 /// In the order of their numbers.
-pub(crate) const STEPS: &[Step] = &[Step { number: 1, sql: FIRST }];
+pub(crate) const STEPS: &[Step] =
+    &[Step { number: 1, sql: FIRST }, Step { number: 2, sql: SECOND }];
 
 /// So many rows count each job: those who settle at the same time do not wait for each other.
 pub(crate) const SHARDS: i16 = 16;
@@ -114,6 +115,84 @@ CREATE TABLE @vals (
 ) WITH (fillfactor = 50);
 "#;
 
+/// The summaries, filled from the items that are there, so that nobody has to look at all of them:
+/// `groups` has the failures that are alike, by the hour in which their items ended, `minutes` what
+/// happened in each minute. What happened stays, where a re-drive or a purge changes the groups.
+///
+/// They are sharded as the counts are; the rows of one key are summed up, of which some may be
+/// negative. `alike` is a digest of class and signature. A job is here as soon as its record is.
+/// Whoever could work with the tables before still can.
+const SECOND: &str = r#"
+ALTER TABLE @history ADD COLUMN output text;
+CREATE TABLE @groups (
+    job bigint NOT NULL,
+    alike uuid NOT NULL,
+    hour bigint NOT NULL,
+    state smallint NOT NULL,
+    shard smallint NOT NULL,
+    class text COLLATE "C" NOT NULL,
+    signature text COLLATE "C" NOT NULL,
+    count bigint NOT NULL,
+    first bigint NOT NULL,
+    last bigint NOT NULL,
+    example bigint,
+    PRIMARY KEY (job, alike, hour, state, shard)
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+CREATE TABLE @minutes (
+    job bigint NOT NULL,
+    minute bigint NOT NULL,
+    shard smallint NOT NULL,
+    succeeded bigint NOT NULL,
+    dead bigint NOT NULL,
+    skipped bigint NOT NULL,
+    attempts bigint NOT NULL,
+    failed bigint NOT NULL,
+    PRIMARY KEY (job, minute, shard)
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0);
+INSERT INTO @groups
+    SELECT s.job, md5(octet_length(f.class) || ':' || f.class || f.signature)::uuid,
+        greatest(s.ended, -9223372033254775808) - mod(mod(greatest(s.ended, -9223372033254775808),
+            3600000000) + 3600000000, 3600000000) AS hour,
+        s.state, 0, f.class, f.signature, count(*), min(s.ended), max(s.ended), min(s.item)
+    FROM @failures f JOIN @states s ON s.item = f.item
+    WHERE s.state IN (3, 4) AND s.ended IS NOT NULL
+    GROUP BY s.job, hour, s.state, f.class, f.signature;
+INSERT INTO @minutes
+    SELECT job, time - mod(mod(time, 60000000) + 60000000, 60000000) AS minute, 0, sum(succeeded),
+        sum(dead), sum(skipped), sum(attempts), sum(failed)
+    FROM (
+        SELECT job, greatest(ended, -9223372033254775808) AS time, (state = 2)::integer AS succeeded,
+            (state = 3)::integer AS dead, (state >= 4)::integer AS skipped, 0 AS attempts,
+            0 AS failed
+        FROM @states WHERE state >= 2 AND ended IS NOT NULL
+        UNION ALL
+        SELECT s.job, greatest(least(h.started::numeric + h.duration, 9223372036854775807),
+                -9223372033254775808)::bigint, 0, 0, 0, 1, (h.outcome = 1)::integer
+        FROM @history h JOIN @states s ON s.item = h.item WHERE h.outcome <> 2
+    ) t GROUP BY job, minute;
+WITH new AS (
+    INSERT INTO @jobs (name)
+    SELECT substr(key, 5) FROM @vals WHERE key >= 'job/' AND key < 'job0' ORDER BY key
+    ON CONFLICT DO NOTHING RETURNING job
+)
+INSERT INTO @counts (job, shard) SELECT job, shard FROM new, generate_series(0, 15) AS shard;
+DO $grants$
+DECLARE worker text;
+BEGIN
+    FOR worker IN
+        SELECT a.grantee::regrole::text
+        FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+        WHERE c.oid = to_regclass('@states') AND a.privilege_type = 'INSERT'
+            AND a.grantee NOT IN (0, c.relowner)
+    LOOP
+        EXECUTE 'GRANT SELECT, INSERT, UPDATE, DELETE ON @groups, @minutes TO ' || worker;
+    END LOOP;
+END
+$grants$;
+"#;
+
 /// The number of each step that was done. `SELECT` on it is all that opening a store needs.
 pub(crate) const STEPS_TABLE: &str = "CREATE TABLE @layout (\
      version integer PRIMARY KEY, since timestamptz NOT NULL DEFAULT now())";
@@ -121,7 +200,7 @@ pub(crate) const STEPS_TABLE: &str = "CREATE TABLE @layout (\
 /// What a role needs that works on jobs, and does not own the tables.
 pub(crate) const GRANTS: &str = "GRANT USAGE ON SCHEMA $schema TO $role;\n\
      GRANT SELECT, INSERT, UPDATE, DELETE ON @jobs, @counts, @workers, @items, @states, \
-     @history, @failures, @vals TO $role;\n\
+     @history, @failures, @vals, @groups, @minutes TO $role;\n\
      GRANT SELECT ON @layout TO $role;\n";
 
 pub(crate) const PENDING: i16 = 0;

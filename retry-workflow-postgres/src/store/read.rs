@@ -5,13 +5,13 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_core::Stream as _;
-use retry_workflow::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Page, Timestamp};
+use retry_workflow::store::MOST_LOOKED_AT;
+use retry_workflow::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, JobRow, Page, Timestamp};
 use tokio_postgres::Row;
 
-use super::dead::read_json;
 use super::layout;
 use super::selection::Selection;
-use super::shared::{Shared, column, limit, small, text, text_opt, unsigned};
+use super::shared::{Shared, Values, column, limit, read_json, small, text, text_opt, unsigned};
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
@@ -27,30 +27,63 @@ pub(crate) async fn counts(
     shared: &Shared,
     job: &str,
 ) -> Result<Counts, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(Counts::default()) };
+    let sql = format!("SELECT {SUMS} FROM @counts WHERE job = $1 HAVING count(*) > 0");
+    let row = shared.query_opt(client, &sql, &[&job]).await?;
+    row.map_or(Ok(Counts::default()), |row| counted(&row, 0))
+}
+
+/// The sums of all counts of a job.
+const SUMS: &str = "sum(pending)::bigint, sum(leased)::bigint, sum(succeeded)::bigint, \
+     sum(dead)::bigint, sum(skipped)::bigint, sum(attempts)::bigint, sum(lost)::bigint, \
+     least(sum(worked), 9223372036854775807)::bigint, \
+     least(sum(waited), 9223372036854775807)::bigint";
+
+/// [`SUMS`], from this column on.
+fn counted(row: &Row, from: usize) -> Result<Counts, PostgresError> {
     let mut counts = Counts::default();
-    let Some(job) = shared.find_job(client, job).await? else { return Ok(counts) };
-    let row = shared
-        .query_opt(
-            client,
-            "SELECT sum(pending)::bigint, sum(leased)::bigint, sum(succeeded)::bigint, \
-                 sum(dead)::bigint, sum(skipped)::bigint, sum(attempts)::bigint, \
-                 sum(lost)::bigint, least(sum(worked), 9223372036854775807)::bigint, \
-                 least(sum(waited), 9223372036854775807)::bigint \
-             FROM @counts WHERE job = $1 HAVING count(*) > 0",
-            &[&job],
-        )
-        .await?;
-    let Some(row) = row else { return Ok(counts) };
-    counts.pending = unsigned(&row, 0)?;
-    counts.leased = unsigned(&row, 1)?;
-    counts.succeeded = unsigned(&row, 2)?;
-    counts.dead = unsigned(&row, 3)?;
-    counts.skipped = unsigned(&row, 4)?;
-    counts.attempts = unsigned(&row, 5)?;
-    counts.lost = unsigned(&row, 6)?;
-    counts.worked = Duration::from_micros(unsigned(&row, 7)?);
-    counts.waited = Duration::from_micros(unsigned(&row, 8)?);
+    counts.pending = unsigned(row, from)?;
+    counts.leased = unsigned(row, from + 1)?;
+    counts.succeeded = unsigned(row, from + 2)?;
+    counts.dead = unsigned(row, from + 3)?;
+    counts.skipped = unsigned(row, from + 4)?;
+    counts.attempts = unsigned(row, from + 5)?;
+    counts.lost = unsigned(row, from + 6)?;
+    counts.worked = Duration::from_micros(unsigned(row, from + 7)?);
+    counts.waited = Duration::from_micros(unsigned(row, from + 8)?);
     Ok(counts)
+}
+
+/// Jobs before that one, the newest first.
+pub(crate) async fn jobs(
+    client: &Lent,
+    shared: &Shared,
+    after: Option<Cursor>,
+    max: usize,
+) -> Result<Page<JobRow>, PostgresError> {
+    let mut page = Page::new(Vec::new(), None);
+    let mut last = after.unwrap_or(Cursor(i64::MAX));
+    // Of a job that was removed the number is left. The counts are looked up job by job, so that
+    // no more of them are read than are shown.
+    let sql = format!(
+        "SELECT j.job, j.name, v.value, c.* FROM @jobs j \
+         LEFT JOIN @vals v ON v.key = 'job/' || j.name \
+         CROSS JOIN LATERAL (SELECT {SUMS} FROM @counts c WHERE c.job = j.job) \
+             AS c(pending, leased, succeeded, dead, skipped, attempts, lost, worked, waited) \
+         WHERE j.job < $1 AND (v.key IS NOT NULL \
+             OR c.pending + c.leased + c.succeeded + c.dead + c.skipped > 0) \
+         ORDER BY j.job DESC LIMIT $2::bigint"
+    );
+    let rows = shared.query(client, &sql, &[&last.0, &limit(max.saturating_add(1))]).await?;
+    for row in &rows {
+        if page.items.len() >= max {
+            page.next = Some(last);
+            break;
+        }
+        last = Cursor(column(row, 0)?);
+        page.items.push(JobRow::new(text(row, 1)?, text_opt(row, 2)?, counted(row, 3)?));
+    }
+    Ok(page)
 }
 
 pub(crate) async fn item(
@@ -63,7 +96,7 @@ pub(crate) async fn item(
     // With its history in one statement, and so of one moment.
     let sql = format!(
         "SELECT {COLUMNS}, h.run, h.attempt, h.started, h.duration, h.wait, w.name, h.step, \
-             h.outcome, h.failure \
+             h.outcome, h.failure, h.output \
          FROM @items i JOIN @states s ON s.item = i.item LEFT JOIN @failures f ON f.item = i.item \
          LEFT JOIN @history h ON h.item = i.item LEFT JOIN @workers w ON w.worker = h.worker \
          WHERE i.job = $1 AND i.id = $2 ORDER BY h.token, h.part"
@@ -91,10 +124,27 @@ pub(crate) async fn list(
     let mut last = after.unwrap_or(Cursor(0));
     let after = selection.add(last.0);
     let max_and_one = selection.add(limit(max.saturating_add(1)));
-    let Selection { from, order, .. } = &selection;
-    let sql = format!(
-        "SELECT {COLUMNS} {from} AND s.item > {after}::bigint {order} LIMIT {max_and_one}::bigint"
-    );
+    let most = limit(max.saturating_add(MOST_LOOKED_AT));
+    let look = selection.look.take();
+    let sql = match &look {
+        // They come in their order, and no more of them than it takes.
+        Some(look) => {
+            let (job, signature) = (look.job, look.signature.clone());
+            let places = [selection.add(job), selection.add(signature), after, selection.add(most)];
+            let looked_at = look.sql(places.each_ref().map(String::as_str));
+            let states = format!("FROM ({looked_at}) w JOIN @states s ON s.item = w.item");
+            let from = selection.from.replacen("FROM @states s", &states, 1);
+            format!("SELECT {COLUMNS} {from} ORDER BY w.item LIMIT {max_and_one}::bigint")
+        }
+        None => {
+            let Selection { from, order, .. } = &selection;
+            format!(
+                "SELECT {COLUMNS} {from} AND s.item > {after}::bigint {order} \
+                 LIMIT {max_and_one}::bigint"
+            )
+        }
+    };
+    let began = last.0;
     let statement = client.prepare_cached(&shared.sql(&sql)).await?;
     let mut rows = pin!(client.query_raw(&statement, selection.values()).await?);
     let mut bytes = 0_usize;
@@ -109,6 +159,14 @@ pub(crate) async fn list(
         bytes = bytes.saturating_add(size);
         page.items.push(item);
         last = Cursor(column(&row, 0)?);
+    }
+    if let (Some(look), None) = (look, page.next) {
+        // Where so many were looked at, there may be more.
+        let looked_at = look.sql(["$1", "$2", "$3", "$4"]);
+        let sql = format!("SELECT max(w.item) FROM ({looked_at}) w HAVING count(*) >= $4::bigint");
+        let values: Values<'_> = &[&look.job, &look.signature, &began, &most];
+        let end = shared.query_opt(client, &sql, values).await?;
+        page.next = end.map(|row| column(&row, 0).map(Cursor)).transpose()?;
     }
     Ok(page)
 }
@@ -143,6 +201,7 @@ fn attempt(row: &Row, from: usize) -> Result<Option<AttemptRecord>, PostgresErro
     attempt.step = text_opt(row, from + 6)?;
     let failure = column::<Option<String>>(row, from + 8)?;
     attempt.failure = failure.map(|json| read_json(&json)).transpose()?;
+    attempt.output = text_opt(row, from + 9)?;
     Ok(Some(attempt))
 }
 

@@ -21,6 +21,10 @@ WITH gone AS MATERIALIZED (
     UPDATE @counts c SET pending = 0, leased = 0, succeeded = 0, dead = 0, skipped = 0,
         attempts = 0, lost = 0, worked = 0, waited = 0
     WHERE c.job = $1 AND (SELECT count(*) FROM gone) < $2
+), groups AS (
+    DELETE FROM @groups g WHERE g.job = $1 AND (SELECT count(*) FROM gone) < $2
+), minutes AS (
+    DELETE FROM @minutes m WHERE m.job = $1 AND (SELECT count(*) FROM gone) < $2
 ), vals AS (
     DELETE FROM @vals v WHERE v.key = ANY ($3::text[]) AND (SELECT count(*) FROM gone) < $2
 )

@@ -16,7 +16,30 @@ pub(crate) struct Selection {
     pub(crate) from: String,
     /// In the order in which they were added.
     pub(crate) order: &'static str,
+    /// Where they are looked for; `None`: only those that were named are looked at.
+    pub(crate) look: Option<Look>,
     values: Vec<Box<dyn ToSql + Sync + Send>>,
+}
+
+/// Where items are looked for: by the index that answers most of what is asked for.
+pub(crate) struct Look {
+    table: &'static str,
+    conditions: &'static str,
+    pub(crate) job: Option<i64>,
+    pub(crate) signature: Option<String>,
+}
+
+impl Look {
+    /// The numbers of the items behind one that are looked at, in their order, and so many of them.
+    /// Takes the places of values: job, signature, the number, and how many.
+    pub(crate) fn sql(&self, [job, signature, after, most]: [&str; 4]) -> String {
+        let Self { table, conditions, .. } = self;
+        let conditions = conditions.replace("$job", job).replace("$signature", signature);
+        format!(
+            "SELECT l.item FROM {table} l WHERE {conditions} AND l.item > {after}::bigint \
+             ORDER BY l.item LIMIT {most}::bigint"
+        )
+    }
 }
 
 impl Selection {
@@ -26,15 +49,7 @@ impl Selection {
         shared: &Shared,
         filter: &Filter,
     ) -> Result<Option<Self>, PostgresError> {
-        let mut codes: Vec<_> = ItemState::ALL
-            .into_iter()
-            .filter(|state| filter.wants_state(*state))
-            .map(code)
-            .collect();
-        if codes.contains(&SKIPPED) {
-            codes.push(PURGED);
-        }
-        Self::of_states(client, shared, filter, &codes).await
+        Self::of_states(client, shared, filter, &codes(filter)).await
     }
 
     /// As [`resolve`](Self::resolve), but only dead letters and skipped items that are not purged.
@@ -79,10 +94,24 @@ impl Selection {
              {failures} @failures f ON f.item = s.item WHERE s.state IN ({})",
             codes_text.join(", ")
         );
-        if codes.iter().all(|code| *code >= DEAD) {
+        let is_failed = codes.iter().all(|code| *code >= DEAD);
+        if is_failed {
             // In these words, for it is what the index `failed` is of.
             from.push_str(" AND s.state >= 3");
         }
+        let signature = filter.signature.as_deref().filter(|_| job.is_some());
+        let signature = signature.map(|signature| kept(signature).into_owned());
+        let (table, conditions) = match (job, &signature) {
+            (Some(_), Some(_)) => {
+                ("@failures", "l.job = $job::bigint AND l.signature = $signature::text")
+            }
+            (Some(_), None) if is_failed => {
+                ("@states", "l.job = $job::bigint AND l.state >= 3 AND $signature::text IS NULL")
+            }
+            (Some(_), None) => ("@items", "l.job = $job::bigint AND $signature::text IS NULL"),
+            (None, _) => ("@states", "$job::bigint IS NULL AND $signature::text IS NULL"),
+        };
+        let look = filter.ids.is_none().then_some(Look { table, conditions, job, signature });
         let mut values: Vec<Box<dyn ToSql + Sync + Send>> = Vec::new();
         let mut add = |condition: &str, value: Box<dyn ToSql + Sync + Send>| {
             values.push(value);
@@ -126,7 +155,7 @@ impl Selection {
         if let Some(until) = filter.until {
             add("s.ended < $x::bigint", time(until));
         }
-        Self { from, order: "ORDER BY s.item", values }
+        Self { from, order: "ORDER BY s.item", look, values }
     }
 
     /// A further value, and its place in the statement.
@@ -138,4 +167,14 @@ impl Selection {
     pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
         self.values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect()
     }
+}
+
+/// The states that a filter means.
+pub(crate) fn codes(filter: &Filter) -> Vec<i16> {
+    let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
+    let mut codes: Vec<_> = states.map(code).collect();
+    if codes.contains(&SKIPPED) {
+        codes.push(PURGED);
+    }
+    codes
 }

@@ -14,6 +14,7 @@ use tokio_postgres::types::ToSql;
 
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::shared::{Shared, Values, column, micros};
+use super::summary;
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
@@ -32,6 +33,7 @@ pub(crate) struct Rows<'a> {
     outcome: Vec<i16>,
     step: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
+    output: Vec<Option<Cow<'a, str>>>,
 }
 
 impl<'a> Rows<'a> {
@@ -54,10 +56,11 @@ impl<'a> Rows<'a> {
         self.outcome.push(outcome_code(row.outcome));
         self.step.push(row.step.as_deref().map(kept));
         self.failure.push(row.failure.as_ref().map(json).transpose()?);
+        self.output.push(row.output.as_deref().map(kept));
         Ok(())
     }
 
-    fn values(&self) -> [&(dyn ToSql + Sync); 12] {
+    fn values(&self) -> [&(dyn ToSql + Sync); 13] {
         [
             &self.item,
             &self.token,
@@ -71,6 +74,7 @@ impl<'a> Rows<'a> {
             &self.outcome,
             &self.step,
             &self.failure,
+            &self.output,
         ]
     }
 
@@ -88,13 +92,13 @@ impl<'a> Rows<'a> {
 /// `$h1` is the first of its values.
 const WRITE: &str = "\
 INSERT INTO @history (item, token, part, run, attempt, started, duration, wait, worker, outcome,
-    step, failure)
+    step, failure, output)
 SELECT h.item, h.token, h.part, h.run, h.attempt, h.started, h.duration, h.wait, h.worker,
-    h.outcome, h.step, h.failure
+    h.outcome, h.step, h.failure, h.output
 FROM unnest($h1::bigint[], $h2::bigint[], $h3::integer[], $h4::bigint[], $h5::bigint[],
     $h6::bigint[], $h7::bigint[], $h8::bigint[], $h9::bigint[], $h10::smallint[], $h11::text[],
-    $h12::text[]) AS h(item, token, part, run, attempt, started, duration, wait, worker, outcome,
-    step, failure)@WHERE";
+    $h12::text[], $h13::text[]) AS h(item, token, part, run, attempt, started, duration, wait,
+    worker, outcome, step, failure, output)@WHERE";
 
 /// `@COUNTED FROM (…) n @HERE`: adds `n` to the counts of jobs, in the row of this connection.
 pub(crate) fn counted(sql: &str) -> String {
@@ -108,9 +112,10 @@ pub(crate) fn counted(sql: &str) -> String {
     .replace("@HERE", "WHERE c.job = n.job AND c.shard = mod(pg_backend_pid(), 16)::smallint")
 }
 
-/// What rows of history add to the counts: attempts, losses, time worked and waited.
-pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 4] {
-    let mut sums = [0_i64; 4];
+/// What rows of history add to the counts: attempts, losses, time worked and waited; and how many
+/// of the attempts failed.
+pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 5] {
+    let mut sums = [0_i64; 5];
     for row in history {
         // How long a lost attempt has worked before its worker was gone is unknown.
         if row.outcome == AttemptOutcome::Lost {
@@ -120,6 +125,7 @@ pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 4] {
         sums[0] += 1;
         sums[2] = sums[2].saturating_add(micros(row.duration));
         sums[3] = sums[3].saturating_add(micros(row.wait));
+        sums[4] += i64::from(row.outcome == AttemptOutcome::Failed);
     }
     sums
 }
@@ -144,7 +150,7 @@ struct Ends<'a> {
     class: Vec<Option<Cow<'a, str>>>,
     signature: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
-    sums: [Vec<i64>; 4],
+    sums: [Vec<i64>; 5],
 }
 
 impl<'a> Ends<'a> {
@@ -183,9 +189,9 @@ const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
         $6::boolean[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-        $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+        $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[])
         AS w(item, token, state, due, ended, is_released, checkpoint, output, class, signature,
-            failure, attempts, lost, worked, waited)
+            failure, attempts, lost, worked, waited, failed)
 ), held AS MATERIALIZED (
     SELECT w.*, s.job FROM wanted w CROSS JOIN LATERAL (
         SELECT s.job FROM @states s WHERE s.item = w.item AND s.token = w.token AND s.state = 1
@@ -209,31 +215,40 @@ WITH wanted AS MATERIALIZED (
     @WRITTEN
 ), begun AS (
     UPDATE @states s SET started = b.at
-    FROM unnest($16::bigint[], $17::bigint[], $18::bigint[]) AS b(item, token, at)
+    FROM unnest($17::bigint[], $18::bigint[], $19::bigint[]) AS b(item, token, at)
     WHERE s.item = b.item AND s.token = b.token AND s.state = 1
+), summed AS MATERIALIZED (
+    SELECT job, -count(*) AS leased, count(*) FILTER (WHERE state = 0) AS pending,
+        count(*) FILTER (WHERE state = 2) AS succeeded,
+        count(*) FILTER (WHERE state = 3) AS dead,
+        count(*) FILTER (WHERE state = 4) AS skipped,
+        sum(attempts) AS attempts, sum(lost) AS lost, sum(worked) AS worked,
+        sum(waited) AS waited, sum(failed) AS failed, $20::bigint AS minute
+    FROM held GROUP BY job
 ), counted AS (
-    @COUNTED
-    FROM (SELECT job, -count(*) AS leased, count(*) FILTER (WHERE state = 0) AS pending,
-            count(*) FILTER (WHERE state = 2) AS succeeded,
-            count(*) FILTER (WHERE state = 3) AS dead,
-            count(*) FILTER (WHERE state = 4) AS skipped,
-            sum(attempts) AS attempts, sum(lost) AS lost, sum(worked) AS worked,
-            sum(waited) AS waited
-        FROM held GROUP BY job) n
-    @HERE
+    @COUNTED FROM summed n @HERE
+), grouped AS (
+    @GROUPED
+), minuted AS (
+    @MINUTED
 )
 SELECT item, token, job, state FROM held";
 
 /// Values before those of history, in `SETTLE`.
-const BEFORE_ROWS: usize = 18;
+const BEFORE_ROWS: usize = 20;
 
 static SETTLE_SQL: LazyLock<String> = LazyLock::new(|| {
     let mut written =
         WRITE.replace("@WHERE", "\n    WHERE (h.item IN (SELECT held.item FROM held)) IS TRUE");
-    for place in (1..=12).rev() {
+    for place in (1..=13).rev() {
         written = written.replace(&format!("$h{place}:"), &format!("${}:", BEFORE_ROWS + place));
     }
-    counted(&SETTLE.replace("@WRITTEN", &written))
+    let grouped = summary::grouped("(SELECT * FROM held WHERE failure IS NOT NULL)");
+    let sql = SETTLE
+        .replace("@WRITTEN", &written)
+        .replace("@GROUPED", &grouped)
+        .replace("@MINUTED", &summary::minuted("summed"));
+    counted(&sql)
 });
 
 /// Which of them are settled, and of which jobs items were put back. `maybe_done`: an earlier attempt
@@ -269,7 +284,8 @@ pub(crate) async fn settle(
     if ends.item.is_empty() && starts.item.is_empty() {
         return Ok((vec![false; settlements.len()], BTreeSet::new()));
     }
-    let Ends { sums: [attempts, lost, worked, waited], .. } = &ends;
+    let Ends { sums: [attempts, lost, worked, waited, failed], .. } = &ends;
+    let minute = now.minute().as_micros();
     let mut values: Vec<&(dyn ToSql + Sync)> = vec![
         &ends.item,
         &ends.token,
@@ -286,9 +302,11 @@ pub(crate) async fn settle(
         lost,
         worked,
         waited,
+        failed,
         &starts.item,
         &starts.token,
         &starts.at,
+        &minute,
     ];
     values.extend(rows.values());
     let held = shared.query(client, &SETTLE_SQL, &values).await?;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use retry_workflow::Failure;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, ToSql};
 
@@ -110,16 +111,22 @@ impl Shared {
                 return Ok(job);
             }
             // Another process may be faster: it is found in the next round.
-            self.execute(
-                client,
-                "WITH new AS (INSERT INTO @jobs (name) VALUES ($1) ON CONFLICT DO NOTHING \
-                 RETURNING job) \
-                 INSERT INTO @counts (job, shard) \
-                 SELECT job, shard FROM new, generate_series(0, $2::smallint - 1) AS shard",
-                &[&kept(name), &SHARDS],
-            )
-            .await?;
+            self.add_job(client, name).await?;
         }
+    }
+
+    /// Adds a job, where there is none of this name.
+    pub(crate) async fn add_job(&self, client: &Lent, name: &str) -> Result<(), PostgresError> {
+        self.execute(
+            client,
+            "WITH new AS (INSERT INTO @jobs (name) VALUES ($1) ON CONFLICT DO NOTHING \
+             RETURNING job) \
+             INSERT INTO @counts (job, shard) \
+             SELECT job, shard FROM new, generate_series(0, $2::smallint - 1) AS shard",
+            &[&kept(name), &SHARDS],
+        )
+        .await?;
+        Ok(())
     }
 
     pub(crate) async fn find_job(
@@ -175,6 +182,11 @@ pub(crate) fn text(row: &Row, at: usize) -> Result<String, PostgresError> {
 /// The text that a row has in this column, if there is one.
 pub(crate) fn text_opt(row: &Row, at: usize) -> Result<Option<String>, PostgresError> {
     Ok(column::<Option<String>>(row, at)?.map(read))
+}
+
+/// A failure, as it was kept.
+pub(crate) fn read_json(json: &str) -> Result<Failure, PostgresError> {
+    serde_json::from_str(json).map_err(PostgresError::other)
 }
 
 /// A number that is never negative.

@@ -32,6 +32,10 @@ pub(crate) async fn cas(
     let Ok(revision) = i64::try_from(revision) else { return Ok(false) };
     let (kept_key, kept_value) = (kept(key), kept(value));
     let changed = if revision == 0 {
+        // A job is there as soon as its record is: what has neither that nor items is not shown.
+        if let Some(job) = key.strip_prefix("job/") {
+            shared.add_job(client, job).await?;
+        }
         let sql = "INSERT INTO @vals (key, revision, value) VALUES ($1, 1, $2) \
                    ON CONFLICT DO NOTHING";
         shared.execute(client, sql, &[&kept_key, &kept_value]).await?

@@ -361,6 +361,7 @@ impl<W: Work> Process<W> {
             step: record.step,
             outcome: record.outcome,
             failure: record.failure,
+            output: record.output,
         });
         let state = match end {
             Settled::Succeeded(_) => Some(ItemState::Succeeded),

@@ -164,7 +164,7 @@ impl AttemptTimer {
 
     fn record(self, outcome: AttemptOutcome, failure: Option<Failure>) -> StepRecord {
         let duration = self.began.elapsed();
-        StepRecord { step: None, started: self.started, duration, outcome, failure }
+        StepRecord { step: None, started: self.started, duration, outcome, failure, output: None }
     }
 }
 
@@ -182,6 +182,9 @@ pub struct StepRecord {
     pub outcome: AttemptOutcome,
     /// What went wrong.
     pub failure: Option<Failure>,
+    /// The end of what it printed, if it succeeded:
+    /// [`AttemptRecord::output`](crate::AttemptRecord::output).
+    pub output: Option<String>,
 }
 
 impl StepRecord {
@@ -189,6 +192,14 @@ impl StepRecord {
     #[must_use]
     pub fn step(mut self, name: impl Into<String>) -> Self {
         self.step = Some(name.into());
+        self
+    }
+
+    /// Keeps the end of what it printed. The history keeps it as given: limit its size and remove
+    /// secrets first.
+    #[must_use]
+    pub fn output(mut self, printed: impl Into<String>) -> Self {
+        self.output = Some(printed.into());
         self
     }
 }

@@ -60,6 +60,33 @@ impl Timestamp {
         let micros = self.0.saturating_sub(earlier.0);
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
+
+    /// Returns when its minute began, by UTC.
+    ///
+    /// ```
+    /// use retry_workflow::Timestamp;
+    ///
+    /// let time: Timestamp = "2026-11-21T08:59:59Z".parse().unwrap();
+    /// assert_eq!(time.minute().to_string(), "2026-11-21T08:59:00Z");
+    /// assert_eq!(time.hour().to_string(), "2026-11-21T08:00:00Z");
+    /// ```
+    #[must_use]
+    pub const fn minute(self) -> Self {
+        self.whole(60_000_000)
+    }
+
+    /// Returns when its hour began, by UTC.
+    #[must_use]
+    pub const fn hour(self) -> Self {
+        self.whole(3_600_000_000)
+    }
+
+    const fn whole(self, unit: i64) -> Self {
+        // The first one would begin before all time.
+        let earliest = i64::MIN + unit;
+        let micros = if self.0 < earliest { earliest } else { self.0 };
+        Self(micros - micros.rem_euclid(unit))
+    }
 }
 
 /// What says what time it is.

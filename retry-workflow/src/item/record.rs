@@ -283,10 +283,15 @@ pub struct AttemptRecord {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// The end of what it printed, if it succeeded. What a failed attempt printed is in
+    /// [`Failure::output`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
 }
 
 impl AttemptRecord {
-    /// Creates the row of a first attempt: run 0, attempt 1, no time, no step, no failure.
+    /// Creates the row of a first attempt: run 0, attempt 1, no time, no step, no failure, no
+    /// output.
     pub fn new(worker: impl Into<Arc<str>>, started: Timestamp, outcome: AttemptOutcome) -> Self {
         Self {
             run: 0,
@@ -298,6 +303,7 @@ impl AttemptRecord {
             step: None,
             outcome,
             failure: None,
+            output: None,
         }
     }
 }
@@ -547,56 +553,5 @@ pub struct Cursor(pub i64);
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
-    }
-}
-
-/// Failures that are alike: same class, same signature.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Group {
-    /// Their class.
-    pub class: String,
-    /// Their signature.
-    pub signature: crate::item::signature::Signature,
-    /// How many items.
-    pub count: u64,
-    /// When the first of them ended.
-    pub first: Timestamp,
-    /// When the last of them ended.
-    pub last: Timestamp,
-    /// One of the items.
-    pub example: String,
-    /// Its message.
-    pub message: String,
-}
-
-impl Group {
-    /// Creates the group of one failed item, which is its example.
-    ///
-    /// ```
-    /// use retry_workflow::{Failure, Group, Timestamp};
-    ///
-    /// let failure = Failure::new("other", "order 4711 has no customer");
-    /// let mut group = Group::new(&failure, "A-17", Timestamp::from_micros(1));
-    /// group.add(Timestamp::from_micros(3));
-    /// assert_eq!((group.count, group.last), (2, Timestamp::from_micros(3)));
-    /// ```
-    pub fn new(failure: &Failure, item: impl Into<String>, ended: Timestamp) -> Self {
-        Self {
-            class: failure.class.clone(),
-            signature: failure.signature.clone(),
-            count: 1,
-            first: ended,
-            last: ended,
-            example: item.into(),
-            message: failure.message.clone(),
-        }
-    }
-
-    /// Counts another item, which ended at this time.
-    pub fn add(&mut self, ended: Timestamp) {
-        self.count = self.count.saturating_add(1);
-        self.first = self.first.min(ended);
-        self.last = self.last.max(ended);
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::item::record::{Group, has_class};
+use crate::item::record::has_class;
+use crate::item::summary::Group;
 
 /// Three or more failures that are alike: they have a common cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

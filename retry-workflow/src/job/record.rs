@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
+use crate::item::record::{Counts, Cursor, Page};
 use crate::item::sanitize::OneLine;
+use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;
 use crate::job::error::WorkflowError;
 use crate::job::name::{self, InvalidName};
@@ -246,6 +248,37 @@ impl Job {
         let mut jobs = parse_all(&store.values(PREFIX).await?)?;
         jobs.sort_by_key(|job| job.created);
         Ok(jobs)
+    }
+
+    /// Returns jobs with their counts, the newest first: the first `max` after `after`. What is
+    /// no job that this version can read is left out.
+    ///
+    /// ```
+    /// use retry_workflow::{Job, MemoryStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let store = MemoryStore::new();
+    /// for _ in 0..3 {
+    ///     Job::create(&store, "import", None).await.unwrap();
+    /// }
+    /// let page = Job::page(&store, None, 2).await.unwrap();
+    /// let ids: Vec<_> = page.items.iter().map(|(job, _)| job.id.as_str()).collect();
+    /// assert_eq!(ids, ["import-3", "import-2"]);
+    /// let last = Job::page(&store, page.next, 2).await.unwrap();
+    /// assert_eq!((last.items.len(), last.next), (1, None));
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn page<S: Store>(
+        store: &S,
+        after: Option<Cursor>,
+        max: usize,
+    ) -> Result<Page<(Self, Counts)>, StoreError> {
+        let Page { items, next } = store.jobs(after, max).await?;
+        let job = |row: JobRow| Some((serde_json::from_str(&row.record?).ok()?, row.counts));
+        Ok(Page { items: items.into_iter().filter_map(job).collect(), next })
     }
 
     /// The last job of a workflow that has not finished, or a new one.

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::item::clock::Timestamp;
 use crate::item::json::seconds;
-use crate::item::record::{Counts, Filter, Group, ItemState};
+use crate::item::record::{Counts, Filter, ItemState};
 use crate::item::sanitize::OneLine;
+use crate::item::summary::Group;
 use crate::job::advice::Pattern;
 use crate::job::record::{Job, JobStatus, StopReason};
 use crate::store::{Store, StoreError};

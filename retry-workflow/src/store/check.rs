@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::item::clock::Timestamp;
 use crate::item::record::ItemState;
 
 /// The result of checking a whole store, such as with
@@ -18,10 +19,28 @@ pub struct StoreCheck {
     pub bytes: u64,
     /// How many items it has.
     pub items: u64,
-    /// Where the counts of a job do not match its items.
+    /// Where the counts or a summary of a job do not match its items.
     pub disagreements: Vec<Disagreement>,
     /// What is broken, in the words of the database.
     pub damage: Vec<String>,
+}
+
+/// A summary of a job's items.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Summary {
+    /// The failures with this class and this signature that ended in this hour.
+    Group {
+        /// The class.
+        class: String,
+        /// The signature.
+        signature: String,
+        /// The hour.
+        hour: Timestamp,
+    },
+    /// What succeeded in this minute.
+    Minute(Timestamp),
 }
 
 /// A count of a job that does not match its items.
@@ -32,6 +51,9 @@ pub struct Disagreement {
     pub job: String,
     /// The state of the items that are counted.
     pub state: ItemState,
+    /// In which summary they are counted, if not in the counts of the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
     /// How many the job's counts say.
     pub counted: u64,
     /// How many there are.
@@ -49,7 +71,22 @@ impl StoreCheck {
         self.items = self.items.saturating_add(found);
         if counted != found {
             let job = job.to_owned();
-            self.disagreements.push(Disagreement { job, state, counted, found });
+            self.disagreements.push(Disagreement { job, state, summary: None, counted, found });
+        }
+    }
+
+    /// Compares how many items of a job a summary has with how many there are.
+    pub fn compare_summary(
+        &mut self,
+        job: &str,
+        state: ItemState,
+        summary: Summary,
+        counted: u64,
+        found: u64,
+    ) {
+        if counted != found {
+            let (job, summary) = (job.to_owned(), Some(summary));
+            self.disagreements.push(Disagreement { job, state, summary, counted, found });
         }
     }
 

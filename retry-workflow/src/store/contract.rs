@@ -22,14 +22,26 @@
 // An assertion fails in the place where a store breaks the contract.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how each of these says no")]
 
+mod steps;
+mod summaries;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::steps::{
+    MINUTE, at, claim, claim_one, claim_suspect, counts, enqueue, everything, failure, found, ids,
+    kill, new, nothing_is_due, prefetch, row, settle, try_settle,
+};
+pub use self::summaries::{
+    a_job_that_was_removed_has_no_summaries, a_long_look_is_cut_short_and_goes_on,
+    groups_follow_the_items, groups_have_their_hours, jobs_are_listed_with_the_newest_first,
+    minutes_have_what_ended_in_them, summaries_are_those_of_the_items,
+};
 use super::{Store, StoreError};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
+    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, LeaseKey,
     NewItem, Settled, Settlement, Start,
 };
 
@@ -116,6 +128,13 @@ macro_rules! store_contract {
             a_change_before_the_wait_for_it_ends_it
             the_ends_of_time_and_numbers_are_no_panic
             handles_share_one_store
+            groups_have_their_hours
+            groups_follow_the_items
+            minutes_have_what_ended_in_them
+            summaries_are_those_of_the_items
+            a_job_that_was_removed_has_no_summaries
+            jobs_are_listed_with_the_newest_first
+            a_long_look_is_cut_short_and_goes_on
         );
     };
     (@tests $make:expr; $($behaviour:ident)+) => {
@@ -127,122 +146,6 @@ macro_rules! store_contract {
             }
         )+
     };
-}
-
-const MINUTE: Duration = Duration::from_secs(60);
-
-/// A point in time, in seconds after one at which all of the tests begin.
-fn at(seconds: i64) -> Timestamp {
-    Timestamp::from_micros((1_800_000_000 + seconds) * 1_000_000)
-}
-
-fn new(id: &str) -> NewItem {
-    NewItem::new(id, format!("{{\"id\":\"{id}\"}}"))
-}
-
-async fn enqueue<S: Store>(store: &S, job: &str, ids: &[&str]) {
-    let items: Vec<_> = ids.iter().map(|id| new(id)).collect();
-    let added = store.enqueue(job, items, at(0)).await.expect("enqueued");
-    assert_eq!(added, ids.len() as u64, "all of them are new");
-}
-
-async fn claim<S: Store>(store: &S, now: i64, max: usize) -> Vec<Lease> {
-    store.claim("job", "worker", at(now), max, max, MINUTE).await.expect("claimed")
-}
-
-async fn claim_one<S: Store>(store: &S, now: i64) -> Lease {
-    let mut leases = claim(store, now, 1).await;
-    assert_eq!(leases.len(), 1, "an item is due");
-    leases.remove(0)
-}
-
-/// The first `starts` of what is due are started.
-async fn prefetch<S: Store>(store: &S, now: i64, max: usize, starts: usize) -> Vec<Lease> {
-    store.claim("job", "worker", at(now), max, starts, MINUTE).await.expect("claimed")
-}
-
-async fn claim_suspect<S: Store>(store: &S, now: i64) -> Option<Lease> {
-    store.claim_suspect("job", "worker", at(now), MINUTE).await.expect("claimed, or nothing")
-}
-
-async fn nothing_is_due<S: Store>(store: &S, now: i64) {
-    let leases = claim(store, now, 10).await;
-    assert!(leases.is_empty(), "nothing is due, and yet: {leases:?}");
-}
-
-async fn settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) {
-    assert!(try_settle(store, lease, now, end).await, "the lease is good");
-}
-
-async fn try_settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) -> bool {
-    let failed = matches!(end, Settled::RetryAt { .. } | Settled::Dead(_));
-    let history = vec![row(lease, now, failed)];
-    let settlements = vec![Settlement { lease: lease.key, end, history }];
-    let settled = store.settle(settlements, Vec::new(), at(now)).await.expect("settled or refused");
-    assert_eq!(settled.len(), 1);
-    settled[0]
-}
-
-/// An attempt that took one second, and a wait of two if it failed.
-fn row(lease: &Lease, now: i64, failed: bool) -> AttemptRecord {
-    AttemptRecord {
-        run: lease.run,
-        attempt: lease.attempt,
-        started: at(now - 1),
-        duration: Duration::from_secs(1),
-        wait: Duration::from_secs(if failed { 2 } else { 0 }),
-        worker: Arc::from("worker"),
-        step: failed.then(|| "second".to_owned()),
-        outcome: if failed { AttemptOutcome::Failed } else { AttemptOutcome::Succeeded },
-        failure: failed.then(|| failure("server_error", "HTTP 503")),
-    }
-}
-
-fn failure(class: &str, message: &str) -> Failure {
-    let mut failure = Failure::new(class, message);
-    failure.chain = vec!["inner \"one\"".to_owned(), "innermost".to_owned()];
-    failure.culprits = vec!["a`, `b".to_owned(), "two\n\"lines\"".to_owned()];
-    failure
-}
-
-/// Enqueues, claims and ends items with failures of these classes and messages, each a
-/// second after the other.
-async fn kill<S: Store>(store: &S, failures: &[(&str, &str, &str)]) {
-    for (second, (id, class, message)) in (0_i64..).zip(failures) {
-        enqueue(store, "job", &[id]).await;
-        let lease = claim_one(store, second).await;
-        settle(store, &lease, second, Settled::Dead(failure(class, message))).await;
-    }
-}
-
-async fn counts<S: Store>(store: &S) -> Counts {
-    store.counts("job").await.expect("counts")
-}
-
-async fn found<S: Store>(store: &S, id: &str) -> ItemRecord {
-    store.item("job", id).await.expect("read").expect("the item is there")
-}
-
-/// The ids of all that a filter means, in their order, by pages of two.
-async fn ids<S: Store>(store: &S, filter: &Filter) -> Vec<String> {
-    let mut ids = Vec::new();
-    let mut after = None;
-    loop {
-        let page = store.list(filter, after, 2).await.expect("a page");
-        assert!(page.items.len() <= 2, "a page holds no more than requested");
-        ids.extend(page.items.into_iter().map(|item| item.id));
-        match page.next {
-            Some(next) => {
-                assert!(after.is_none_or(|after| after < next), "a list goes on");
-                after = Some(next);
-            }
-            None => return ids,
-        }
-    }
-}
-
-fn everything() -> Filter {
-    Filter::default().states(ItemState::ALL)
 }
 
 /// An item that its job has already, by its id, is left as it is.
@@ -383,6 +286,7 @@ pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(s
         step: None,
         outcome: AttemptOutcome::Lost,
         failure: None,
+        output: None,
     };
     assert_eq!(found(store, "a").await.history, [lost]);
     let counts = counts(store).await;
@@ -1502,7 +1406,9 @@ mod tests {
             .split_once("(@tests")
             .and_then(|(_, rest)| rest.split_once(");"))
             .expect("the list");
-        let behaviours = source.lines().filter_map(|line| line.strip_prefix("pub async fn "));
+        let sources = [source, include_str!("contract/summaries.rs")].into_iter();
+        let behaviours =
+            sources.flat_map(str::lines).filter_map(|line| line.strip_prefix("pub async fn "));
         for behaviour in behaviours.filter_map(|line| line.split_once('<')) {
             assert!(list.contains(behaviour.0), "{} has no test", behaviour.0);
         }

@@ -71,6 +71,10 @@ macro_rules! delegate_store {
                 filter: &$crate::Filter, after: Option<$crate::Cursor>, max: usize
             ) -> $crate::Page<$crate::ItemRecord>;
             async fn stats(filter: &$crate::Filter) -> Vec<$crate::Group>;
+            async fn minutes(job: &str, since: $crate::Timestamp) -> Vec<$crate::Minute>;
+            async fn jobs(
+                after: Option<$crate::Cursor>, max: usize
+            ) -> $crate::Page<$crate::JobRow>;
             async fn redrive(
                 filter: &$crate::Filter, max: Option<u64>, now: $crate::Timestamp,
                 every: ::core::time::Duration

@@ -6,14 +6,15 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::tally::{moved, whole, wrote};
-use super::{Changes, MOST_CLAIMED_BYTES, Store, StoreResult};
+use super::tally::{job_of_record, minute_of, moved, whole, wrote};
+use super::{Changes, MOST_CLAIMED_BYTES, MOST_LOOKED_AT, Store, StoreResult};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, Group, ItemRecord, ItemState, Lease,
-    LeaseKey, NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
+    AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
+    NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
 };
+use crate::item::summary::{Group, JobRow, Minute};
 
 /// A store for tests: in memory, and gone with its last handle.
 ///
@@ -73,15 +74,20 @@ struct Tables {
     /// The number that was given out last, to an item that may be gone.
     last: i64,
     jobs: BTreeMap<String, Job>,
+    /// The number that was given out last, to a job that may be gone.
+    last_job: i64,
     values: BTreeMap<String, (u64, String)>,
 }
 
 #[derive(Debug, Default)]
 struct Job {
+    number: i64,
     ids: HashMap<String, i64>,
     /// What can be claimed, or can be once its lease has ended; suspects behind all others.
     due: BTreeSet<(bool, Timestamp, i64)>,
     counts: Counts,
+    /// By when they began.
+    minutes: BTreeMap<Timestamp, Minute>,
 }
 
 #[derive(Debug)]
@@ -160,6 +166,10 @@ impl Job {
         next.map(|(_, due, _)| *due).filter(|due| *due < Timestamp::NEVER)
     }
 
+    fn minute(&mut self, minute: Timestamp) -> &mut Minute {
+        self.minutes.entry(minute).or_insert_with(|| Minute::new(minute))
+    }
+
     fn write(&mut self, item: &mut Item, mut row: AttemptRecord) {
         row.duration = whole(row.duration);
         row.wait = whole(row.wait);
@@ -193,6 +203,7 @@ impl Job {
                 step: None,
                 outcome: AttemptOutcome::Lost,
                 failure: None,
+                output: None,
             };
             self.write(item, row);
         }
@@ -217,6 +228,7 @@ impl Job {
     fn settle(&mut self, item: &mut Item, settlement: Settlement, now: Timestamp) {
         let number = settlement.lease.item;
         for row in settlement.history {
+            self.minute(now.minute()).tried(&row);
             self.write(item, row);
         }
         if settlement.end != Settled::Released {
@@ -248,6 +260,9 @@ impl Job {
                 item.record.attempt = item.record.attempt.saturating_sub(1);
             }
         }
+        if item.record.state.is_final() {
+            self.minute(now.minute()).ended(item.record.state);
+        }
     }
 }
 
@@ -259,20 +274,34 @@ impl Tables {
         Some((job, item))
     }
 
+    /// A job, which is new if need be.
+    fn job(&mut self, name: &str) -> &mut Job {
+        let last = &mut self.last_job;
+        self.jobs.entry(name.to_owned()).or_insert_with(|| {
+            *last = last.saturating_add(1);
+            Job { number: *last, ..Job::default() }
+        })
+    }
+
     fn add(&mut self, item: Item) -> bool {
         let record = &item.record;
-        let job = self.jobs.entry(record.job.clone()).or_default();
+        let last = self.last;
+        let job = self.job(&record.job);
         if job.ids.contains_key(&record.id) {
             return false;
         }
-        let number = self.last.saturating_add(1);
-        self.last = number;
+        let number = last.saturating_add(1);
         job.ids.insert(record.id.clone(), number);
         job.due.extend(item.place(number));
         moved(&mut job.counts, None, record.state);
         for row in &record.history {
             wrote(&mut job.counts, row);
+            job.minute(minute_of(row)).tried(row);
         }
+        if let Some(ended) = record.ended {
+            job.minute(ended.minute()).ended(record.state);
+        }
+        self.last = number;
         self.items.insert(number, item);
         true
     }
@@ -527,21 +556,22 @@ impl Store for MemoryStore {
     ) -> StoreResult<Page<ItemRecord>> {
         let after = after.unwrap_or(Cursor(0));
         let tables = self.lock();
-        let mut wanted = tables
-            .items
-            .range(after.0.saturating_add(1)..)
-            .filter(|(_, item)| filter.wants(&item.record))
-            .peekable();
-        let mut items = Vec::new();
-        let mut last = after;
-        while items.len() < max
-            && let Some((number, item)) = wanted.next()
-        {
-            items.push(listed(&item.record));
-            last = Cursor(*number);
+        let mut page = Page { items: Vec::new(), next: None };
+        let (mut last, mut unwanted) = (after, 0);
+        for (&number, item) in tables.items.range(after.0.saturating_add(1)..) {
+            let is_wanted = filter.wants(&item.record);
+            if unwanted == MOST_LOOKED_AT || (is_wanted && page.items.len() >= max) {
+                page.next = Some(last);
+                break;
+            }
+            if is_wanted {
+                page.items.push(listed(&item.record));
+            } else {
+                unwanted += 1;
+            }
+            last = Cursor(number);
         }
-        let next = wanted.peek().map(|_| last);
-        Ok(Page { items, next })
+        Ok(page)
     }
 
     async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
@@ -560,6 +590,36 @@ impl Store for MemoryStore {
         // Stable: groups of one size stay in the order of their names.
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         Ok(groups)
+    }
+
+    async fn minutes(&self, job: &str, since: Timestamp) -> StoreResult<Vec<Minute>> {
+        let tables = self.lock();
+        let minutes = tables.jobs.get(job).into_iter().flat_map(|job| &job.minutes);
+        let since = since.minute();
+        let is_meant = |minute: &Minute| minute.minute >= since && !minute.is_empty();
+        Ok(minutes.map(|(_, minute)| *minute).filter(is_meant).collect())
+    }
+
+    async fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreResult<Page<JobRow>> {
+        let tables = self.lock();
+        let before = after.map_or(i64::MAX, |after| after.0);
+        let mut rows: Vec<_> = tables
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.number < before)
+            .map(|(id, job)| {
+                let record = tables.values.get(&format!("job/{id}"));
+                let record = record.map(|(_, value)| value.clone());
+                (job.number, JobRow::new(id, record, job.counts))
+            })
+            .filter(|(_, row)| row.record.is_some() || row.counts.total() > 0)
+            .collect();
+        rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        let has_more = rows.len() > max;
+        rows.truncate(max);
+        let last = rows.last().map_or(before, |(number, _)| *number);
+        let items = rows.into_iter().map(|(_, row)| row).collect();
+        Ok(Page { items, next: has_more.then_some(Cursor(last)) })
     }
 
     async fn redrive(
@@ -602,6 +662,7 @@ impl Store for MemoryStore {
         for &number in &numbers {
             if let Some((job, item)) = tables.job_and_item(number) {
                 job.move_to(number, item, (ItemState::Skipped, None), (0, 0));
+                job.minute(now.minute()).ended(ItemState::Skipped);
                 item.record.ended = Some(now);
                 item.record.failure = Some(why.clone());
                 item.record.checkpoint = None;
@@ -675,6 +736,9 @@ impl Store for MemoryStore {
             return Ok(false);
         }
         tables.values.insert(key.to_owned(), (revision.saturating_add(1), value.to_owned()));
+        if let Some(job) = job_of_record(key) {
+            tables.job(job);
+        }
         self.changes.wake_by_key(key);
         Ok(true)
     }
@@ -692,6 +756,9 @@ impl Store for MemoryStore {
         let (key, value) = choose(&tables.values(prefix))?;
         self.changes.wake_by_key(&key);
         let (_, value) = tables.values.entry(key.clone()).or_insert((1, value)).clone();
+        if let Some(job) = job_of_record(&key) {
+            tables.job(job);
+        }
         Ok((key, value))
     }
 

@@ -17,6 +17,7 @@ mod read;
 mod remove;
 mod selection;
 mod settle;
+mod summary;
 mod thread;
 mod transaction;
 mod sqlite_error;
@@ -36,8 +37,9 @@ use super::{Changes, POLL_EVERY, Store, StoreCheck, StoreResult};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
-    Counts, Cursor, Filter, Group, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
+    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
 };
+use crate::item::summary::{Group, JobRow, Minute};
 
 /// A store in one SQLite file. A clone is another handle on it.
 ///
@@ -392,6 +394,15 @@ impl Store for SqliteStore {
     async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
         let filter = filter.clone();
         self.0.reader.run_if_wanted(move |tx| dead::stats(tx, &filter)).await
+    }
+
+    async fn minutes(&self, job: &str, since: Timestamp) -> StoreResult<Vec<Minute>> {
+        let job = job.to_owned();
+        self.0.reader.run_if_wanted(move |tx| summary::minutes(tx, &job, since)).await
+    }
+
+    async fn jobs(&self, after: Option<Cursor>, max: usize) -> StoreResult<Page<JobRow>> {
+        self.0.reader.run_if_wanted(move |tx| read::jobs(tx, after, max)).await
     }
 
     async fn redrive(

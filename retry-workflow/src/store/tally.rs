@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::item::clock::micros;
+use crate::item::clock::{Timestamp, micros};
 use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 
 /// In whole microseconds, as far as these can be written down.
@@ -30,6 +30,16 @@ pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
     counts.attempts = counts.attempts.saturating_add(1);
     counts.worked = whole(counts.worked.saturating_add(whole(row.duration)));
     counts.waited = whole(counts.waited.saturating_add(whole(row.wait)));
+}
+
+/// The minute in which the attempt of a row ended that comes from elsewhere.
+pub(super) fn minute_of(row: &AttemptRecord) -> Timestamp {
+    (row.started + row.duration).minute()
+}
+
+/// The job whose record this key has.
+pub(super) fn job_of_record(key: &str) -> Option<&str> {
+    key.strip_prefix("job/")
 }
 
 fn counter(counts: &mut Counts, state: ItemState) -> &mut u64 {

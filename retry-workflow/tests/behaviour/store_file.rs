@@ -7,8 +7,8 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use retry_workflow::store::{SqliteStore, Store, StoreError, Synchronous};
-use retry_workflow::{Filter, ItemState, Job, NewItem, Settled, Settlement, Timestamp};
+use retry_workflow::store::{SqliteStore, Store, StoreError, Summary, Synchronous};
+use retry_workflow::{Filter, ItemState, Job, Minute, NewItem, Settled, Settlement, Timestamp};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -122,7 +122,7 @@ async fn a_newer_layout_is_left_alone() {
     other.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA user_version = 99").unwrap();
     drop(other);
     let error = refused(&path);
-    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 2 });
+    assert_eq!(error, StoreError::Newer { path: path.clone(), found: 99, known: 3 });
 }
 
 #[tokio::test]
@@ -158,6 +158,7 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     store.claim("job", "w", now, 2, 2, minute).await.unwrap();
     drop(store);
     let older = "DROP INDEX claimable; ALTER TABLE states RENAME COLUMN started TO claimed;
+        DROP TABLE groups; DROP TABLE minutes; ALTER TABLE history DROP COLUMN output;
         DROP TABLE clock; ALTER TABLE states DROP COLUMN dropped; ALTER TABLE states DROP COLUMN suspect; PRAGMA user_version = 1;
         CREATE INDEX claimable ON states (job, due) WHERE due IS NOT NULL;";
     Connection::open(&path).unwrap().execute_batch(older).unwrap();
@@ -213,10 +214,69 @@ async fn a_file_of_layout_1_opens_with_all_that_is_in_it() {
     let signatures: Vec<_> = groups.iter().map(|group| group.signature.as_str()).collect();
     assert_eq!(signatures.len(), 3, "{signatures:?}");
     assert_eq!(groups[0].example, "c");
+    summaries_are_right(&store, &["import-1", "letters-1"]).await;
     drop(store);
     let after = SqliteStore::check(&path).unwrap();
     assert_eq!((after.layout, after.items), (after.newest, 10));
     assert!(after.is_sound(), "{after:?}");
+}
+
+/// What is summed up is what a look at all items finds.
+async fn summaries_are_right(store: &SqliteStore, jobs: &[&str]) {
+    let rows = store.jobs(None, 99).await.unwrap().items;
+    let shown: Vec<_> = rows.iter().rev().map(|row| row.job.as_str()).collect();
+    assert_eq!(shown, jobs);
+    for row in rows {
+        assert!(row.record.is_some());
+        assert_eq!(store.counts(&row.job).await, Ok(row.counts));
+        let failed = Filter::job(&row.job).states([ItemState::Dead, ItemState::Skipped]);
+        // A time that all are behind is more than the summary has: this looks at the items.
+        let looked = failed.clone().since(Timestamp::from_micros(0));
+        let groups = store.stats(&failed).await.unwrap();
+        assert_eq!(groups, store.stats(&looked).await.unwrap());
+        let minutes = store.minutes(&row.job, Timestamp::from_micros(0)).await.unwrap();
+        let sum = |of: fn(&Minute) -> u64| minutes.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|minute| minute.succeeded), row.counts.succeeded);
+        assert_eq!(sum(|minute| minute.dead), row.counts.dead);
+        assert_eq!(sum(|minute| minute.skipped), row.counts.skipped);
+        assert_eq!(sum(|minute| minute.attempts), row.counts.attempts);
+    }
+}
+
+/// Jobs that the second layout had: failures alike and not, re-driven ones, one that is stopped.
+const LAYOUT_2: &[u8] = include_bytes!("../data/layout-2.db");
+
+#[tokio::test]
+async fn a_file_of_layout_2_opens_with_summaries_of_what_is_in_it() {
+    let (_folder, path) = folder();
+    std::fs::write(&path, LAYOUT_2).unwrap();
+    let before = SqliteStore::check(&path).unwrap();
+    assert_eq!((before.layout, before.items, before.is_sound()), (2, 14, true));
+    let store = SqliteStore::open(&path).unwrap();
+    summaries_are_right(&store, &["letters-1", "import-1"]).await;
+    let groups = store.stats(&Filter::job("letters-1")).await.unwrap();
+    let counts: Vec<_> = groups.iter().map(|group| (&*group.class, group.count)).collect();
+    assert_eq!(counts, [("other", 4), ("timeout", 2)], "{groups:?}");
+    drop(store);
+    let after = SqliteStore::check(&path).unwrap();
+    assert_eq!((after.layout, after.items), (after.newest, 14));
+    assert!(after.is_sound(), "{after:?}");
+}
+
+#[tokio::test]
+async fn summaries_that_are_not_those_of_the_items_are_found() {
+    let (_folder, path) = folder();
+    std::fs::write(&path, LAYOUT_2).unwrap();
+    SqliteStore::migrate(&path).unwrap();
+    let file = Connection::open(&path).unwrap();
+    let wrong = "UPDATE groups SET count = 9 WHERE class = 'timeout';
+        UPDATE minutes SET succeeded = succeeded + 1 WHERE succeeded > 0";
+    file.execute_batch(wrong).unwrap();
+    let found = SqliteStore::check(&path).unwrap().disagreements;
+    let groups = found.iter().filter(|one| matches!(one.summary, Some(Summary::Group { .. })));
+    let groups: Vec<_> = groups.map(|one| (&*one.job, one.counted, one.found)).collect();
+    assert_eq!(groups, [("letters-1", 9, 2)]);
+    assert!(found.iter().any(|one| matches!(one.summary, Some(Summary::Minute(_)))));
 }
 
 #[test]

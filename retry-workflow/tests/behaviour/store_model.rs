@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use retry_workflow::{
-    AttemptOutcome, AttemptRecord, Counts, Failure, Filter, ItemRecord, ItemState, Lease, LeaseKey,
-    NewItem, SUSPECT_AFTER, Settled, Settlement, Start, Store, Timestamp,
+    AttemptOutcome, AttemptRecord, Counts, Failure, Filter, HourCount, ItemRecord, ItemState,
+    JobRow, Lease, LeaseKey, Minute, NewItem, SUSPECT_AFTER, Settled, Settlement, Start, Store,
+    Timestamp,
 };
 
 const JOBS: [&str; 2] = ["one", "two"];
@@ -138,6 +139,7 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
         2 => (prop::collection::vec(0..12_usize, 0..3), started(), 0..60_i64)
             .prop_map(|(which, started, by)| Operation::Extend { which, started, by }),
         4 => (-5..50_i64).prop_map(Operation::Wait),
+        1 => (3000..4000_i64).prop_map(Operation::Wait),
         2 => (filter(), prop::option::of(0..4_u64), 0..10_u64)
             .prop_map(|(filter, max, every)| Operation::Redrive { filter, max, every }),
         1 => filter().prop_map(Operation::Purge),
@@ -188,12 +190,23 @@ impl Entry {
     }
 }
 
+/// What counts in the minute in which it happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Event {
+    Tried(AttemptOutcome),
+    Ended(ItemState),
+}
+
 /// What a store is, said as simply as can be: a list of items, searched from its beginning.
 #[derive(Debug, Default)]
 struct Model {
     entries: Vec<Entry>,
     /// Of what was purged: attempts, losses, worked and waited, by job.
     forgotten: BTreeMap<String, Vec<AttemptRecord>>,
+    /// What happened, as it happened: the job, the minute, an attempt or the state of an item.
+    events: Vec<(String, Timestamp, Event)>,
+    /// In the order in which they came.
+    jobs: Vec<String>,
     values: BTreeMap<String, u64>,
 }
 
@@ -203,8 +216,18 @@ impl Model {
     }
 
     fn add(&mut self, seen: ItemRecord, own_correlation: Option<String>) -> u64 {
+        if !self.jobs.contains(&seen.job) {
+            self.jobs.push(seen.job.clone());
+        }
         if self.position(&seen.job, &seen.id).is_some() {
             return 0;
+        }
+        for row in &seen.history {
+            let minute = (row.started + row.duration).minute();
+            self.events.push((seen.job.clone(), minute, Event::Tried(row.outcome)));
+        }
+        if let Some(ended) = seen.ended {
+            self.events.push((seen.job.clone(), ended.minute(), Event::Ended(seen.state)));
         }
         self.entries.push(Entry {
             is_purged: seen.state == ItemState::Skipped && seen.payload.is_empty(),
@@ -316,6 +339,12 @@ impl Model {
                 (*lost, *dropped, seen.checkpoint) = before;
             }
         }
+        let mut happened: Vec<_> = rows.iter().map(|row| Event::Tried(row.outcome)).collect();
+        if seen.state.is_final() {
+            happened.push(Event::Ended(seen.state));
+        }
+        let job = seen.job.clone();
+        self.events.extend(happened.into_iter().map(|one| (job.clone(), now.minute(), one)));
         true
     }
 
@@ -379,6 +408,24 @@ impl Model {
         counts.worked = tried.map(|row| row.duration).sum();
         counts.waited = rows.iter().map(|row| row.wait).sum();
         counts
+    }
+
+    fn minutes(&self, job: &str) -> Vec<Minute> {
+        let mut minutes = BTreeMap::new();
+        for (_, at, event) in self.events.iter().filter(|(of, ..)| of == job) {
+            let minute = minutes.entry(*at).or_insert_with(|| Minute::new(*at));
+            match event {
+                Event::Tried(AttemptOutcome::Lost) => {}
+                Event::Tried(outcome) => {
+                    minute.attempts += 1;
+                    minute.failed += u64::from(*outcome == AttemptOutcome::Failed);
+                }
+                Event::Ended(ItemState::Succeeded) => minute.succeeded += 1,
+                Event::Ended(ItemState::Dead) => minute.dead += 1,
+                Event::Ended(_) => minute.skipped += 1,
+            }
+        }
+        minutes.into_values().filter(|minute| *minute != Minute::new(minute.minute)).collect()
     }
 
     fn next_due(&self, job: &str) -> Option<Timestamp> {
@@ -657,6 +704,15 @@ impl<S: Store> Stage<S> {
             let value = format!("{}", revision - 1);
             assert_eq!(store.get(key).await, Ok(Some((*revision, value))));
         }
+        let mut rows = store.jobs(None, 9).await.unwrap().items;
+        rows.reverse();
+        // A job of which nothing was new is not there yet.
+        let jobs = self.model.jobs.iter().filter(|job| self.model.counts(job).total() > 0);
+        let jobs: Vec<_> = jobs.map(|job| JobRow::new(job, None, self.model.counts(job))).collect();
+        assert_eq!(rows, jobs);
+        for job in JOBS {
+            assert_eq!(store.minutes(job, at(-999)).await, Ok(self.model.minutes(job)));
+        }
         let value = |(key, revision): (&String, &u64)| (key.clone(), format!("{}", revision - 1));
         let values = self.model.values.iter().map(value).collect();
         assert_eq!(store.values("key-").await, Ok(values));
@@ -680,8 +736,17 @@ impl<S: Store> Stage<S> {
         for group in groups {
             let items = &expected[&(group.class, group.signature)];
             assert_eq!(group.count, items.len() as u64);
-            assert_eq!(Some(group.first), items.iter().filter_map(|item| item.ended).min());
-            assert_eq!(Some(group.last), items.iter().filter_map(|item| item.ended).max());
+            let ended = || items.iter().filter_map(|item| item.ended);
+            // What was re-driven may have been the first or the last of its hour.
+            assert!(ended().min().is_some_and(|first| group.first <= first));
+            assert!(ended().max().is_some_and(|last| group.last >= last));
+            let mut hours = BTreeMap::<_, u64>::new();
+            ended().for_each(|ended| *hours.entry(ended.hour()).or_default() += 1);
+            let hours: Vec<_> =
+                hours.into_iter().map(|(hour, count)| HourCount::new(hour, count)).collect();
+            assert_eq!(group.hours, hours);
+            assert_eq!(group.first.hour(), hours[0].hour);
+            assert_eq!(group.last.hour(), hours[hours.len() - 1].hour);
             assert!(items.iter().any(|item| {
                 item.id == group.example
                     && item.failure.as_ref().is_some_and(|one| one.message == group.message)

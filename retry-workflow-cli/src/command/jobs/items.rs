@@ -19,19 +19,19 @@ pub(crate) async fn run<S: Store>(
         Items::List { which, states, page } => {
             let states = if states.is_empty() { ItemState::ALL.to_vec() } else { states };
             let filter = which.filter(&letters, Some(states)).await?;
-            list(store, &filter, page, screen).await
+            list(&letters, &filter, page, screen).await
         }
         Items::Show(which) => show(&letters, &which, screen).await,
     }
 }
 
 async fn list<S: Store>(
-    store: &S,
+    letters: &DeadLetters<S>,
     filter: &Filter,
     shown: PageArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    let page = store.list(filter, shown.after, shown.most()).await?;
+    let page = letters.list(filter, shown.after, shown.most()).await?;
     if screen.json {
         return ListedItem::print(&page, screen);
     }

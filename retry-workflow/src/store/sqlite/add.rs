@@ -7,7 +7,7 @@ use super::settle::{write_failure, write_row};
 use super::transaction::Transaction;
 use crate::item::clock::Timestamp;
 use crate::item::record::{ItemRecord, ItemState, NewItem};
-use crate::store::tally::moved;
+use crate::store::tally::{minute_of, moved};
 
 const INSERT_ITEM: &str = "INSERT INTO items (job, id, correlation, payload) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
@@ -71,10 +71,13 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
         ))?;
         // No lease has the token 0: these rows come before all others.
         for (part, row) in item.history.iter().enumerate() {
-            write_row(tx, job, (number, 0), part, row)?;
+            write_row(tx, job, (number, 0), part, row, minute_of(row))?;
         }
-        if let Some(failure) = &item.failure {
-            write_failure(tx, job, number, failure)?;
+        if let Some(ended) = item.ended {
+            tx.summaries().ended(job, item.state, ended);
+            if let Some(failure) = &item.failure {
+                write_failure(tx, (job, item.state), number, failure, ended)?;
+            }
         }
         moved(tx.counts(job)?, None, item.state);
         added += 1;

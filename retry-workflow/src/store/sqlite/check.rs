@@ -1,14 +1,17 @@
-//! Looking at a whole file: its layout, its size, and whether its counts are those of its items.
+//! Looking at a whole file: its layout, its size, and whether its counts and summaries are those of
+//! its items.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use rusqlite::{Connection, Result};
 
-use super::layout::{PURGED, VERSION, code};
+use super::layout::{PURGED, SUCCEEDED, SUMMARIES_SINCE, VERSION, code};
+use super::transaction::state;
 use super::{SqliteOptions, file, sqlite_error};
+use crate::item::clock::Timestamp;
 use crate::item::record::ItemState;
-use crate::store::{StoreCheck, StoreResult};
+use crate::store::{StoreCheck, StoreResult, Summary};
 
 /// More than this of what is broken is not told.
 const MOST_DAMAGE: usize = 20;
@@ -22,6 +25,9 @@ pub(super) fn check(path: &Path, options: &SqliteOptions) -> StoreResult<StoreCh
     let bytes = file::bytes(&transaction).map_err(named)?;
     let mut check = StoreCheck::new(number(layout), number(VERSION), bytes);
     look(&transaction, &mut check).map_err(named)?;
+    if layout >= SUMMARIES_SINCE {
+        look_at_summaries(&transaction, &mut check).map_err(named)?;
+    }
     Ok(check)
 }
 
@@ -58,5 +64,58 @@ fn look(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
         .map(|(job, state)| format!("items in state {state} of no job {job}"))
         .collect();
     check.damage.extend(lost);
+    Ok(())
+}
+
+/// Whether each summary has what the items are.
+fn look_at_summaries(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
+    // What is counted, and what is there.
+    let mut groups = BTreeMap::<(String, ItemState, String, String, Timestamp), (u64, u64)>::new();
+    let mut counted = connection.prepare(
+        "SELECT j.name, g.state, g.class, g.signature, g.hour, g.count \
+         FROM groups g JOIN jobs j ON j.job = g.job",
+    )?;
+    let mut rows = counted.query(())?;
+    while let Some(row) = rows.next()? {
+        let hour = Timestamp::from_micros(row.get(4)?);
+        let key = (row.get(0)?, state(row, 1)?, row.get(2)?, row.get(3)?, hour);
+        groups.entry(key).or_default().0 = row.get(5)?;
+    }
+    let mut found = connection.prepare(
+        "SELECT j.name, s.state, f.class, f.signature, s.ended FROM failures f \
+         JOIN states s ON s.item = f.item JOIN jobs j ON j.job = s.job WHERE s.ended IS NOT NULL",
+    )?;
+    let mut rows = found.query(())?;
+    while let Some(row) = rows.next()? {
+        let hour = Timestamp::from_micros(row.get(4)?).hour();
+        let key = (row.get(0)?, state(row, 1)?, row.get(2)?, row.get(3)?, hour);
+        groups.entry(key).or_default().1 += 1;
+    }
+    for ((job, state, class, signature, hour), (counted, found)) in groups {
+        let summary = Summary::Group { class, signature, hour };
+        check.compare_summary(&job, state, summary, counted, found);
+    }
+    let mut minutes = BTreeMap::<(String, Timestamp), (u64, u64)>::new();
+    let mut counted = connection.prepare(
+        "SELECT j.name, m.minute, m.succeeded FROM minutes m JOIN jobs j ON j.job = m.job",
+    )?;
+    let mut rows = counted.query(())?;
+    while let Some(row) = rows.next()? {
+        let minute = Timestamp::from_micros(row.get(1)?);
+        minutes.entry((row.get(0)?, minute)).or_default().0 = row.get(2)?;
+    }
+    let mut found = connection.prepare(
+        "SELECT j.name, s.ended FROM states s JOIN jobs j ON j.job = s.job \
+         WHERE s.state = ?1 AND s.ended IS NOT NULL",
+    )?;
+    let mut rows = found.query((SUCCEEDED,))?;
+    while let Some(row) = rows.next()? {
+        let minute = Timestamp::from_micros(row.get(1)?).minute();
+        minutes.entry((row.get(0)?, minute)).or_default().1 += 1;
+    }
+    for ((job, minute), (counted, found)) in minutes {
+        let summary = Summary::Minute(minute);
+        check.compare_summary(&job, ItemState::Succeeded, summary, counted, found);
+    }
     Ok(())
 }

@@ -5,19 +5,25 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use rusqlite::Result;
+use rusqlite::{OptionalExtension, Result};
 
 use super::add;
 use super::layout::{DEAD, PURGED, SKIPPED};
-use super::selection::Selection;
+use super::selection::{Selection, Summed};
 use super::settle::write_failure;
+use super::summary;
 use super::transaction::{Json, Transaction, state};
 use crate::item::clock::{Timestamp, micros};
 use crate::item::failure::Failure;
-use crate::item::record::{Filter, Group, ItemState};
+use crate::item::record::{Filter, ItemState};
+use crate::item::summary::{Group, HourCount};
 use crate::store::tally::moved;
 
 pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Group>> {
+    if Summed::has_all(filter) {
+        let meant = Summed::resolve(tx, filter)?;
+        return meant.map_or(Ok(Vec::new()), |meant| summary::groups(tx, &meant));
+    }
     // By class, then by signature: each with the number of its example.
     let mut groups = BTreeMap::<String, BTreeMap<String, (i64, Group)>>::new();
     let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(Vec::new()) };
@@ -42,6 +48,7 @@ pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Gro
             last: ended,
             example: String::new(),
             message: String::new(),
+            hours: vec![HourCount::new(ended.hour(), 1)],
         };
         let alike = groups.entry(class.to_owned()).or_default();
         alike.insert(signature.to_owned(), (row.get(0)?, group));
@@ -124,7 +131,8 @@ pub(super) fn skip(
              suspect = 0, checkpoint = NULL WHERE item = ?1",
         )?
         .execute((item, SKIPPED, now.as_micros()))?;
-        write_failure(tx, job, item, why)?;
+        write_failure(tx, (job, ItemState::Skipped), item, why, now)?;
+        tx.summaries().ended(job, ItemState::Skipped, now);
         moved(tx.counts(job)?, Some(ItemState::Pending), ItemState::Skipped);
     }
     Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
@@ -145,10 +153,16 @@ pub(super) fn edit(tx: &mut Transaction<'_>, job: &str, id: &str, payload: &str)
 
 /// Counts an item that has failed as `to`, and forgets its failure.
 fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()> {
-    let (job, from) = tx
-        .prepare("SELECT job, state FROM states WHERE item = ?1")?
-        .query_row((item,), |row| Ok((row.get(0)?, state(row, 1)?)))?;
-    tx.prepare("DELETE FROM failures WHERE item = ?1")?.execute((item,))?;
+    let (job, from, ended) = tx
+        .prepare("SELECT job, state, ended FROM states WHERE item = ?1")?
+        .query_row((item,), |row| Ok((row.get(0)?, state(row, 1)?, row.get::<_, Option<_>>(2)?)))?;
+    let gone = tx
+        .prepare("DELETE FROM failures WHERE item = ?1 RETURNING class, signature")?
+        .query_row((item,), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    if let (Some(alike), Some(ended)) = (gone, ended) {
+        tx.summaries().forgotten((job, from), alike, Timestamp::from_micros(ended));
+    }
     moved(tx.counts(job)?, Some(from), to);
     tx.touch(job);
     Ok(())

@@ -8,10 +8,13 @@ pub(super) const APPLICATION: i64 = 0x7274_7279;
 /// The layout that is written and read (`PRAGMA user_version`): the last of these.
 pub(super) const VERSION: usize = STEPS.len();
 
+/// The first layout that has summaries.
+pub(super) const SUMMARIES_SINCE: usize = 3;
+
 /// Each makes a store of the layout that is its number, from 1, out of one of the layout before;
 /// the first one out of an empty file. What was released is never changed: a change of the layout
 /// is one more step.
-pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2];
+pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3];
 
 /// What is written once (`items`) is apart from what changes with each attempt
 /// (`states`): a claim rewrites a few numbers, however large the payload is.
@@ -111,6 +114,62 @@ CREATE TABLE clock (
     boot TEXT
 );
 CREATE INDEX claimable ON states (job, suspect, due) WHERE due IS NOT NULL;
+";
+
+/// The summaries, filled from the items that are there, so that nobody has to look at all of them:
+/// `groups` has the failures that are alike, by the hour in which their items ended, `minutes` what
+/// happened in each minute. What happened stays, where a re-drive or a purge changes the groups.
+///
+/// A job is here as soon as its record is. `9223372033254775808` is an hour from the end of time, so
+/// that no hour begins before it.
+const LAYOUT_3: &str = "
+ALTER TABLE history ADD COLUMN output TEXT;
+CREATE TABLE groups (
+    job INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    class TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    hour INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    example INTEGER,
+    PRIMARY KEY (job, state, class, signature, hour)
+) WITHOUT ROWID;
+CREATE TABLE minutes (
+    job INTEGER NOT NULL,
+    minute INTEGER NOT NULL,
+    succeeded INTEGER NOT NULL,
+    dead INTEGER NOT NULL,
+    skipped INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    PRIMARY KEY (job, minute)
+) WITHOUT ROWID;
+INSERT INTO groups
+    SELECT s.job, s.state, f.class, f.signature,
+        max(s.ended, -9223372033254775808)
+            - (max(s.ended, -9223372033254775808) % 3600000000 + 3600000000) % 3600000000,
+        count(*), min(s.ended), max(s.ended), min(s.item)
+    FROM failures f JOIN states s ON s.item = f.item
+    WHERE s.state IN (3, 4) AND s.ended IS NOT NULL
+    GROUP BY 1, 2, 3, 4, 5;
+INSERT INTO minutes
+    SELECT job, time - (time % 60000000 + 60000000) % 60000000 AS minute, sum(succeeded),
+        sum(dead), sum(skipped), sum(attempts), sum(failed)
+    FROM (
+        SELECT job, max(ended, -9223372033254775808) AS time, state = 2 AS succeeded,
+            state = 3 AS dead, state >= 4 AS skipped, 0 AS attempts, 0 AS failed
+        FROM states WHERE state >= 2 AND ended IS NOT NULL
+        UNION ALL
+        SELECT s.job, CAST(max(h.started + h.duration, -9223372033254775808) AS INTEGER),
+            0, 0, 0, 1, h.outcome = 1
+        FROM history h JOIN states s ON s.item = h.item WHERE h.outcome <> 2
+    ) GROUP BY job, minute;
+INSERT INTO jobs (name)
+    SELECT substr(key, 5) FROM vals WHERE key >= 'job/' AND key < 'job0'
+    ORDER BY CASE WHEN json_valid(value) THEN json_extract(value, '$.created') END
+    ON CONFLICT DO NOTHING;
 ";
 
 pub(super) const PENDING: i64 = 0;

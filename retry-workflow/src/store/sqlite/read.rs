@@ -8,10 +8,12 @@ use rusqlite::{OptionalExtension, Result, Row};
 use super::add;
 use super::layout;
 use super::selection::Selection;
-use super::transaction::{Json, Transaction, state};
+use super::transaction::{Json, Transaction, counts as counted, state};
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Page};
+use crate::item::summary::JobRow;
+use crate::store::MOST_LOOKED_AT;
 
 /// In bytes of payloads and outputs: no page of a list is much larger.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
@@ -28,11 +30,7 @@ pub(super) fn counts(tx: &mut Transaction<'_>, job: &str) -> Result<Counts> {
 pub(super) fn item(tx: &mut Transaction<'_>, job: &str, id: &str) -> Result<Option<ItemRecord>> {
     let Some(job) = tx.find_job(job)? else { return Ok(None) };
     let Some(number) = add::find(tx, job, id)? else { return Ok(None) };
-    let sql = format!(
-        "SELECT {COLUMNS} FROM states s JOIN items i ON i.item = s.item \
-         LEFT JOIN failures f ON f.item = s.item WHERE s.item = ?1"
-    );
-    let found = tx.prepare(&sql)?.query_row((number,), record).optional()?;
+    let found = tx.prepare(&one())?.query_row((number,), record).optional()?;
     found.map(|item| Ok(ItemRecord { history: history(tx, number)?, ..item })).transpose()
 }
 
@@ -45,19 +43,62 @@ pub(super) fn list(
     let mut page = Page { items: Vec::new(), next: None };
     let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(page) };
     let mut last = after.unwrap_or(Cursor(0));
-    let mut bytes = 0_usize;
-    selection.each(tx, COLUMNS, last.0, |row| {
-        if page.items.len() >= max || bytes >= LARGEST_PAGE {
+    let (mut bytes, mut unwanted) = (0_usize, 0);
+    let mut read = tx.prepare(&one())?;
+    selection.look(tx, last.0, |number, is_wanted| {
+        let is_full = page.items.len() >= max || bytes >= LARGEST_PAGE;
+        if unwanted == MOST_LOOKED_AT || (is_wanted && is_full) {
             page.next = Some(last);
             return Ok(ControlFlow::Break(()));
         }
-        let item = record(row)?;
-        let size = item.payload.len().saturating_add(item.output.as_ref().map_or(0, String::len));
-        bytes = bytes.saturating_add(size);
-        page.items.push(item);
-        last = Cursor(row.get(0)?);
+        if is_wanted {
+            let item = read.query_row((number,), record)?;
+            let output = item.output.as_ref().map_or(0, String::len);
+            bytes = bytes.saturating_add(item.payload.len()).saturating_add(output);
+            page.items.push(item);
+        } else {
+            unwanted += 1;
+        }
+        last = Cursor(number);
         Ok(ControlFlow::Continue(()))
     })?;
+    Ok(page)
+}
+
+/// One item, by its number.
+fn one() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM states s JOIN items i ON i.item = s.item \
+         LEFT JOIN failures f ON f.item = s.item WHERE s.item = ?1"
+    )
+}
+
+/// Jobs before that one, the newest first.
+pub(super) fn jobs(
+    tx: &Transaction<'_>,
+    after: Option<Cursor>,
+    max: usize,
+) -> Result<Page<JobRow>> {
+    let mut page = Page { items: Vec::new(), next: None };
+    let mut last = after.unwrap_or(Cursor(i64::MAX));
+    // Of a job that was removed the number is left.
+    let mut statement = tx.prepare(
+        "SELECT j.job, j.name, v.value, j.pending, j.leased, j.succeeded, j.dead, j.skipped, \
+                j.attempts, j.lost, j.worked, j.waited \
+         FROM jobs j LEFT JOIN vals v ON v.key = 'job/' || j.name \
+         WHERE j.job < ?1 AND (v.key IS NOT NULL \
+             OR j.pending + j.leased + j.succeeded + j.dead + j.skipped > 0) \
+         ORDER BY j.job DESC",
+    )?;
+    let mut rows = statement.query((last.0,))?;
+    while let Some(row) = rows.next()? {
+        if page.items.len() >= max {
+            page.next = Some(last);
+            break;
+        }
+        last = Cursor(row.get(0)?);
+        page.items.push(JobRow { job: row.get(1)?, record: row.get(2)?, counts: counted(row, 3)? });
+    }
     Ok(page)
 }
 
@@ -88,7 +129,7 @@ fn record(row: &Row<'_>) -> Result<ItemRecord> {
 fn history(tx: &Transaction<'_>, item: i64) -> Result<Vec<AttemptRecord>> {
     tx.prepare(
         "SELECT h.run, h.attempt, h.started, h.duration, h.wait, w.name, h.step, h.outcome, \
-                h.failure \
+                h.failure, h.output \
          FROM history h LEFT JOIN workers w ON w.worker = h.worker \
          WHERE h.item = ?1 ORDER BY h.token, h.part",
     )?
@@ -109,6 +150,7 @@ fn attempt(row: &Row<'_>) -> Result<AttemptRecord> {
         outcome: layout::outcome(outcome)
             .ok_or(rusqlite::Error::IntegralValueOutOfRange(7, outcome))?,
         failure: failure(row, 8)?,
+        output: row.get(9)?,
     })
 }
 

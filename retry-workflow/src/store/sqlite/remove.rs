@@ -3,7 +3,6 @@
 use rusqlite::{OptionalExtension, Result};
 
 use super::transaction::Transaction;
-use crate::item::record::Counts;
 
 /// Whose items nobody asks for.
 const NOBODY: i64 = 0;
@@ -42,7 +41,7 @@ pub(super) fn remove(
         }
         removed = u64::try_from(numbers.len()).unwrap_or(u64::MAX);
         if numbers.len() < max {
-            *tx.counts(job)? = Counts::default();
+            tx.forget(job)?;
         } else {
             return Ok(removed);
         }

@@ -15,6 +15,9 @@ use crate::item::record::{Filter, ItemState};
 pub(super) struct Selection {
     tables: &'static str,
     order: &'static str,
+    /// What an index answers: where it is looked for them.
+    found_by: String,
+    /// What else has to hold.
     conditions: String,
     values: Vec<Value>,
     /// Only these, in their order, if ids were given.
@@ -31,14 +34,7 @@ impl Selection {
             },
             None => None,
         };
-        let mut codes: Vec<_> = ItemState::ALL
-            .into_iter()
-            .filter(|state| filter.wants_state(*state))
-            .map(code)
-            .collect();
-        if codes.contains(&SKIPPED) {
-            codes.push(PURGED);
-        }
+        let codes = codes(filter);
         let numbers = match &filter.ids {
             Some(ids) => Some(find_all(tx, job, ids)?),
             None => None,
@@ -53,10 +49,8 @@ impl Selection {
     ) -> Result<Option<Self>> {
         let mut selection = Self::resolve(tx, filter)?;
         if let Some(selection) = &mut selection {
-            let _infallible = write!(
-                selection.conditions,
-                " AND s.state >= 3 AND s.state IN ({DEAD}, {SKIPPED})"
-            );
+            selection.found_by.push_str(" AND s.state >= 3");
+            let _infallible = write!(selection.conditions, " AND s.state IN ({DEAD}, {SKIPPED})");
         }
         Ok(selection)
     }
@@ -64,60 +58,50 @@ impl Selection {
     fn new(filter: &Filter, job: Option<i64>, codes: &[i64], numbers: Option<Vec<i64>>) -> Self {
         // `CROSS` keeps the order of the tables, which is the order of the answer as well.
         let (tables, number) = if filter.signature.is_some() && numbers.is_none() && job.is_some() {
-            (
-                "failures f INDEXED BY alike CROSS JOIN states s ON s.item = f.item \
-                 CROSS JOIN items i ON i.item = f.item",
-                "f.item",
-            )
+            ("failures f INDEXED BY alike CROSS JOIN states s ON s.item = f.item", "f.item")
         } else {
-            (
-                "states s CROSS JOIN items i ON i.item = s.item \
-                 LEFT JOIN failures f ON f.item = s.item",
-                "s.item",
-            )
+            ("states s LEFT JOIN failures f ON f.item = s.item", "s.item")
         };
         let mut values = Vec::new();
-        let mut conditions = match &numbers {
+        let mut found_by = match &numbers {
             Some(_) => format!("{number} = ?1"),
             None => format!("{number} > ?1"),
         };
-        let codes: Vec<_> = codes.iter().map(ToString::to_string).collect();
-        let _infallible = write!(conditions, " AND s.state IN ({})", codes.join(", "));
-        if codes.iter().all(|code| code.as_str() >= "3") {
+        let listed: Vec<_> = codes.iter().map(ToString::to_string).collect();
+        let mut conditions = format!("s.state IN ({})", listed.join(", "));
+        let is_failed = codes.iter().all(|code| *code >= DEAD);
+        if is_failed {
             // In these words, for it is what the index `failed` is of.
-            conditions.push_str(" AND s.state >= 3");
+            let to = if job.is_some() { &mut found_by } else { &mut conditions };
+            to.push_str(" AND s.state >= 3");
         }
-        let mut add = |condition: &str, value: Value| {
+        let mut add = |to: &mut String, condition: &str, value: Value| {
             values.push(value);
             // `?1` is the number of the item.
             let place = format!("?{}", values.len() + 1);
-            conditions.push_str(" AND ");
-            conditions.push_str(&condition.replace("?x", &place));
+            to.push_str(" AND ");
+            to.push_str(&condition.replace("?x", &place));
         };
         if let Some(job) = job {
-            add("s.job = ?x", job.into());
-            if number == "f.item" {
-                add("f.job = ?x", job.into());
-            }
+            let indexed = is_failed || number == "f.item";
+            let to = if indexed { &mut found_by } else { &mut conditions };
+            let condition = if number == "f.item" { "f.job = ?x" } else { "s.job = ?x" };
+            add(to, condition, job.into());
         }
         if let Some(signature) = &filter.signature {
-            add("f.signature = ?x", signature.clone().into());
+            let to = if number == "f.item" { &mut found_by } else { &mut conditions };
+            add(to, "f.signature = ?x", signature.clone().into());
         }
         if let Some(class) = &filter.class {
-            let condition = if class.contains('+') {
-                "f.class = ?x"
-            } else {
-                "instr('+' || f.class || '+', '+' || ?x || '+') > 0"
-            };
-            add(condition, class.clone().into());
+            add(&mut conditions, &of_class("f", class), class.clone().into());
         }
         if let Some(since) = filter.since {
-            add("s.ended >= ?x", since.as_micros().into());
+            add(&mut conditions, "s.ended >= ?x", since.as_micros().into());
         }
         if let Some(until) = filter.until {
-            add("s.ended < ?x", until.as_micros().into());
+            add(&mut conditions, "s.ended < ?x", until.as_micros().into());
         }
-        Self { tables, order: number, conditions, values, numbers }
+        Self { tables, order: number, found_by, conditions, values, numbers }
     }
 
     /// Visits what is meant behind `after`, in the order in which it was added, until `visit` ends it.
@@ -128,9 +112,37 @@ impl Selection {
         after: i64,
         mut visit: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let Self { tables, order, conditions, values, numbers } = self;
-        let sql = format!("SELECT {columns} FROM {tables} WHERE {conditions} ORDER BY {order}");
-        let mut statement = tx.prepare(&sql)?;
+        let Self { tables, order, found_by, conditions, .. } = self;
+        let sql = format!(
+            "SELECT {columns} FROM {tables} WHERE {found_by} AND {conditions} ORDER BY {order}"
+        );
+        self.visit(tx, &sql, after, &mut visit)
+    }
+
+    /// Visits each item behind `after` that is looked at, with its number and whether it is meant,
+    /// until `visit` ends it.
+    pub(super) fn look(
+        &self,
+        tx: &Transaction<'_>,
+        after: i64,
+        mut visit: impl FnMut(i64, bool) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let Self { tables, order, found_by, conditions, .. } = self;
+        let sql = format!(
+            "SELECT {order}, ({conditions}) IS TRUE FROM {tables} WHERE {found_by} ORDER BY {order}"
+        );
+        self.visit(tx, &sql, after, &mut |row| visit(row.get(0)?, row.get(1)?))
+    }
+
+    fn visit(
+        &self,
+        tx: &Transaction<'_>,
+        sql: &str,
+        after: i64,
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let Self { values, numbers, .. } = self;
+        let mut statement = tx.prepare(sql)?;
         let with = |number: i64| {
             params_from_iter(std::iter::once(Value::from(number)).chain(values.iter().cloned()))
         };
@@ -163,6 +175,66 @@ impl Selection {
             Ok(if numbers.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(numbers)
+    }
+}
+
+/// Which rows of the summary of failures are meant.
+pub(super) struct Summed {
+    /// Of groups `g`.
+    pub(super) conditions: String,
+    pub(super) values: Vec<Value>,
+    /// The states of their items, as codes.
+    pub(super) states: String,
+}
+
+impl Summed {
+    /// Whether the summary has all that a filter asks for.
+    pub(super) fn has_all(filter: &Filter) -> bool {
+        filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
+    }
+
+    /// `None` if nothing can be meant.
+    pub(super) fn resolve(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
+        let codes: Vec<_> = codes(filter).iter().map(ToString::to_string).collect();
+        let states = codes.join(", ");
+        let mut conditions = format!("g.state IN ({states})");
+        let mut values: Vec<Value> = Vec::new();
+        let mut add = |condition: &str, value: Value| {
+            values.push(value);
+            let place = format!("?{}", values.len());
+            conditions.push_str(" AND ");
+            conditions.push_str(&condition.replace("?x", &place));
+        };
+        if let Some(name) = &filter.job {
+            let Some(job) = tx.find_job(name)? else { return Ok(None) };
+            add("g.job = ?x", job.into());
+        }
+        if let Some(signature) = &filter.signature {
+            add("g.signature = ?x", signature.clone().into());
+        }
+        if let Some(class) = &filter.class {
+            add(&of_class("g", class), class.clone().into());
+        }
+        Ok(Some(Self { conditions, values, states }))
+    }
+}
+
+/// The states that a filter means.
+fn codes(filter: &Filter) -> Vec<i64> {
+    let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
+    let mut codes: Vec<_> = states.map(code).collect();
+    if codes.contains(&SKIPPED) {
+        codes.push(PURGED);
+    }
+    codes
+}
+
+/// That a class is the one at `?x`, or holds it.
+fn of_class(table: &str, class: &str) -> String {
+    if class.contains('+') {
+        format!("{table}.class = ?x")
+    } else {
+        format!("instr('+' || {table}.class || '+', '+' || ?x || '+') > 0")
     }
 }
 

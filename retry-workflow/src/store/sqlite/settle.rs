@@ -26,19 +26,22 @@ fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp)
     let Settlement { lease, end, history } = settlement;
     // Looking first, and then changing, is a third faster than `UPDATE … RETURNING`.
     let Some(job) = job_if_held(tx, *lease)? else { return Ok(false) };
-    write_state(tx, lease.item, end, now)?;
-    for (part, row) in history.iter().enumerate() {
-        write_row(tx, job, (lease.item, lease.token), part, row)?;
-    }
-    if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = end {
-        write_failure(tx, job, lease.item, failure)?;
-    }
     let state = match end {
         Settled::Succeeded(_) => ItemState::Succeeded,
         Settled::RetryAt { .. } | Settled::Released => ItemState::Pending,
         Settled::Dead(_) => ItemState::Dead,
         Settled::Skipped(_) => ItemState::Skipped,
     };
+    write_state(tx, lease.item, end, now)?;
+    for (part, row) in history.iter().enumerate() {
+        write_row(tx, job, (lease.item, lease.token), part, row, now.minute())?;
+    }
+    if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = end {
+        write_failure(tx, (job, state), lease.item, failure, now)?;
+    }
+    if state.is_final() {
+        tx.summaries().ended(job, state, now);
+    }
     moved(tx.counts(job)?, Some(ItemState::Leased), state);
     if state == ItemState::Pending {
         tx.touch(job);
@@ -81,19 +84,20 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
     Ok(())
 }
 
-/// Writes a row of history: `part` is its place among those of the lease.
+/// Writes a row of history: `part` is its place among those of the lease; it counts in `minute`.
 pub(super) fn write_row(
     tx: &mut Transaction<'_>,
     job: i64,
     (item, token): (i64, u64),
     part: usize,
     row: &AttemptRecord,
+    minute: Timestamp,
 ) -> Result<()> {
     let worker = tx.worker(&row.worker)?;
     tx.prepare(
         "INSERT INTO history (item, token, part, run, attempt, started, duration, wait, \
-         worker, outcome, step, failure) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+         worker, outcome, step, failure, output) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute((
         item,
@@ -108,23 +112,27 @@ pub(super) fn write_row(
         outcome_code(row.outcome),
         &row.step,
         row.failure.as_ref().map(Json),
+        &row.output,
     ))?;
     wrote(tx.counts(job)?, row);
+    tx.summaries().tried(job, row, minute);
     Ok(())
 }
 
-/// Writes what an item has ended with.
+/// Writes what an item of this job has come to its state with, and when.
 pub(super) fn write_failure(
-    tx: &Transaction<'_>,
-    job: i64,
+    tx: &mut Transaction<'_>,
+    (job, state): (i64, ItemState),
     item: i64,
     failure: &Failure,
+    ended: Timestamp,
 ) -> Result<()> {
     tx.prepare(
         "INSERT OR REPLACE INTO failures (item, job, class, signature, failure) \
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute((item, job, &failure.class, failure.signature.as_str(), Json(failure)))?;
+    tx.summaries().failed((job, state), failure, ended, item);
     Ok(())
 }
 

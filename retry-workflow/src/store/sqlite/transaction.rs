@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::layout;
+use super::summary::Summaries;
 use crate::item::clock::micros;
 use crate::item::record::{Counts, ItemState};
 use crate::store::Changes;
@@ -41,6 +42,7 @@ pub(super) struct Transaction<'a> {
     connection: &'a Connection,
     names: &'a mut Names,
     counts: HashMap<i64, Counts>,
+    summaries: Summaries,
     touched: Touched,
 }
 
@@ -74,7 +76,8 @@ impl<'a> Transaction<'a> {
 
     /// The one that has begun.
     pub(super) fn begun(connection: &'a Connection, names: &'a mut Names) -> Self {
-        Self { connection, names, counts: HashMap::new(), touched: Touched::default() }
+        let (counts, summaries, touched) = Default::default();
+        Self { connection, names, counts, summaries, touched }
     }
 
     /// Something has changed of a job for which its workers wait: see `Store::changed`.
@@ -113,8 +116,20 @@ impl<'a> Transaction<'a> {
                 micros(counts.waited),
             ))?;
         }
+        self.summaries.write(self.connection)?;
         self.prepare("COMMIT")?.execute(())?;
         Ok(touched)
+    }
+
+    /// The summaries, to be changed; written when the transaction ends.
+    pub(super) fn summaries(&mut self) -> &mut Summaries {
+        &mut self.summaries
+    }
+
+    /// Nothing is known of a job any more.
+    pub(super) fn forget(&mut self, job: i64) -> Result<()> {
+        self.counts.insert(job, Counts::default());
+        self.summaries.clear(self.connection, job)
     }
 
     pub(super) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>> {
@@ -192,19 +207,22 @@ fn read_counts(connection: &Connection, job: i64) -> Result<Counts> {
             "SELECT pending, leased, succeeded, dead, skipped, attempts, lost, worked, waited \
              FROM jobs WHERE job = ?1",
         )?
-        .query_row((job,), |row| {
-            Ok(Counts {
-                pending: row.get(0)?,
-                leased: row.get(1)?,
-                succeeded: row.get(2)?,
-                dead: row.get(3)?,
-                skipped: row.get(4)?,
-                attempts: row.get(5)?,
-                lost: row.get(6)?,
-                worked: Duration::from_micros(row.get(7)?),
-                waited: Duration::from_micros(row.get(8)?),
-            })
-        })
+        .query_row((job,), |row| counts(row, 0))
+}
+
+/// The counts of a job, from these columns on.
+pub(super) fn counts(row: &Row<'_>, from: usize) -> Result<Counts> {
+    Ok(Counts {
+        pending: row.get(from)?,
+        leased: row.get(from + 1)?,
+        succeeded: row.get(from + 2)?,
+        dead: row.get(from + 3)?,
+        skipped: row.get(from + 4)?,
+        attempts: row.get(from + 5)?,
+        lost: row.get(from + 6)?,
+        worked: Duration::from_micros(row.get(from + 7)?),
+        waited: Duration::from_micros(row.get(from + 8)?),
+    })
 }
 
 /// The state of an item, from a column.

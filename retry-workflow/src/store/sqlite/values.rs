@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, Result};
 
 use super::transaction::Transaction;
 use crate::store::StoreResult;
+use crate::store::tally::job_of_record;
 
 pub(super) fn get(tx: &Transaction<'_>, key: &str) -> Result<Option<(u64, String)>> {
     tx.prepare("SELECT revision, value FROM vals WHERE key = ?1")?
@@ -25,6 +26,9 @@ pub(super) fn cas(tx: &mut Transaction<'_>, key: &str, revision: u64, value: &st
     };
     if changed == 1 {
         tx.touch_by_key(key);
+        if let Some(job) = job_of_record(key) {
+            tx.job(job)?;
+        }
     }
     Ok(changed == 1)
 }

@@ -1,0 +1,219 @@
+//! The summaries: failures that are alike, by hour, and what ended in each minute. Each statement
+//! that changes items changes them with it, in the row of its connection, as it does the counts.
+
+use std::collections::BTreeMap;
+
+use retry_workflow::{
+    AttemptOutcome, Failure, Filter, Group, HourCount, ItemRecord, Minute, Timestamp,
+};
+
+use super::shared::{Shared, column, read_json, text, unsigned};
+use super::text::kept;
+use crate::server::{Lent, PostgresError};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+/// The hour in which a time is: `9223372033254775808` is an hour from the end of time, so that none
+/// begins before it.
+pub(crate) fn hour(time: &str) -> String {
+    let time = format!("greatest({time}, -9223372033254775808)");
+    format!("({time} - mod(mod({time}, 3600000000) + 3600000000, 3600000000))")
+}
+
+/// Adds the failures of `source` to the groups: `job`, `state`, `class`, `signature`, `ended`, `item`.
+/// A key of an index may not be long, and a class may: it has a digest of both.
+pub(crate) fn grouped(source: &str) -> String {
+    changed(source, "count(*)", "min(w.ended), max(w.ended), max(w.item)")
+}
+
+/// Takes the failures of `source` from the groups.
+pub(crate) fn ungrouped(source: &str) -> String {
+    changed(source, "-count(*)", "9223372036854775807, -9223372036854775807, NULL::bigint")
+}
+
+fn changed(source: &str, count: &str, rest: &str) -> String {
+    let hour = hour("w.ended");
+    format!(
+        "INSERT INTO @groups AS g \
+             (job, alike, hour, state, shard, class, signature, count, first, last, example) \
+         SELECT w.job, {ALIKE} AS alike, {hour} AS hour, w.state, \
+             mod(pg_backend_pid(), 16)::smallint, w.class, w.signature, {count}, {rest} \
+         FROM {source} w WHERE w.ended IS NOT NULL \
+         GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4 \
+         ON CONFLICT (job, alike, hour, state, shard) DO UPDATE SET \
+             count = g.count + excluded.count, first = least(g.first, excluded.first), \
+             last = greatest(g.last, excluded.last), \
+             example = coalesce(excluded.example, g.example)"
+    )
+}
+
+const ALIKE: &str = "md5(octet_length(w.class) || ':' || w.class || w.signature)::uuid";
+
+/// Adds the rows of `source` to the minutes: `job`, `minute`, `succeeded`, `dead`, `skipped`,
+/// `attempts`, `failed`, one for each job and minute.
+pub(crate) fn minuted(source: &str) -> String {
+    format!(
+        "INSERT INTO @minutes AS m \
+             (job, minute, shard, succeeded, dead, skipped, attempts, failed) \
+         SELECT w.job, w.minute, mod(pg_backend_pid(), 16)::smallint, w.succeeded, w.dead, \
+             w.skipped, w.attempts, w.failed \
+         FROM {source} w WHERE w.succeeded + w.dead + w.skipped + w.attempts > 0 \
+         ORDER BY 1, 2 \
+         ON CONFLICT (job, minute, shard) DO UPDATE SET \
+             succeeded = m.succeeded + excluded.succeeded, dead = m.dead + excluded.dead, \
+             skipped = m.skipped + excluded.skipped, attempts = m.attempts + excluded.attempts, \
+             failed = m.failed + excluded.failed"
+    )
+}
+
+/// Whether the summary has all that a filter asks for.
+pub(crate) fn has_all(filter: &Filter) -> bool {
+    filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
+}
+
+/// The groups that are meant, the largest first.
+pub(crate) async fn groups(
+    client: &Lent,
+    shared: &Shared,
+    filter: &Filter,
+) -> Result<Vec<Group>, PostgresError> {
+    let states: Vec<_> = super::selection::codes(filter);
+    let job = match &filter.job {
+        Some(name) => match shared.find_job(client, name).await? {
+            Some(job) => Some(job),
+            None => return Ok(Vec::new()),
+        },
+        None => None,
+    };
+    let class = filter.class.as_deref().map(kept);
+    let signature = filter.signature.as_deref().map(kept);
+    let of_class = if filter.class.as_ref().is_some_and(|class| class.contains('+')) {
+        "g.class = $3::text"
+    } else {
+        "strpos('+' || g.class || '+', '+' || $3::text || '+') > 0"
+    };
+    let of_job = if job.is_some() { "g.job = $2::bigint" } else { "$2::bigint IS NULL" };
+    // Its example, or where that was re-driven any other one of that job.
+    let example = "SELECT f.item, f.failure FROM @failures f JOIN @states s ON s.item = f.item \
+                   WHERE s.state = ANY ($1::smallint[]) AND f.job = g.job \
+                   AND f.signature = g.signature AND f.class = g.class";
+    let sql = format!(
+        "WITH hours AS MATERIALIZED (\
+             SELECT g.class, g.signature, g.hour, sum(g.count)::bigint AS count, \
+                 min(g.first) FILTER (WHERE g.count > 0) AS first, \
+                 max(g.last) FILTER (WHERE g.count > 0) AS last, max(g.job) AS job, \
+                 max(g.example) AS example \
+             FROM @groups g WHERE {of_job} AND g.state = ANY ($1::smallint[]) \
+                 AND ($3::text IS NULL OR {of_class}) \
+                 AND ($4::text IS NULL OR g.signature = $4::text) \
+             GROUP BY g.job, g.class, g.signature, g.hour HAVING sum(g.count) > 0), \
+         groups AS MATERIALIZED (\
+             SELECT h.class, h.signature, sum(h.count)::bigint AS count, \
+                 array_agg(h.hour ORDER BY h.hour) AS hours, \
+                 array_agg(h.count ORDER BY h.hour) AS counts, \
+                 min(h.first) AS first, max(h.last) AS last, \
+                 (array_agg(h.job ORDER BY h.hour DESC))[1] AS job, \
+                 (array_agg(h.example ORDER BY h.hour DESC))[1] AS example \
+             FROM hours h GROUP BY h.class, h.signature) \
+         SELECT g.count, g.first, g.last, i.id, e.failure, g.hours, g.counts FROM groups g \
+         CROSS JOIN LATERAL (({example} AND f.item = g.example) UNION ALL ({example} LIMIT 1) \
+             LIMIT 1) e \
+         JOIN @items i ON i.job = g.job AND i.item = e.item \
+         ORDER BY g.count DESC, g.class, g.signature"
+    );
+    let rows = shared.query(client, &sql, &[&states, &job, &class, &signature]).await?;
+    rows.iter().map(group).collect()
+}
+
+/// A group, from a row with its count, first and last, the example and its failure, and its hours.
+pub(crate) fn group(row: &Row) -> Result<Group, PostgresError> {
+    let failure: Failure = read_json(&column::<String>(row, 4)?)?;
+    let first = Timestamp::from_micros(column(row, 1)?);
+    let mut group = Group::new(&failure, text(row, 3)?, first);
+    group.count = unsigned(row, 0)?;
+    group.last = Timestamp::from_micros(column(row, 2)?);
+    group.hours = hours(&column::<Vec<i64>>(row, 5)?, &column::<Vec<i64>>(row, 6)?);
+    Ok(group)
+}
+
+/// Hours and how many ended in each, the same hour of several jobs together; in their order.
+fn hours(hours: &[i64], counts: &[i64]) -> Vec<HourCount> {
+    let mut all: Vec<HourCount> = Vec::new();
+    for (&hour, count) in hours.iter().zip(counts) {
+        let count = count.unsigned_abs();
+        match all.last_mut().filter(|last| last.hour.as_micros() == hour) {
+            Some(last) => last.count += count,
+            None => all.push(HourCount::new(Timestamp::from_micros(hour), count)),
+        }
+    }
+    all
+}
+
+/// The minutes of a job from that one on.
+pub(crate) async fn minutes(
+    client: &Lent,
+    shared: &Shared,
+    job: &str,
+    since: Timestamp,
+) -> Result<Vec<Minute>, PostgresError> {
+    let Some(job) = shared.find_job(client, job).await? else { return Ok(Vec::new()) };
+    let sql = "SELECT minute, sum(succeeded)::bigint, sum(dead)::bigint, sum(skipped)::bigint, \
+                   sum(attempts)::bigint, sum(failed)::bigint \
+               FROM @minutes WHERE job = $1 AND minute >= $2 GROUP BY minute ORDER BY minute";
+    let rows = shared.query(client, sql, &[&job, &since.minute().as_micros()]).await?;
+    rows.iter()
+        .map(|row| {
+            let mut minute = Minute::new(Timestamp::from_micros(column(row, 0)?));
+            minute.succeeded = unsigned(row, 1)?;
+            minute.dead = unsigned(row, 2)?;
+            minute.skipped = unsigned(row, 3)?;
+            minute.attempts = unsigned(row, 4)?;
+            minute.failed = unsigned(row, 5)?;
+            Ok(minute)
+        })
+        .collect()
+}
+
+/// The minutes of items that come from elsewhere.
+#[derive(Debug, Default)]
+pub(crate) struct Minutes(BTreeMap<(i64, Timestamp), Minute>);
+
+impl Minutes {
+    fn of(&mut self, job: i64, time: Timestamp) -> &mut Minute {
+        let minute = time.minute();
+        self.0.entry((job, minute)).or_insert_with(|| Minute::new(minute))
+    }
+
+    /// Counts when an item has ended, and its attempts.
+    pub(crate) fn add(&mut self, job: i64, item: &ItemRecord) {
+        for row in item.history.iter().filter(|row| row.outcome != AttemptOutcome::Lost) {
+            self.of(job, row.started + row.duration).tried(row);
+        }
+        if let Some(ended) = item.ended {
+            self.of(job, ended).ended(item.state);
+        }
+    }
+
+    pub(crate) async fn write(&self, client: &Lent, shared: &Shared) -> Result<(), PostgresError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let column = |value: fn(&Minute) -> u64| -> Vec<i64> {
+            self.0.values().map(|minute| i64::try_from(value(minute)).unwrap_or(i64::MAX)).collect()
+        };
+        let jobs: Vec<_> = self.0.keys().map(|(job, _)| *job).collect();
+        let minutes: Vec<_> = self.0.keys().map(|(_, minute)| minute.as_micros()).collect();
+        let (succeeded, dead, skipped) =
+            (column(|one| one.succeeded), column(|one| one.dead), column(|one| one.skipped));
+        let (attempts, failed) = (column(|one| one.attempts), column(|one| one.failed));
+        let sql = minuted(
+            "(SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], \
+             $5::bigint[], $6::bigint[], $7::bigint[]) \
+             AS u(job, minute, succeeded, dead, skipped, attempts, failed))",
+        );
+        let values: [&(dyn ToSql + Sync); 7] =
+            [&jobs, &minutes, &succeeded, &dead, &skipped, &attempts, &failed];
+        shared.execute(client, &sql, &values).await?;
+        Ok(())
+    }
+}

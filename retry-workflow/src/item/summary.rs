@@ -1,0 +1,177 @@
+//! What a store sums up, so that nobody has to look at all of its items: failures that are alike,
+//! what ended in each minute, jobs with their counts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
+use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
+use crate::item::signature::Signature;
+
+/// Failures that are alike: same class, same signature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Group {
+    /// Their class.
+    pub class: String,
+    /// Their signature.
+    pub signature: Signature,
+    /// How many items.
+    pub count: u64,
+    /// When the first of them ended.
+    ///
+    /// This and [`last`](Self::last) may be up to an hour off once some of them were re-driven or
+    /// purged.
+    pub first: Timestamp,
+    /// When the last of them ended.
+    pub last: Timestamp,
+    /// One of the items.
+    pub example: String,
+    /// Its message.
+    pub message: String,
+    /// How many of them ended in each hour, the oldest first; hours without any are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hours: Vec<HourCount>,
+}
+
+impl Group {
+    /// Creates the group of one failed item, which is its example.
+    ///
+    /// ```
+    /// use retry_workflow::{Failure, Group, Timestamp};
+    ///
+    /// let failure = Failure::new("other", "order 4711 has no customer");
+    /// let mut group = Group::new(&failure, "A-17", Timestamp::from_micros(1));
+    /// group.add(Timestamp::from_micros(3));
+    /// assert_eq!((group.count, group.last), (2, Timestamp::from_micros(3)));
+    /// assert_eq!((group.hours.len(), group.hours[0].count), (1, 2));
+    /// ```
+    pub fn new(failure: &Failure, item: impl Into<String>, ended: Timestamp) -> Self {
+        Self {
+            class: failure.class.clone(),
+            signature: failure.signature.clone(),
+            count: 1,
+            first: ended,
+            last: ended,
+            example: item.into(),
+            message: failure.message.clone(),
+            hours: vec![HourCount::new(ended.hour(), 1)],
+        }
+    }
+
+    /// Counts another item, which ended at this time.
+    pub fn add(&mut self, ended: Timestamp) {
+        self.add_hour(HourCount::new(ended.hour(), 1), ended, ended);
+    }
+
+    /// Counts the items that ended in an hour, between these times.
+    pub fn add_hour(&mut self, hour: HourCount, first: Timestamp, last: Timestamp) {
+        self.count = self.count.saturating_add(hour.count);
+        self.first = self.first.min(first);
+        self.last = self.last.max(last);
+        match self.hours.binary_search_by_key(&hour.hour, |known| known.hour) {
+            Ok(at) => self.hours[at].count = self.hours[at].count.saturating_add(hour.count),
+            Err(at) => self.hours.insert(at, hour),
+        }
+    }
+}
+
+/// How many items of a [`Group`] ended in one hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HourCount {
+    /// When the hour began: a whole hour of UTC.
+    pub hour: Timestamp,
+    /// How many items.
+    pub count: u64,
+}
+
+impl HourCount {
+    /// Creates the count of the hour that begins then.
+    pub const fn new(hour: Timestamp, count: u64) -> Self {
+        Self { hour, count }
+    }
+}
+
+/// What happened in one minute of a job. It stays as it was: a re-drive or a purge changes the
+/// items, not the minutes in which they ended before.
+///
+/// Your own store creates one with [`new`](Self::new), and counts with
+/// [`ended`](Self::ended) and [`tried`](Self::tried).
+///
+/// ```
+/// use retry_workflow::{ItemState, Minute, Timestamp};
+///
+/// let mut minute = Minute::new(Timestamp::from_micros(61_000_000).minute());
+/// assert_eq!(minute.minute, Timestamp::from_micros(60_000_000));
+/// minute.ended(ItemState::Dead);
+/// assert_eq!((minute.succeeded, minute.dead), (0, 1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Minute {
+    /// When it began.
+    pub minute: Timestamp,
+    /// Items that succeeded.
+    pub succeeded: u64,
+    /// Items that became dead letters.
+    pub dead: u64,
+    /// Items that were skipped.
+    pub skipped: u64,
+    /// Attempts that ended, as rows of history; lost ones do not count.
+    pub attempts: u64,
+    /// How many of these failed.
+    pub failed: u64,
+}
+
+impl Minute {
+    /// Creates the minute that begins then, without anything in it.
+    pub const fn new(minute: Timestamp) -> Self {
+        Self { minute, succeeded: 0, dead: 0, skipped: 0, attempts: 0, failed: 0 }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.succeeded == 0 && self.dead == 0 && self.skipped == 0 && self.attempts == 0
+    }
+
+    /// Counts an item that came to this state. One that has not ended does not count.
+    pub const fn ended(&mut self, state: ItemState) {
+        let count = match state {
+            ItemState::Succeeded => &mut self.succeeded,
+            ItemState::Dead => &mut self.dead,
+            ItemState::Skipped => &mut self.skipped,
+            ItemState::Pending | ItemState::Leased => return,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    /// Counts a row of history. A lost attempt does not count.
+    pub const fn tried(&mut self, row: &AttemptRecord) {
+        if matches!(row.outcome, AttemptOutcome::Lost) {
+            return;
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        if matches!(row.outcome, AttemptOutcome::Failed) {
+            self.failed = self.failed.saturating_add(1);
+        }
+    }
+}
+
+/// A job as a list of jobs has it: see [`Store::jobs`](crate::Store::jobs).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobRow {
+    /// Its id.
+    pub job: String,
+    /// The value at `job/` and its id, if there is one.
+    pub record: Option<String>,
+    /// Its items.
+    pub counts: Counts,
+}
+
+impl JobRow {
+    /// Creates the row of a job.
+    pub fn new(job: impl Into<String>, record: Option<String>, counts: Counts) -> Self {
+        Self { job: job.into(), record, counts }
+    }
+}

@@ -1,0 +1,134 @@
+//! Steps that many of the behaviours take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::item::clock::Timestamp;
+use crate::item::failure::Failure;
+use crate::item::record::{
+    AttemptOutcome, AttemptRecord, Counts, Filter, ItemRecord, ItemState, Lease, NewItem, Settled,
+    Settlement,
+};
+use crate::store::Store;
+
+pub(super) const MINUTE: Duration = Duration::from_secs(60);
+
+/// A point in time, in seconds after one at which all of the tests begin.
+pub(super) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros((1_800_000_000 + seconds) * 1_000_000)
+}
+
+pub(super) fn new(id: &str) -> NewItem {
+    NewItem::new(id, format!("{{\"id\":\"{id}\"}}"))
+}
+
+pub(super) async fn enqueue<S: Store>(store: &S, job: &str, ids: &[&str]) {
+    let items: Vec<_> = ids.iter().map(|id| new(id)).collect();
+    let added = store.enqueue(job, items, at(0)).await.expect("enqueued");
+    assert_eq!(added, ids.len() as u64, "all of them are new");
+}
+
+pub(super) async fn claim<S: Store>(store: &S, now: i64, max: usize) -> Vec<Lease> {
+    store.claim("job", "worker", at(now), max, max, MINUTE).await.expect("claimed")
+}
+
+pub(super) async fn claim_one<S: Store>(store: &S, now: i64) -> Lease {
+    let mut leases = claim(store, now, 1).await;
+    assert_eq!(leases.len(), 1, "an item is due");
+    leases.remove(0)
+}
+
+/// The first `starts` of what is due are started.
+pub(super) async fn prefetch<S: Store>(
+    store: &S,
+    now: i64,
+    max: usize,
+    starts: usize,
+) -> Vec<Lease> {
+    store.claim("job", "worker", at(now), max, starts, MINUTE).await.expect("claimed")
+}
+
+pub(super) async fn claim_suspect<S: Store>(store: &S, now: i64) -> Option<Lease> {
+    store.claim_suspect("job", "worker", at(now), MINUTE).await.expect("claimed, or nothing")
+}
+
+pub(super) async fn nothing_is_due<S: Store>(store: &S, now: i64) {
+    let leases = claim(store, now, 10).await;
+    assert!(leases.is_empty(), "nothing is due, and yet: {leases:?}");
+}
+
+pub(super) async fn settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) {
+    assert!(try_settle(store, lease, now, end).await, "the lease is good");
+}
+
+pub(super) async fn try_settle<S: Store>(store: &S, lease: &Lease, now: i64, end: Settled) -> bool {
+    let failed = matches!(end, Settled::RetryAt { .. } | Settled::Dead(_));
+    let history = vec![row(lease, now, failed)];
+    let settlements = vec![Settlement { lease: lease.key, end, history }];
+    let settled = store.settle(settlements, Vec::new(), at(now)).await.expect("settled or refused");
+    assert_eq!(settled.len(), 1);
+    settled[0]
+}
+
+/// An attempt that took one second, and a wait of two if it failed.
+pub(super) fn row(lease: &Lease, now: i64, failed: bool) -> AttemptRecord {
+    AttemptRecord {
+        run: lease.run,
+        attempt: lease.attempt,
+        started: at(now - 1),
+        duration: Duration::from_secs(1),
+        wait: Duration::from_secs(if failed { 2 } else { 0 }),
+        worker: Arc::from("worker"),
+        step: failed.then(|| "second".to_owned()),
+        outcome: if failed { AttemptOutcome::Failed } else { AttemptOutcome::Succeeded },
+        failure: failed.then(|| failure("server_error", "HTTP 503")),
+        output: (!failed).then(|| "done\n".to_owned()),
+    }
+}
+
+pub(super) fn failure(class: &str, message: &str) -> Failure {
+    let mut failure = Failure::new(class, message);
+    failure.chain = vec!["inner \"one\"".to_owned(), "innermost".to_owned()];
+    failure.culprits = vec!["a`, `b".to_owned(), "two\n\"lines\"".to_owned()];
+    failure
+}
+
+/// Enqueues, claims and ends items with failures of these classes and messages, each a
+/// second after the other.
+pub(super) async fn kill<S: Store>(store: &S, failures: &[(&str, &str, &str)]) {
+    for (second, (id, class, message)) in (0_i64..).zip(failures) {
+        enqueue(store, "job", &[id]).await;
+        let lease = claim_one(store, second).await;
+        settle(store, &lease, second, Settled::Dead(failure(class, message))).await;
+    }
+}
+
+pub(super) async fn counts<S: Store>(store: &S) -> Counts {
+    store.counts("job").await.expect("counts")
+}
+
+pub(super) async fn found<S: Store>(store: &S, id: &str) -> ItemRecord {
+    store.item("job", id).await.expect("read").expect("the item is there")
+}
+
+/// The ids of all that a filter means, in their order, by pages of two.
+pub(super) async fn ids<S: Store>(store: &S, filter: &Filter) -> Vec<String> {
+    let mut ids = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list(filter, after, 2).await.expect("a page");
+        assert!(page.items.len() <= 2, "a page holds no more than requested");
+        ids.extend(page.items.into_iter().map(|item| item.id));
+        match page.next {
+            Some(next) => {
+                assert!(after.is_none_or(|after| after < next), "a list goes on");
+                after = Some(next);
+            }
+            None => return ids,
+        }
+    }
+}
+
+pub(super) fn everything() -> Filter {
+    Filter::default().states(ItemState::ALL)
+}

@@ -1,0 +1,300 @@
+//! What a store sums up: failures by hour, what ended in each minute, jobs; and lists that are cut
+//! short.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::steps::{
+    MINUTE, at, claim, claim_one, counts, enqueue, everything, failure, found, ids, kill, new, row,
+    settle,
+};
+use crate::item::record::{
+    AttemptOutcome, AttemptRecord, Filter, ItemRecord, ItemState, NewItem, Settled, Settlement,
+};
+use crate::item::summary::{Group, HourCount, Minute};
+use crate::store::{MOST_LOOKED_AT, Store};
+
+const HOUR: i64 = 3600;
+
+fn failed() -> Filter {
+    Filter::job("job").states([ItemState::Dead, ItemState::Skipped])
+}
+
+async fn groups<S: Store>(store: &S, filter: &Filter) -> Vec<Group> {
+    store.stats(filter).await.expect("groups")
+}
+
+/// Each with how many ended in which second.
+fn hours(group: &Group) -> Vec<(i64, u64)> {
+    let hour =
+        |count: &HourCount| ((count.hour.as_micros() - at(0).as_micros()) / 1_000_000, count.count);
+    group.hours.iter().map(hour).collect()
+}
+
+/// Enqueues, claims and ends an item with this failure at that time.
+async fn kill_at<S: Store>(store: &S, id: &str, second: i64, message: &str) {
+    enqueue(store, "job", &[id]).await;
+    let lease = claim_one(store, second).await;
+    settle(store, &lease, second, Settled::Dead(failure("other", message))).await;
+}
+
+/// By the hour in which they ended, the oldest first; also where a filter asks for more than is
+/// summed up.
+pub async fn groups_have_their_hours<S: Store>(store: &S) {
+    let seconds = [0, 5, HOUR - 1, HOUR, 5 * HOUR + 7];
+    for (number, second) in seconds.into_iter().enumerate() {
+        kill_at(store, &format!("item-{number}"), second, &format!("order {number} is bad")).await;
+    }
+    for filter in [Filter::job("job"), Filter::default(), Filter::job("job").since(at(-9))] {
+        let groups = groups(store, &filter).await;
+        assert_eq!(groups.len(), 1);
+        assert_eq!(hours(&groups[0]), [(0, 3), (HOUR, 1), (5 * HOUR, 1)]);
+        assert_eq!((groups[0].first, groups[0].last), (at(0), at(5 * HOUR + 7)));
+    }
+    let late = groups(store, &Filter::job("job").since(at(HOUR))).await;
+    assert_eq!(hours(&late[0]), [(HOUR, 1), (5 * HOUR, 1)]);
+}
+
+/// Their counts are right whatever becomes of items; an example is one of them still, and first and
+/// last are in the right hour.
+pub async fn groups_follow_the_items<S: Store>(store: &S) {
+    for number in 0..4 {
+        let (id, second) = (format!("item-{number}"), HOUR * number);
+        kill_at(store, &id, second, &format!("order {number} is bad")).await;
+    }
+    // The oldest and the newest are taken back.
+    let ends = failed().ids(["item-0", "item-3"]);
+    assert_eq!(store.redrive(&ends, None, at(9 * HOUR), Duration::ZERO).await, Ok(2));
+    let left = groups(store, &failed()).await;
+    assert_eq!(hours(&left[0]), [(HOUR, 1), (2 * HOUR, 1)]);
+    assert_eq!((left[0].first.hour(), left[0].last.hour()), (at(HOUR), at(2 * HOUR)));
+    assert!(["item-1", "item-2"].contains(&left[0].example.as_str()), "{left:?}");
+    // One is emptied, one dies again, one is left out with the same words.
+    assert_eq!(store.purge(&failed().ids(["item-1"])).await, Ok(1));
+    let lease = claim_one(store, 9 * HOUR).await;
+    settle(store, &lease, 9 * HOUR, Settled::Dead(failure("other", "order 7 is bad"))).await;
+    let why = failure("other", "order 8 is bad");
+    assert_eq!(store.skip("job", 9, why, at(10 * HOUR)).await, Ok(1));
+    let all = groups(store, &failed()).await;
+    assert_eq!(hours(&all[0]), [(2 * HOUR, 1), (9 * HOUR, 1), (10 * HOUR, 1)]);
+    let skipped = groups(store, &Filter::job("job").states([ItemState::Skipped])).await;
+    assert_eq!((hours(&skipped[0]), &*skipped[0].example), (vec![(10 * HOUR, 1)], "item-3"));
+    assert_eq!(skipped[0].message, "order 8 is bad");
+    // A copy has the same ones.
+    let items = ["item-0", "item-2", "item-3"].map(async |id| {
+        let item = found(store, id).await;
+        ItemRecord { job: "copy".to_owned(), ..item }
+    });
+    let mut copies = Vec::new();
+    for item in items {
+        copies.push(item.await);
+    }
+    assert_eq!(store.import(copies, at(20 * HOUR)).await, Ok(3));
+    let states = [ItemState::Dead, ItemState::Skipped];
+    let copied = groups(store, &Filter::job("copy").states(states)).await;
+    assert_eq!(hours(&copied[0]), hours(&all[0]));
+    assert_eq!(groups(store, &Filter::default().states(states)).await[0].count, 6);
+    // The last of them goes.
+    assert_eq!(store.purge(&Filter::default().states(states)).await, Ok(6));
+    assert_eq!(groups(store, &Filter::default().states(states)).await, []);
+}
+
+/// What happened stays, whatever becomes of the items later; nothing is said of other minutes.
+pub async fn minutes_have_what_ended_in_them<S: Store>(store: &S) {
+    assert_eq!(store.minutes("job", at(0)).await, Ok(Vec::new()));
+    enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
+    let leases = claim(store, 0, 4).await;
+    settle(store, &leases[0], 1, Settled::Succeeded(None)).await;
+    let retry = Settled::RetryAt { due: at(60), checkpoint: None };
+    settle(store, &leases[1], 59, retry).await;
+    settle(store, &leases[2], 60, Settled::Dead(failure("other", "no"))).await;
+    let two = vec![row(&leases[3], 119, true), row(&leases[3], 119, false)];
+    let end = Settlement::new(leases[3].key, Settled::Skipped(None), two);
+    assert_eq!(store.settle(vec![end], Vec::new(), at(119)).await, Ok(vec![true]));
+    assert_eq!(store.skip("job", 1, failure("other", "no"), at(600)).await, Ok(1));
+    // Its attempt is lost, and what is settled by then says nothing.
+    assert_eq!(claim(store, 601, 1).await.len(), 1);
+    let again = claim(store, 700, 1).await;
+    settle(store, &again[0], 700, Settled::Succeeded(None)).await;
+
+    let minute = |start: i64, [succeeded, dead, skipped, attempts, failed]: [u64; 5]| Minute {
+        minute: at(start),
+        succeeded,
+        dead,
+        skipped,
+        attempts,
+        failed,
+    };
+    let expected = [
+        minute(0, [1, 0, 0, 2, 1]),
+        minute(60, [0, 1, 1, 3, 2]),
+        minute(600, [0, 0, 1, 0, 0]),
+        minute(660, [1, 0, 0, 1, 0]),
+    ];
+    assert_eq!(store.minutes("job", at(-9)).await.as_deref(), Ok(&expected[..]));
+    assert_eq!(store.minutes("job", at(119)).await.as_deref(), Ok(&expected[1..]));
+    assert_eq!(store.minutes("job", at(720)).await, Ok(Vec::new()));
+    assert_eq!(store.minutes("other", at(0)).await, Ok(Vec::new()));
+    store.redrive(&failed(), Some(1), at(800), MINUTE).await.expect("re-driven");
+    store.purge(&failed()).await.expect("purged");
+    assert_eq!(store.minutes("job", at(0)).await.as_deref(), Ok(&expected[..]));
+
+    // What comes from elsewhere counts when it happened there.
+    let mut item = ItemRecord::new("copy", "a", "1");
+    (item.state, item.ended) = (ItemState::Succeeded, Some(at(300)));
+    item.history = [AttemptOutcome::Failed, AttemptOutcome::Lost, AttemptOutcome::Succeeded]
+        .map(|outcome| AttemptRecord {
+            duration: MINUTE,
+            ..AttemptRecord::new("w", at(230), outcome)
+        })
+        .into();
+    assert_eq!(store.import(vec![item], at(900)).await, Ok(1));
+    let expected = [minute(240, [0, 0, 0, 2, 1]), minute(300, [1, 0, 0, 0, 0])];
+    assert_eq!(store.minutes("copy", at(0)).await.as_deref(), Ok(&expected[..]));
+}
+
+/// After many operations, in no order that anyone has thought of.
+pub async fn summaries_are_those_of_the_items<S: Store>(store: &S) {
+    // The same ones each time: what fails can be looked at.
+    let mut state = 7_u64;
+    let mut any = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for step in 0..120_i64 {
+        let now = step * 700;
+        match any(6) {
+            0 | 1 => {
+                let items = (0..3).map(|_| new(&format!("item-{}", any(60)))).collect();
+                store.enqueue("job", items, at(now)).await.expect("enqueued");
+            }
+            2 | 3 => {
+                for lease in claim(store, now, 4).await {
+                    let why = failure(
+                        ["other", "timeout"][any(2) as usize],
+                        ["x", "y 1"][any(2) as usize],
+                    );
+                    let end = match any(5) {
+                        0 => Settled::Succeeded(None),
+                        1 => Settled::RetryAt { due: at(now + 100), checkpoint: None },
+                        2 => Settled::Skipped(Some(why)),
+                        3 => Settled::Dead(why),
+                        // Its lease ends.
+                        _ => continue,
+                    };
+                    settle(store, &lease, now, end).await;
+                }
+            }
+            4 => {
+                store.redrive(&failed(), Some(any(3)), at(now), MINUTE).await.expect("re-driven");
+            }
+            _ => {
+                let one = failed().ids([format!("item-{}", any(60))]);
+                store.purge(&one).await.expect("purged");
+            }
+        }
+    }
+    let mut expected = BTreeMap::<(String, String), (u64, BTreeMap<_, u64>)>::new();
+    let mut succeeded = BTreeMap::new();
+    for id in ids(store, &everything()).await {
+        let item = found(store, &id).await;
+        if item.state == ItemState::Succeeded {
+            *succeeded.entry(item.ended.expect("it has ended").minute()).or_insert(0_u64) += 1;
+        }
+        let (Some(failure), Some(ended)) = (item.failure, item.ended) else { continue };
+        let key = (failure.class, failure.signature.as_str().to_owned());
+        let (count, hours) = expected.entry(key).or_default();
+        *count += 1;
+        *hours.entry(ended.hour()).or_default() += 1;
+    }
+    assert!(expected.len() > 2 && !succeeded.is_empty(), "something has happened: {expected:?}");
+    let groups = groups(store, &failed()).await;
+    assert!(groups.is_sorted_by_key(|group| std::cmp::Reverse(group.count)), "{groups:?}");
+    let shown: BTreeMap<_, _> = groups
+        .into_iter()
+        .map(|group| {
+            let hours = group.hours.iter().map(|one| (one.hour, one.count)).collect();
+            ((group.class, group.signature.as_str().to_owned()), (group.count, hours))
+        })
+        .collect();
+    assert_eq!(shown, expected);
+    let minutes = store.minutes("job", at(0)).await.expect("minutes");
+    let shown: BTreeMap<_, _> = minutes
+        .iter()
+        .filter(|minute| minute.succeeded > 0)
+        .map(|minute| (minute.minute, minute.succeeded))
+        .collect();
+    assert_eq!(shown, succeeded);
+    let attempts: u64 = minutes.iter().map(|minute| minute.attempts).sum();
+    assert_eq!(attempts, counts(store).await.attempts);
+}
+
+/// It begins anew.
+pub async fn a_job_that_was_removed_has_no_summaries<S: Store>(store: &S) {
+    kill(store, &[("a", "other", "x"), ("b", "other", "y")]).await;
+    assert_eq!(store.cas("job/job", 0, "{}").await, Ok(true));
+    assert_eq!(store.remove("job", 9, vec!["job/job".to_owned()]).await, Ok(2));
+    assert_eq!(groups(store, &failed()).await, []);
+    assert_eq!(store.minutes("job", at(0)).await, Ok(Vec::new()));
+    assert!(store.jobs(None, 9).await.expect("jobs").items.is_empty());
+    kill(store, &[("a", "other", "x")]).await;
+    assert_eq!(groups(store, &failed()).await.len(), 1);
+    assert_eq!(store.minutes("job", at(0)).await.map(|minutes| minutes.len()), Ok(1));
+    assert_eq!(store.jobs(None, 9).await.expect("jobs").items.len(), 1);
+}
+
+/// As soon as there is a record or an item of one.
+pub async fn jobs_are_listed_with_the_newest_first<S: Store>(store: &S) {
+    let page = store.jobs(None, 9).await.expect("a page");
+    assert!(page.items.is_empty() && page.next.is_none());
+    enqueue(store, "one", &["a", "b"]).await;
+    assert_eq!(store.cas("job/two", 0, "2").await, Ok(true));
+    let third = |_: &[_]| Ok(("job/three".to_owned(), "3".to_owned()));
+    store.find_or_insert("job/", third).await.expect("added");
+    kill(store, &[("a", "other", "x")]).await;
+    // Neither of these makes another job, nor a newer one.
+    assert_eq!(store.cas("job/one", 0, "1").await, Ok(true));
+    assert_eq!(store.cas("breaker/five", 0, "5").await, Ok(true));
+    enqueue(store, "two", &["a"]).await;
+
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.jobs(after, 3).await.expect("a page");
+        rows.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let seen: Vec<_> = rows
+        .iter()
+        .map(|row| (&*row.job, row.record.as_deref(), row.counts.pending, row.counts.dead))
+        .collect();
+    let expected = [
+        ("job", None, 0, 1),
+        ("three", Some("3"), 0, 0),
+        ("two", Some("2"), 1, 0),
+        ("one", Some("1"), 2, 0),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(store.jobs(None, 4).await.expect("a page").next, None, "just full");
+    assert_eq!(rows[0].counts, counts(store).await);
+}
+
+/// Of a filter that no index answers: nothing was found so far, and the list goes on.
+pub async fn a_long_look_is_cut_short_and_goes_on<S: Store>(store: &S) {
+    let number = MOST_LOOKED_AT + 50;
+    let items = (0..number).map(|number| NewItem::new(format!("item-{number}"), "1")).collect();
+    assert_eq!(store.enqueue("job", items, at(10)).await, Ok(number as u64));
+    // It comes behind all others, and is due before them.
+    enqueue(store, "job", &["last"]).await;
+    let lease = claim_one(store, 9).await;
+    settle(store, &lease, 9, Settled::Succeeded(None)).await;
+    let done = Filter::job("job").states([ItemState::Succeeded]).since(at(1));
+    let page = store.list(&done, None, 5).await.expect("a page");
+    assert!(page.items.is_empty() && page.next.is_some(), "it was cut short");
+    let page = store.list(&done, page.next, 5).await.expect("a page");
+    assert_eq!((page.items.len(), page.next), (1, None));
+    assert_eq!(ids(store, &done).await, ["last"]);
+}

@@ -176,9 +176,7 @@ impl<K> Session<K> {
     where
         K: FailureSlot,
     {
-        let mut so_far = self.so_far();
-        let next = so_far.failed(plan, permit, &verdict);
-        self.go_on(so_far, next)
+        self.decide(|so_far| so_far.failed(plan, permit, &verdict))
     }
 
     /// The policy of the call, where it was evaluated after an attempt that failed.
@@ -200,8 +198,8 @@ impl<K> Session<K> {
     where
         K: FailureSlot,
     {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.as_mut().project().kept.keep(failure);
+        if let Some(kept) = self.kept() {
+            kept.keep(failure);
         }
     }
 
@@ -221,7 +219,8 @@ impl<K> Session<K> {
 
     /// What `on_retry` is called with, after a failure that will be retried.
     pub fn event<'e, E>(&self, plan: &Plan<'e>, failure: Failure<'e, E>) -> Announced<'e, E> {
-        let SoFar { made, waited, delay, cost, .. } = self.so_far();
+        let nothing = SoFar::default();
+        let &SoFar { made, waited, delay, cost, .. } = self.known().unwrap_or(&nothing);
         let wait = delay.unwrap_or_default();
         let event = RetryEvent {
             name: plan.origin.name,
@@ -248,9 +247,7 @@ impl<K> Session<K> {
     where
         K: FailureSlot,
     {
-        let mut so_far = self.so_far();
-        let next = so_far.refused(plan, rejected);
-        self.go_on(so_far, next)
+        self.decide(|so_far| so_far.refused(plan, rejected))
     }
 
     /// The call was cancelled while it waited.
@@ -260,15 +257,19 @@ impl<K> Session<K> {
         self.so_far().cancelled(plan)
     }
 
-    /// Keeps what lies behind a call that goes on.
-    fn go_on(&mut self, so_far: SoFar, next: Next) -> Next
+    /// Decides whether the call goes on; what lies behind one that does is kept.
+    fn decide(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next
     where
         K: FailureSlot,
     {
-        match &mut self.waiting {
-            _ if next != Next::Wait => {}
-            Some(waiting) => *waiting.as_mut().project().so_far = so_far,
-            none => *none = Some(Box::pin(WaitingCall { so_far, kept: K::none(), sleep: None })),
+        if let Some(waiting) = &mut self.waiting {
+            return decide(waiting.as_mut().project().so_far);
+        }
+        let mut so_far = SoFar::default();
+        let next = decide(&mut so_far);
+        if next == Next::Wait {
+            let kept = K::none();
+            self.waiting = Some(Box::pin(WaitingCall { so_far, kept, sleep: None }));
         }
         next
     }
@@ -311,6 +312,11 @@ impl<K> Session<K> {
     /// The same for a future that is no `async` block.
     pub(crate) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         Pin::new(&mut self.wait()).poll(cx)
+    }
+
+    /// What is kept over the waits of a call that has waited.
+    pub(crate) fn kept(&mut self) -> Option<&mut K> {
+        self.waiting.as_mut().map(|waiting| waiting.as_mut().project().kept)
     }
 
     /// What the retry that is waited for has taken from the quota.

@@ -15,7 +15,6 @@ use crate::call::tracked::{Tracked, tracked};
 use crate::event::retry_event::RetryEvent;
 use crate::outcome::error::{AttemptError, RetryError};
 use crate::protect::breaker::Permit;
-use crate::protect::quota::Lent;
 use crate::retrier::decider::{Decider, With};
 use crate::retrier::hooks::{CallOnRetry, CallWhen};
 use crate::retrier::operation::Operation;
@@ -50,11 +49,9 @@ pin_project_lite::pin_project! {
     #[must_use = "a call does nothing until it is awaited, or called where it is blocking"]
     pub struct Run<'r, Op, Fut, T, E, D, V, Kind> {
         parts: Parts<'r, Op, D, V, Kind>,
-        call: Call<T, E>,
+        call: Call<'r, T, E>,
         // On the heap, and only where there is a bound: a timer is larger than all the rest.
         timer: Option<Box<Timer<Fut>>>,
-        // Goes back where the call is dropped while it waits.
-        credit: Option<Lent<'r>>,
         stage: Stage,
         permit: Option<Permit<'r>>,
         #[pin]
@@ -98,7 +95,6 @@ impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
             parts,
             call: Call::new(),
             timer: None,
-            credit: None,
             stage: Stage::Start,
             permit: None,
             attempt: None,
@@ -205,10 +201,7 @@ where
         let (attempt, can_repeat) = (operation.attempt(), operation.can_repeat());
         let failed = Failed { outcome, value, attempt, can_repeat };
         match settings.failed(decider, this.call, timing(this.timer.as_deref()), permit, failed) {
-            ControlFlow::Continue(credit) => {
-                *this.credit = credit;
-                None
-            }
+            ControlFlow::Continue(()) => None,
             ControlFlow::Break(end) => {
                 *this.stage = Stage::Done;
                 Some(operation.finish(end))
@@ -229,7 +222,7 @@ where
             }
             Stage::Wait => {
                 ready!(this.call.poll_wait(cx));
-                this.credit.take().map(Lent::spend);
+                this.call.spend();
                 Poll::Ready(self.begin())
             }
             Stage::Bounded => {
@@ -287,10 +280,16 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Op::Output> {
+        let this = self.as_mut().project();
+        if matches!(*this.stage, Stage::Start)
+            && !this.parts.settings.is_timed
+            && let Some(output) = self.as_mut().begin()
+        {
+            return Poll::Ready(output);
+        }
         loop {
             let this = self.as_mut().project();
             let ended = match (*this.stage, this.attempt.as_pin_mut()) {
-                (Stage::Start, _) if !this.parts.settings.is_timed => self.as_mut().begin(),
                 // The permit is here while its attempt is polled: where that panics, it drops
                 // in the panic, which counts as a failure.
                 (Stage::Attempt, Some(attempt)) => {
@@ -301,7 +300,10 @@ where
                             return Poll::Pending;
                         }
                         Poll::Ready(output) => match this.parts.operation.end(output) {
-                            Ok(value) => self.as_mut().returned(held, value),
+                            Ok(value) => match self.as_mut().returned(held, value) {
+                                Some(output) => return Poll::Ready(output),
+                                None => None,
+                            },
                             Err(error) => {
                                 self.as_mut().failed(held, Err(AttemptError::Error(error)), None)
                             }
@@ -350,12 +352,12 @@ where
             };
             let value = value.as_ref().map(|value| value as &dyn FailedValue);
             let failed = Failed { outcome, value, attempt: None, can_repeat: true };
-            let credit = match settings.failed(&parts.decider, &mut call, timing, permit, failed) {
-                ControlFlow::Continue(credit) => credit,
-                ControlFlow::Break(end) => return end,
-            };
+            let next = settings.failed(&parts.decider, &mut call, timing, permit, failed);
+            if let ControlFlow::Break(end) = next {
+                return end;
+            }
             call.wait_here(settings.origin());
-            credit.map(Lent::spend);
+            call.spend();
         }
     }
 }

@@ -9,7 +9,7 @@ use retry_rules::{Invalid, Policy};
 
 use crate::base::name::Name;
 use crate::call::attempt::Attempt;
-use crate::call::last_failure::LastFailure;
+use crate::call::last_failure::{FailureSlot, LastFailure};
 use crate::call::plan::{Plan, Timing};
 use crate::call::session::{Next, Session};
 use crate::call::tracked::{Tracked, ended, tracked_failure};
@@ -39,9 +39,40 @@ pub(super) struct Settings {
     pub(super) quota: Option<Shared<RetryQuota>>,
 }
 
-/// The session of a call: it keeps the last failure, for a breaker or a deadline
-/// may end the call before another attempt fails.
-pub(super) type Call<T, E> = Session<LastFailure<Tracked<T, E>>>;
+/// The session of a call.
+pub(super) type Call<'r, T, E> = Session<Kept<'r, Tracked<T, E>>>;
+
+/// What a call keeps over its waits: the last failure, for a breaker or a deadline may end the
+/// call before another attempt fails; and what the quota has lent to the next attempt, which
+/// goes back if the call is dropped before that is made. Here, and not in the call itself: a
+/// call that succeeds at once is smaller without them.
+pub(super) struct Kept<'r, R> {
+    last: LastFailure<R>,
+    credit: Option<Lent<'r>>,
+}
+
+impl<R> FailureSlot for Kept<'_, R> {
+    type Failure = R;
+
+    fn none() -> Self {
+        Self { last: LastFailure::none(), credit: None }
+    }
+
+    fn keep(&mut self, failure: R) {
+        self.last.keep(failure);
+    }
+
+    fn take(&mut self) -> Self {
+        Self { last: self.last.take(), credit: self.credit.take() }
+    }
+}
+
+impl<'r, R> Session<Kept<'r, R>> {
+    /// The next attempt is made: what the quota has lent to it is spent.
+    pub(super) fn spend(&mut self) {
+        self.kept().and_then(|kept| kept.credit.take()).map(Lent::spend);
+    }
+}
 
 /// How a call ends.
 pub(super) type End<T, E> = Result<T, RetryError<E>>;
@@ -95,7 +126,7 @@ impl Settings {
     #[inline]
     pub(super) fn admit<T, E>(
         &self,
-        call: &mut Call<T, E>,
+        call: &mut Call<'_, T, E>,
         timing: impl FnOnce() -> Timing,
     ) -> Result<Option<Permit<'_>>, End<T, E>> {
         let Some(breaker) = &self.breaker else { return Ok(None) };
@@ -108,16 +139,16 @@ impl Settings {
     #[cold]
     fn rejected<T, E>(
         &self,
-        call: &mut Call<T, E>,
+        call: &mut Call<'_, T, E>,
         timing: Timing,
         rejected: Interrupted,
     ) -> End<T, E> {
         let how = call.rejected(&self.plan().timing(timing), &rejected);
-        ended(take(call).close().last_or_else(|| Result::interrupted(rejected)), how)
+        ended(take(call).close().last.last_or_else(|| Result::interrupted(rejected)), how)
     }
 
     #[inline]
-    pub(super) fn succeeded<T, E>(&self, call: Call<T, E>, permit: Option<Permit<'_>>) {
+    pub(super) fn succeeded<T, E>(&self, call: Call<'_, T, E>, permit: Option<Permit<'_>>) {
         if let Some(permit) = permit {
             permit.success();
         }
@@ -132,11 +163,11 @@ impl Settings {
     pub(super) fn failed<'r, T, E: Display, Kind>(
         &'r self,
         matchers: &impl Decider<E, Kind>,
-        call: &mut Call<T, E>,
+        call: &mut Call<'r, T, E>,
         timing: Timing,
         permit: Option<Permit<'_>>,
         failed: Failed<'_, T, E>,
-    ) -> ControlFlow<End<T, E>, Option<Lent<'r>>> {
+    ) -> ControlFlow<End<T, E>> {
         self.warn();
         let Failed { outcome, value, attempt, can_repeat } = failed;
         let value = value.unwrap_or(&PickedValue);
@@ -155,15 +186,18 @@ impl Settings {
             Next::Wait => {
                 matchers.on_retry(&call.event(&plan, tracked_failure(&outcome)));
                 let credit = plan.quota.map(|quota| Lent::of(quota, call.credit()));
+                if let Some(kept) = call.kept() {
+                    kept.credit = credit;
+                }
                 // Only these can end a call before it fails again. What no end needs is let go
                 // of before the wait: a response may hold a connection.
                 if plan.breaker.is_some() || timing.has_deadline() {
                     call.keep(outcome);
                 }
-                ControlFlow::Continue(credit)
+                ControlFlow::Continue(())
             }
             Next::GiveUp(how) => {
-                let kept = take(call).close();
+                let kept = take(call).close().last;
                 let last = if timing.is_cut() { kept.last_or_else(|| outcome) } else { outcome };
                 ControlFlow::Break(ended(last, how))
             }

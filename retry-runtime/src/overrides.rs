@@ -225,10 +225,8 @@ impl Overrides {
     /// # Ok::<(), retry_runtime::OverridesError>(())
     /// ```
     pub fn apply(&self) {
-        static WRITER: Mutex<()> = Mutex::new(());
-
         let mut changed = Vec::new();
-        let writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut in_force = IN_FORCE.lock().unwrap_or_else(PoisonError::into_inner);
         for site in registry::sites() {
             let compiled = layer::compiled(site);
             let draft = self.0.draft(site).copied();
@@ -242,14 +240,32 @@ impl Overrides {
                 changed.push((site, compiled));
             }
         }
+        *in_force = Some(self.clone());
         // A listener may apply changes itself.
-        drop(writer);
+        drop(in_force);
         for (site, compiled) in changed {
             // What is in force by now: where threads apply changes at a time, the last of their
             // events tells what has come of it.
             let policy = site.policy_override().get().unwrap_or(compiled);
             observe::emit(&Event::Policy { name: Origin::from(site).name, policy });
         }
+    }
+
+    /// Returns the changes in force: those that were applied last. What is to come on top of them
+    /// is [merged](Self::merge) with them.
+    ///
+    /// ```
+    /// use retry_runtime::Overrides;
+    ///
+    /// let hurried = Overrides::from_pairs([("*", "attempts", "1")])?;
+    /// hurried.apply();
+    /// assert_eq!(Overrides::in_force(), hurried);
+    /// Overrides::clear();
+    /// assert_eq!(Overrides::in_force(), Overrides::default());
+    /// # Ok::<(), retry_runtime::OverridesError>(())
+    /// ```
+    pub fn in_force() -> Self {
+        IN_FORCE.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
     }
 
     /// Makes all functions obey their compiled policies again.
@@ -263,6 +279,16 @@ impl Overrides {
 
     fn new(checked: Checked) -> Self {
         Self(Arc::new(checked))
+    }
+}
+
+/// What was applied last. Who applies changes holds it.
+static IN_FORCE: Mutex<Option<Overrides>> = Mutex::new(None);
+
+/// Two are equal if they make the same of each function.
+impl PartialEq for Overrides {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.does_same(&other.0)
     }
 }
 

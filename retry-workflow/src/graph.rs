@@ -173,6 +173,7 @@ impl<S: Store> Graph<S> {
         runner.check()?;
         let job = runner.job().await?;
         let store = runner.store.clone();
+        dependencies.keep(&store, &job.id).await?;
         let needs = Arc::clone(&dependencies);
         let source = GraphSource::new(store.clone(), &job.id, needs, redrives_dead).await?;
         let work = GraphWork { store, dependencies, tasks };

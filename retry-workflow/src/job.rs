@@ -12,3 +12,4 @@ pub(crate) mod event;
 pub(crate) mod error;
 pub(crate) mod advice;
 pub(crate) mod report;
+pub(crate) mod waits;

@@ -79,6 +79,7 @@
 
 // From the ground up: each imports from those above it.
 mod item;
+pub mod words;
 pub mod store;
 mod job;
 mod dead_letters;
@@ -117,6 +118,7 @@ pub use job::event::{ItemFailure, JobEvent, WaitReason};
 pub use job::name::InvalidName;
 pub use job::record::{Asked, Job, JobStatus, Request, StopReason};
 pub use job::report::{JobReport, Unit};
+pub use job::waits::Waits;
 pub use job::worker_record::WorkerRecord;
 
 // What could not be done, and is taken back.

@@ -73,6 +73,14 @@ impl Checked {
         Self::of(self.layers.iter().chain(&on_top.layers).cloned().collect())
     }
 
+    /// Whether both make the same of each function.
+    pub(super) fn does_same(&self, other: &Self) -> bool {
+        let same = |((one, draft), (other, other_draft)): ((&'static Site, &Draft), (&'static Site, &Draft))| {
+            core::ptr::eq::<Site>(one, other) && draft == other_draft
+        };
+        self.drafts.len() == other.drafts.len() && self.all().zip(other.all()).all(same)
+    }
+
     /// The functions that are changed, and what becomes of their policies.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'static Site, &Draft)> {
         self.drafts.iter().map(|(site, draft)| (*site, draft))

@@ -25,7 +25,22 @@ impl Pattern {
     /// The patterns among groups of failures.
     pub(crate) fn among(groups: &[Group]) -> Vec<Self> {
         let many = groups.iter().filter(|group| group.count >= MANY);
-        many.map(|group| Self { group: group.clone(), advice: advice(&group.class) }).collect()
+        many.map(|group| Self { group: group.clone(), advice: group.advice() }).collect()
+    }
+}
+
+impl Group {
+    /// Returns what to do about these failures, by their class.
+    ///
+    /// ```
+    /// use retry_workflow::{Failure, Group, Timestamp};
+    ///
+    /// let failure = Failure::new("timeout", "no answer after 30s");
+    /// let group = Group::new(&failure, "A-17", Timestamp::from_micros(1));
+    /// assert!(group.advice().starts_with("it took too long"));
+    /// ```
+    pub fn advice(&self) -> &'static str {
+        advice(&self.class)
     }
 }
 

@@ -7,6 +7,8 @@ use petgraph::Direction;
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
+use crate::store::{Store, StoreError};
+
 /// Why tasks do not form a graph that can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -144,6 +146,62 @@ impl Dependencies {
     /// Returns all tasks.
     pub fn tasks(&self) -> impl Iterator<Item = &str> {
         self.graph.node_weights().map(String::as_str)
+    }
+
+    /// Finds the tasks of a job that is a graph, each with what it needs directly, as the last
+    /// process that ran it stored them.
+    ///
+    /// ```
+    /// use retry_workflow::{Dependencies, Graph, MemoryStore, Task};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// Graph::new("release")
+    ///     .store(store.clone())
+    ///     .task(Task::new("fetch", |_| async { Ok::<_, String>(()) }))
+    ///     .task(Task::new("render", |_| async { Ok::<_, String>(()) }).depends_on(["fetch"]))
+    ///     .run()
+    ///     .await?;
+    /// let tasks = Dependencies::find(&store, "release-1").await?.unwrap();
+    /// assert_eq!(tasks[1], ("render".to_owned(), vec!["fetch".to_owned()]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn find<S: Store>(
+        store: &S,
+        job: &str,
+    ) -> Result<Option<Vec<(String, Vec<String>)>>, StoreError> {
+        let found = store.get(&Self::key(job)).await?;
+        Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
+    }
+
+    /// Stores them for those who look at the job.
+    pub(crate) async fn keep<S: Store>(&self, store: &S, job: &str) -> Result<(), StoreError> {
+        let tasks: Vec<_> = self
+            .graph
+            .node_weights()
+            .map(|task| (task, self.needs(task).collect::<Vec<_>>()))
+            .collect();
+        let (key, text) =
+            (Self::key(job), serde_json::to_string(&tasks).map_err(StoreError::other)?);
+        loop {
+            let revision = match store.get(&key).await? {
+                Some((_, there)) if there == text => return Ok(()),
+                Some((revision, _)) => revision,
+                None => 0,
+            };
+            if store.cas(&key, revision, &text).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn key(job: &str) -> String {
+        format!("graph/{job}")
     }
 
     /// A cycle, if there is one: each needs the next.

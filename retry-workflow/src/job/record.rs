@@ -13,6 +13,7 @@ use crate::item::record::{Counts, Cursor, Page};
 use crate::item::sanitize::OneLine;
 use crate::item::summary::JobRow;
 use crate::job::breaker_record::BreakerRecord;
+use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::job::name::{self, InvalidName};
 use crate::job::worker_record::WorkerRecord;
@@ -503,7 +504,7 @@ impl Job {
         also: impl IntoIterator<Item = String>,
     ) -> Result<u64, StoreError> {
         let mut keys: Vec<_> = also.into_iter().collect();
-        keys.extend([Self::key(id), BreakerRecord::key(id)]);
+        keys.extend([Self::key(id), BreakerRecord::key(id), Dependencies::key(id)]);
         let mut all = 0_u64;
         loop {
             let removed = store.remove(id, AT_ONCE, keys.clone()).await?;

@@ -1,0 +1,148 @@
+//! What changes something: each is a form for people and JSON for machines, with the same checks.
+
+pub(crate) mod export;
+pub(crate) mod letters;
+pub(crate) mod once;
+pub(crate) mod overrides;
+pub(crate) mod requests;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+
+use self::once::{Done, Once};
+use crate::visit::problem::Problem;
+use crate::visit::query::Address;
+use crate::visit::{Visit, Wants};
+
+/// A visitor who may change something, once the form has proved where it comes from.
+pub(crate) struct Actor {
+    pub(crate) visit: Visit,
+    csrf: Option<String>,
+    key: Option<String>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Actor {
+    type Rejection = Problem;
+
+    /// Before the body is read: what is not allowed is refused whatever it says.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let visit = parts.extensions.get::<Visit>().cloned().ok_or_else(Problem::no_page)?;
+        if !visit.board.allows_actions {
+            return Err(Problem::read_only());
+        }
+        let text = |headers: &HeaderMap, name: &str| {
+            headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+        };
+        let csrf = text(&parts.headers, "x-csrf-token");
+        let key = text(&parts.headers, "idempotency-key");
+        Ok(Self { visit, csrf, key })
+    }
+}
+
+/// What each form proves itself with.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub(crate) struct Proof {
+    csrf: Option<String>,
+    once: Option<String>,
+}
+
+impl Actor {
+    /// Does it, if the form was made for this visitor, and not twice; and answers.
+    pub(crate) async fn act<F>(
+        &self,
+        once: &Once,
+        proof: &Proof,
+        back: Address,
+        work: impl FnOnce() -> F,
+    ) -> Result<Response, Problem>
+    where
+        F: Future<Output = Result<Done, Problem>>,
+    {
+        self.visit.may_act(self.csrf.as_deref().or(proof.csrf.as_deref()))?;
+        let key = self.key.clone().or_else(|| proof.once.clone());
+        // Keys of one visitor are nothing to others.
+        let key = key.map(|key| format!("{}/{key}", self.visit.csrf()));
+        let done = once.run(key.as_deref(), work).await?;
+        Ok(match self.visit.wants {
+            Wants::Json => crate::pages::json(&done.json),
+            Wants::Html => {
+                let number = done.number.to_string();
+                let to = back.with("done", &number).text();
+                (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
+            }
+        })
+    }
+}
+
+/// A text, a number or a truth value, as a text: a form has nothing else.
+pub(crate) fn loose<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    struct Loose;
+
+    impl<'de> Visitor<'de> for Loose {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a text, a number or a truth value")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+            Ok(Some(number.to_string()))
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+            Ok(Some(number.to_string()))
+        }
+
+        fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+            Ok(Some(number.to_string()))
+        }
+
+        fn visit_bool<E: Error>(self, truth: bool) -> Result<Self::Value, E> {
+            Ok(Some(truth.to_string()))
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
+            inner.deserialize_any(self)
+        }
+    }
+
+    deserializer.deserialize_any(Loose)
+}
+
+/// A field that [`loose`] reads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Field(pub(crate) Option<String>);
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        loose(deserializer).map(Self)
+    }
+}
+
+impl Field {
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    pub(crate) fn is_true(&self) -> bool {
+        matches!(self.text(), Some("true" | "1" | "on" | "yes"))
+    }
+}

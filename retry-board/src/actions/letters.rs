@@ -1,0 +1,157 @@
+//! Taking dead letters back, and emptying them: counted first, then done.
+
+use retry_workflow::words::{count, duration};
+use retry_workflow::{DeadLetters, Filter, Rate, Redrive, Store};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::once::Done;
+use super::{Field, Proof};
+use crate::data::letters::{FilterFields, says};
+use crate::visit::problem::Problem;
+
+/// Which dead letters, and how.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LettersForm {
+    #[serde(flatten)]
+    pub(crate) filter: FilterFields,
+    #[serde(flatten)]
+    pub(crate) proof: Proof,
+    /// Of a re-drive: `10/s`.
+    pub(crate) rate: Field,
+    /// Of a re-drive: so many at most.
+    pub(crate) max: Field,
+    /// Only counts them.
+    pub(crate) dry_run: Field,
+    /// Every dead letter of the store is meant: an empty filter alone does not say so.
+    pub(crate) all: Field,
+    /// Of a purge: `purge 12`.
+    pub(crate) confirm: Field,
+}
+
+/// Items that are looked at, at once.
+const PAGE: usize = 500;
+/// More ids than these are no filter.
+const MOST_IDS: usize = 100_000;
+
+/// What is selected, text included.
+pub(crate) async fn select<S: Store>(
+    letters: &DeadLetters<S>,
+    fields: &FilterFields,
+) -> Result<Filter, Problem> {
+    let mut filter = fields.filter(letters).await?;
+    let Some(text) = fields.text.as_deref() else { return Ok(filter) };
+    if filter.job.is_none() {
+        return Err(Problem::bad(
+            "A text is looked for in each item of one job: name the job, too.",
+        ));
+    }
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let page = letters.list(&filter, after, PAGE).await?;
+        ids.extend(page.items.into_iter().filter(|item| says(item, text)).map(|item| item.id));
+        after = page.next;
+        if ids.len() > MOST_IDS {
+            return Err(Problem::bad(format!(
+                "More than {MOST_IDS} items say so: choose a signature or a class instead of a text."
+            )));
+        }
+        if after.is_none() {
+            filter.ids = Some(ids);
+            return Ok(filter);
+        }
+    }
+}
+
+impl LettersForm {
+    pub(crate) fn cleaned(mut self) -> Self {
+        self.filter = self.filter.cleaned();
+        self
+    }
+
+    /// Without a condition, all dead letters are meant only where that is said.
+    fn is_meant(&self) -> Result<(), Problem> {
+        if self.filter.is_empty() && !self.all.is_true() {
+            return Err(Problem::bad(
+                "Which dead letters are meant? Name a job, a class, a signature or a time, or send \
+                 all=true.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn options(&self) -> Result<(Option<Rate>, Option<u64>), Problem> {
+        let rate = self.rate.text().map(str::parse::<Rate>).transpose();
+        let rate = rate.map_err(|error| Problem::bad(error.to_string()))?;
+        let max = self.max.text().map(str::parse::<u64>).transpose();
+        let max = max.map_err(|_| {
+            let max = self.max.text().unwrap_or_default();
+            Problem::bad(format!("\"{max}\" is not a number of items: write one such as 100"))
+        })?;
+        Ok((rate, max))
+    }
+
+    /// Takes them back, or says how many that would be.
+    pub(crate) async fn redrive<S: Store>(
+        &self,
+        letters: &DeadLetters<S>,
+    ) -> Result<Done, Problem> {
+        self.is_meant()?;
+        let (rate, max) = self.options()?;
+        let filter = select(letters, &self.filter).await?;
+        if self.dry_run.is_true() {
+            let all = letters.count(&filter).await?;
+            let some = max.map_or(all, |max| all.min(max));
+            let mut said = format!("{} would be taken back", count(some, "dead letter"));
+            if let Some(rate) = rate.filter(|_| some > 1) {
+                let steps = u32::try_from(some - 1).unwrap_or(u32::MAX);
+                let last = duration(rate.every().saturating_mul(steps));
+                said = format!("{said}; at {rate} the last of them is due after {last}");
+            }
+            return Ok(Done::new(said, json!({ "dry_run": true, "retried": some })));
+        }
+        let mut how = Redrive::new();
+        if let Some(max) = max {
+            how = how.max(max);
+        }
+        if let Some(rate) = rate {
+            how = how.rate(rate);
+        }
+        let taken = letters.retry(&filter, how).await?;
+        let at = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+        let said = format!(
+            "{} taken back{at}. A worker of the job resumes them; if none runs: retry-workflow resume",
+            count(taken, "dead letter")
+        );
+        Ok(Done::new(said, json!({ "dry_run": false, "retried": taken })))
+    }
+
+    /// Empties them for good, if the number that was typed is still theirs; or says how many that
+    /// would be.
+    pub(crate) async fn purge<S: Store>(&self, letters: &DeadLetters<S>) -> Result<Done, Problem> {
+        self.is_meant()?;
+        let filter = select(letters, &self.filter).await?;
+        let meant = letters.count(&filter).await?;
+        let letters_of = count(meant, "dead letter");
+        if self.dry_run.is_true() {
+            let said = format!("{letters_of} would be emptied");
+            return Ok(Done::new(said, json!({ "dry_run": true, "purged": meant })));
+        }
+        let wanted = confirmation(meant);
+        if self.confirm.text() != Some(&wanted) {
+            return Err(Problem::changed(format!(
+                "Nothing was emptied. {letters_of} would be emptied for good: type \"{wanted}\" to \
+                 confirm it."
+            )));
+        }
+        let purged = letters.purge(&filter).await?;
+        let said = format!("{} emptied", count(purged, "dead letter"));
+        Ok(Done::new(said, json!({ "dry_run": false, "purged": purged })))
+    }
+}
+
+/// What has to be typed to empty so many.
+pub(crate) fn confirmation(count: u64) -> String {
+    format!("purge {count}")
+}

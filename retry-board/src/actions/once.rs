@@ -1,0 +1,125 @@
+//! [`Once`]: a form that is sent twice is obeyed once, and both are answered with what it did.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use crate::visit::problem::Problem;
+
+/// What an action did.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    /// For people, in a sentence.
+    pub(crate) said: String,
+    /// For machines.
+    pub(crate) json: Value,
+    /// What finds the sentence again.
+    pub(crate) number: u64,
+}
+
+impl Done {
+    pub(crate) fn new(said: impl Into<String>, json: Value) -> Self {
+        Self { said: said.into(), json, number: 0 }
+    }
+}
+
+/// So many are remembered.
+const REMEMBERED: usize = 1_000;
+
+type Remembered = VecDeque<(Option<String>, Arc<OnceCell<Done>>)>;
+
+/// Remembers the forms that were sent last.
+#[derive(Debug, Default)]
+pub(crate) struct Once {
+    sent: Mutex<Remembered>,
+    number: AtomicU64,
+}
+
+impl Once {
+    /// Does it, unless it was done for this key already. What failed may be sent again.
+    pub(crate) async fn run<F>(
+        &self,
+        key: Option<&str>,
+        work: impl FnOnce() -> F,
+    ) -> Result<Done, Problem>
+    where
+        F: Future<Output = Result<Done, Problem>>,
+    {
+        let cell = self.cell(key);
+        let done = cell
+            .get_or_try_init(async || {
+                let mut done = work().await?;
+                done.number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+                Ok(done)
+            })
+            .await?;
+        Ok(done.clone())
+    }
+
+    fn cell(&self, key: Option<&str>) -> Arc<OnceCell<Done>> {
+        let mut sent = self.sent();
+        let known = sent.iter().find(|(known, _)| key.is_some() && known.as_deref() == key);
+        if let Some((_, cell)) = known {
+            return Arc::clone(cell);
+        }
+        let cell = Arc::<OnceCell<Done>>::default();
+        sent.push_back((key.map(str::to_owned), Arc::clone(&cell)));
+        if sent.len() > REMEMBERED {
+            sent.pop_front();
+        }
+        cell
+    }
+
+    /// What the action of this number said.
+    pub(crate) fn said(&self, number: u64) -> Option<String> {
+        let sent = self.sent();
+        let mut done = sent.iter().filter_map(|(_, cell)| cell.get());
+        done.find(|done| done.number == number).map(|done| done.said.clone())
+    }
+
+    fn sent(&self) -> MutexGuard<'_, Remembered> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_sent_twice_is_done_once_and_what_failed_again() {
+        let (once, times) = (Once::default(), AtomicU64::new(0));
+        let run = |key| {
+            once.run(key, || async {
+                tokio::task::yield_now().await;
+                match times.fetch_add(1, Ordering::Relaxed) {
+                    0 => Err(Problem::bad("not yet")),
+                    n => Ok(Done::new("done", json!(n))),
+                }
+            })
+        };
+        assert!(run(Some("a")).await.is_err());
+        let (one, other) = tokio::join!(run(Some("a")), run(Some("a")));
+        assert_eq!(one.unwrap().json, 1);
+        let other = other.unwrap();
+        assert_eq!((other.json, once.said(other.number).as_deref()), (json!(1), Some("done")));
+        assert_eq!(run(Some("b")).await.unwrap().json, 2);
+        assert_eq!(run(None).await.unwrap().json, 3);
+        assert_eq!(run(None).await.unwrap().json, 4);
+    }
+
+    #[tokio::test]
+    async fn so_many_are_remembered_and_no_more() {
+        let once = Once::default();
+        for n in 0..2 * REMEMBERED {
+            let key = n.to_string();
+            once.run(Some(&key), || async { Ok(Done::new("", json!(0))) }).await.unwrap();
+        }
+        assert_eq!(once.sent().len(), REMEMBERED);
+    }
+}

@@ -1,0 +1,74 @@
+//! Pausing and cancelling a job: what its workers are asked for.
+
+use std::time::Duration;
+
+use retry_workflow::words::count;
+use retry_workflow::{Job, JobStatus, Request, Store, StoreError};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Proof;
+use super::once::Done;
+use crate::parts::text::line;
+use crate::visit::problem::Problem;
+use retry_workflow::words::cut;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobForm {
+    pub(crate) job: String,
+    #[serde(flatten)]
+    pub(crate) proof: Proof,
+}
+
+/// Between two looks at a job that is to end.
+const EACH: Duration = Duration::from_secs(1);
+/// A worker that has not stopped by then may be told again.
+const PATIENCE: u32 = 3_600;
+
+impl JobForm {
+    async fn unfinished<S: Store>(&self, store: &S) -> Result<String, Problem> {
+        let Some(job) = Job::find(store, &self.job).await? else {
+            return Err(Problem::no_job(&self.job));
+        };
+        let id = cut(&line(&job.id), 200);
+        if job.status == JobStatus::Finished && store.counts(&job.id).await?.unfinished() == 0 {
+            return Err(Problem::changed(format!("{id} has ended")));
+        }
+        Ok(id)
+    }
+
+    pub(crate) async fn pause<S: Store>(&self, store: &S) -> Result<Done, Problem> {
+        let id = self.unfinished(store).await?;
+        let is_heard = Job::ask(store, &self.job, Request::Pause).await?;
+        let said = if is_heard {
+            format!("{id} stops once what runs has ended; go on by: retry-workflow resume {id}")
+        } else {
+            format!("No process works on {id}; go on by: retry-workflow resume {id}")
+        };
+        Ok(Done::new(said, json!({ "job": self.job, "asked": is_heard })))
+    }
+
+    pub(crate) async fn cancel<S: Store>(&self, store: &S) -> Result<Done, Problem> {
+        let id = self.unfinished(store).await?;
+        if Job::ask(store, &self.job, Request::Cancel).await? {
+            tokio::spawn(cancel_later(store.clone(), self.job.clone()));
+            let said = format!("{id} is to end: waiting for what runs");
+            return Ok(Done::new(said, json!({ "job": self.job, "asked": true, "skipped": null })));
+        }
+        let skipped = Job::cancel(store, &self.job).await?;
+        let said = format!("{id} is cancelled: {} skipped", count(skipped, "item"));
+        Ok(Done::new(said, json!({ "job": self.job, "asked": false, "skipped": skipped })))
+    }
+}
+
+/// Skips what is left once nobody works on the job any more.
+async fn cancel_later<S: Store>(store: S, job: String) -> Result<u64, StoreError> {
+    for _ in 0..PATIENCE {
+        tokio::time::sleep(EACH).await;
+        if !Job::ask(&store, &job, Request::Cancel).await? {
+            return Job::cancel(&store, &job).await;
+        }
+    }
+    Ok(0)
+}

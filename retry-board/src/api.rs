@@ -1,0 +1,129 @@
+//! The description of the API (OpenAPI 3.1): every page and every action as JSON.
+
+use serde_json::{Map, Value, json};
+
+/// Pages that are described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    Jobs,
+    Policies,
+}
+
+/// An operation: its room, path, method, summary, and parameters or fields of its body.
+type Row =
+    (Room, &'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const FILTER: &[(&str, &str)] = &[
+    ("job", "The id of the job"),
+    ("item", "The id of one item of that job"),
+    ("class", "A class, alone or among others"),
+    ("signature", "A signature: its text, its id or the beginning of that"),
+    ("since", "Ended then or later: RFC 3339, a day, or `2h ago`"),
+    ("until", "Ended before"),
+    ("text", "In the message of the failure, or in a cause of it"),
+    ("state", "dead (the default), skipped, pending, leased, succeeded or all"),
+];
+const JOB: &[(&str, &str)] = &[("job", "The id of the job")];
+const OVERRIDE: &[(&str, &str)] = &[
+    ("name", "The function, or `*` for all"),
+    ("key", "Such as attempts or initial_delay"),
+    ("value", "Such as 2, 500ms or linear(increment = 2s)"),
+];
+
+const ROWS: &[Row] = &[
+    (Room::Jobs, "/api/jobs", "get", "All jobs, the newest first, page by page", &[
+        ("after", "Where the page begins: `next` of the one before"),
+    ]),
+    (Room::Jobs, "/api/job", "get", "A job: what it waits for, its minutes, failures and tasks", &[
+        ("id", "The id of the job"),
+        ("span", "How far back minutes go: 1h, 6h, 24h or 7d"),
+    ]),
+    (Room::Jobs, "/api/dead-letters", "get", "Dead letters, grouped and one by one", FILTER),
+    (Room::Jobs, "/api/item", "get", "An item with all its attempts, as far as it is shown", &[
+        ("job", "The id of the job"),
+        ("id", "The id of the item"),
+    ]),
+    (Room::Jobs, "/api/export", "get", "Items with their histories, whole, an object a line", FILTER),
+    (Room::Jobs, "/api/re-drive", "get", "How many dead letters would be taken back", FILTER),
+    (Room::Jobs, "/api/re-drive", "post", "Takes dead letters back; also rate, max, dry_run, all", FILTER),
+    (Room::Jobs, "/api/purge", "get", "How many dead letters would be emptied", FILTER),
+    (Room::Jobs, "/api/purge", "post", "Empties dead letters for good; confirm is `purge N`; also dry_run, all", FILTER),
+    (Room::Jobs, "/api/pause", "post", "Asks the workers of a job to stop, so that it can be resumed", JOB),
+    (Room::Jobs, "/api/cancel", "get", "How many items have not ended", JOB),
+    (Room::Jobs, "/api/cancel", "post", "Ends a job: what is left of it is skipped", JOB),
+    (Room::Jobs, "/api/jobs/session", "get", "The token of forms, and its cookie", &[]),
+    (Room::Policies, "/api/policies", "get", "Functions, breakers, quotas and overrides of the process", &[]),
+    (Room::Policies, "/api/override", "post", "Changes a policy, on top of what the program has changed", OVERRIDE),
+    (Room::Policies, "/api/override-reset", "post", "Takes back what was changed of a function, or of all", &[
+        ("name", "The function; all, if it is not given"),
+    ]),
+    (Room::Policies, "/api/policies/session", "get", "The token of forms, and its cookie", &[]),
+];
+
+/// The description of these rooms.
+pub(crate) fn openapi(rooms: &[Room]) -> Value {
+    let mut paths = Map::new();
+    for (room, path, method, summary, fields) in ROWS {
+        if !rooms.contains(room) {
+            continue;
+        }
+        let entry = paths.entry(*path).or_insert_with(|| json!({}));
+        entry[*method] = operation(method, summary, fields);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "retry board",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Pages as JSON. Paths are relative to where the board is mounted. Nothing \
+                changes unless actions are allowed.",
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "schemas": { "Error": {
+                "type": "object",
+                "required": ["error", "status", "message"],
+                "properties": {
+                    "error": { "type": "string" },
+                    "status": { "type": "integer" },
+                    "message": { "type": "string" },
+                },
+            } },
+        },
+    })
+}
+
+fn operation(method: &str, summary: &str, fields: &[(&str, &str)]) -> Value {
+    let error = json!({
+        "description": "Why not, and what to do",
+        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+    });
+    let mut operation = json!({
+        "summary": summary,
+        "security": [{}, { "token": [] }],
+        "responses": { "200": { "description": "What was asked for" }, "default": error },
+    });
+    if method == "get" {
+        let parameter = |(name, about): &(&str, &str)| {
+            json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } })
+        };
+        operation["parameters"] = fields.iter().map(parameter).collect();
+    } else {
+        let property = |(name, about): &(&str, &str)| {
+            ((*name).to_owned(), json!({ "type": "string", "description": about }))
+        };
+        let properties: Map<_, _> = fields.iter().map(property).collect();
+        let schema = json!({ "type": "object", "properties": properties });
+        operation["parameters"] = json!([
+            { "name": "x-csrf-token", "in": "header", "description": "`csrf` of the session, with its \
+                cookie; not needed with a bearer token", "schema": { "type": "string" } },
+            { "name": "idempotency-key", "in": "header", "description": "Sent twice, it is done \
+                once", "schema": { "type": "string" } },
+        ]);
+        operation["requestBody"] = json!({
+            "required": true, "content": { "application/json": { "schema": schema } },
+        });
+    }
+    operation
+}

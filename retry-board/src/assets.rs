@@ -1,0 +1,54 @@
+//! Style, script and icon: inside the binary, under names that change with their content, so that
+//! a browser may keep them for ever.
+
+use std::sync::LazyLock;
+
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest as _, Sha256};
+
+/// A file of the pages.
+#[derive(Debug)]
+pub(crate) struct Asset {
+    kind: &'static str,
+    extension: &'static str,
+    content: &'static str,
+    hash: LazyLock<String>,
+}
+
+macro_rules! asset {
+    ($name:ident, $file:literal, $extension:literal, $kind:literal) => {
+        pub(crate) static $name: Asset = Asset {
+            kind: $kind,
+            extension: $extension,
+            content: include_str!($file),
+            hash: LazyLock::new(|| hash(include_str!($file))),
+        };
+    };
+}
+
+asset!(STYLE, "assets/style.css", "css", "text/css; charset=utf-8");
+asset!(SCRIPT, "assets/script.js", "js", "text/javascript; charset=utf-8");
+asset!(ICON, "assets/icon.svg", "svg", "image/svg+xml");
+
+/// All of them.
+pub(crate) static ALL: [&Asset; 3] = [&STYLE, &SCRIPT, &ICON];
+
+impl Asset {
+    /// Its address below the pages of a room; each room serves its own, so that they can be
+    /// mounted one without the other.
+    pub(crate) fn path(&self, room: &str) -> String {
+        format!("{room}.{}.{}", &*self.hash, self.extension)
+    }
+
+    pub(crate) fn response(&self) -> Response {
+        let headers =
+            [(CONTENT_TYPE, self.kind), (CACHE_CONTROL, "public, max-age=31536000, immutable")];
+        (headers, self.content).into_response()
+    }
+}
+
+fn hash(content: &str) -> String {
+    let digest = Sha256::digest(content.as_bytes());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,180 @@
+//! [`Board`]: what whoever mounts the pages says about them.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use retry_runtime::{Breakers, CircuitBreaker, RetryQuota, Shared, Snapshot};
+
+use crate::safety::host;
+use crate::safety::secret::Secret;
+use crate::safety::token::Token;
+
+/// Settings of the pages, and the pages themselves: [`jobs`](Self::jobs) and
+/// [`policies`](Self::policies). Mount both in the same place: they know of each other.
+///
+/// | setting | default |
+/// | --- | --- |
+/// | [`allow_actions`](Self::allow_actions) | nothing can be changed |
+/// | [`token`](Self::token) | none: whoever can reach the port is answered |
+/// | [`host`](Self::host) | the names of the machine itself |
+/// | [`breaker`](Self::breaker), [`breakers`](Self::breakers), [`quota`](Self::quota) | breakers appear once their state has changed, quotas once they were empty |
+///
+/// ```
+/// use retry_board::Board;
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+/// use retry_workflow::MemoryStore;
+///
+/// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+///
+/// let board = Board::new().host("jobs.example.org").breaker(&DB);
+/// let app = board.jobs(MemoryStore::new()).merge(board.policies());
+/// ```
+#[derive(Clone)]
+#[must_use = "settings do nothing until pages are made with them"]
+pub struct Board {
+    pub(crate) allows_actions: bool,
+    pub(crate) token: Option<Token>,
+    hosts: Hosts,
+    pub(crate) breakers: Vec<Shared<CircuitBreaker>>,
+    pub(crate) families: Vec<(String, Family)>,
+    pub(crate) quotas: Vec<Shared<RetryQuota>>,
+    /// Signs where there is no token.
+    secret: Secret,
+    pub(crate) mounted: Arc<Mounted>,
+}
+
+pub(crate) type Family = Arc<dyn Fn() -> Vec<Snapshot> + Send + Sync>;
+
+#[derive(Clone, Debug)]
+enum Hosts {
+    Any,
+    These(Vec<String>),
+}
+
+/// Which pages there are.
+#[derive(Debug, Default)]
+pub(crate) struct Mounted {
+    jobs: AtomicBool,
+    policies: AtomicBool,
+}
+
+impl Mounted {
+    pub(crate) fn add_jobs(&self) {
+        self.jobs.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn add_policies(&self) {
+        self.policies.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_jobs(&self) -> bool {
+        self.jobs.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn has_policies(&self) -> bool {
+        self.policies.load(Ordering::Acquire)
+    }
+}
+
+impl Default for Board {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Board {
+    /// Creates the default settings: read-only, without a token, for the names of this machine.
+    ///
+    /// # Panics
+    /// The operating system has no random bytes.
+    pub fn new() -> Self {
+        Self {
+            allows_actions: false,
+            token: None,
+            hosts: Hosts::These(Vec::new()),
+            breakers: Vec::new(),
+            families: Vec::new(),
+            quotas: Vec::new(),
+            secret: Secret::random(),
+            mounted: Arc::default(),
+        }
+    }
+
+    /// Lets visitors change things: take dead letters back or empty them, pause and cancel jobs,
+    /// override policies. By default everything can be looked at, and nothing changed.
+    pub fn allow_actions(mut self) -> Self {
+        self.allows_actions = true;
+        self
+    }
+
+    /// Sets what visitors have to know. By default whoever can reach the port is answered.
+    pub fn token(mut self, token: Token) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// Adds a name under which the board can be asked for, such as `jobs.example.org`. Names of the
+    /// machine itself always work.
+    pub fn host(mut self, name: impl Into<String>) -> Self {
+        if let Hosts::These(names) = &mut self.hosts {
+            names.push(name.into());
+        }
+        self
+    }
+
+    /// Answers under any name. Only where something in front of it checks names already, or
+    /// with a [token](Self::token): a page of a stranger could read the board otherwise.
+    pub fn any_host(mut self) -> Self {
+        self.hosts = Hosts::Any;
+        self
+    }
+
+    /// Shows this breaker from the beginning.
+    pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
+        self.breakers.push(breaker.into());
+        self
+    }
+
+    /// Shows the breakers of this family.
+    pub fn breakers<K>(mut self, family: impl Into<Shared<Breakers<K>>>) -> Self
+    where
+        K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static,
+    {
+        let family = family.into();
+        let name = family.as_ref().name().to_owned();
+        self.families.push((name, Arc::new(move || family.as_ref().snapshots())));
+        self
+    }
+
+    /// Shows this quota from the beginning.
+    pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
+        self.quotas.push(quota.into());
+        self
+    }
+
+    /// Whether the board answers under this name.
+    pub(crate) fn answers_as(&self, name: &str) -> bool {
+        let is_own = |own: &String| host::without_port(own).eq_ignore_ascii_case(name);
+        match &self.hosts {
+            Hosts::Any => true,
+            Hosts::These(names) => host::is_loopback(name) || names.iter().any(is_own),
+        }
+    }
+
+    /// What sessions and forms are signed with.
+    pub(crate) fn secret(&self) -> &Secret {
+        self.token.as_ref().map_or(&self.secret, Token::secret)
+    }
+}
+
+impl fmt::Debug for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Board")
+            .field("allows_actions", &self.allows_actions)
+            .field("token", &self.token)
+            .field("hosts", &self.hosts)
+            .finish_non_exhaustive()
+    }
+}

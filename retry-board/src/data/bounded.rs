@@ -1,0 +1,55 @@
+//! [`Bounded`]: a text as far as it is shown, and how much is left out.
+
+use serde::Serialize;
+
+/// A text of any size, cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Bounded {
+    pub(crate) text: String,
+    /// So many bytes of it are left out, at its end.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) left_out: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Bounded {
+    pub(crate) fn new(text: &str, most: usize) -> Self {
+        let end = boundary(text, most);
+        Self { text: text[..end].to_owned(), left_out: text.len() - end }
+    }
+}
+
+/// The last place at or before `most` where a character ends.
+fn boundary(text: &str, most: usize) -> usize {
+    if text.len() <= most {
+        return text.len();
+    }
+    (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// An id in an address. One that is longer than an address may be is only shown.
+pub(crate) const LONGEST_ID: usize = 1_000;
+
+/// An id as far as it is shown.
+pub(crate) fn id(id: &str) -> String {
+    match boundary(id, LONGEST_ID) {
+        end if end == id.len() => id.to_owned(),
+        end => format!("{}…", &id[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_is_between_characters_and_says_how_much_is_left_out() {
+        assert_eq!(Bounded::new("abc", 3), Bounded { text: "abc".to_owned(), left_out: 0 });
+        assert_eq!(Bounded::new("aéc", 2), Bounded { text: "a".to_owned(), left_out: 3 });
+        assert!(id(&"x".repeat(1 << 20)).len() < 1_100);
+    }
+}

@@ -1,0 +1,174 @@
+//! One job: how it is, what it waits for, how it went of late, why items failed, and its tasks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use retry_workflow::{
+    BreakerRecord, Dependencies, Filter, Group, ItemState, Job, Minute, Request, State, Store,
+    StoreError, Timestamp, Unit, Waits,
+};
+use serde::Serialize;
+
+use super::bounded;
+use super::jobs::JobLine;
+use super::letters::GroupLine;
+
+/// All of a job that its page shows.
+#[derive(Debug, Serialize)]
+pub(crate) struct JobPage {
+    #[serde(flatten)]
+    pub(crate) job: JobLine,
+    #[serde(flatten)]
+    pub(crate) waits: Waits,
+    /// What it waits for, in words.
+    pub(crate) waiting: Vec<Wait>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) breaker: Option<Breaker>,
+    /// What its workers were asked for: `pause` or `cancel`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) asked: Option<Request>,
+    /// What happened in each minute of `span`.
+    pub(crate) minutes: Vec<Minute>,
+    /// How far back these go, in seconds.
+    pub(crate) span: u64,
+    /// Its failures, the largest group first.
+    pub(crate) groups: Vec<GroupLine>,
+    /// Groups that are not shown.
+    pub(crate) more_groups: usize,
+    /// Its tasks, if it is a graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tasks: Option<Tasks>,
+    pub(crate) now: Timestamp,
+}
+
+/// What a job waits for.
+#[derive(Debug, Serialize)]
+pub(crate) struct Wait {
+    pub(crate) what: &'static str,
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Breaker {
+    pub(crate) state: &'static str,
+    pub(crate) consecutive_failures: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) open_until: Option<Timestamp>,
+}
+
+/// Tasks of a graph.
+#[derive(Debug, Serialize)]
+pub(crate) struct Tasks {
+    pub(crate) tasks: Vec<TaskLine>,
+    /// Tasks that are not shown.
+    pub(crate) left_out: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct TaskLine {
+    pub(crate) name: String,
+    pub(crate) needs: Vec<String>,
+    /// `None`: what it needs has not ended.
+    pub(crate) state: Option<ItemState>,
+    /// The tasks whose failure it was skipped for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) culprits: Vec<String>,
+}
+
+/// Groups that are shown.
+const GROUPS: usize = 10;
+/// Tasks that are shown.
+const TASKS: usize = 200;
+/// Tasks that are read at once.
+const BATCH: usize = 500;
+
+/// How far back a job's page looks, as it is asked for.
+pub(crate) const SPANS: [(&str, Duration); 4] = [
+    ("1h", Duration::from_secs(3_600)),
+    ("6h", Duration::from_secs(6 * 3_600)),
+    ("24h", Duration::from_secs(24 * 3_600)),
+    ("7d", Duration::from_secs(7 * 24 * 3_600)),
+];
+
+impl JobPage {
+    /// `None`: there is no such job.
+    pub(crate) async fn load<S: Store>(
+        store: &S,
+        id: &str,
+        span: Duration,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some(job) = Job::find(store, id).await? else { return Ok(None) };
+        let now = store.now();
+        let counts = store.counts(id).await?;
+        let waits = Waits::load(store, id, &counts).await?;
+        let tasks = Tasks::load(store, id).await?;
+        let unit = if tasks.is_some() { Unit::Task } else { Unit::Item };
+        let waiting = waits.lines(&counts, unit, now);
+        let breaker = BreakerRecord::find(store, id).await?;
+        let failed = Filter::job(id).states([ItemState::Dead, ItemState::Skipped]);
+        let groups: Vec<Group> =
+            if counts.failed() > 0 { store.stats(&failed).await? } else { Vec::new() };
+        // A job that has ended is shown as it was.
+        let end = job.ended.filter(|_| counts.unfinished() == 0).unwrap_or(now);
+        Ok(Some(Self {
+            asked: job.asked.filter(|_| job.is_live(now)).map(|asked| asked.request),
+            job: JobLine::load(store, &job, counts, now).await?,
+            waits,
+            waiting: waiting.into_iter().map(|(what, text)| Wait { what, text }).collect(),
+            breaker: breaker.map(|breaker| Breaker {
+                state: State::as_str(breaker.state),
+                consecutive_failures: breaker.consecutive_failures,
+                open_until: breaker.open_until,
+            }),
+            minutes: store.minutes(id, end - span).await?,
+            span: span.as_secs(),
+            more_groups: groups.len().saturating_sub(GROUPS),
+            groups: groups.iter().take(GROUPS).map(GroupLine::new).collect(),
+            tasks,
+            now,
+        }))
+    }
+
+    pub(crate) fn unit(&self) -> Unit {
+        if self.tasks.is_some() { Unit::Task } else { Unit::Item }
+    }
+
+    /// The time that its chart ends at.
+    pub(crate) fn end(&self) -> Timestamp {
+        let ended = self.job.ended.filter(|_| self.job.counts.unfinished() == 0);
+        ended.unwrap_or(self.now)
+    }
+}
+
+impl Tasks {
+    async fn load<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
+        let Some(mut tasks) = Dependencies::find(store, job).await? else { return Ok(None) };
+        let left_out = tasks.len().saturating_sub(TASKS);
+        tasks.truncate(TASKS);
+        let mut found = BTreeMap::new();
+        let all = Filter::job(job).states(ItemState::ALL);
+        let mut after = None;
+        // A graph has few tasks; what a stranger has put beside them is not read to its end.
+        for _ in 0..10 {
+            let page = store.list(&all, after, BATCH).await?;
+            for item in page.items {
+                let culprits = item.failure.map(|failure| failure.culprits).unwrap_or_default();
+                found.insert(item.id, (item.state, culprits));
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let line = |(name, needs): (String, Vec<String>)| {
+            let (state, culprits) = found.remove(&name).map_or((None, Vec::new()), |(state, by)| (Some(state), by));
+            TaskLine {
+                name: bounded::id(&name),
+                needs: needs.iter().take(50).map(|need| bounded::id(need)).collect(),
+                state,
+                culprits: culprits.iter().take(50).map(|task| bounded::id(task)).collect(),
+            }
+        };
+        Ok(Some(Self { tasks: tasks.into_iter().map(line).collect(), left_out }))
+    }
+}

@@ -1,0 +1,156 @@
+//! The jobs of a store, page by page: how each is, how fast it goes, and how long it will take.
+
+use std::time::Duration;
+
+use retry_workflow::{Counts, Cursor, Job, JobStatus, Minute, Store, StoreError, Timestamp};
+use serde::Serialize;
+
+use super::bounded;
+
+/// Jobs on a page.
+pub(crate) const PAGE: usize = 50;
+
+/// A page of jobs, the newest first.
+#[derive(Debug, Serialize)]
+pub(crate) struct Jobs {
+    pub(crate) jobs: Vec<JobLine>,
+    /// Where the next page begins.
+    pub(crate) next: Option<Cursor>,
+    /// Whether there are newer ones.
+    #[serde(skip)]
+    pub(crate) is_later: bool,
+    /// By the store's clock.
+    pub(crate) now: Timestamp,
+}
+
+/// A job in one line.
+#[derive(Debug, Serialize)]
+pub(crate) struct JobLine {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) status: &'static str,
+    /// Why it has stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// Whether a process works on it, as far as is known here.
+    pub(crate) has_worker: bool,
+    pub(crate) created: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<Timestamp>,
+    /// Whether all of its items are known.
+    pub(crate) input_complete: bool,
+    pub(crate) counts: Counts,
+    /// Items that ended in a minute, of late.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) items_per_minute: Option<f64>,
+    /// At that rate, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds_left: Option<u64>,
+}
+
+/// So far back a rate is measured.
+const OF_LATE: Duration = Duration::from_secs(5 * 60);
+
+impl Jobs {
+    pub(crate) async fn load<S: Store>(
+        store: &S,
+        after: Option<Cursor>,
+    ) -> Result<Self, StoreError> {
+        let now = store.now();
+        let page = Job::page(store, after, PAGE).await?;
+        let mut jobs = Vec::with_capacity(page.items.len());
+        for (job, counts) in page.items {
+            jobs.push(JobLine::load(store, &job, counts, now).await?);
+        }
+        Ok(Self { jobs, next: page.next, is_later: after.is_some(), now })
+    }
+}
+
+impl JobLine {
+    pub(crate) async fn load<S: Store>(
+        store: &S,
+        job: &Job,
+        counts: Counts,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let is_running = job.status == JobStatus::Running && counts.unfinished() > 0;
+        let rate = if is_running {
+            let since = job.created.max(now - OF_LATE);
+            rate(&store.minutes(&job.id, since).await?, since, now)
+        } else {
+            None
+        };
+        Ok(Self {
+            id: bounded::id(&job.id),
+            name: bounded::id(&job.name),
+            status: job.status.as_str(),
+            reason: match &job.status {
+                JobStatus::Stopped { reason } => {
+                    Some(retry_workflow::words::cut(&reason.to_string(), 2_000))
+                }
+                _ => None,
+            },
+            has_worker: job.is_live(now),
+            created: job.created,
+            ended: job.ended,
+            input_complete: job.input_complete,
+            seconds_left: rate.and_then(|rate| seconds(counts.unfinished(), rate)),
+            items_per_minute: rate,
+            counts,
+        })
+    }
+
+    /// The share that has ended, of a hundred.
+    pub(crate) fn percent(&self) -> u64 {
+        percent(self.counts.ended(), self.counts.total())
+    }
+}
+
+pub(crate) fn percent(part: u64, whole: u64) -> u64 {
+    let percent = u128::from(part) * 100 / u128::from(whole.max(1));
+    u64::try_from(percent).unwrap_or(100)
+}
+
+/// Items that ended in a minute; `None` while none has.
+fn rate(minutes: &[Minute], since: Timestamp, now: Timestamp) -> Option<f64> {
+    let ended = minutes.iter().fold(0_u64, |sum, one| {
+        sum.saturating_add(one.succeeded).saturating_add(one.dead).saturating_add(one.skipped)
+    });
+    // The first minute is counted from its beginning.
+    let first = minutes.first().map_or(since, |first| first.minute.max(since));
+    let minutes = now.since(first).max(Duration::from_secs(1)).as_secs_f64() / 60.0;
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    (ended > 0).then(|| (ended as f64 / minutes * 10.0).round() / 10.0)
+}
+
+fn seconds(left: u64, per_minute: f64) -> Option<u64> {
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let seconds = left as f64 * 60.0 / per_minute;
+    let most = 10.0 * 365.0 * 86_400.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is between zero and ten years"
+    )]
+    (seconds.is_finite() && (0.0..most).contains(&seconds)).then_some(seconds.ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_of_a_hundred_whatever_the_numbers() {
+        assert_eq!(percent(0, 0), 0);
+        assert_eq!(percent(1, 3), 33);
+        assert_eq!(percent(u64::MAX, u64::MAX), 100);
+    }
+
+    #[test]
+    fn the_time_left_is_what_is_left_at_the_rate_of_late() {
+        assert_eq!(seconds(100, 50.0), Some(120));
+        assert_eq!(seconds(1, 0.1), Some(600));
+        assert_eq!(seconds(u64::MAX, 0.1), None);
+        assert_eq!(seconds(1, 0.0), None);
+    }
+}

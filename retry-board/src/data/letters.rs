@@ -1,0 +1,302 @@
+//! Dead letters: grouped by what they have in common, and one by one, as a filter selects them.
+
+use std::time::{Duration, Instant};
+
+use retry_workflow::{
+    Cursor, DeadLetters, Filter, Group, HourCount, ItemRecord, ItemState, Store, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use super::bounded::{self, LONGEST_ID};
+use crate::visit::problem::Problem;
+use crate::visit::query::Address;
+use retry_workflow::words::cut;
+
+/// Items on a page.
+const PAGE: usize = 50;
+/// Groups on a page.
+const GROUPS: usize = 100;
+/// A search for text looks at no more than these rows, and no longer than this, at once.
+const ROWS: usize = 20_000;
+const AT_MOST: Duration = Duration::from_millis(50);
+/// Rows that a search looks at between two looks at the time.
+const BATCH: usize = 500;
+/// Of a message, in lists.
+const MESSAGE: usize = 300;
+
+/// A filter as an address or a form has it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(default)]
+pub(crate) struct FilterFields {
+    pub(crate) job: Option<String>,
+    /// One item of that job.
+    pub(crate) item: Option<String>,
+    pub(crate) class: Option<String>,
+    /// Its text, its id or the beginning of that.
+    pub(crate) signature: Option<String>,
+    /// Ended then or later: RFC 3339, a day, or `2h ago`.
+    pub(crate) since: Option<String>,
+    /// Ended before.
+    pub(crate) until: Option<String>,
+    /// In the message, or in what lies below it.
+    pub(crate) text: Option<String>,
+    /// `dead`, `skipped`, …, or `all`; dead letters where it is not given.
+    pub(crate) state: Option<String>,
+}
+
+impl FilterFields {
+    /// Fields that were left empty are not meant.
+    pub(crate) fn cleaned(mut self) -> Self {
+        for field in [
+            &mut self.job,
+            &mut self.item,
+            &mut self.class,
+            &mut self.signature,
+            &mut self.since,
+            &mut self.until,
+            &mut self.text,
+            &mut self.state,
+        ] {
+            *field = field.take().filter(|text| !text.trim().is_empty());
+        }
+        self
+    }
+
+    /// What is selected by what a store knows; text is looked for elsewhere.
+    pub(crate) async fn filter<S: Store>(
+        &self,
+        letters: &DeadLetters<S>,
+    ) -> Result<Filter, Problem> {
+        let mut filter = Filter::default();
+        filter.job.clone_from(&self.job);
+        filter.ids = self.item.clone().map(|id| vec![id]);
+        filter.class.clone_from(&self.class);
+        filter.since = self.since.as_deref().map(time).transpose()?;
+        filter.until = self.until.as_deref().map(time).transpose()?;
+        filter.states = self.states()?;
+        if let Some(given) = &self.signature {
+            let mut failed = filter.clone();
+            failed.states.get_or_insert_with(|| vec![ItemState::Dead]);
+            // Its text is meant as it is, also where nothing has it any more.
+            filter.signature = Some(match letters.signature(&failed, given).await {
+                Ok(signature) => signature.as_str().to_owned(),
+                Err(retry_workflow::SignatureError::None { .. }) if !is_id(given) => given.clone(),
+                Err(error) => return Err(error.into()),
+            });
+        }
+        Ok(filter)
+    }
+
+    fn states(&self) -> Result<Option<Vec<ItemState>>, Problem> {
+        let Some(state) = self.state.as_deref() else { return Ok(None) };
+        if state == "all" {
+            return Ok(Some(ItemState::ALL.to_vec()));
+        }
+        match ItemState::ALL.into_iter().find(|known| known.as_str() == state) {
+            Some(state) => Ok(Some(vec![state])),
+            None => Err(Problem::bad(format!(
+                "\"{state}\" is not a state: write pending, leased, succeeded, dead, skipped or all"
+            ))),
+        }
+    }
+
+    /// Whether every dead letter of the store is meant.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A page with this filter in its address.
+    pub(crate) fn address(&self, page: &str) -> Address {
+        Address::new(page)
+            .and("job", self.job.as_deref())
+            .and("item", self.item.as_deref())
+            .and("class", self.class.as_deref())
+            .and("signature", self.signature.as_deref())
+            .and("since", self.since.as_deref())
+            .and("until", self.until.as_deref())
+            .and("text", self.text.as_deref())
+            .and("state", self.state.as_deref())
+    }
+
+    /// Each field that is set, by its name.
+    pub(crate) fn set(&self) -> Vec<(&'static str, &str)> {
+        let all = [
+            ("job", &self.job),
+            ("item", &self.item),
+            ("class", &self.class),
+            ("signature", &self.signature),
+            ("since", &self.since),
+            ("until", &self.until),
+            ("text", &self.text),
+            ("state", &self.state),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).collect()
+    }
+}
+
+/// Whether it looks like a signature's id, and not like its text.
+fn is_id(text: &str) -> bool {
+    text.len() <= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn time(text: &str) -> Result<Timestamp, Problem> {
+    text.parse().map_err(|error: retry_workflow::InvalidTimestamp| Problem::bad(error.to_string()))
+}
+
+/// A group in one line.
+#[derive(Debug, Serialize)]
+pub(crate) struct GroupLine {
+    /// What names the signature in filters.
+    pub(crate) id: String,
+    pub(crate) signature: String,
+    pub(crate) class: String,
+    pub(crate) count: u64,
+    pub(crate) first: Timestamp,
+    pub(crate) last: Timestamp,
+    /// One of its items.
+    pub(crate) example: String,
+    pub(crate) message: String,
+    pub(crate) advice: &'static str,
+    /// How many ended in each hour, of the last ones.
+    pub(crate) hours: Vec<HourCount>,
+}
+
+/// Hours that are shown.
+const HOURS: usize = 48;
+
+impl GroupLine {
+    pub(crate) fn new(group: &Group) -> Self {
+        Self {
+            id: group.signature.id(),
+            signature: cut(group.signature.as_str(), MESSAGE),
+            class: cut(&group.class, MESSAGE),
+            count: group.count,
+            first: group.first,
+            last: group.last,
+            example: bounded::id(&group.example),
+            message: cut(&group.message, MESSAGE),
+            advice: group.advice(),
+            hours: group.hours[group.hours.len().saturating_sub(HOURS)..].to_vec(),
+        }
+    }
+}
+
+/// An item in one line.
+#[derive(Debug, Serialize)]
+pub(crate) struct ItemLine {
+    pub(crate) job: String,
+    pub(crate) id: String,
+    /// Whether its id is too long to be in an address.
+    #[serde(skip)]
+    pub(crate) is_long: bool,
+    pub(crate) state: ItemState,
+    pub(crate) run: u32,
+    pub(crate) attempt: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) due: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) class: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
+}
+
+impl ItemLine {
+    fn new(item: &ItemRecord) -> Self {
+        let failure = item.failure.as_ref();
+        Self {
+            job: bounded::id(&item.job),
+            id: bounded::id(&item.id),
+            is_long: item.job.len() > LONGEST_ID || item.id.len() > LONGEST_ID,
+            state: item.state,
+            run: item.run,
+            attempt: item.attempt,
+            ended: item.ended,
+            due: item.due,
+            class: failure.map(|failure| cut(&failure.class, MESSAGE)),
+            message: failure.map(|failure| cut(&failure.to_string(), MESSAGE)),
+        }
+    }
+}
+
+/// Dead letters as a filter selects them.
+#[derive(Debug, Serialize)]
+pub(crate) struct Letters {
+    pub(crate) filter: FilterFields,
+    pub(crate) groups: Vec<GroupLine>,
+    /// Groups that are not shown.
+    pub(crate) more_groups: usize,
+    /// How many there are in all groups.
+    pub(crate) count: u64,
+    pub(crate) items: Vec<ItemLine>,
+    /// Where the next page begins.
+    pub(crate) next: Option<Cursor>,
+    /// Rows that a search for text has looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) searched: Option<usize>,
+    /// Whether this is not the first page.
+    #[serde(skip)]
+    pub(crate) is_later: bool,
+    pub(crate) now: Timestamp,
+}
+
+impl Letters {
+    pub(crate) async fn load<S: Store>(
+        letters: &DeadLetters<S>,
+        fields: FilterFields,
+        after: Option<Cursor>,
+    ) -> Result<Self, Problem> {
+        let filter = fields.filter(letters).await?;
+        // Groups are those of the filter without the text, which only a look at each can find.
+        let groups = match after {
+            None => letters.stats(&filter).await?,
+            Some(_) => Vec::new(),
+        };
+        let (items, next, searched) = match fields.text.as_deref() {
+            None => {
+                let page = letters.list(&filter, after, PAGE).await?;
+                (page.items, page.next, None)
+            }
+            Some(text) => search(letters, &filter, text, after).await?,
+        };
+        Ok(Self {
+            filter: fields,
+            count: groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)),
+            more_groups: groups.len().saturating_sub(GROUPS),
+            groups: groups.iter().take(GROUPS).map(GroupLine::new).collect(),
+            items: items.iter().map(ItemLine::new).collect(),
+            next,
+            searched,
+            is_later: after.is_some(),
+            now: letters.store().now(),
+        })
+    }
+}
+
+/// Those whose failure says so: of as many as can be looked at in a moment.
+async fn search<S: Store>(
+    letters: &DeadLetters<S>,
+    filter: &Filter,
+    text: &str,
+    mut after: Option<Cursor>,
+) -> Result<(Vec<ItemRecord>, Option<Cursor>, Option<usize>), Problem> {
+    let began = Instant::now();
+    let (mut found, mut rows) = (Vec::new(), 0);
+    loop {
+        let page = letters.list(filter, after, BATCH).await?;
+        rows += page.items.len();
+        found.extend(page.items.into_iter().filter(|item| says(item, text)));
+        after = page.next;
+        if after.is_none() || rows >= ROWS || found.len() >= PAGE || began.elapsed() >= AT_MOST {
+            return Ok((found, after, Some(rows)));
+        }
+    }
+}
+
+/// Whether a failure says this, or something below it.
+pub(crate) fn says(item: &ItemRecord, text: &str) -> bool {
+    item.failure.as_ref().is_some_and(|failure| {
+        failure.message.contains(text) || failure.chain.iter().any(|said| said.contains(text))
+    })
+}

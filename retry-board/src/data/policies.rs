@@ -1,0 +1,296 @@
+//! What this process retries: functions with their policies and what became of their calls,
+//! breakers and quotas, and what was changed while it runs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use retry_runtime::{
+    CircuitBreaker, Event, Field, Listening, Policy, Reason, RetryQuota, Shared, Site, Snapshot,
+    on_event, sites,
+};
+use retry_workflow::Timestamp;
+use retry_workflow::words::cut;
+use serde::Serialize;
+
+use crate::board::Board;
+
+/// Functions that are shown.
+const SITES: usize = 500;
+/// Breakers of a family that are shown.
+const MEMBERS: usize = 200;
+/// What happened, as far as it is remembered.
+const REMEMBERED: usize = 100;
+/// Of an error's text.
+const TEXT: usize = 300;
+
+/// All of the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Policies {
+    pub(crate) sites: Vec<SiteLine>,
+    pub(crate) more_sites: usize,
+    pub(crate) breakers: Vec<BreakerLine>,
+    pub(crate) quotas: Vec<QuotaLine>,
+    /// What was changed on the board, by function, key and value.
+    pub(crate) changed: Vec<Change>,
+    /// The last changes of breakers, quotas and policies, the newest first.
+    pub(crate) history: Vec<Happened>,
+}
+
+/// A function with `#[retry]`.
+#[derive(Debug, Serialize)]
+pub(crate) struct SiteLine {
+    pub(crate) name: String,
+    pub(crate) file: &'static str,
+    pub(crate) line: u32,
+    /// In words; `None`: it depends on generic parameters, and no call has failed.
+    pub(crate) policy: Option<String>,
+    /// The policy in the source, where it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compiled: Option<String>,
+    /// What only its calls know.
+    pub(crate) run_time: Vec<&'static str>,
+    pub(crate) attempts: u64,
+    pub(crate) retries: u64,
+    pub(crate) recovered: u64,
+    pub(crate) gave_up: BTreeMap<&'static str, u64>,
+    /// In seconds.
+    pub(crate) waited: f64,
+    /// For the picture.
+    #[serde(skip)]
+    pub(crate) known: Option<Policy>,
+}
+
+impl SiteLine {
+    fn new(site: &'static Site) -> Self {
+        let (policy, stats) = (site.policy(), site.stats());
+        let given_up = |reason: &Reason| (reason.as_str(), stats.gave_up_by(*reason));
+        Self {
+            name: cut(site.name(), TEXT),
+            file: site.file(),
+            line: site.line(),
+            policy: policy.as_ref().map(ToString::to_string),
+            compiled: site.is_overridden().then(|| match site.compiled() {
+                Some(compiled) => compiled.to_string(),
+                None => "known to its calls".to_owned(),
+            }),
+            run_time: site.run_time().iter().map(Field::name).collect(),
+            attempts: stats.attempts,
+            retries: stats.retries,
+            recovered: stats.recovered,
+            gave_up: Reason::ALL.iter().map(given_up).filter(|(_, times)| *times > 0).collect(),
+            waited: stats.waited.as_secs_f64(),
+            known: policy,
+        }
+    }
+
+    pub(crate) fn gave_up(&self) -> u64 {
+        self.gave_up.values().fold(0, |sum, times| sum.saturating_add(*times))
+    }
+
+    pub(crate) fn waited(&self) -> Duration {
+        Duration::try_from_secs_f64(self.waited).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BreakerLine {
+    pub(crate) name: String,
+    pub(crate) state: &'static str,
+    /// Whether somebody forced the state.
+    pub(crate) forced: bool,
+    /// Whether a fleet says so.
+    pub(crate) led: bool,
+    /// How long it stays open, in seconds; `None`: not known, or until it is reset.
+    pub(crate) open_for: Option<u64>,
+    pub(crate) consecutive_failures: Option<u32>,
+    pub(crate) failures: Option<u64>,
+    pub(crate) rejected: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) opened_by: Option<String>,
+}
+
+impl BreakerLine {
+    fn new(snapshot: &Snapshot) -> Self {
+        let is_bounded = !snapshot.remaining.is_zero() && snapshot.remaining < Duration::MAX;
+        Self {
+            name: cut(&snapshot.name, TEXT),
+            state: snapshot.state.as_str(),
+            forced: snapshot.forced,
+            led: snapshot.led,
+            open_for: is_bounded.then(|| snapshot.remaining.as_secs().saturating_add(1)),
+            consecutive_failures: Some(snapshot.consecutive_failures),
+            failures: Some(snapshot.outcomes.failures),
+            rejected: Some(snapshot.outcomes.rejected),
+            opened_by: snapshot.opened_by.as_deref().map(|text| cut(text, TEXT)),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct QuotaLine {
+    pub(crate) name: String,
+    /// Tokens that are left; `None`: only its name is known, for it was empty.
+    pub(crate) available: Option<u32>,
+    /// Tokens that fit into it.
+    pub(crate) limit: Option<u32>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Change {
+    pub(crate) name: String,
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Happened {
+    pub(crate) at: Timestamp,
+    /// `breaker`, `quota` or `policy`.
+    pub(crate) what: &'static str,
+    pub(crate) name: String,
+    /// Of a breaker, the state that it has since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<&'static str>,
+    pub(crate) text: String,
+}
+
+/// Hears what breakers, quotas and policies do, for as long as it lives.
+pub(crate) struct Watch {
+    heard: Arc<Mutex<Heard>>,
+    listening: Option<Listening>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    history: VecDeque<Happened>,
+    /// The last state of each breaker that has changed it.
+    states: BTreeMap<String, (&'static str, Option<String>)>,
+    /// Those that were empty.
+    quotas: Vec<String>,
+}
+
+/// Breakers and quotas that are known by what they did; a program that makes new ones for ever is
+/// not followed.
+const KNOWN: usize = 200;
+
+impl Watch {
+    pub(crate) fn new() -> Self {
+        let heard = Arc::<Mutex<Heard>>::default();
+        let hears = Arc::clone(&heard);
+        let listening = on_event(move |event| {
+            if let Some(happened) = happened(event) {
+                lock(&hears).add(happened, event);
+            }
+        });
+        Self { heard, listening: Some(listening) }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(listening) = self.listening.take() {
+            listening.stop();
+        }
+    }
+}
+
+fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn happened(event: &Event<'_>) -> Option<Happened> {
+    let (what, state) = match event {
+        Event::Breaker(transition) => ("breaker", Some(transition.to.as_str())),
+        Event::QuotaEmpty { .. } => ("quota", None),
+        Event::Policy { .. } => ("policy", None),
+        _ => return None,
+    };
+    let (name, text) = (cut(event.name(), TEXT), cut(&event.to_string(), TEXT));
+    Some(Happened { at: Timestamp::now(), what, name, state, text })
+}
+
+impl Heard {
+    fn add(&mut self, happened: Happened, event: &Event<'_>) {
+        match event {
+            Event::Breaker(transition) => {
+                let opened_by = transition.error.as_deref().map(|text| cut(text, TEXT));
+                if self.states.len() < KNOWN || self.states.contains_key(&happened.name) {
+                    self.states
+                        .insert(happened.name.clone(), (transition.to.as_str(), opened_by));
+                }
+            }
+            Event::QuotaEmpty { .. }
+                if self.quotas.len() < KNOWN && !self.quotas.contains(&happened.name) =>
+            {
+                self.quotas.push(happened.name.clone());
+            }
+            _ => {}
+        }
+        self.history.push_front(happened);
+        self.history.truncate(REMEMBERED);
+    }
+}
+
+impl Policies {
+    pub(crate) fn load(
+        board: &Board,
+        watch: &Watch,
+        changed: Vec<(String, String, String)>,
+    ) -> Self {
+        let sites = sites();
+        let heard = lock(&watch.heard);
+        let mut breakers: Vec<_> =
+            board.breakers.iter().map(|it| BreakerLine::new(&shared(it).snapshot())).collect();
+        for (_, members) in &board.families {
+            breakers.extend(members().iter().take(MEMBERS).map(BreakerLine::new));
+        }
+        let is_known = |all: &[BreakerLine], name: &str| all.iter().any(|one| one.name == name);
+        for (name, (state, opened_by)) in &heard.states {
+            if !is_known(&breakers, name) {
+                breakers.push(BreakerLine {
+                    name: name.clone(),
+                    state,
+                    forced: false,
+                    led: false,
+                    open_for: None,
+                    consecutive_failures: None,
+                    failures: None,
+                    rejected: None,
+                    opened_by: opened_by.clone(),
+                });
+            }
+        }
+        let mut quotas: Vec<_> = board.quotas.iter().map(|it| quota(it)).collect();
+        for name in &heard.quotas {
+            if !quotas.iter().any(|quota| quota.name == *name) {
+                quotas.push(QuotaLine { name: name.clone(), available: None, limit: None });
+            }
+        }
+        Self {
+            more_sites: sites.len().saturating_sub(SITES),
+            sites: sites.into_iter().take(SITES).map(SiteLine::new).collect(),
+            breakers,
+            quotas,
+            changed: changed
+                .into_iter()
+                .map(|(name, key, value)| Change { name, key, value })
+                .collect(),
+            history: heard.history.iter().cloned().collect(),
+        }
+    }
+}
+
+fn shared(breaker: &Shared<CircuitBreaker>) -> &CircuitBreaker {
+    breaker.as_ref()
+}
+
+fn quota(quota: &Shared<RetryQuota>) -> QuotaLine {
+    let quota: &RetryQuota = quota.as_ref();
+    QuotaLine {
+        name: cut(quota.name(), TEXT),
+        available: Some(quota.available()),
+        limit: Some(quota.limit()),
+    }
+}

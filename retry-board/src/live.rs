@@ -1,0 +1,288 @@
+//! Live pages: one look at what they show for all who watch it, and none while nobody does.
+//!
+//! A page hears that it has changed, and asks for itself again. A client that does not read costs
+//! nothing: nothing is queued for it, it keeps no look alive, and its stream ends when it comes
+//! back.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::response::sse::Event;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// Between two looks.
+const EACH: Duration = Duration::from_millis(250);
+/// A client hears from the board at least so often.
+const BEAT: Duration = Duration::from_secs(10);
+/// Who has not read for so long does not watch.
+const LAG: Duration = Duration::from_secs(30);
+/// More than these are told to reload instead.
+const MOST_CLIENTS: usize = 4_096;
+
+/// Looks at a topic: what is returned differs once the topic has changed.
+type Look = Arc<dyn Fn(String) -> Looking + Send + Sync>;
+type Looking = Pin<Box<dyn Future<Output = Result<u64, ()>> + Send>>;
+
+/// What is watched, and by whom.
+#[derive(Clone)]
+pub(crate) struct Live(Arc<Inner>);
+
+struct Inner {
+    look: Look,
+    topics: Mutex<HashMap<String, Arc<Topic>>>,
+    clients: AtomicUsize,
+}
+
+/// Something that pages show.
+struct Topic {
+    seen: watch::Sender<Seen>,
+    /// When a client last read.
+    read: Mutex<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    /// How often it has changed.
+    changes: u64,
+    /// Whether it could not be looked at.
+    is_stale: bool,
+}
+
+/// A client that watches, until it is dropped.
+struct Client {
+    live: Live,
+    topic: Arc<Topic>,
+    seen: watch::Receiver<Seen>,
+    read: Instant,
+    is_new: bool,
+}
+
+impl Live {
+    pub(crate) fn new<F>(look: impl Fn(String) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<u64, ()>> + Send + 'static,
+    {
+        Self(Arc::new(Inner {
+            look: Arc::new(move |topic| Box::pin(look(topic))),
+            topics: Mutex::default(),
+            clients: AtomicUsize::new(0),
+        }))
+    }
+
+    /// What happens to a topic from now on; `None`: too many watch already.
+    pub(crate) fn watch(&self, name: String) -> Option<impl Stream<Item = Event> + Send + use<>> {
+        let clients = &self.0.clients;
+        if clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
+            clients.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let topic = self.topic(name);
+        let seen = topic.seen.subscribe();
+        let now = Instant::now();
+        let client = Client { live: self.clone(), topic, seen, read: now, is_new: true };
+        client.topic.is_read(now);
+        Some(unfold(client, Client::next))
+    }
+
+    /// The topic of this name, which is looked at from now on.
+    fn topic(&self, name: String) -> Arc<Topic> {
+        let mut topics = self.topics();
+        if let Some(topic) = topics.get(&name) {
+            return Arc::clone(topic);
+        }
+        let (seen, _) = watch::channel(Seen { changes: 0, is_stale: false });
+        let topic = Arc::new(Topic { seen, read: Mutex::new(Instant::now()) });
+        topics.insert(name.clone(), Arc::clone(&topic));
+        tokio::spawn(keep_looking(self.clone(), name, Arc::clone(&topic)));
+        topic
+    }
+
+    fn topics(&self) -> MutexGuard<'_, HashMap<String, Arc<Topic>>> {
+        self.0.topics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends a topic that nobody watches; `false` if somebody does.
+    fn end(&self, name: &str, topic: &Topic) -> bool {
+        let mut topics = self.topics();
+        let is_watched = topic.seen.receiver_count() > 0 && topic.last_read().elapsed() < LAG;
+        if !is_watched {
+            topics.remove(name);
+        }
+        !is_watched
+    }
+}
+
+/// One task for all clients of a topic.
+async fn keep_looking(live: Live, name: String, topic: Arc<Topic>) {
+    let mut before = None;
+    while !live.end(&name, &topic) {
+        let look = (live.0.look)(name.clone()).await;
+        topic.seen.send_if_modified(|seen| {
+            let is_changed = look.is_ok_and(|now| before.replace(now).is_some_and(|it| it != now));
+            let is_stale = look.is_err();
+            let is_news = is_changed || seen.is_stale != is_stale;
+            if is_news {
+                seen.changes = seen.changes.wrapping_add(1);
+                seen.is_stale = is_stale;
+            }
+            is_news
+        });
+        sleep(EACH).await;
+    }
+}
+
+impl Topic {
+    fn is_read(&self, now: Instant) {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
+    fn last_read(&self) -> Instant {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Client {
+    async fn next(mut self) -> Option<(Event, Self)> {
+        if self.is_new {
+            self.is_new = false;
+            let hello = Event::default().event("hello").retry(Duration::from_secs(1)).data("");
+            return Some((hello, self));
+        }
+        let changed = timeout_at(Instant::now() + BEAT, self.seen.changed()).await;
+        let now = Instant::now();
+        if now.duration_since(self.read) > LAG {
+            // It has not read for long, and nobody may have looked meanwhile.
+            return None;
+        }
+        self.read = now;
+        self.topic.is_read(now);
+        let word = match changed {
+            Err(_) => "beat",
+            Ok(Err(_)) => return None,
+            Ok(Ok(())) if self.seen.borrow_and_update().is_stale => "stale",
+            Ok(Ok(())) => "change",
+        };
+        Some((Event::default().event(word).data(""), self))
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.live.0.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::atomic::AtomicU64;
+
+    use futures_util::StreamExt as _;
+
+    use super::*;
+
+    struct Watched {
+        live: Live,
+        looks: Arc<AtomicU64>,
+        value: Arc<AtomicU64>,
+    }
+
+    fn watched() -> Watched {
+        let (looks, value) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+        let (counted, shown) = (Arc::clone(&looks), Arc::clone(&value));
+        let live = Live::new(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let shown = shown.load(Ordering::Relaxed);
+            async move { if shown == u64::MAX { Err(()) } else { Ok(shown) } }
+        });
+        Watched { live, looks, value }
+    }
+
+    fn word(event: Event) -> String {
+        let text = format!("{event:?}");
+        let known = ["hello", "change", "stale", "beat"];
+        known.into_iter().find(|word| text.contains(word)).unwrap_or_default().to_owned()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_thousand_clients_share_one_look() {
+        let watched = watched();
+        let clients: Vec<_> = (0..1_000)
+            .map(|_| {
+                let events = watched.live.watch("jobs".to_owned()).unwrap();
+                tokio::spawn(async move {
+                    let mut events = pin!(events);
+                    assert_eq!(word(events.next().await.unwrap()), "hello");
+                    word(events.next().await.unwrap())
+                })
+            })
+            .collect();
+        sleep(Duration::from_secs(2)).await;
+        let looks = watched.looks.load(Ordering::Relaxed);
+        assert!((8..=10).contains(&looks), "{looks} looks in 2 s");
+        watched.value.store(1, Ordering::Relaxed);
+        for client in clients {
+            assert_eq!(client.await.unwrap(), "change");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_looks_while_nobody_watches() {
+        let watched = watched();
+        let events = watched.live.watch("jobs".to_owned()).unwrap();
+        sleep(Duration::from_secs(1)).await;
+        drop(events);
+        sleep(Duration::from_secs(1)).await;
+        let looks = watched.looks.swap(0, Ordering::Relaxed);
+        assert!(looks > 0 && watched.live.topics().is_empty());
+        sleep(Duration::from_secs(60)).await;
+        assert_eq!(watched.looks.load(Ordering::Relaxed), 0);
+        assert_eq!(watched.live.0.clients.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_never_reads_keeps_no_look_alive_and_is_dropped() {
+        let watched = watched();
+        let mut stuck = Box::pin(watched.live.watch("jobs".to_owned()).unwrap());
+        assert_eq!(word(stuck.next().await.unwrap()), "hello");
+        sleep(LAG + Duration::from_secs(1)).await;
+        let looks = watched.looks.load(Ordering::Relaxed);
+        watched.value.store(1, Ordering::Relaxed);
+        sleep(Duration::from_secs(60)).await;
+        assert_eq!(watched.looks.load(Ordering::Relaxed), looks, "nobody reads");
+        assert!(watched.live.topics().is_empty());
+        assert!(stuck.next().await.is_none(), "it is to ask again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_hears_of_changes_of_trouble_and_of_its_end() {
+        let watched = watched();
+        let mut events = Box::pin(watched.live.watch("jobs".to_owned()).unwrap());
+        assert_eq!(word(events.next().await.unwrap()), "hello");
+        // Nothing happens for minutes, and it is still heard.
+        for _ in 0..12 {
+            assert_eq!(word(events.next().await.unwrap()), "beat");
+        }
+        for (value, heard) in [(1, "change"), (u64::MAX, "stale"), (1, "change"), (2, "change")] {
+            watched.value.store(value, Ordering::Relaxed);
+            assert_eq!(word(events.next().await.unwrap()), heard);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn more_clients_than_can_be_served_are_told_so() {
+        let watched = watched();
+        let all: Vec<_> =
+            (0..MOST_CLIENTS).map(|_| watched.live.watch("jobs".to_owned()).unwrap()).collect();
+        assert!(watched.live.watch("jobs".to_owned()).is_none());
+        drop(all);
+        assert!(watched.live.watch("jobs".to_owned()).is_some());
+    }
+}

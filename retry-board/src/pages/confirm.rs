@@ -1,0 +1,91 @@
+//! The pages before an action: what it would do, and the form that does it.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use retry_workflow::words::count;
+
+use crate::actions::letters::confirmation;
+use crate::data::letters::FilterFields;
+use crate::parts::form;
+use crate::parts::layout::{self, Page, Place};
+use crate::parts::text::line;
+use crate::visit::Visit;
+use crate::visit::query::Address;
+
+fn page(visit: &Visit, title: &str, place: Place, main: Markup) -> Response {
+    layout::page(visit, Page { title, place, live: None, notice: None, main })
+}
+
+/// What is meant, in a list.
+fn meant(filter: &FilterFields) -> Markup {
+    html! {
+        @if filter.is_empty() {
+            p { "Every dead letter of the store." }
+        } @else {
+            dl.lines #meant { @for (name, value) in filter.set() { dt { (name) } dd { (line(value)) } } }
+        }
+    }
+}
+
+/// Every dead letter is meant only where that is said.
+fn all(filter: &FilterFields) -> Markup {
+    html! { @if filter.is_empty() { input type="hidden" name="all" value="true"; } }
+}
+
+pub(crate) fn redrive(visit: &Visit, filter: &FilterFields, number: u64) -> Response {
+    let main = html! {
+        h1 { "Re-drive" }
+        section.panel {
+            p #would { strong { (count(number, "dead letter")) } " would be taken back: each begins a new run with all its attempts and a fresh budget, and keeps its history." }
+            (meant(filter))
+            @if number > 0 {
+                form.stack #form method="post" action="re-drive" {
+                    (form::proof(visit)) (form::hidden(filter.set())) (all(filter))
+                    div.field { label for="rate" { "Rate " span.muted { "(all at once, if empty)" } } input #rate name="rate" placeholder="10/s" autocomplete="off"; }
+                    div.field { label for="max" { "At most " span.muted { "(all, if empty)" } } input #max name="max" inputmode="numeric" placeholder=(number) autocomplete="off"; }
+                    div.buttons { button.primary #submit { "Re-drive " (count(number, "dead letter")) } a href=(filter.address("dead-letters").text()) { "Back" } }
+                }
+            } @else {
+                p { a href="dead-letters" { "All dead letters" } }
+            }
+        }
+    };
+    page(visit, "Re-drive", Place::Letters, main)
+}
+
+pub(crate) fn purge(visit: &Visit, filter: &FilterFields, number: u64) -> Response {
+    let main = html! {
+        h1 { "Purge" }
+        section.panel {
+            p #would { strong { (count(number, "dead letter")) } " would be emptied for good: payload, history and failure are gone. Nothing brings them back." }
+            (meant(filter))
+            @if number > 0 {
+                form.stack #form method="post" action="purge" {
+                    (form::proof(visit)) (form::hidden(filter.set())) (all(filter))
+                    div.field {
+                        label for="confirm" { "Type " code { (confirmation(number)) } " to confirm" }
+                        input #confirm name="confirm" required autocomplete="off";
+                    }
+                    div.buttons { button.danger #submit { "Purge for good" } a href=(filter.address("dead-letters").text()) { "Back" } }
+                }
+            } @else {
+                p { a href="dead-letters" { "All dead letters" } }
+            }
+        }
+    };
+    page(visit, "Purge", Place::Letters, main)
+}
+
+pub(crate) fn cancel(visit: &Visit, job: &str, unfinished: u64) -> Response {
+    let main = html! {
+        h1 { "Cancel " (line(job)) }
+        section.panel {
+            p #would { strong { (count(unfinished, "item")) } " have not ended: what runs comes to its end, and the rest is skipped." }
+            form.stack #form method="post" action="cancel" {
+                (form::proof(visit)) (form::hidden([("job", job)]))
+                div.buttons { button.danger #submit { "Cancel the job" } a href=(Address::new("job").with("id", job).text()) { "Back" } }
+            }
+        }
+    };
+    page(visit, "Cancel", Place::Jobs, main)
+}

@@ -1,0 +1,240 @@
+//! Dead letters: what failed for good, by what it has in common, and one by one.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use retry_workflow::words::{count, thousands};
+use retry_workflow::{ItemState, Timestamp};
+
+use super::answer;
+use crate::data::letters::{FilterFields, GroupLine, ItemLine, Letters};
+use crate::parts::layout::{Page, Place};
+use crate::parts::text::line;
+use crate::parts::{badge, chart, time};
+use crate::visit::Visit;
+use crate::visit::query::Address;
+
+pub(crate) fn page(visit: &Visit, letters: &Letters, notice: Option<String>) -> Response {
+    answer(visit, letters, || Page {
+        title: "Dead letters",
+        place: Place::Letters,
+        live: Some("live?topic=jobs".to_owned()),
+        notice,
+        main: main(visit, letters),
+    })
+}
+
+/// Whether all that is shown are dead letters.
+fn is_dead(filter: &FilterFields) -> bool {
+    filter.state.as_deref().is_none_or(|state| state == "dead")
+}
+
+fn main(visit: &Visit, letters: &Letters) -> Markup {
+    let filter = &letters.filter;
+    let heading = if is_dead(filter) { "Dead letters" } else { "Items" };
+    html! {
+        div.title {
+            h1 { (heading) }
+            @if letters.count > 0 && !letters.is_later && filter.text.is_none() {
+                span.muted #count {
+                    (count(letters.count, if is_dead(filter) { "dead letter" } else { "failure" }))
+                    " in " (count(u64::try_from(letters.groups.len() + letters.more_groups).unwrap_or(0), "group"))
+                }
+            }
+            (actions(visit, letters))
+        }
+        (filter_form(filter))
+        @if !letters.groups.is_empty() {
+            section.panel aria-labelledby="groups-heading" {
+                h2 #groups-heading { "By signature" }
+                (groups(&letters.groups, filter.job.as_deref(), letters.now))
+                @if letters.more_groups > 0 { p.muted { (thousands(u64::try_from(letters.more_groups).unwrap_or(0))) " smaller groups are left out: choose a job or a class" } }
+            }
+        }
+        section aria-labelledby="items-heading" {
+            h2 #items-heading { "One by one" }
+            (items(letters))
+        }
+    }
+}
+
+fn actions(visit: &Visit, letters: &Letters) -> Markup {
+    let filter = &letters.filter;
+    html! {
+        div.actions {
+            @if letters.count > 0 || !letters.items.is_empty() {
+                a.button #export href=(filter.address("export").text()) download { "Export" }
+                @if visit.shows_forms() && is_dead(filter) && !letters.is_later {
+                    a.button.primary #re-drive href=(filter.address("re-drive").text()) { "Re-drive…" }
+                    a.button.danger #purge href=(filter.address("purge").text()) { "Purge…" }
+                }
+            }
+        }
+    }
+}
+
+fn filter_form(filter: &FilterFields) -> Markup {
+    let field = |name: &'static str, label: &str, hint: &str, value: Option<&str>| {
+        html! {
+            div.field {
+                label for=(format!("filter-{name}")) { (label) }
+                input id=(format!("filter-{name}")) name=(name) value=(value.unwrap_or_default()) placeholder=(hint) autocomplete="off";
+            }
+        }
+    };
+    html! {
+        form.filter #filter method="get" action="dead-letters" role="search" {
+            (field("job", "Job", "any", filter.job.as_deref()))
+            (field("class", "Class", "timeout", filter.class.as_deref()))
+            (field("signature", "Signature", "id or text", filter.signature.as_deref()))
+            (field("since", "Since", "2h ago", filter.since.as_deref()))
+            (field("until", "Until", "2026-11-21", filter.until.as_deref()))
+            (field("text", "Text", "in the message", filter.text.as_deref()))
+            div.field {
+                label for="filter-state" { "State" }
+                select #filter-state name="state" {
+                    option value="" selected[is_dead(filter)] { "dead" }
+                    @for state in ["skipped", "pending", "leased", "succeeded", "all"] {
+                        option value=(state) selected[filter.state.as_deref() == Some(state)] { (state) }
+                    }
+                }
+            }
+            div.field.buttons {
+                button { "Filter" }
+                @if !filter.is_empty() { a #clear href="dead-letters" { "Clear" } }
+            }
+        }
+    }
+}
+
+/// Groups of failures that are alike.
+pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) -> Markup {
+    html! {
+        table.cards.groups {
+            thead {
+                tr {
+                    th.number scope="col" { "Count" }
+                    th.wide scope="col" { "Signature" }
+                    th scope="col" { "Last 24 hours" }
+                    th.number scope="col" { "First" }
+                    th.number scope="col" { "Last" }
+                    th scope="col" { "Example" }
+                }
+            }
+            tbody {
+                @for group in groups {
+                    @let address = Address::new("dead-letters").and("job", job).with("signature", &group.id);
+                    tr data-signature=(group.id) {
+                        td.number.count data-label="Count" { (thousands(group.count)) }
+                        td.wide data-label="Signature" {
+                            a.signature href=(address.with("class", &group.class).text()) {
+                                @if group.signature.is_empty() { "(no message)" } @else { (line(&group.signature)) }
+                            }
+                            div.under {
+                                span.class { (line(&group.class)) } " " code { (group.id) }
+                            }
+                            p.advice { (group.advice) }
+                        }
+                        td data-label="Last 24 hours" { (chart::sparkline(&group.hours, now)) }
+                        td.number data-label="First" { (time::ago(now, group.first)) }
+                        td.number data-label="Last" { (time::ago(now, group.last)) }
+                        td data-label="Example" {
+                            @match job {
+                                Some(job) => { a href=(Address::new("item").with("job", job).with("id", &group.example).text()) { (line(&group.example)) } }
+                                None => { (line(&group.example)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn items(letters: &Letters) -> Markup {
+    let filter = &letters.filter;
+    // The job is a column only where it is not the same for all.
+    let has_jobs = filter.job.is_none();
+    html! {
+        @if letters.items.is_empty() {
+            (nothing(letters))
+        } @else {
+            table.cards #items {
+                thead {
+                    tr {
+                        th scope="col" { "Item" }
+                        @if has_jobs { th scope="col" { "Job" } }
+                        th scope="col" { "State" }
+                        th.number scope="col" { "Run" }
+                        th.number scope="col" { "Attempts" }
+                        th scope="col" { "Class" }
+                        th.number scope="col" { "When" }
+                        th.wide scope="col" { "Message" }
+                    }
+                }
+                tbody { @for item in &letters.items { (item_row(item, has_jobs, letters.now)) } }
+            }
+        }
+        @if let Some(rows) = letters.searched {
+            p.muted #searched {
+                (thousands(u64::try_from(rows).unwrap_or(0))) " looked at"
+                @if letters.next.is_some() { ", and there are more" }
+            }
+        }
+        nav.pages aria-label="More items" {
+            @if letters.is_later { a href=(filter.address("dead-letters").text()) { "First page" } }
+            @if let Some(next) = letters.next {
+                a #next href=(filter.address("dead-letters").with("after", &next.to_string()).text()) {
+                    @if letters.searched.is_some() { "Search on" } @else { "Next page" }
+                }
+            }
+        }
+    }
+}
+
+fn item_row(item: &ItemLine, has_jobs: bool, now: Timestamp) -> Markup {
+    html! {
+        tr data-item=(line(&item.id)) {
+            th scope="row" data-label="Item" {
+                @if item.is_long {
+                    span title="This id is longer than an address may be: retry-workflow items show" { (line(&item.id)) }
+                } @else {
+                    a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (line(&item.id)) }
+                }
+            }
+            @if has_jobs {
+                td data-label="Job" { a href=(Address::new("job").with("id", &item.job).text()) { (line(&item.job)) } }
+            }
+            td data-label="State" { (badge::item(item.state)) }
+            td.number data-label="Run" { (item.run) }
+            td.number data-label="Attempts" { (item.attempt) }
+            td data-label="Class" { @if let Some(class) = &item.class { span.class { (line(class)) } } @else { span.zero { "–" } } }
+            td.number data-label="When" { @match item.ended.or(item.due) { Some(at) => { (time::relative(now, at)) } None => span.zero { "–" } } }
+            td.wide.message data-label="Message" { (item.message.as_deref().map(line).unwrap_or_default()) }
+        }
+    }
+}
+
+/// That there is nothing, and what to do next.
+fn nothing(letters: &Letters) -> Markup {
+    let filter = &letters.filter;
+    html! {
+        div.empty #empty {
+            @if letters.searched.is_some() && letters.next.is_some() {
+                p { strong { "Nothing so far." } " Search on below." }
+            } @else if letters.is_later {
+                p { "There are no more." }
+            } @else if filter.is_empty() {
+                p { strong { "No dead letters." } }
+                p { "Items whose retries have ended appear here, with what they have in common and what to do about it." }
+            } @else {
+                p { strong { "Nothing is like that." } }
+                p { a href="dead-letters" { "Clear the filter" } " to see all dead letters." }
+            }
+        }
+    }
+}
+
+/// What an item in this state is called where it is acted on.
+pub(crate) const fn can_be_taken_back(state: ItemState) -> bool {
+    matches!(state, ItemState::Dead | ItemState::Skipped)
+}

@@ -1,0 +1,143 @@
+//! An item: its payload, what it left or failed with, and every attempt of every run.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use retry_workflow::ItemState;
+use retry_workflow::words::count;
+
+use super::answer;
+use super::dead_letters::can_be_taken_back;
+use crate::data::item::{AttemptLine, FailureText, ItemPage};
+use crate::parts::layout::{Page, Place};
+use crate::parts::text::{block, line};
+use crate::parts::{badge, time, timeline};
+use crate::visit::Visit;
+use crate::visit::query::Address;
+
+pub(crate) fn page(visit: &Visit, item: &ItemPage, notice: Option<String>) -> Response {
+    answer(visit, item, || Page {
+        title: "Item",
+        place: Place::Letters,
+        live: Some(Address::new("live").with("topic", &format!("job/{}", item.job)).text()),
+        notice,
+        main: main(visit, item),
+    })
+}
+
+fn main(visit: &Visit, item: &ItemPage) -> Markup {
+    let here = |page: &str| Address::new(page).with("job", &item.job).with("item", &item.id);
+    let state = item.state.as_str();
+    html! {
+        nav.crumbs aria-label="Where this is" {
+            a href="jobs" { "Jobs" } " / "
+            a href=(Address::new("job").with("id", &item.job).text()) { (line(&item.job)) } " / "
+        }
+        div.title {
+            h1 { (line(&item.id)) }
+            (badge::item(item.state))
+            @if visit.shows_forms() && can_be_taken_back(item.state) && item.payload.is_some() {
+                div.actions {
+                    a.button.primary #re-drive href=(here("re-drive").with("state", state).text()) { "Re-drive…" }
+                    a.button.danger #purge href=(here("purge").with("state", state).text()) { "Purge…" }
+                }
+            }
+        }
+        dl.facts {
+            div { dt { "run" } dd { (item.run) } }
+            div { dt { "attempt" } dd { (item.attempt) } }
+            div { dt { "correlation" } dd { code { (line(&item.correlation)) } } }
+            @if let Some(ended) = item.ended { div { dt { "ended" } dd { (time::at(ended)) } } }
+            @if let Some(due) = item.due {
+                div { dt { @if item.state == ItemState::Leased { "leased until" } @else { "due" } } dd { (time::at(due)) " (" (time::relative(item.now, due)) ")" } }
+            }
+        }
+        @if let Some(failure) = &item.failure {
+            section.panel #failure aria-labelledby="failure-heading" {
+                h2 #failure-heading { "What went wrong" }
+                (failure_text(failure))
+                p.under {
+                    "Like it: "
+                    a href=(Address::new("dead-letters").with("job", &item.job).with("signature", &failure.signature_id).and("state", (item.state == ItemState::Skipped).then_some("skipped")).text()) { (line(&failure.signature)) }
+                }
+            }
+        }
+        section.panel aria-labelledby="payload-heading" {
+            h2 #payload-heading { "Payload" }
+            @match &item.payload {
+                Some(payload) => div #payload { (block(payload, "Payload")) },
+                None => p.muted { "(purged)" }
+            }
+        }
+        @if let Some(output) = &item.output {
+            section.panel aria-labelledby="output-heading" {
+                h2 #output-heading { "Output" }
+                div #output { (block(output, "Output")) }
+            }
+        }
+        section.panel #history aria-labelledby="history-heading" {
+            h2 #history-heading { "Attempts" }
+            (history(item))
+        }
+    }
+}
+
+fn failure_text(failure: &FailureText) -> Markup {
+    html! {
+        p { span.class { (line(&failure.class)) } }
+        (block(&failure.message, "Message"))
+        @for inner in &failure.chain {
+            p.cause { "caused by" }
+            (block(inner, "Cause"))
+        }
+        @if !failure.culprits.is_empty() {
+            p { "Because of " (failure.culprits.iter().map(|task| line(task)).collect::<Vec<_>>().join(", ")) }
+        }
+        @for (name, written) in [("stdout", &failure.stdout), ("stderr", &failure.stderr)] {
+            @if let Some(written) = written {
+                p.cause { (name) }
+                (block(written, name))
+            }
+        }
+    }
+}
+
+fn history(item: &ItemPage) -> Markup {
+    let runs: Vec<Vec<&AttemptLine>> = item
+        .history
+        .chunk_by(|one, other| one.run == other.run)
+        .map(|run| run.iter().collect())
+        .collect();
+    html! {
+        @if item.earlier_attempts > 0 {
+            p.muted { (count(u64::try_from(item.earlier_attempts).unwrap_or(0), "earlier attempt")) " left out" }
+        }
+        @if runs.is_empty() { p.muted { "No attempts are recorded." } }
+        @for run in &runs {
+            h3 { "Run " (run[0].run) }
+            (timeline::run(run))
+            ol.attempts {
+                @for attempt in run { (attempt_row(attempt)) }
+            }
+        }
+    }
+}
+
+fn attempt_row(attempt: &AttemptLine) -> Markup {
+    html! {
+        li data-attempt=(attempt.attempt) {
+            p {
+                span.ordinal { "attempt " (attempt.attempt) }
+                (badge::outcome(attempt.outcome))
+                " after " (time::short(attempt.took())) ", begun " (time::at(attempt.started)) ", by " code { (line(&attempt.worker)) }
+                @if let Some(step) = &attempt.step { ", in " (line(step)) }
+                @if attempt.wait > 0.0 { "; then waited " (time::short(attempt.waited())) }
+            }
+            @if let Some(failure) = &attempt.failure {
+                details {
+                    summary { span.class { (line(&failure.class)) } " " (line(&retry_workflow::words::cut(&failure.message.text, 200))) }
+                    (failure_text(failure))
+                }
+            }
+        }
+    }
+}

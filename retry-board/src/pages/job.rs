@@ -1,0 +1,189 @@
+//! A job: how it is, what it waits for, how it went of late, why items failed, its tasks.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use maud::{Markup, html};
+use retry_workflow::Request;
+use retry_workflow::words::{count, in_a_while, thousands, total};
+
+use super::{answer, dead_letters, jobs};
+use crate::data::job::{JobPage, SPANS, Tasks};
+use crate::parts::layout::{Page, Place};
+use crate::parts::text::line;
+use crate::parts::{badge, chart, form, graph, time};
+use crate::visit::Visit;
+use crate::visit::query::Address;
+
+pub(crate) fn page(visit: &Visit, job: &JobPage, notice: Option<String>) -> Response {
+    answer(visit, job, || Page {
+        title: "Job",
+        place: Place::Jobs,
+        live: Some(Address::new("live").with("topic", &format!("job/{}", job.job.id)).text()),
+        notice,
+        main: main(visit, job),
+    })
+}
+
+fn main(visit: &Visit, page: &JobPage) -> Markup {
+    let job = &page.job;
+    let counts = &job.counts;
+    let unit = page.unit().as_str();
+    html! {
+        nav.crumbs aria-label="Where this is" { a href="jobs" { "Jobs" } " / " }
+        div.title {
+            h1 { (line(&job.id)) }
+            (badge::job(job.status, counts.dead))
+            @if let Some(asked) = page.asked {
+                span.muted #asked { @match asked { Request::Pause => "was asked to pause", _ => "was asked to end" } }
+            }
+            (actions(visit, page))
+        }
+        @if let Some(reason) = &job.reason {
+            p.reason #reason { "Stopped: " (line(reason)) }
+        }
+        section.panel aria-labelledby="progress-heading" {
+            h2 #progress-heading { "Progress" }
+            (chart::states(counts, true))
+            ul.legend #states {
+                @for (state, word, number) in [
+                    ("succeeded", "succeeded", counts.succeeded),
+                    ("dead", "dead", counts.dead),
+                    ("skipped", "skipped", counts.skipped),
+                    ("leased", "with a worker", counts.leased),
+                    ("pending", "waiting", counts.pending),
+                ] {
+                    li {
+                        span class=(format!("key {state}")) {}
+                        a href=(Address::new("dead-letters").with("job", &job.id).with("state", state).text()) data-count=(state) { (thousands(number)) " " (word) }
+                    }
+                }
+            }
+            dl.facts {
+                div { dt { (unit) "s" } dd { (thousands(counts.total())) @if !job.input_complete { "+" } } }
+                div { dt { "ended" } dd { (job.percent()) " %" } }
+                div { dt { "rate" } dd #rate { (jobs::rate(job)) } }
+                div { dt { "time left" } dd { (jobs::left(job)) } }
+                div { dt { "attempts" } dd {
+                    (thousands(counts.attempts))
+                    @if counts.lost > 0 { ", " (thousands(counts.lost)) " lost with their workers" }
+                } }
+                div { dt { "worked" } dd { (total(counts.worked)) } }
+                div { dt { "waited" } dd { (total(counts.waited)) } }
+                div { dt { "begun" } dd { (time::at(job.created)) } }
+                @if let Some(ended) = job.ended.filter(|_| job.status != "running") {
+                    div { dt { @if job.status == "stopped" { "stopped" } @else { "ended" } } dd { (time::at(ended)) } }
+                }
+            }
+            @if job.status == "running" && !job.has_worker {
+                p #no-worker { "No process works on it. Go on with " code { "retry-workflow resume " (line(&job.id)) } "." }
+            }
+        }
+        @if !page.waiting.is_empty() || page.breaker.is_some() {
+            section.panel #waiting aria-labelledby="waiting-heading" {
+                h2 #waiting-heading { "What it waits for" }
+                dl.lines {
+                    @for wait in &page.waiting {
+                        dt { (wait.what) } dd { (wait.text) }
+                    }
+                    @if let Some(breaker) = &page.breaker {
+                        dt { "circuit breaker" }
+                        dd {
+                            (badge::breaker(breaker.state)) " "
+                            (count(u64::from(breaker.consecutive_failures), "failure")) " in a row"
+                            @if let Some(until) = breaker.open_until.filter(|until| *until > page.now) {
+                                ", until " (in_a_while(until, page.now))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        section.panel aria-labelledby="rate-heading" {
+            div.head {
+                h2 #rate-heading { "Over time" }
+                nav.spans aria-label="Time shown" {
+                    @for (word, span) in SPANS {
+                        a href=(Address::new("job").with("id", &job.id).with("span", word).text())
+                            aria-current=[(span.as_secs() == page.span).then_some("true")] { (word) }
+                    }
+                }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Items and failures over time" {
+                (chart::minutes(&page.minutes, page.end(), Duration::from_secs(page.span)))
+            }
+        }
+        @if let Some(tasks) = &page.tasks { (task_section(&job.id, tasks)) }
+        @if !page.groups.is_empty() {
+            section.panel aria-labelledby="failures-heading" {
+                h2 #failures-heading { "Why they failed" }
+                (dead_letters::groups(&page.groups, Some(&job.id), page.now))
+                @if page.more_groups > 0 {
+                    p { a href=(Address::new("dead-letters").with("job", &job.id).text()) { (page.more_groups) " more groups" } }
+                }
+            }
+        }
+    }
+}
+
+fn actions(visit: &Visit, page: &JobPage) -> Markup {
+    let job = &page.job;
+    let is_unfinished = job.status != "finished" || job.counts.unfinished() > 0;
+    html! {
+        @if visit.shows_forms() {
+            div.actions {
+                @if job.counts.dead > 0 {
+                    a.button #re-drive href=(Address::new("re-drive").with("job", &job.id).text()) { "Re-drive…" }
+                }
+                @if is_unfinished {
+                    @if job.has_worker {
+                        form method="post" action="pause" {
+                            (form::proof(visit)) (form::hidden([("job", job.id.as_str())]))
+                            button #pause { "Pause" }
+                        }
+                    }
+                    a.button.danger #cancel href=(Address::new("cancel").with("job", &job.id).text()) { "Cancel…" }
+                }
+            }
+        }
+    }
+}
+
+fn task_section(job: &str, tasks: &Tasks) -> Markup {
+    html! {
+        section.panel #tasks aria-labelledby="tasks-heading" {
+            h2 #tasks-heading { "Tasks" }
+            @if let Some(picture) = graph::picture(tasks) { (picture) }
+            table.cards {
+                thead { tr { th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Needs" } th scope="col" { "Because of" } } }
+                tbody {
+                    @for task in &tasks.tasks {
+                        tr data-task=(line(&task.name)) {
+                            th scope="row" data-label="Task" {
+                                @if task.state.is_some() {
+                                    a href=(Address::new("item").with("job", job).with("id", &task.name).text()) { (line(&task.name)) }
+                                } @else { (line(&task.name)) }
+                            }
+                            td data-label="State" {
+                                @match task.state {
+                                    Some(state) => { (badge::item(state)) }
+                                    None => { (badge::badge(badge::Tone::Quiet, graph::word(task))) }
+                                }
+                            }
+                            td data-label="Needs" { (names(&task.needs)) }
+                            td data-label="Because of" { (names(&task.culprits)) }
+                        }
+                    }
+                }
+            }
+            @if tasks.left_out > 0 { p.muted { (tasks.left_out) " more tasks are left out" } }
+        }
+    }
+}
+
+fn names(names: &[String]) -> Markup {
+    html! {
+        @if names.is_empty() { span.zero { "–" } }
+        @for (at, name) in names.iter().enumerate() { @if at > 0 { ", " } (line(name)) }
+    }
+}

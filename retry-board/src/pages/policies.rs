@@ -1,0 +1,237 @@
+//! What this process retries, and the form that changes it while it runs.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use maud::{Markup, html};
+use retry_rules::file::KEYS;
+use retry_workflow::Timestamp;
+use retry_workflow::words::{count, thousands};
+
+use super::answer;
+use crate::actions::overrides::OverrideForm;
+use crate::data::policies::{BreakerLine, Policies, QuotaLine, SiteLine};
+use crate::parts::layout::{Page, Place};
+use crate::parts::text::line;
+use crate::parts::{badge, form, time, waits};
+use crate::visit::Visit;
+
+/// What was sent and cannot be obeyed.
+pub(crate) struct Refused<'a> {
+    pub(crate) form: &'a OverrideForm,
+    /// The rule's sentence.
+    pub(crate) why: String,
+}
+
+pub(crate) fn page(
+    visit: &Visit,
+    policies: &Policies,
+    notice: Option<String>,
+    refused: Option<&Refused<'_>>,
+) -> Response {
+    answer(visit, policies, || Page {
+        title: "Policies",
+        place: Place::Policies,
+        // What was written into the form is not to be lost.
+        live: refused.is_none().then(|| "live-policies".to_owned()),
+        notice,
+        main: main(visit, policies, refused),
+    })
+}
+
+fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Markup {
+    html! {
+        h1 { "Policies" }
+        section aria-labelledby="sites-heading" {
+            h2 #sites-heading { "Functions" }
+            @if policies.sites.is_empty() {
+                div.empty #empty {
+                    p { strong { "No function with #[retry] is linked into this process." } }
+                    p { "These are the policies of the process that serves this page. Mount " code { "retry_board::policies()" } " in your service to see its own." }
+                }
+            } @else {
+                table.cards #sites {
+                    thead {
+                        tr {
+                            th.wide scope="col" { "Function" }
+                            th scope="col" { "Waits" }
+                            th.number scope="col" { "Attempts" }
+                            th.number scope="col" { "Retries" }
+                            th.number scope="col" { "Recovered" }
+                            th.number scope="col" { "Gave up" }
+                            th.number scope="col" { "Waited" }
+                        }
+                    }
+                    tbody { @for site in &policies.sites { (site_row(site)) } }
+                }
+                p.muted { "Only calls that fail at least once are counted." }
+                @if policies.more_sites > 0 { p.muted { (policies.more_sites) " more are left out" } }
+            }
+        }
+        @if !policies.sites.is_empty() { (overrides(visit, policies, refused)) }
+        @if !policies.breakers.is_empty() {
+            section aria-labelledby="breakers-heading" {
+                h2 #breakers-heading { "Circuit breakers" }
+                table.cards #breakers {
+                    thead { tr { th.wide scope="col" { "Breaker" } th scope="col" { "State" } th.number scope="col" { "In a row" } th.number scope="col" { "Failures" } th.number scope="col" { "Rejected" } th.wide scope="col" { "Opened by" } } }
+                    tbody { @for breaker in &policies.breakers { (breaker_row(breaker)) } }
+                }
+            }
+        }
+        @if !policies.quotas.is_empty() {
+            section aria-labelledby="quotas-heading" {
+                h2 #quotas-heading { "Quotas" }
+                table.cards #quotas {
+                    thead { tr { th.wide scope="col" { "Quota" } th.wide scope="col" { "Tokens" } } }
+                    tbody { @for quota in &policies.quotas { (quota_row(quota)) } }
+                }
+            }
+        }
+        section aria-labelledby="history-heading" {
+            h2 #history-heading { "What happened" }
+            @if policies.history.is_empty() {
+                p.muted { "No breaker has changed its state, no quota was empty, and no policy was changed, since this page was mounted." }
+            } @else {
+                ol.events #events {
+                    @for happened in &policies.history {
+                        li {
+                            (time::ago(Timestamp::now(), happened.at)) " "
+                            @if let Some(state) = happened.state { (badge::breaker(state)) " " }
+                            (line(&happened.text))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn site_row(site: &SiteLine) -> Markup {
+    html! {
+        tr data-site=(line(&site.name)) {
+            th.wide scope="row" data-label="Function" {
+                span.name { (line(&site.name)) }
+                @if site.compiled.is_some() { " " (badge::badge(badge::Tone::Waiting, "overridden")) }
+                div.under { (line(site.file)) ":" (site.line) }
+                p.policy {
+                    @match &site.policy { Some(policy) => { (line(policy)) } None => "by its type parameters" }
+                    @if !site.run_time.is_empty() { " (known at run time: " (site.run_time.join(", ")) ")" }
+                }
+                @if let Some(compiled) = &site.compiled { p.muted { "in the source: " (line(compiled)) } }
+            }
+            td data-label="Waits" { @if let Some(policy) = &site.known { (waits::chart(policy)) } @else { span.zero { "–" } } }
+            td.number data-label="Attempts" { (thousands(site.attempts)) }
+            td.number data-label="Retries" { (thousands(site.retries)) }
+            td.number data-label="Recovered" { (thousands(site.recovered)) }
+            td.number data-label="Gave up" {
+                (thousands(site.gave_up()))
+                @for (reason, times) in &site.gave_up { div.under { (thousands(*times)) " × " (reason) } }
+            }
+            td.number data-label="Waited" { (time::short(site.waited())) }
+        }
+    }
+}
+
+fn breaker_row(breaker: &BreakerLine) -> Markup {
+    let number = |number: Option<u64>| match number {
+        Some(number) => thousands(number),
+        None => "–".to_owned(),
+    };
+    html! {
+        tr data-breaker=(line(&breaker.name)) {
+            th.wide scope="row" data-label="Breaker" { (line(&breaker.name)) }
+            td data-label="State" {
+                (badge::breaker(breaker.state))
+                @if let Some(seconds) = breaker.open_for { " " span.muted { "for " (time::short(Duration::from_secs(seconds))) } }
+                @if breaker.forced { " " span.muted { "forced" } }
+                @if breaker.led { " " span.muted { "by the fleet" } }
+            }
+            td.number data-label="In a row" { (number(breaker.consecutive_failures.map(u64::from))) }
+            td.number data-label="Failures" { (number(breaker.failures)) }
+            td.number data-label="Rejected" { (number(breaker.rejected)) }
+            td.wide.message data-label="Opened by" { (breaker.opened_by.as_deref().map(line).unwrap_or_default()) }
+        }
+    }
+}
+
+fn quota_row(quota: &QuotaLine) -> Markup {
+    html! {
+        tr data-quota=(line(&quota.name)) {
+            th.wide scope="row" data-label="Quota" { (line(&quota.name)) }
+            td.wide data-label="Tokens" {
+                @match (quota.available, quota.limit) {
+                    (Some(available), Some(limit)) => {
+                        div.progress {
+                            meter min="0" max=(limit) value=(available) aria-label="tokens left" {}
+                            span { (thousands(u64::from(available))) " of " (thousands(u64::from(limit))) }
+                        }
+                        @if available == 0 { (badge::badge(badge::Tone::Bad, "empty")) " " span.muted { "calls are made once" } }
+                    }
+                    _ => span.muted { "was empty" }
+                }
+            }
+        }
+    }
+}
+
+fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Markup {
+    let written = |field: fn(&OverrideForm) -> &crate::actions::Field| {
+        refused.and_then(|refused| field(refused.form).text()).unwrap_or_default()
+    };
+    let (name, key) = (written(|form| &form.name), written(|form| &form.key));
+    html! {
+        section.panel #overrides aria-labelledby="overrides-heading" {
+            h2 #overrides-heading { "Overrides" }
+            @if policies.changed.is_empty() {
+                p.muted { "Nothing was changed on this board." }
+            } @else {
+                table.cards {
+                    thead { tr { th scope="col" { "Function" } th scope="col" { "Key" } th scope="col" { "Value" } th scope="col" { "" } } }
+                    tbody {
+                        @for change in &policies.changed {
+                            tr {
+                                th scope="row" data-label="Function" { (line(&change.name)) }
+                                td data-label="Key" { code { (change.key) } }
+                                td data-label="Value" { code { (line(&change.value)) } }
+                                td data-label="" {
+                                    @if visit.shows_forms() {
+                                        form method="post" action="override-reset" {
+                                            (form::proof(visit)) (form::hidden([("name", change.name.as_str())]))
+                                            button { "Take back" }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                p.muted { (count(u64::try_from(policies.changed.len()).unwrap_or(0), "change")) ", on top of what the program itself has changed." }
+            }
+            @if visit.shows_forms() {
+                form.filter #override-form method="post" action="override" {
+                    (form::proof(visit))
+                    div.field {
+                        label for="override-name" { "Function" }
+                        select #override-name name="name" {
+                            @for site in &policies.sites { option value=(site.name) selected[site.name == name] { (line(&site.name)) } }
+                            option value="*" selected[name == "*"] { "all functions" }
+                        }
+                    }
+                    div.field {
+                        label for="override-key" { "Key" }
+                        select #override-key name="key" { @for one in KEYS { option value=(one) selected[*one == key] { (one) } } }
+                    }
+                    div.field {
+                        label for="override-value" { "Value" }
+                        input #override-value name="value" value=(written(|form| &form.value)) placeholder="2, 500ms, linear(increment = 2s)" autocomplete="off" required
+                            aria-invalid=[refused.map(|_| "true")] aria-describedby=[refused.map(|_| "override-error")];
+                        @if let Some(refused) = refused {
+                            p.error #override-error role="alert" { @for text in refused.why.lines() { span { (line(text)) } br; } }
+                        }
+                    }
+                    div.field.buttons { button.primary { "Change" } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A state: a word with a mark and a colour.
+
+use maud::{Markup, html};
+use retry_workflow::{AttemptOutcome, ItemState};
+
+/// What kind of state it is, for those who see colours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tone {
+    Good,
+    Bad,
+    Busy,
+    Waiting,
+    Quiet,
+}
+
+impl Tone {
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Good => "badge good",
+            Self::Bad => "badge bad",
+            Self::Busy => "badge busy",
+            Self::Waiting => "badge waiting",
+            Self::Quiet => "badge quiet",
+        }
+    }
+}
+
+pub(crate) fn badge(tone: Tone, word: &str) -> Markup {
+    html! { span class=(tone.class()) data-state=(word) { (word) } }
+}
+
+/// The state of an item or a task.
+pub(crate) fn item(state: ItemState) -> Markup {
+    let tone = match state {
+        ItemState::Pending => Tone::Waiting,
+        ItemState::Leased => Tone::Busy,
+        ItemState::Succeeded => Tone::Good,
+        ItemState::Dead => Tone::Bad,
+        ItemState::Skipped => Tone::Quiet,
+    };
+    badge(tone, state.as_str())
+}
+
+/// The status of a job.
+pub(crate) fn job(status: &str, dead: u64) -> Markup {
+    let tone = match (status, dead) {
+        ("running", _) => Tone::Busy,
+        ("finished", 0) => Tone::Good,
+        ("finished", _) => Tone::Waiting,
+        _ => Tone::Bad,
+    };
+    badge(tone, status)
+}
+
+pub(crate) fn outcome(outcome: AttemptOutcome) -> Markup {
+    let tone = if outcome == AttemptOutcome::Succeeded { Tone::Good } else { Tone::Bad };
+    badge(tone, outcome.as_str())
+}
+
+/// The state of a breaker.
+pub(crate) fn breaker(state: &str) -> Markup {
+    let tone = match state {
+        "closed" => Tone::Good,
+        "open" => Tone::Bad,
+        _ => Tone::Waiting,
+    };
+    badge(tone, state)
+}

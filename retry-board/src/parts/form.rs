@@ -1,0 +1,23 @@
+//! Forms: each knows the browser that it was made for, and works once however often it is sent.
+
+use maud::{Markup, html};
+
+use crate::safety::secret::Secret;
+use crate::visit::Visit;
+
+/// What every form that changes something sends with it.
+pub(crate) fn proof(visit: &Visit) -> Markup {
+    html! {
+        input type="hidden" name="csrf" value=(visit.csrf());
+        input type="hidden" name="once" value=(Secret::nonce());
+    }
+}
+
+/// Fields that are sent as they are.
+pub(crate) fn hidden<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
+    html! {
+        @for (name, value) in fields {
+            input type="hidden" name=(name) value=(value);
+        }
+    }
+}

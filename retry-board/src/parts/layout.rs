@@ -1,0 +1,120 @@
+//! The frame of all pages: head, navigation, notice, main, foot.
+
+use axum::response::{Html, IntoResponse, Response};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::form;
+use crate::assets::{ICON, SCRIPT, STYLE};
+use crate::visit::problem::Problem;
+use crate::visit::Visit;
+
+/// Where a page stands in the navigation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Jobs,
+    Letters,
+    Policies,
+    Nowhere,
+}
+
+/// A page.
+pub(crate) struct Page<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) place: Place,
+    /// Where it hears that it has changed.
+    pub(crate) live: Option<String>,
+    /// What was just done.
+    pub(crate) notice: Option<String>,
+    pub(crate) main: Markup,
+}
+
+/// What is before the page's own part, and behind it.
+pub(crate) fn page(visit: &Visit, page: Page<'_>) -> Response {
+    let root = &visit.root;
+    let mounted = &visit.board.mounted;
+    let asset = |asset: &crate::assets::Asset| format!("{root}{}", asset.path(visit.room));
+    let link = |place: Place, address: &str, word: &str| {
+        html! {
+            a href=(format!("{root}{address}")) aria-current=[(page.place == place).then_some("page")] { (word) }
+        }
+    };
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (page.title) " · retry board" }
+                link rel="icon" href=(asset(&ICON));
+                link rel="stylesheet" href=(asset(&STYLE));
+                script src=(asset(&SCRIPT)) defer {}
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                header.top {
+                    div.bar {
+                        span.brand {
+                            (PreEscaped(r#"<svg viewBox="0 0 32 32" aria-hidden="true"><path d="M9 16a7 7 0 1 1 2 4.9"/><path d="M6.6 11.6 9 16.6l4.8-2.6"/></svg>"#))
+                            "retry board"
+                        }
+                        nav aria-label="Pages" {
+                            @if mounted.has_jobs() {
+                                (link(Place::Jobs, "jobs", "Jobs"))
+                                (link(Place::Letters, "dead-letters", "Dead letters"))
+                            }
+                            @if mounted.has_policies() {
+                                (link(Place::Policies, "policies", "Policies"))
+                            }
+                        }
+                        @if let Some(live) = &page.live {
+                            span #live.live data-live=(live) role="status" hidden { "loading" }
+                        }
+                    }
+                }
+                main #main tabindex="-1" {
+                    @if let Some(notice) = &page.notice {
+                        p #notice.notice role="status" { (notice) }
+                    }
+                    (page.main)
+                }
+                footer {
+                    @if visit.shows_forms() {
+                        span { "Actions are allowed." }
+                    } @else {
+                        span #read-only { "Read-only: actions are allowed with " code { "--allow-actions" } " or " code { "Board::allow_actions" } "." }
+                    }
+                    @if mounted.has_jobs() {
+                        " " a href=(format!("{root}api/openapi.json")) { "API" }
+                    }
+                    noscript { " Without script a page does not renew itself: reload it." }
+                }
+            }
+        }
+    };
+    Html(markup.into_string()).into_response()
+}
+
+/// The page that says why there is no other.
+pub(crate) fn problem(visit: &Visit, problem: &Problem) -> Response {
+    let main = html! {
+        section.problem data-problem=(problem.status.as_u16()) {
+            h1 { (problem.title) }
+            @for line in problem.text.lines() {
+                p { (line) }
+            }
+            @if problem.signs_in {
+                form method="post" action=(visit.sign_in()) {
+                    label for="token" { "Token" }
+                    input #token type="password" name="token" autocomplete="current-password" required autofocus;
+                    (form::hidden([("csrf", visit.csrf())]))
+                    button.primary { "Sign in" }
+                }
+            } @else if visit.board.mounted.has_jobs() {
+                p { a href=(format!("{}jobs", visit.root)) { "All jobs" } }
+            }
+        }
+    };
+    let place = Place::Nowhere;
+    page(visit, Page { title: problem.title, place, live: None, notice: None, main })
+}

@@ -1,0 +1,32 @@
+//! Text from elsewhere, safe and readable: what steers a line is shown, not obeyed.
+
+use maud::{Markup, html};
+use retry_workflow::sanitize::{Lines, OneLine};
+use retry_workflow::words::thousands;
+
+use crate::data::bounded::Bounded;
+
+/// On one line.
+pub(crate) fn line(text: &str) -> String {
+    OneLine(text).to_string()
+}
+
+/// A text of several lines in a box of its own, and how much of it is left out.
+pub(crate) fn block(text: &Bounded, label: &str) -> Markup {
+    html! {
+        // It scrolls, and so it can be reached without a mouse.
+        pre.block tabindex="0" role="region" aria-label=(label) { (Lines(&text.text).to_string()) }
+        (left_out(text))
+    }
+}
+
+pub(crate) fn left_out(text: &Bounded) -> Markup {
+    html! {
+        @if text.left_out > 0 {
+            p.muted.left-out data-left-out=(text.left_out) {
+                (thousands(u64::try_from(text.left_out).unwrap_or(u64::MAX)))
+                " more bytes are left out: `retry-workflow dlq show`, or an export, has all of it"
+            }
+        }
+    }
+}

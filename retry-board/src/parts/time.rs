@@ -1,0 +1,42 @@
+//! Points in time: as text in UTC, which the script shows in the visitor's own zone.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use retry_workflow::Timestamp;
+use retry_workflow::words::{age, duration, moment};
+
+/// A moment, to the second.
+pub(crate) fn at(time: Timestamp) -> Markup {
+    html! { time datetime=(time) title=(utc(time)) data-local { (moment(time)) } }
+}
+
+/// How long ago it was, with the moment on hover.
+pub(crate) fn ago(now: Timestamp, time: Timestamp) -> Markup {
+    html! { time datetime=(time) title=(utc(time)) data-hint { (age(now, time)) " ago" } }
+}
+
+/// How far away it is, or how long ago.
+pub(crate) fn relative(now: Timestamp, time: Timestamp) -> Markup {
+    if time <= now {
+        return ago(now, time);
+    }
+    html! { time datetime=(time) title=(utc(time)) data-hint { "in " (age(time, now)) } }
+}
+
+fn utc(time: Timestamp) -> String {
+    format!("{} UTC", moment(time).trim_end_matches('Z'))
+}
+
+/// A duration in few characters.
+pub(crate) fn short(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let rounded = match seconds {
+        0 => time,
+        1..60 => Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(0) / 100 * 100),
+        60..3_600 => Duration::from_secs(seconds),
+        3_600..86_400 => Duration::from_secs(seconds / 60 * 60),
+        _ => Duration::from_secs(seconds / 3_600 * 3_600),
+    };
+    duration(rounded)
+}

@@ -1,0 +1,104 @@
+//! The routers: which address is answered by what, behind one door.
+
+mod door;
+mod jobs_routes;
+mod policies_routes;
+
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse as _;
+use axum::routing::{MethodRouter, get, post};
+use retry_workflow::Store;
+use serde_json::json;
+
+use crate::assets;
+use crate::board::Board;
+use crate::pages::sign_in::{SignInForm, sign_in};
+use crate::visit::Visit;
+use crate::visit::query::Sent;
+use axum::Extension;
+
+/// What the two functions below share.
+static DEFAULT: LazyLock<Board> = LazyLock::new(Board::new);
+
+/// Returns the pages of the jobs in a store, read-only, with the default settings of a [`Board`].
+///
+/// ```
+/// # let store = retry_workflow::MemoryStore::new();
+/// let app: axum::Router = retry_board::jobs(store);
+/// ```
+pub fn jobs<S: Store>(store: S) -> Router {
+    DEFAULT.jobs(store)
+}
+
+/// Returns the page of what this process retries, read-only, with the default settings of a
+/// [`Board`].
+///
+/// ```
+/// let app: axum::Router = retry_board::policies();
+/// ```
+pub fn policies() -> Router {
+    DEFAULT.policies()
+}
+
+impl Board {
+    /// Returns the pages of the jobs in a store.
+    pub fn jobs<S: Store>(&self, store: S) -> Router {
+        self.mounted.add_jobs();
+        let board = Arc::new(self.clone());
+        door::behind(jobs_routes::router(&board, store).merge(common("jobs")), board, "jobs")
+    }
+
+    /// Returns the page of what this process retries: functions with `#[retry]`, breakers, quotas
+    /// and overrides.
+    pub fn policies(&self) -> Router {
+        self.mounted.add_policies();
+        let board = Arc::new(self.clone());
+        let router = policies_routes::router(&board).merge(common("policies"));
+        door::behind(router, board, "policies")
+    }
+}
+
+/// What each room has for itself: its files, where to sign in, and the token of forms.
+fn common(room: &'static str) -> Router {
+    let mut router = Router::new()
+        .route(
+            &format!("/{room}-sign-in"),
+            post(move |Extension(visit): Extension<Visit>, Sent(form): Sent<SignInForm>| async move {
+                visit.is_own_page()?;
+                sign_in(&visit, &form, room)
+            }),
+        )
+        .route(
+            &format!("/api/{room}/session"),
+            get(|Extension(visit): Extension<Visit>| async move {
+                let csrf = visit.session.as_ref().map(|session| &session.csrf);
+                let actions = visit.board.allows_actions;
+                crate::pages::json(&json!({ "actions": actions, "csrf": csrf }))
+            }),
+        );
+    for asset in assets::ALL {
+        let path = format!("/{}", asset.path(room));
+        router = router.route(&path, get(|| async { asset.response() }));
+    }
+    router
+}
+
+/// The same as a page and below `api/`.
+fn both<S: Clone + Send + Sync + 'static>(
+    router: Router<S>,
+    page: &str,
+    answers: &MethodRouter<S>,
+) -> Router<S> {
+    router
+        .route(&format!("/{page}"), answers.clone())
+        .route(&format!("/api/{page}"), answers.clone())
+}
+
+/// The description of the API.
+fn described(rooms: &[crate::api::Room]) -> axum::response::Response {
+    let text = crate::api::openapi(rooms).to_string();
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
+}

@@ -1,0 +1,83 @@
+//! The door: every request comes in through it, and every answer leaves with what a browser has to
+//! know.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::board::Board;
+use crate::parts::layout;
+use crate::safety::headers;
+use crate::visit::problem::Problem;
+use crate::visit::{Visit, Wants, unanswered};
+
+/// No form is larger.
+const LARGEST_BODY: usize = 64 * 1024;
+
+#[derive(Clone)]
+struct Door {
+    board: Arc<Board>,
+    room: &'static str,
+}
+
+pub(super) fn behind(router: Router, board: Arc<Board>, room: &'static str) -> Router {
+    router
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(from_fn_with_state(Door { board, room }, pass))
+}
+
+async fn pass(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let admitted = Visit::admit(&door.board, door.room, &parts);
+    let visit = match &admitted {
+        Ok(visit) => visit.clone(),
+        Err(_) => Visit::stranger(&door.board, door.room, &parts),
+    };
+    let mut response = match admitted {
+        Ok(visit) => {
+            parts.extensions.insert(visit);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(problem) => problem.into_response(),
+    };
+    let problem = response.extensions_mut().remove::<Problem>();
+    let is_empty = !response.headers().contains_key(CONTENT_TYPE);
+    let problem = problem.or_else(|| unanswered(response.status()).filter(|_| is_empty));
+    if let Some(problem) = problem {
+        let mut told = told(&visit, &problem);
+        if let Some(allow) = response.headers_mut().remove(ALLOW) {
+            told.headers_mut().insert(ALLOW, allow);
+        }
+        response = told;
+    }
+    if let Some(session) = visit.session.as_ref().filter(|_| visit.is_new) {
+        session.keep(response.headers_mut(), door.board.secret());
+    }
+    let has_forms = door.board.allows_actions || door.board.token.is_some();
+    headers::add(response.headers_mut(), has_forms);
+    response
+}
+
+/// What is wrong, in the form that the visitor reads.
+fn told(visit: &Visit, problem: &Problem) -> Response {
+    let mut response = match visit.wants {
+        Wants::Html => layout::problem(visit, problem),
+        Wants::Json => crate::pages::json(&json!({
+            "error": problem.title, "status": problem.status.as_u16(), "message": problem.text,
+        })),
+    };
+    *response.status_mut() = problem.status;
+    let headers = response.headers_mut();
+    if let Some(seconds) = problem.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.signs_in {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}

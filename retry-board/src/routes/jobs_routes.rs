@@ -1,0 +1,343 @@
+//! Jobs, dead letters and items of one store.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use axum::extract::{OriginalUri, State};
+use axum::http::{StatusCode, header};
+use axum::response::sse::Sse;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use futures_util::StreamExt as _;
+use retry_workflow::{Cursor, DeadLetters, Job, Store, StoreError};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{both, described};
+use crate::actions::letters::{LettersForm, select};
+use crate::actions::once::Once;
+use crate::actions::requests::JobForm;
+use crate::actions::{Actor, export};
+use crate::api::Room;
+use crate::board::Board;
+use crate::data::item::ItemPage;
+use crate::data::job::{JobPage, SPANS};
+use crate::data::jobs::{Jobs, PAGE};
+use crate::data::letters::{FilterFields, Letters};
+use crate::live::Live;
+use crate::pages::{confirm, dead_letters, item, job, json, jobs};
+use crate::visit::problem::Problem;
+use crate::visit::query::{Address, Params, Sent};
+use crate::visit::{Visit, Wants};
+
+/// What the pages of a store share.
+#[derive(Clone)]
+struct Here<S> {
+    store: S,
+    board: Arc<Board>,
+    once: Arc<Once>,
+    live: Live,
+}
+
+pub(super) fn router<S: Store>(board: &Arc<Board>, store: S) -> Router {
+    let looked_at = store.clone();
+    let here = Here {
+        live: Live::new(move |topic| look(looked_at.clone(), topic)),
+        store,
+        board: Arc::clone(board),
+        once: Arc::default(),
+    };
+    let mut router = Router::new()
+        .route("/", get(home))
+        .route("/live", get(live::<S>))
+        .route("/export", get(exported::<S>))
+        .route("/api/export", get(exported::<S>))
+        .route("/api/openapi.json", get(openapi::<S>));
+    for (page, answers) in [
+        ("jobs", get(all_jobs::<S>)),
+        ("job", get(one_job::<S>)),
+        ("dead-letters", get(letters::<S>)),
+        ("item", get(one_item::<S>)),
+        ("re-drive", get(before_redrive::<S>).post(redrive::<S>)),
+        ("purge", get(before_purge::<S>).post(purge::<S>)),
+        ("cancel", get(before_cancel::<S>).post(cancel::<S>)),
+        ("pause", axum::routing::post(pause::<S>)),
+    ] {
+        router = both(router, page, &answers);
+    }
+    router.with_state(here)
+}
+
+type Answer = Result<Response, Problem>;
+
+/// The number of what was just done, which the page says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    done: Option<String>,
+}
+
+impl Said {
+    fn text(&self, once: &Once) -> Option<String> {
+        once.said(self.done.as_deref()?.parse().ok()?)
+    }
+}
+
+fn cursor(text: Option<&str>) -> Result<Option<Cursor>, Problem> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let number = text.parse().map_err(|_| {
+        Problem::bad(format!("\"{text}\" is not a place in a list: begin without `after`"))
+    })?;
+    Ok(Some(Cursor(number)))
+}
+
+/// Where the pages are mounted, their names are relative to the folder behind it.
+async fn home(OriginalUri(uri): OriginalUri) -> Response {
+    let to = match uri.path() {
+        path if path.ends_with('/') => "jobs".to_owned(),
+        path => format!("{path}/jobs"),
+    };
+    (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct JobsQuery {
+    after: Option<String>,
+    #[serde(flatten)]
+    said: Said,
+}
+
+async fn all_jobs<S: Store>(
+    State(here): State<Here<S>>,
+    Extension(visit): Extension<Visit>,
+    Params(query): Params<JobsQuery>,
+) -> Answer {
+    let view = Jobs::load(&here.store, cursor(query.after.as_deref())?).await?;
+    Ok(jobs::page(&visit, &view, query.said.text(&here.once)))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct JobQuery {
+    id: String,
+    span: Option<String>,
+    #[serde(flatten)]
+    said: Said,
+}
+
+async fn one_job<S: Store>(
+    State(here): State<Here<S>>,
+    Extension(visit): Extension<Visit>,
+    Params(query): Params<JobQuery>,
+) -> Answer {
+    let wanted = query.span.as_deref().unwrap_or(SPANS[0].0);
+    let Some((_, span)) = SPANS.into_iter().find(|(word, _)| *word == wanted) else {
+        return Err(Problem::bad(format!("\"{wanted}\" is not a span: write 1h, 6h, 24h or 7d")));
+    };
+    let view = JobPage::load(&here.store, &query.id, span).await?;
+    let view = view.ok_or_else(|| Problem::no_job(&query.id))?;
+    Ok(job::page(&visit, &view, query.said.text(&here.once)))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LettersQuery {
+    after: Option<String>,
+    #[serde(flatten)]
+    filter: FilterFields,
+    #[serde(flatten)]
+    said: Said,
+}
+
+async fn letters<S: Store>(
+    State(here): State<Here<S>>,
+    Extension(visit): Extension<Visit>,
+    Params(query): Params<LettersQuery>,
+) -> Answer {
+    let letters = DeadLetters::new(here.store.clone());
+    let after = cursor(query.after.as_deref())?;
+    let view = Letters::load(&letters, query.filter.cleaned(), after).await?;
+    Ok(dead_letters::page(&visit, &view, query.said.text(&here.once)))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ItemQuery {
+    job: String,
+    id: String,
+    #[serde(flatten)]
+    said: Said,
+}
+
+async fn one_item<S: Store>(
+    State(here): State<Here<S>>,
+    Extension(visit): Extension<Visit>,
+    Params(query): Params<ItemQuery>,
+) -> Answer {
+    let Some(found) = here.store.item(&query.job, &query.id).await? else {
+        return Err(Problem::no_item(&query.job, &query.id));
+    };
+    let view = ItemPage::new(&found, here.store.now());
+    Ok(item::page(&visit, &view, query.said.text(&here.once)))
+}
+
+async fn exported<S: Store>(
+    State(here): State<Here<S>>,
+    Params(query): Params<FilterFields>,
+) -> Answer {
+    let letters = DeadLetters::new(here.store.clone());
+    let filter = select(&letters, &query.cleaned()).await?;
+    Ok(export::response(letters, filter))
+}
+
+/// How many a filter selects, before anything is done to them.
+async fn counted<S: Store>(
+    here: &Here<S>,
+    visit: &Visit,
+    filter: FilterFields,
+) -> Result<(FilterFields, u64), Problem> {
+    if !visit.board.allows_actions {
+        return Err(Problem::read_only());
+    }
+    let filter = filter.cleaned();
+    let letters = DeadLetters::new(here.store.clone());
+    let number = letters.count(&select(&letters, &filter).await?).await?;
+    Ok((filter, number))
+}
+
+async fn before_redrive<S: Store>(
+    State(here): State<Here<S>>,
+    Extension(visit): Extension<Visit>,
+    Params(query): Params<FilterFields>,
+) -> Answer {
+    let (filter, number) = counted(&here, &visit, query).await?;
+    Ok(match visit.wants {
+        Wants::Json => json(&json!({ "dry_run": true, "retried": number })),
+        Wants::Html => confirm::redrive(&visit, &filter, number),
+    })
+}
+
+async fn before_purge<S: Store>(
+    State(here): State<Here<S>>,
+    Extension(visit): Extension<Visit>,
+    Params(query): Params<FilterFields>,
+) -> Answer {
+    let (filter, number) = counted(&here, &visit, query).await?;
+    Ok(match visit.wants {
+        Wants::Json => json(&json!({ "dry_run": true, "purged": number })),
+        Wants::Html => confirm::purge(&visit, &filter, number),
+    })
+}
+
+/// Where to go once dead letters were acted on: their signature may have none left.
+fn back_to(filter: &FilterFields) -> Address {
+    match (&filter.job, &filter.item) {
+        (Some(job), Some(item)) => Address::new("item").with("job", job).with("id", item),
+        (Some(job), None) => Address::new("job").with("id", job),
+        (None, _) => Address::new("dead-letters"),
+    }
+}
+
+async fn redrive<S: Store>(
+    State(here): State<Here<S>>,
+    actor: Actor,
+    Sent(form): Sent<LettersForm>,
+) -> Answer {
+    let form = form.cleaned();
+    let letters = DeadLetters::new(here.store.clone());
+    let back = back_to(&form.filter);
+    actor.act(&here.once, &form.proof, back, || form.redrive(&letters)).await
+}
+
+async fn purge<S: Store>(
+    State(here): State<Here<S>>,
+    actor: Actor,
+    Sent(form): Sent<LettersForm>,
+) -> Answer {
+    let form = form.cleaned();
+    let letters = DeadLetters::new(here.store.clone());
+    let back = back_to(&form.filter);
+    actor.act(&here.once, &form.proof, back, || form.purge(&letters)).await
+}
+
+async fn pause<S: Store>(
+    State(here): State<Here<S>>,
+    actor: Actor,
+    Sent(form): Sent<JobForm>,
+) -> Answer {
+    let back = Address::new("job").with("id", &form.job);
+    actor.act(&here.once, &form.proof, back, || form.pause(&here.store)).await
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CancelQuery {
+    job: String,
+}
+
+async fn before_cancel<S: Store>(
+    State(here): State<Here<S>>,
+    Extension(visit): Extension<Visit>,
+    Params(query): Params<CancelQuery>,
+) -> Answer {
+    if !visit.board.allows_actions {
+        return Err(Problem::read_only());
+    }
+    if Job::find(&here.store, &query.job).await?.is_none() {
+        return Err(Problem::no_job(&query.job));
+    }
+    let unfinished = here.store.counts(&query.job).await?.unfinished();
+    Ok(match visit.wants {
+        Wants::Json => json(&json!({ "job": query.job, "unfinished": unfinished })),
+        Wants::Html => confirm::cancel(&visit, &query.job, unfinished),
+    })
+}
+
+async fn cancel<S: Store>(
+    State(here): State<Here<S>>,
+    actor: Actor,
+    Sent(form): Sent<JobForm>,
+) -> Answer {
+    let back = Address::new("job").with("id", &form.job);
+    actor.act(&here.once, &form.proof, back, || form.cancel(&here.store)).await
+}
+
+async fn openapi<S: Store>(State(here): State<Here<S>>) -> Response {
+    if here.board.mounted.has_policies() {
+        described(&[Room::Jobs, Room::Policies])
+    } else {
+        described(&[Room::Jobs])
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LiveQuery {
+    topic: String,
+}
+
+async fn live<S: Store>(
+    State(here): State<Here<S>>,
+    Params(query): Params<LiveQuery>,
+) -> Answer {
+    if query.topic != "jobs" && !query.topic.starts_with("job/") {
+        return Err(Problem::bad("A topic is `jobs`, or `job/` and the id of a job."));
+    }
+    let events = here.live.watch(query.topic).ok_or_else(Problem::too_many_watch)?;
+    Ok(Sse::new(events.map(Ok::<_, std::convert::Infallible>)).into_response())
+}
+
+/// A look at a job, or at the newest of all jobs.
+async fn look<S: Store>(store: S, topic: String) -> Result<u64, ()> {
+    let seen = async {
+        Ok::<_, StoreError>(match topic.strip_prefix("job/") {
+            Some(id) => format!("{:?}", (Job::find(&store, id).await?, store.counts(id).await?)),
+            None => format!("{:?}", Job::page(&store, None, PAGE).await?),
+        })
+    };
+    let mut hasher = DefaultHasher::new();
+    seen.await.map_err(drop)?.hash(&mut hasher);
+    Ok(hasher.finish())
+}

@@ -1,0 +1,140 @@
+//! What this process retries, and changes to it.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::sse::Sse;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use futures_util::StreamExt as _;
+use serde::Deserialize;
+
+use super::{both, described};
+use crate::actions::Actor;
+use crate::actions::once::Once;
+use crate::actions::overrides::{Changes, OverrideForm};
+use crate::api::Room;
+use crate::board::Board;
+use crate::data::policies::{Policies, Watch};
+use crate::live::Live;
+use crate::pages::policies::{Refused, page};
+use crate::visit::problem::Problem;
+use crate::visit::query::{Address, Params, Sent};
+use crate::visit::{Visit, Wants};
+
+/// What the page and its actions share.
+#[derive(Clone)]
+struct Here(Arc<Shared>);
+
+struct Shared {
+    board: Arc<Board>,
+    watch: Watch,
+    changes: Changes,
+    once: Once,
+    live: std::sync::OnceLock<Live>,
+}
+
+impl Here {
+    fn view(&self) -> Policies {
+        Policies::load(&self.0.board, &self.0.watch, self.0.changes.pairs())
+    }
+}
+
+pub(super) fn router(board: &Arc<Board>) -> Router {
+    let here = Here(Arc::new(Shared {
+        board: Arc::clone(board),
+        watch: Watch::new(),
+        changes: Changes::default(),
+        once: Once::default(),
+        live: std::sync::OnceLock::new(),
+    }));
+    // The look does not keep alive what it looks at.
+    let looked_at = Arc::downgrade(&here.0);
+    here.0.live.get_or_init(|| {
+        Live::new(move |_| {
+            let seen = looked_at.upgrade().map(|shared| look(&Here(shared))).ok_or(());
+            async move { seen }
+        })
+    });
+    let mut router = Router::new()
+        .route("/live-policies", get(live))
+        .route("/api/policies/openapi.json", get(async || described(&[Room::Policies])));
+    for (page, answers) in [
+        ("policies", get(all)),
+        ("override", post(change)),
+        ("override-reset", post(reset)),
+    ] {
+        router = both(router, page, &answers);
+    }
+    router.with_state(here)
+}
+
+fn look(here: &Here) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_string(&here.view()).unwrap_or_default().hash(&mut hasher);
+    hasher.finish()
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    done: Option<String>,
+}
+
+async fn all(
+    State(here): State<Here>,
+    Extension(visit): Extension<Visit>,
+    Params(query): Params<Said>,
+) -> Response {
+    let said = query.done.and_then(|done| here.0.once.said(done.parse().ok()?));
+    page(&visit, &here.view(), said, None)
+}
+
+async fn change(
+    State(here): State<Here>,
+    actor: Actor,
+    Sent(form): Sent<OverrideForm>,
+) -> Result<Response, Problem> {
+    let visit = &actor.visit;
+    let mut refused = None;
+    let answer = actor
+        .act(&here.0.once, &form.proof, Address::new("policies"), || {
+            let done = here.0.changes.set(&form).map_err(|error| {
+                let why = error.to_string();
+                let problem = Problem::bad(&why);
+                refused = Some(why);
+                problem
+            });
+            async move { done }
+        })
+        .await;
+    match refused {
+        // The sentence stands at the field.
+        Some(why) if visit.wants == Wants::Html => {
+            let refused = Refused { form: &form, why };
+            let page = page(visit, &here.view(), None, Some(&refused));
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+        _ => answer,
+    }
+}
+
+async fn reset(
+    State(here): State<Here>,
+    actor: Actor,
+    Sent(form): Sent<OverrideForm>,
+) -> Result<Response, Problem> {
+    let back = Address::new("policies");
+    actor
+        .act(&here.0.once, &form.proof, back, || async { here.0.changes.reset(&form) })
+        .await
+}
+
+async fn live(State(here): State<Here>) -> Result<Response, Problem> {
+    let live = here.0.live.get().ok_or_else(Problem::no_page)?;
+    let events = live.watch("policies".to_owned()).ok_or_else(Problem::too_many_watch)?;
+    Ok(Sse::new(events.map(Ok::<_, std::convert::Infallible>)).into_response())
+}

@@ -1,0 +1,46 @@
+//! The page that a change comes from: only one of the board's own.
+
+use axum::http::HeaderMap;
+use axum::http::header::ORIGIN;
+
+/// Whether the page that sent a request is one of `authority`. What is not sent by a browser says
+/// nothing about it, and has to know the form's token all the same.
+pub(crate) fn is_own(headers: &HeaderMap, authority: Option<&str>) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let site = text("sec-fetch-site");
+    match text(ORIGIN.as_str()) {
+        // A browser hides it where pages tell nothing of themselves.
+        Some("null") => site == Some("same-origin"),
+        Some(origin) => {
+            let own = origin.split_once("://").map(|(_, authority)| authority);
+            own.is_some() && own == authority && site.is_none_or(|site| site == "same-origin")
+        }
+        None => site.is_none_or(|site| matches!(site, "same-origin" | "none")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_page_of_the_board_itself_is_its_own() {
+        let is_own = |origin: Option<&'static str>, site: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.extend(origin.map(|value| (ORIGIN, value.parse().unwrap())));
+            headers.extend(site.map(|value| ("sec-fetch-site".parse().unwrap(), value.parse().unwrap())));
+            is_own(&headers, Some("localhost:7878"))
+        };
+        assert!(is_own(None, None), "curl");
+        assert!(is_own(Some("http://localhost:7878"), Some("same-origin")));
+        assert!(is_own(Some("http://localhost:7878"), None));
+        assert!(is_own(Some("null"), Some("same-origin")));
+        assert!(!is_own(Some("null"), None));
+        assert!(!is_own(Some("null"), Some("cross-site")));
+        assert!(!is_own(Some("http://localhost:8080"), None));
+        assert!(!is_own(Some("http://example.org"), Some("cross-site")));
+        assert!(!is_own(Some("http://localhost:7878"), Some("same-site")));
+        assert!(!is_own(None, Some("cross-site")));
+        assert!(!is_own(Some("localhost:7878"), None));
+    }
+}

@@ -1,0 +1,91 @@
+//! [`Secret`]: signs what a browser keeps, so that it cannot be made up.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+/// A key that signs texts.
+#[derive(Clone)]
+pub(crate) struct Secret([u8; 32]);
+
+impl Secret {
+    /// One that nobody knows, gone with the process.
+    pub(crate) fn random() -> Self {
+        let mut key = [0; 32];
+        // Without randomness of the system there is no safe page: nothing works without it.
+        getrandom::fill(&mut key).expect("the operating system gives random bytes");
+        Self(key)
+    }
+
+    /// The same one for the same text, in every process.
+    pub(crate) fn of(text: &str) -> Self {
+        let mut mac = Self([0; 32]).mac("secret");
+        mac.update(text.as_bytes());
+        Self(mac.finalize().into_bytes().into())
+    }
+
+    fn mac(&self, purpose: &str) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any length is a key");
+        mac.update(purpose.as_bytes());
+        mac.update(&[0]);
+        mac
+    }
+
+    /// The signature of a text, for one purpose and no other.
+    pub(crate) fn sign(&self, purpose: &str, text: &str) -> String {
+        let mut mac = self.mac(purpose);
+        mac.update(text.as_bytes());
+        hex(&mac.finalize().into_bytes())
+    }
+
+    /// Whether that is the signature, compared in constant time.
+    pub(crate) fn verify(&self, purpose: &str, text: &str, signature: &str) -> bool {
+        let Some(bytes) = unhex(signature) else { return false };
+        let mut mac = self.mac(purpose);
+        mac.update(text.as_bytes());
+        mac.verify_slice(&bytes).is_ok()
+    }
+
+    /// A text that nobody can guess.
+    pub(crate) fn nonce() -> String {
+        hex(&Self::random().0[..16])
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+/// Without the key.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_of_one_text_one_purpose_and_one_key() {
+        let secret = Secret::random();
+        let signature = secret.sign("form", "a");
+        assert!(secret.verify("form", "a", &signature));
+        assert!(!secret.verify("form", "b", &signature));
+        assert!(!secret.verify("session", "a", &signature));
+        assert!(!Secret::random().verify("form", "a", &signature));
+        for bad in ["", "0", "zz", &signature[2..], "é0"] {
+            assert!(!secret.verify("form", "a", bad), "{bad}");
+        }
+        assert!(Secret::of("t").verify("form", "a", &Secret::of("t").sign("form", "a")));
+    }
+}

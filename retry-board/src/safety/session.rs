@@ -1,0 +1,58 @@
+//! [`Session`]: a visitor's browser, known by a signed cookie; and the token of its forms.
+
+use axum::http::header::{COOKIE, HeaderValue};
+use axum::http::{HeaderMap, header};
+
+use super::secret::Secret;
+
+const COOKIE_NAME: &str = "retry-board";
+
+/// A browser that has been here, or comes for the first time.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    nonce: String,
+    /// What its forms have to send.
+    pub(crate) csrf: String,
+}
+
+impl Session {
+    fn new(nonce: String, secret: &Secret) -> Self {
+        let csrf = secret.sign("form", &nonce);
+        Self { nonce, csrf }
+    }
+
+    /// A new one.
+    pub(crate) fn begin(secret: &Secret) -> Self {
+        Self::new(Secret::nonce(), secret)
+    }
+
+    /// The one of a request, if its cookie was signed here.
+    pub(crate) fn find(headers: &HeaderMap, secret: &Secret) -> Option<Self> {
+        let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut own = cookies
+            .flat_map(|cookies| cookies.split(';'))
+            .filter_map(|cookie| cookie.trim().strip_prefix(COOKIE_NAME)?.strip_prefix('='));
+        own.find_map(|value| {
+            let (nonce, signature) = value.split_once('.')?;
+            secret
+                .verify("session", nonce, signature)
+                .then(|| Self::new(nonce.to_owned(), secret))
+        })
+    }
+
+    /// Whether a form was made for this browser.
+    pub(crate) fn sent(&self, csrf: &str, secret: &Secret) -> bool {
+        secret.verify("form", &self.nonce, csrf)
+    }
+
+    /// Lets the browser keep it, for the board's own folder: no script can read it, and no other
+    /// site's form sends it.
+    pub(crate) fn keep(&self, headers: &mut HeaderMap, secret: &Secret) {
+        let signature = secret.sign("session", &self.nonce);
+        let cookie =
+            format!("{COOKIE_NAME}={}.{signature}; HttpOnly; SameSite=Lax", self.nonce);
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            headers.append(header::SET_COOKIE, cookie);
+        }
+    }
+}

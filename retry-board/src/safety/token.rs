@@ -1,0 +1,77 @@
+//! [`Token`]: what a visitor has to know.
+
+use std::fmt;
+
+use super::secret::Secret;
+
+/// A secret that visitors have to know: written on the board's sign-in page, or sent as
+/// `Authorization: Bearer …`.
+///
+/// ```
+/// use retry_board::Token;
+///
+/// assert!(Token::new("correct horse battery staple").is_ok());
+/// assert!(Token::new("1234").is_err());
+/// ```
+#[derive(Clone)]
+pub struct Token {
+    secret: Secret,
+    proof: String,
+}
+
+/// A text that is too easy to guess to be a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidToken {
+    length: usize,
+}
+
+/// A shorter one could be guessed.
+const SHORTEST: usize = 16;
+
+impl fmt::Display for InvalidToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a token of {} characters can be guessed: write at least {SHORTEST}, such as the output \
+             of `openssl rand -hex 32`",
+            self.length
+        )
+    }
+}
+
+impl std::error::Error for InvalidToken {}
+
+impl Token {
+    /// Creates a token from this text, without the white space around it.
+    ///
+    /// # Errors
+    /// It is shorter than 16 characters.
+    pub fn new(text: &str) -> Result<Self, InvalidToken> {
+        let text = text.trim();
+        let length = text.chars().count();
+        if length < SHORTEST {
+            return Err(InvalidToken { length });
+        }
+        let secret = Secret::of(text);
+        let proof = secret.sign("token", text);
+        Ok(Self { secret, proof })
+    }
+
+    /// Whether that is it, compared in constant time.
+    pub(crate) fn is(&self, given: &str) -> bool {
+        self.secret.verify("token", given.trim(), &self.proof)
+    }
+
+    /// What sessions are signed with: who signs in stays so when the process is started again, and
+    /// not when the token changes.
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.secret
+    }
+}
+
+/// Without the text.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}

@@ -1,0 +1,172 @@
+//! [`Problem`]: why a request is not answered, with the status that says so to machines.
+
+use std::error::Error;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use retry_workflow::sanitize::{Lines, OneLine};
+use retry_workflow::words::cut;
+use retry_workflow::{SignatureError, StoreError};
+
+/// A page that says what is wrong and what to do. It is written where the answer leaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    pub(crate) title: &'static str,
+    /// Safe to show, in one or more lines.
+    pub(crate) text: String,
+    /// Whether the token is asked for.
+    pub(crate) signs_in: bool,
+    /// After so many seconds it may work.
+    pub(crate) retry_after: Option<u32>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, title: &'static str, text: impl Into<String>) -> Self {
+        Self { status, title, text: text.into(), signs_in: false, retry_after: None }
+    }
+
+    pub(crate) fn foreign_host(name: &str) -> Self {
+        let name = cut(&OneLine(name).to_string(), 200);
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "Unknown host",
+            format!(
+                "This board does not answer to the name \"{name}\": ask for it by localhost, or add the \
+                 name, with Board::host or with retry-workflow board --host NAME."
+            ),
+        )
+    }
+
+    pub(crate) fn signed_out() -> Self {
+        let mut problem = Self::new(
+            StatusCode::UNAUTHORIZED,
+            "Sign in",
+            "This board asks for its token. For programs: Authorization: Bearer TOKEN.",
+        );
+        problem.signs_in = true;
+        problem
+    }
+
+    pub(crate) fn wrong_token() -> Self {
+        let mut problem = Self::signed_out();
+        "That is not the token. It stands where the board was started: the file of --token-file."
+            .clone_into(&mut problem.text);
+        problem
+    }
+
+    pub(crate) fn read_only() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "Read-only",
+            "This board is read-only, and nothing was changed. To allow actions, start it with \
+             retry-workflow board --allow-actions, or mount it with Board::allow_actions.",
+        )
+    }
+
+    pub(crate) fn foreign_origin() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "Not from this board",
+            "This request was sent by another page, and nothing was changed. Use the forms of the \
+             board itself.",
+        )
+    }
+
+    pub(crate) fn no_form() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "The form is too old",
+            "This form was not made for this browser, or the board was started again since, and \
+             nothing was changed. Reload the page, and send it again. Programs send x-csrf-token and \
+             the cookie that api/session gives, or Authorization: Bearer TOKEN.",
+        )
+    }
+
+    pub(crate) fn no_page() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Not found", "There is no such page.")
+    }
+
+    pub(crate) fn wrong_method() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "Wrong method",
+            "Pages are read with GET, and actions are sent with POST: see api/openapi.json.",
+        )
+    }
+
+    pub(crate) fn no_job(id: &str) -> Self {
+        let id = cut(&OneLine(id).to_string(), 200);
+        Self::new(StatusCode::NOT_FOUND, "No such job", format!("The store has no job \"{id}\"."))
+    }
+
+    pub(crate) fn no_item(job: &str, id: &str) -> Self {
+        let [job, id] = [job, id].map(|text| cut(&OneLine(text).to_string(), 200));
+        let text = format!("Job \"{job}\" has no item \"{id}\".");
+        Self::new(StatusCode::NOT_FOUND, "No such item", text)
+    }
+
+    /// A value of an address or of a form that cannot be used.
+    pub(crate) fn bad(text: impl AsRef<str>) -> Self {
+        let text = cut(&Lines(text.as_ref()).to_string(), 4_000);
+        Self::new(StatusCode::BAD_REQUEST, "That cannot be used", text)
+    }
+
+    /// Something that was to be changed is no longer as the form says.
+    pub(crate) fn changed(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "It has changed", text)
+    }
+
+    pub(crate) fn too_many_watch() -> Self {
+        let mut problem = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many watch",
+            "So many watch this board already that this page is not live. Reload it for newer numbers.",
+        );
+        problem.retry_after = Some(10);
+        problem
+    }
+}
+
+/// What happened, and what lies below it.
+fn chain(error: &dyn Error) -> String {
+    let below = std::iter::successors(error.source(), |&error| error.source());
+    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let (status, title) = match &error {
+            StoreError::Locked { .. } => (StatusCode::SERVICE_UNAVAILABLE, "The store is locked"),
+            StoreError::Missing { .. } | StoreError::Replaced { .. } | StoreError::Closed => {
+                (StatusCode::SERVICE_UNAVAILABLE, "The store is gone")
+            }
+            StoreError::Full { .. } => (StatusCode::INSUFFICIENT_STORAGE, "The store is full"),
+            StoreError::Newer { .. } => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "The store is newer than this program")
+            }
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "The store failed"),
+        };
+        let text = cut(&Lines(&chain(&error)).to_string(), 4_000);
+        let mut problem = Self::new(status, title, text);
+        problem.retry_after = matches!(error, StoreError::Locked { .. }).then_some(2);
+        problem
+    }
+}
+
+impl From<SignatureError> for Problem {
+    fn from(error: SignatureError) -> Self {
+        match error {
+            SignatureError::Store(error) => error.into(),
+            other => Self::bad(other.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}

@@ -1,0 +1,78 @@
+//! What stands in an address or in a body, read; and written into an address.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+
+/// The query of an address.
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        match Query::try_from_uri(&parts.uri) {
+            Ok(Query(value)) => Ok(Self(value)),
+            Err(error) => Err(Problem::bad(error.body_text())),
+        }
+    }
+}
+
+/// A form, or JSON.
+pub(crate) struct Sent<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let kind = request.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.starts_with("application/json") {
+            let body = Bytes::from_request(request, state).await;
+            let body = body.map_err(|error| Problem::bad(error.body_text()))?;
+            let value = serde_json::from_slice(&body);
+            return value.map(Self).map_err(|error| Problem::bad(error.to_string()));
+        }
+        let form = axum::Form::<T>::from_request(request, state).await;
+        form.map(|form| Self(form.0)).map_err(|error| Problem::bad(error.body_text()))
+    }
+}
+
+/// All but what is plain in a query.
+const KEPT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/').remove(b':');
+
+/// An address of the board: a page, and what is asked of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Address(String, bool);
+
+impl Address {
+    pub(crate) fn new(page: &str) -> Self {
+        Self(page.to_owned(), false)
+    }
+
+    pub(crate) fn with(mut self, key: &str, value: &str) -> Self {
+        self.0.push(if self.1 { '&' } else { '?' });
+        self.1 = true;
+        self.0.push_str(key);
+        self.0.push('=');
+        self.0.extend(utf8_percent_encode(value, KEPT));
+        self
+    }
+
+    pub(crate) fn and(self, key: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.with(key, value),
+            None => self,
+        }
+    }
+
+    pub(crate) fn text(self) -> String {
+        self.0
+    }
+}

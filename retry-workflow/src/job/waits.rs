@@ -1,0 +1,119 @@
+//! [`Waits`]: what keeps a job from being done at once, and until when.
+
+use serde::Serialize;
+
+use crate::item::clock::Timestamp;
+use crate::item::record::{Counts, Filter, ItemState};
+use crate::job::breaker_record::BreakerRecord;
+use crate::job::report::Unit;
+use crate::store::{Store, StoreError};
+use crate::words::{in_a_while, thousands};
+
+/// What a job waits for, as its store has it.
+///
+/// ```
+/// use retry_workflow::{MemoryStore, NewItem, Store, Unit, Waits};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), retry_workflow::StoreError> {
+/// let store = MemoryStore::new();
+/// store.enqueue("import-1", vec![NewItem::new("17", "{}")], store.now()).await?;
+/// let counts = store.counts("import-1").await?;
+/// let waits = Waits::load(&store, "import-1", &counts).await?;
+/// assert_eq!(
+///     waits.lines(&counts, Unit::Item, store.now()),
+///     [("next", "an item can be worked on now".to_owned())]
+/// );
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Waits {
+    /// When the next item can be worked on.
+    pub next_due: Option<Timestamp>,
+    /// When the next item can be worked on that its workers may have died of: alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_suspect: Option<Timestamp>,
+    /// When the last lease of those items that are with a worker ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leased_until: Option<Timestamp>,
+    /// Until when the breaker of the job rejects everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker_open_until: Option<Timestamp>,
+}
+
+/// Items that are read at once.
+const PAGE: usize = 500;
+
+impl Waits {
+    /// Loads what the job with this id waits for, where these are its counts.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn load<S: Store>(
+        store: &S,
+        job: &str,
+        counts: &Counts,
+    ) -> Result<Self, StoreError> {
+        let breaker = BreakerRecord::find(store, job).await?;
+        Ok(Self {
+            next_due: store.next_due(job).await?,
+            next_suspect: store.next_suspect(job).await?,
+            leased_until: if counts.leased > 0 { leased_until(store, job).await? } else { None },
+            breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
+        })
+    }
+
+    /// Returns each thing that it waits for: one word for it, and a sentence.
+    pub fn lines(
+        &self,
+        counts: &Counts,
+        unit: Unit,
+        now: Timestamp,
+    ) -> Vec<(&'static str, String)> {
+        let mut lines = Vec::new();
+        if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {
+            let until = in_a_while(until, now);
+            lines.push(("breaker", format!("open until {until}: no item is started before")));
+        }
+        if let Some(until) = self.leased_until {
+            let with = format!("{} with a worker", thousands(counts.leased));
+            let text = if until > now {
+                format!("{with} until {}, or longer if it is alive", in_a_while(until, now))
+            } else {
+                format!("{with} that is gone: resume begins them anew")
+            };
+            lines.push(("leases", text));
+        }
+        if self.next_suspect.is_some() {
+            let unit = unit.as_str();
+            lines.push((
+                "suspect",
+                format!("workers have died with it twice: the {unit} runs alone"),
+            ));
+        }
+        if let Some(due) = self.next_due.filter(|_| counts.pending > 0) {
+            let text = if due > now {
+                format!("nothing until {}", in_a_while(due, now))
+            } else {
+                "an item can be worked on now".to_owned()
+            };
+            lines.push(("next", text));
+        }
+        lines
+    }
+}
+
+async fn leased_until<S: Store>(store: &S, job: &str) -> Result<Option<Timestamp>, StoreError> {
+    let leased = Filter::job(job).states([ItemState::Leased]);
+    let (mut last, mut after) = (None, None);
+    loop {
+        let page = store.list(&leased, after, PAGE).await?;
+        last = page.items.iter().filter_map(|item| item.due).chain(last).max();
+        after = page.next;
+        if after.is_none() {
+            return Ok(last);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Numbers and times in the words that the command and the board use.
+//!
+//! ```
+//! use retry_workflow::words::{count, thousands};
+//!
+//! assert_eq!(thousands(1_204), "1,204");
+//! assert_eq!(count(1, "item"), "1 item");
+//! assert_eq!(count(1_204, "item"), "1,204 items");
+//! ```
+
+use std::time::Duration;
+
+use crate::item::clock::Timestamp;
+
+/// Returns a number with a comma between each three digits.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// Returns a number of things: `1 item`, `2 items`, `1,204 items`.
+pub fn count(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", thousands(number))
+}
+
+/// Returns a text, or the beginning of it with `…` where it is longer than so many characters.
+///
+/// ```
+/// use retry_workflow::words::cut;
+///
+/// assert_eq!(cut("no tax rate", 6), "no ta…");
+/// ```
+pub fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// Returns how long ago `then` was, in its largest unit: `3h`.
+pub fn age(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", thousands(seconds / 86_400)),
+    }
+}
+
+/// Returns a point in time to the second: `2026-11-21 06:52:51Z`, which a [`Timestamp`] is read
+/// from again.
+pub fn moment(time: Timestamp) -> String {
+    let exact = time.to_string();
+    let seconds = exact.split(['.', 'Z']).next().unwrap_or(&exact);
+    format!("{}Z", seconds.replacen('T', " ", 1))
+}
+
+/// Returns a duration to the millisecond: a history is not a measurement.
+pub fn duration(duration: Duration) -> String {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    if millis == 0 && !duration.is_zero() {
+        return "<1ms".to_owned();
+    }
+    retry_rules::duration::format(Duration::from_millis(millis)).to_string()
+}
+
+/// Returns a sum of durations: one of hours is not measured in milliseconds.
+pub fn total(sum: Duration) -> String {
+    duration(if sum < Duration::from_secs(60) { sum } else { Duration::from_secs(sum.as_secs()) })
+}
+
+/// Returns a point in time that is to come, and how far away it is: `2026-11-21 08:01:30Z, in 1m 30s`.
+pub fn in_a_while(until: Timestamp, now: Timestamp) -> String {
+    format!("{}, in {}", moment(until), total(until.since(now)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_short_and_can_be_read_again() {
+        let exact: Timestamp = "2026-11-21T06:52:51.250000Z".parse().unwrap();
+        assert_eq!(moment(exact), "2026-11-21 06:52:51Z");
+        let read: Timestamp = moment(exact).parse().unwrap();
+        assert_eq!(exact.since(read), Duration::from_millis(250));
+        assert!(moment(Timestamp::NEVER).starts_with("9999-12-31 "));
+    }
+
+    #[test]
+    fn large_numbers_are_readable() {
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(thousands(123), "123");
+        assert_eq!(count(1, "item"), "1 item");
+        assert_eq!(count(0, "item"), "0 items");
+    }
+
+    #[test]
+    fn what_waits_is_told_until_when() {
+        let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
+        let until = now + Duration::from_secs(90);
+        assert_eq!(in_a_while(until, now), "2026-11-21 08:01:30Z, in 1m 30s");
+    }
+}

@@ -31,32 +31,82 @@ const OVERRIDE: &[(&str, &str)] = &[
 ];
 
 const ROWS: &[Row] = &[
-    (Room::Jobs, "/api/jobs", "get", "All jobs, the newest first, page by page", &[
-        ("after", "Where the page begins: `next` of the one before"),
-    ]),
-    (Room::Jobs, "/api/job", "get", "A job: what it waits for, its minutes, failures and tasks", &[
-        ("id", "The id of the job"),
-        ("span", "How far back minutes go: 1h, 6h, 24h or 7d"),
-    ]),
+    (
+        Room::Jobs,
+        "/api/jobs",
+        "get",
+        "All jobs, the newest first, page by page",
+        &[("after", "Where the page begins: `next` of the one before")],
+    ),
+    (
+        Room::Jobs,
+        "/api/job",
+        "get",
+        "A job: what it waits for, its minutes, failures and tasks",
+        &[("id", "The id of the job"), ("span", "How far back minutes go: 1h, 6h, 24h or 7d")],
+    ),
     (Room::Jobs, "/api/dead-letters", "get", "Dead letters, grouped and one by one", FILTER),
-    (Room::Jobs, "/api/item", "get", "An item with all its attempts, as far as it is shown", &[
-        ("job", "The id of the job"),
-        ("id", "The id of the item"),
-    ]),
-    (Room::Jobs, "/api/export", "get", "Items with their histories, whole, an object a line", FILTER),
+    (
+        Room::Jobs,
+        "/api/item",
+        "get",
+        "An item with all its attempts, as far as it is shown",
+        &[("job", "The id of the job"), ("id", "The id of the item")],
+    ),
+    (
+        Room::Jobs,
+        "/api/export",
+        "get",
+        "Items with their histories, whole, an object a line",
+        FILTER,
+    ),
     (Room::Jobs, "/api/re-drive", "get", "How many dead letters would be taken back", FILTER),
-    (Room::Jobs, "/api/re-drive", "post", "Takes dead letters back; also rate, max, dry_run, all", FILTER),
+    (
+        Room::Jobs,
+        "/api/re-drive",
+        "post",
+        "Takes dead letters back; also rate, max, dry_run, all",
+        FILTER,
+    ),
     (Room::Jobs, "/api/purge", "get", "How many dead letters would be emptied", FILTER),
-    (Room::Jobs, "/api/purge", "post", "Empties dead letters for good; confirm is `purge N`; also dry_run, all", FILTER),
-    (Room::Jobs, "/api/pause", "post", "Asks the workers of a job to stop, so that it can be resumed", JOB),
+    (
+        Room::Jobs,
+        "/api/purge",
+        "post",
+        "Empties dead letters for good; confirm is `purge N`; also dry_run, all",
+        FILTER,
+    ),
+    (
+        Room::Jobs,
+        "/api/pause",
+        "post",
+        "Asks the workers of a job to stop, so that it can be resumed",
+        JOB,
+    ),
     (Room::Jobs, "/api/cancel", "get", "How many items have not ended", JOB),
     (Room::Jobs, "/api/cancel", "post", "Ends a job: what is left of it is skipped", JOB),
     (Room::Jobs, "/api/jobs/session", "get", "The token of forms, and its cookie", &[]),
-    (Room::Policies, "/api/policies", "get", "Functions, breakers, quotas and overrides of the process", &[]),
-    (Room::Policies, "/api/override", "post", "Changes a policy, on top of what the program has changed", OVERRIDE),
-    (Room::Policies, "/api/override-reset", "post", "Takes back what was changed of a function, or of all", &[
-        ("name", "The function; all, if it is not given"),
-    ]),
+    (
+        Room::Policies,
+        "/api/policies",
+        "get",
+        "Functions, breakers, quotas and overrides of the process",
+        &[],
+    ),
+    (
+        Room::Policies,
+        "/api/override",
+        "post",
+        "Changes a policy, on top of what the program has changed",
+        OVERRIDE,
+    ),
+    (
+        Room::Policies,
+        "/api/override-reset",
+        "post",
+        "Takes back what was changed of a function, or of all",
+        &[("name", "The function; all, if it is not given")],
+    ),
     (Room::Policies, "/api/policies/session", "get", "The token of forms, and its cookie", &[]),
 ];
 
@@ -105,9 +155,7 @@ fn operation(method: &str, summary: &str, fields: &[(&str, &str)]) -> Value {
         "responses": { "200": { "description": "What was asked for" }, "default": error },
     });
     if method == "get" {
-        let parameter = |(name, about): &(&str, &str)| {
-            json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } })
-        };
+        let parameter = |(name, about): &(&str, &str)| json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } });
         operation["parameters"] = fields.iter().map(parameter).collect();
     } else {
         let property = |(name, about): &(&str, &str)| {

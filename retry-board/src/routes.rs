@@ -66,10 +66,12 @@ fn common(room: &'static str) -> Router {
     let mut router = Router::new()
         .route(
             &format!("/{room}-sign-in"),
-            post(move |Extension(visit): Extension<Visit>, Sent(form): Sent<SignInForm>| async move {
-                visit.is_own_page()?;
-                sign_in(&visit, &form, room)
-            }),
+            post(
+                move |Extension(visit): Extension<Visit>, Sent(form): Sent<SignInForm>| async move {
+                    visit.is_own_page()?;
+                    sign_in(&visit, &form, room)
+                },
+            ),
         )
         .route(
             &format!("/api/{room}/session"),

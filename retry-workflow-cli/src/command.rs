@@ -12,6 +12,8 @@ mod run;
 mod letters;
 mod jobs;
 mod upkeep;
+#[cfg(feature = "board")]
+mod board;
 mod manual;
 
 use std::process::ExitCode;
@@ -98,6 +100,8 @@ async fn obey(arguments: Arguments, screen: &mut Screen) -> Result<Exit, Command
         Command::Items(items) => {
             jobs::items::run(items, &address.open_to_look().await?, screen).await
         }
+        #[cfg(feature = "board")]
+        Command::Board(arguments) => board::board(&address, &arguments, screen).await,
         Command::Dlq(dlq) => letters::run(dlq, &address, screen).await,
         Command::Completions { shell } => manual::completions(shell, screen),
         Command::Man { folder } => manual::pages(&folder, screen),

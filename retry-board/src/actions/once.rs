@@ -53,7 +53,7 @@ impl Once {
             .get_or_try_init(async || {
                 let mut done = work().await?;
                 done.number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
-                Ok(done)
+                Ok::<_, Problem>(done)
             })
             .await?;
         Ok(done.clone())

@@ -111,7 +111,7 @@ impl JobPage {
         // A job that has ended is shown as it was.
         let end = job.ended.filter(|_| counts.unfinished() == 0).unwrap_or(now);
         Ok(Some(Self {
-            asked: job.asked.filter(|_| job.is_live(now)).map(|asked| asked.request),
+            asked: job.requested(now).map(|asked| asked.request),
             job: JobLine::load(store, &job, counts, now).await?,
             waits,
             waiting: waiting.into_iter().map(|(what, text)| Wait { what, text }).collect(),
@@ -161,7 +161,8 @@ impl Tasks {
             }
         }
         let line = |(name, needs): (String, Vec<String>)| {
-            let (state, culprits) = found.remove(&name).map_or((None, Vec::new()), |(state, by)| (Some(state), by));
+            let (state, culprits) =
+                found.remove(&name).map_or((None, Vec::new()), |(state, by)| (Some(state), by));
             TaskLine {
                 name: bounded::id(&name),
                 needs: needs.iter().take(50).map(|need| bounded::id(need)).collect(),

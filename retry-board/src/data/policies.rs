@@ -217,8 +217,7 @@ impl Heard {
             Event::Breaker(transition) => {
                 let opened_by = transition.error.as_deref().map(|text| cut(text, TEXT));
                 if self.states.len() < KNOWN || self.states.contains_key(&happened.name) {
-                    self.states
-                        .insert(happened.name.clone(), (transition.to.as_str(), opened_by));
+                    self.states.insert(happened.name.clone(), (transition.to.as_str(), opened_by));
                 }
             }
             Event::QuotaEmpty { .. }

@@ -61,7 +61,9 @@ pub(crate) fn sparkline(hours: &[HourCount], now: Timestamp) -> Markup {
     let mut cells = [0_u64; CELLS as usize];
     for hour in hours {
         let back = this - hour.hour.as_micros().div_euclid(HOUR);
-        if let Some(cell) = usize::try_from(back).ok().and_then(|back| cells.iter_mut().rev().nth(back)) {
+        if let Some(cell) =
+            usize::try_from(back).ok().and_then(|back| cells.iter_mut().rev().nth(back))
+        {
             *cell = cell.saturating_add(hour.count);
         }
     }
@@ -103,7 +105,11 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
     let height = |number: u64| float(number) / float(top) * high;
     let label = format!(
         "{} succeeded, {} failed for good, {} attempts failed, from {} to {}",
-        thousands(good), thousands(bad), thousands(failed), moment(begin), moment(end)
+        thousands(good),
+        thousands(bad),
+        thousands(failed),
+        moment(begin),
+        moment(end)
     );
     let points: Vec<_> = (0_u32..)
         .zip(slots)

@@ -5,8 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::form;
 use crate::assets::{ICON, SCRIPT, STYLE};
-use crate::visit::problem::Problem;
 use crate::visit::Visit;
+use crate::visit::problem::Problem;
 
 /// Where a page stands in the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) fn page(visit: &Visit, page: Page<'_>) -> Response {
                             }
                         }
                         @if let Some(live) = &page.live {
-                            span #live.live data-live=(live) role="status" hidden { "loading" }
+                            span #live.live data-url=(live) data-live="loading" role="status" hidden { "loading" }
                         }
                     }
                 }

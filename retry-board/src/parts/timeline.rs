@@ -27,7 +27,12 @@ pub(crate) fn run(attempts: &[&AttemptLine]) -> Markup {
             AttemptOutcome::Lost => "lost",
         };
         let took = width(one.took(), 5.0);
-        let title = format!("attempt {}: {} after {}", one.attempt, one.outcome.as_str(), short(one.took()));
+        let title = format!(
+            "attempt {}: {} after {}",
+            one.attempt,
+            one.outcome.as_str(),
+            short(one.took())
+        );
         parts.push((class, at, took, title));
         at += took;
         if !one.waited().is_zero() {

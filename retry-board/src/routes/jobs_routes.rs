@@ -26,7 +26,7 @@ use crate::data::job::{JobPage, SPANS};
 use crate::data::jobs::{Jobs, PAGE};
 use crate::data::letters::{FilterFields, Letters};
 use crate::live::Live;
-use crate::pages::{confirm, dead_letters, item, job, json, jobs};
+use crate::pages::{confirm, dead_letters, item, job, jobs, json};
 use crate::visit::problem::Problem;
 use crate::visit::query::{Address, Params, Sent};
 use crate::visit::{Visit, Wants};
@@ -318,10 +318,7 @@ struct LiveQuery {
     topic: String,
 }
 
-async fn live<S: Store>(
-    State(here): State<Here<S>>,
-    Params(query): Params<LiveQuery>,
-) -> Answer {
+async fn live<S: Store>(State(here): State<Here<S>>, Params(query): Params<LiveQuery>) -> Answer {
     if query.topic != "jobs" && !query.topic.starts_with("job/") {
         return Err(Problem::bad("A topic is `jobs`, or `job/` and the id of a job."));
     }

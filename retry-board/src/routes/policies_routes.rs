@@ -62,11 +62,9 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
     let mut router = Router::new()
         .route("/live-policies", get(live))
         .route("/api/policies/openapi.json", get(async || described(&[Room::Policies])));
-    for (page, answers) in [
-        ("policies", get(all)),
-        ("override", post(change)),
-        ("override-reset", post(reset)),
-    ] {
+    for (page, answers) in
+        [("policies", get(all)), ("override", post(change)), ("override-reset", post(reset))]
+    {
         router = both(router, page, &answers);
     }
     router.with_state(here)
@@ -128,9 +126,7 @@ async fn reset(
     Sent(form): Sent<OverrideForm>,
 ) -> Result<Response, Problem> {
     let back = Address::new("policies");
-    actor
-        .act(&here.0.once, &form.proof, back, || async { here.0.changes.reset(&form) })
-        .await
+    actor.act(&here.0.once, &form.proof, back, || async { here.0.changes.reset(&form) }).await
 }
 
 async fn live(State(here): State<Here>) -> Result<Response, Problem> {

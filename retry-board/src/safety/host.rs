@@ -42,7 +42,8 @@ mod tests {
         for name in ["localhost", "LOCALHOST", "localhost.", "127.0.0.1", "127.8.8.8", "[::1]"] {
             assert!(is_loopback(name), "{name}");
         }
-        for name in ["", "example.org", "localhost.example.org", "127.0.0.1.example.org", "10.0.0.1"]
+        for name in
+            ["", "example.org", "localhost.example.org", "127.0.0.1.example.org", "10.0.0.1"]
         {
             assert!(!is_loopback(name), "{name}");
         }

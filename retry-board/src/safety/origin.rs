@@ -21,14 +21,19 @@ pub(crate) fn is_own(headers: &HeaderMap, authority: Option<&str>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
     use super::*;
 
     #[test]
     fn only_a_page_of_the_board_itself_is_its_own() {
         let is_own = |origin: Option<&'static str>, site: Option<&'static str>| {
             let mut headers = HeaderMap::new();
-            headers.extend(origin.map(|value| (ORIGIN, value.parse().unwrap())));
-            headers.extend(site.map(|value| ("sec-fetch-site".parse().unwrap(), value.parse().unwrap())));
+            for (name, value) in [("origin", origin), ("sec-fetch-site", site)] {
+                if let Some(value) = value {
+                    headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+                }
+            }
             is_own(&headers, Some("localhost:7878"))
         };
         assert!(is_own(None, None), "curl");

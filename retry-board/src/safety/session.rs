@@ -34,9 +34,7 @@ impl Session {
             .filter_map(|cookie| cookie.trim().strip_prefix(COOKIE_NAME)?.strip_prefix('='));
         own.find_map(|value| {
             let (nonce, signature) = value.split_once('.')?;
-            secret
-                .verify("session", nonce, signature)
-                .then(|| Self::new(nonce.to_owned(), secret))
+            secret.verify("session", nonce, signature).then(|| Self::new(nonce.to_owned(), secret))
         })
     }
 
@@ -49,8 +47,7 @@ impl Session {
     /// site's form sends it.
     pub(crate) fn keep(&self, headers: &mut HeaderMap, secret: &Secret) {
         let signature = secret.sign("session", &self.nonce);
-        let cookie =
-            format!("{COOKIE_NAME}={}.{signature}; HttpOnly; SameSite=Lax", self.nonce);
+        let cookie = format!("{COOKIE_NAME}={}.{signature}; HttpOnly; SameSite=Lax", self.nonce);
         if let Ok(cookie) = HeaderValue::from_str(&cookie) {
             headers.append(header::SET_COOKIE, cookie);
         }

@@ -75,9 +75,10 @@ impl Checked {
 
     /// Whether both make the same of each function.
     pub(super) fn does_same(&self, other: &Self) -> bool {
-        let same = |((one, draft), (other, other_draft)): ((&'static Site, &Draft), (&'static Site, &Draft))| {
-            core::ptr::eq::<Site>(one, other) && draft == other_draft
-        };
+        let same = |((one, draft), (other, other_draft)): (
+            (&'static Site, &Draft),
+            (&'static Site, &Draft),
+        )| { core::ptr::eq::<Site>(one, other) && draft == other_draft };
         self.drafts.len() == other.drafts.len() && self.all().zip(other.all()).all(same)
     }
 

@@ -1,6 +1,8 @@
 //! What may be written after `retry-workflow`. The comments are the help texts.
 
 mod begin;
+#[cfg(feature = "board")]
+mod board;
 mod condition;
 mod explain;
 
@@ -11,6 +13,8 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub(crate) use self::begin::{BeginArguments, IfRunning};
+#[cfg(feature = "board")]
+pub(crate) use self::board::BoardArguments;
 use self::condition::Condition;
 pub(crate) use self::explain::ExplainArguments;
 use crate::steps::stream::Excerpt;
@@ -138,6 +142,15 @@ Example:
     /// Look at dead letters, take them back, carry them elsewhere
     #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
     Dlq(Dlq),
+    /// Serve pages that show jobs, dead letters and items
+    #[cfg(feature = "board")]
+    #[command(after_help = "\
+Nothing can be changed without --allow-actions. Ctrl-C ends it.
+
+Examples:
+  retry-workflow board
+  retry-workflow board --listen 0.0.0.0:7878 --token-file ~/.board-token --allow-actions")]
+    Board(BoardArguments),
     /// Check workflow files without running anything
     #[command(after_help = "\
 A mistake is shown with file:line:column and the line. The exit code is 2 if there is one.

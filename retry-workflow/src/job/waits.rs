@@ -51,11 +51,7 @@ impl Waits {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn load<S: Store>(
-        store: &S,
-        job: &str,
-        counts: &Counts,
-    ) -> Result<Self, StoreError> {
+    pub async fn load<S: Store>(store: &S, job: &str, counts: &Counts) -> Result<Self, StoreError> {
         let breaker = BreakerRecord::find(store, job).await?;
         Ok(Self {
             next_due: store.next_due(job).await?,

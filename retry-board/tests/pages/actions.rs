@@ -1,0 +1,237 @@
+//! What changes something: allowed or not, by whom, from where, and how often.
+
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use retry_workflow::{ItemState, Job, JobStatus, MemoryStore, NewItem, Store};
+
+use crate::support::{Answer, acting, ask, dead, get, read_only, send};
+
+const ACTIONS: [(&str, &str); 5] = [
+    ("re-drive", "job=import-1"),
+    ("purge", "job=import-1&confirm=purge+2"),
+    ("pause", "job=import-1"),
+    ("cancel", "job=import-1"),
+    ("override", "name=x&key=attempts&value=2"),
+];
+
+/// The form of a page, as a browser has it.
+async fn form(app: &Router, page: &str) -> (Answer, String, String) {
+    let answer = get(app, page).await;
+    let cookie = answer.cookie();
+    let proof = format!("csrf={}&once={}", answer.field("csrf"), answer.field("once"));
+    (answer, cookie, proof)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_changes_on_a_read_only_board() {
+    let app = read_only().await;
+    for (action, body) in ACTIONS {
+        for path in [format!("/{action}"), format!("/api/{action}")] {
+            let answer = send(&app, &path, "", body).await;
+            assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path}");
+            answer.says("--allow-actions");
+        }
+    }
+    assert_eq!(get(&app, "/re-drive?job=import-1").await.status, StatusCode::FORBIDDEN);
+    assert_eq!(get(&app, "/api/jobs").await.json()["jobs"][1]["counts"]["dead"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_action_needs_its_forms_token_the_boards_origin_and_host() {
+    let (app, store) = acting().await;
+    let (_, cookie, proof) = form(&app, "/re-drive?job=import-1").await;
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    let (own, cookie) = (("origin", "http://localhost:7878"), ("cookie", cookie.as_str()));
+    let other = get(&app, "/jobs").await.cookie();
+    for (action, body) in ACTIONS {
+        let signed = format!("{body}&{proof}");
+        for path in [format!("/{action}"), format!("/api/{action}")] {
+            for (headers, body, why) in [
+                (vec![kind, own, cookie], body, "no token"),
+                (vec![kind, own], signed.as_str(), "no session"),
+                (vec![kind, own, ("cookie", other.as_str())], &signed, "the session of another"),
+                (vec![kind, own, cookie, ("x-csrf-token", "00")], body, "a made-up token"),
+                (vec![kind, cookie, ("origin", "http://evil.test")], &signed, "a foreign origin"),
+                (vec![kind, cookie, ("origin", "null")], &signed, "a hidden origin"),
+                (vec![kind, cookie, ("sec-fetch-site", "cross-site")], &signed, "another site"),
+                (vec![kind, cookie, ("host", "evil.test"), own], &signed, "a foreign host"),
+            ] {
+                let answer = ask(&app, Method::POST, &path, &headers, body).await;
+                assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path}: {why}: {}", answer.text);
+            }
+        }
+        for method in [Method::PUT, Method::DELETE, Method::PATCH] {
+            let answer = ask(&app, method, &format!("/{action}"), &[own, cookie], &signed).await;
+            assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{action}");
+        }
+    }
+    assert_eq!(dead(&store).await, 2, "nothing has changed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dead_letters_are_counted_and_then_taken_back_once() {
+    let (app, store) = acting().await;
+    let (page, cookie, proof) = form(&app, "/re-drive?job=import-1").await;
+    page.says("2 dead letters").says("would be taken back");
+    assert_eq!(dead(&store).await, 2, "a look changes nothing");
+    let body = format!("job=import-1&rate=&max=1&{proof}");
+    for _ in 0..2 {
+        let done = send(&app, "/re-drive", &cookie, &body).await;
+        assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+        let to = done.header("location");
+        assert!(to.starts_with("job?id=import-1&done="), "{to}");
+        let page = ask(&app, Method::GET, &format!("/{to}"), &[("cookie", &cookie)], "").await;
+        page.says("1 dead letter taken back");
+    }
+    assert_eq!(dead(&store).await, 1, "what is sent twice is done once");
+    let (_, cookie, proof) = form(&app, "/re-drive?job=import-1").await;
+    let bad = send(&app, "/re-drive", &cookie, &format!("job=import-1&rate=fast&{proof}")).await;
+    assert_eq!(bad.status, StatusCode::BAD_REQUEST);
+    bad.says("30/m");
+    // What failed may be sent again, mended.
+    let done = send(&app, "/re-drive", &cookie, &format!("job=import-1&rate=10/s&{proof}")).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER);
+    assert_eq!(dead(&store).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_purge_is_confirmed_with_the_number_of_what_is_lost() {
+    let (app, store) = acting().await;
+    let (page, cookie, proof) = form(&app, "/purge?job=import-1").await;
+    page.says("purge 2").says("emptied for good");
+    for confirm in ["", "yes", "purge", "purge 3"] {
+        let body = format!("job=import-1&confirm={}&{proof}", confirm.replace(' ', "+"));
+        let answer = send(&app, "/purge", &cookie, &body).await;
+        assert_eq!(answer.status, StatusCode::CONFLICT, "{confirm}");
+        answer.says("Nothing was emptied");
+    }
+    assert_eq!(dead(&store).await, 2);
+    let body = format!("job=import-1&confirm=purge+2&{proof}");
+    let done = send(&app, "/purge", &cookie, &body).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+    let item = store.item("import-1", "3").await.unwrap().unwrap();
+    assert_eq!((item.state, item.payload.as_str()), (ItemState::Skipped, ""));
+    get(&app, "/item?job=import-1&id=3").await.says("(purged)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_letter_of_a_store_is_meant_only_where_that_is_said() {
+    let (app, store) = acting().await;
+    let (_, cookie, proof) = form(&app, "/re-drive").await;
+    let answer = send(&app, "/re-drive", &cookie, &proof).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    answer.says("all=true");
+    let done = send(&app, "/re-drive", &cookie, &format!("all=true&{proof}")).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER);
+    assert_eq!(dead(&store).await, 0);
+}
+
+/// The API's own session: a token of forms with its cookie.
+async fn session(app: &Router) -> (String, String) {
+    let answer = get(app, "/api/jobs/session").await;
+    (answer.cookie(), answer.json()["csrf"].as_str().unwrap().to_owned())
+}
+
+async fn call(app: &Router, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let headers: Vec<_> =
+        headers.iter().copied().chain([("content-type", "application/json")]).collect();
+    ask(app, Method::POST, path, &headers, body).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_api_does_the_same_with_the_same_checks() {
+    let (app, store) = acting().await;
+    let (cookie, csrf) = session(&app).await;
+    let own = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
+    let none = call(&app, "/api/re-drive", &own[..1], r#"{"job":"import-1"}"#).await;
+    assert_eq!((none.status, &none.json()["status"]), (StatusCode::FORBIDDEN, &403.into()));
+
+    let dry =
+        call(&app, "/api/re-drive", &own, r#"{"job":"import-1","dry_run":true,"rate":"1/s"}"#)
+            .await;
+    assert_eq!(dry.json(), serde_json::json!({ "dry_run": true, "retried": 2 }));
+    let key = [own[0], own[1], ("idempotency-key", "a")];
+    for _ in 0..2 {
+        let done = call(&app, "/api/re-drive", &key, r#"{"job":"import-1","max":1}"#).await;
+        assert_eq!(done.json(), serde_json::json!({ "dry_run": false, "retried": 1 }));
+    }
+    assert_eq!(dead(&store).await, 1);
+    let purge = r#"{"job":"import-1","confirm":"purge 1"}"#;
+    assert_eq!(call(&app, "/api/purge", &own, purge).await.json()["purged"], 1);
+    let bad = call(&app, "/api/re-drive", &own, "{").await;
+    assert_eq!(bad.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_the_token_itself_a_program_needs_no_form() {
+    let token = "correct horse battery";
+    let board =
+        retry_board::Board::new().token(retry_board::Token::new(token).unwrap()).allow_actions();
+    let store = crate::support::store().await;
+    let app = board.jobs(store.clone());
+    let header = format!("Bearer {token}");
+    let headers = [("authorization", header.as_str())];
+    let done = call(&app, "/api/re-drive", &headers, r#"{"job":"import-1"}"#).await;
+    assert_eq!(done.json()["retried"], 2);
+    assert_eq!(dead(&store).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_paused_and_cancelled() {
+    let (app, store) = acting().await;
+    let (_, cookie, proof) = form(&app, "/re-drive?job=import-1").await;
+    let ended = send(&app, "/pause", &cookie, &format!("job=import-1&{proof}")).await;
+    assert_eq!(ended.status, StatusCode::CONFLICT);
+    ended.says("import-1 has ended");
+
+    let job = Job::create(&store, "night", None).await.unwrap();
+    let items = (0..3).map(|n| NewItem::new(n.to_string(), "{}")).collect();
+    store.enqueue(&job.id, items, store.now()).await.unwrap();
+    let (_, cookie, proof) = form(&app, "/cancel?job=night-1").await;
+    let paused = send(&app, "/pause", &cookie, &format!("job=night-1&{proof}")).await;
+    assert_eq!(paused.status, StatusCode::SEE_OTHER);
+    let (page, cookie, proof) = form(&app, "/cancel?job=night-1").await;
+    page.says("3 items");
+    let done = send(&app, "/cancel", &cookie, &format!("job=night-1&{proof}")).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+    assert_eq!(store.counts("night-1").await.unwrap().skipped, 3);
+    assert_eq!(Job::get(&store, "night-1").await.unwrap().status, JobStatus::Finished);
+    let none = send(&app, "/cancel", &cookie, &format!("job=none&{proof}x")).await;
+    assert_eq!(none.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_worked_on_is_cancelled_once_what_runs_has_ended() {
+    let store = MemoryStore::new();
+    let app = retry_board::Board::new().allow_actions().jobs(store.clone());
+    let run = tokio::spawn({
+        let workflow = retry_workflow::Workflow::new("night").max_parallel(1).store(store.clone());
+        workflow.run(0..1_000_u32, |_, _| async {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            Ok::<_, String>(())
+        })
+    });
+    while store.counts("night-1").await.unwrap().succeeded == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    get(&app, "/job?id=night-1").await.says("id=\"pause\"");
+    let (_, cookie, proof) = form(&app, "/cancel?job=night-1").await;
+    let done = send(&app, "/cancel", &cookie, &format!("job=night-1&{proof}")).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER);
+    run.await.unwrap().unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let counts = store.counts("night-1").await.unwrap();
+    assert!(counts.skipped > 900 && counts.unfinished() == 0, "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_export_is_what_import_reads() {
+    let app = read_only().await;
+    let exported = get(&app, "/export?job=import-1").await;
+    assert_eq!(exported.header("content-type"), "application/x-ndjson");
+    let there = retry_workflow::DeadLetters::new(MemoryStore::new());
+    let imported = there.import(exported.text.as_bytes(), None).await.unwrap();
+    assert_eq!(imported.new, 2);
+    let item = there.show("import-1", "3").await.unwrap().unwrap();
+    assert_eq!(item.history.len(), 2);
+}

@@ -1,0 +1,87 @@
+//! Pages that hear of changes.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use retry_workflow::{MemoryStore, NewItem, Store};
+use tower::ServiceExt as _;
+
+use crate::support::get;
+
+async fn events(app: &Router, topic: &str) -> Body {
+    let uri = format!("/live?topic={topic}");
+    let request = Request::get(uri).header(header::HOST, "localhost").body(Body::empty()).unwrap();
+    let response = app.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
+    response.into_body()
+}
+
+/// The next one, `None` at the end.
+async fn next(body: &mut Body) -> Option<String> {
+    let frame = body.frame().await?.unwrap().into_data().unwrap();
+    let text = String::from_utf8(frame.to_vec()).unwrap();
+    Some(text.lines().find_map(|line| line.strip_prefix("event: ")).unwrap_or_default().to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_hears_of_its_job_and_the_list_of_all() {
+    let store = MemoryStore::new();
+    let app = retry_board::jobs(store.clone());
+    let job = retry_workflow::Job::create(&store, "import", None).await.unwrap();
+    let (mut all, mut one) = (events(&app, "jobs").await, events(&app, "job/import-1").await);
+    assert_eq!(next(&mut all).await.unwrap(), "hello");
+    assert_eq!(next(&mut one).await.unwrap(), "hello");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    store.enqueue(&job.id, vec![NewItem::new("1", "1")], store.now()).await.unwrap();
+    assert_eq!(next(&mut all).await.unwrap(), "change");
+    assert_eq!(next(&mut one).await.unwrap(), "change");
+    // Then nothing but that it is there still.
+    assert_eq!(next(&mut all).await.unwrap(), "beat");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_there_is_can_be_watched() {
+    let app = retry_board::jobs(MemoryStore::new());
+    assert_eq!(get(&app, "/live?topic=secrets").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(get(&app, "/live").await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_comes_back_after_a_new_start_is_greeted_again() {
+    let store = MemoryStore::new();
+    let mut before = events(&retry_board::jobs(store.clone()), "jobs").await;
+    assert_eq!(next(&mut before).await.unwrap(), "hello");
+    drop(before);
+    let mut after = events(&retry_board::jobs(store), "jobs").await;
+    assert_eq!(next(&mut after).await.unwrap(), "hello", "and asks for the page anew");
+}
+
+/// A thousand who connect and never read, on a real socket: the board answers others, and looks
+/// at the store no more than for one.
+#[tokio::test]
+async fn clients_that_never_read_hold_nobody_up() {
+    let store = MemoryStore::new();
+    let app = retry_board::jobs(store.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = app.clone();
+    let server = tokio::spawn(async move { axum::serve(listener, served).await });
+    let mut stuck = Vec::new();
+    for _ in 0..200 {
+        let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+        let ask = b"GET /live?topic=jobs HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        tokio::io::AsyncWriteExt::write_all(&mut socket, ask).await.unwrap();
+        stuck.push(socket);
+    }
+    let mut reads = events(&app, "jobs").await;
+    assert_eq!(next(&mut reads).await.unwrap(), "hello");
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    retry_workflow::Job::create(&store, "import", None).await.unwrap();
+    assert_eq!(next(&mut reads).await.unwrap(), "change");
+    assert_eq!(get(&app, "/jobs").await.status, StatusCode::OK);
+    server.abort();
+}

@@ -1,0 +1,140 @@
+//! What this process retries, and the form that changes it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use retry_board::Board;
+use retry_runtime::{
+    Attempts, BreakerConfig, Breakers, CircuitBreaker, Overrides, QuotaConfig, RetryQuota, retry,
+    sites,
+};
+use tokio::sync::MutexGuard;
+
+use crate::support::{get, send};
+
+static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new().failure_threshold(2));
+static HOSTS: Breakers<String> = Breakers::new("hosts", BreakerConfig::new(), 10);
+static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+static CALLS: Mutex<u32> = Mutex::new(0);
+/// Policies are the process's: one test at a time.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+#[retry(attempts = 5, initial_delay = "1s", jitter, name = "shop.charge")]
+async fn charge() -> Result<u32, String> {
+    *CALLS.lock().unwrap() += 1;
+    Err("the bank is closed".to_owned())
+}
+
+async fn app() -> (Router, MutexGuard<'static, ()>) {
+    let alone = ALONE.lock().await;
+    Overrides::clear();
+    *CALLS.lock().unwrap() = 0;
+    let board = Board::new().allow_actions().breaker(&DB).breakers(&HOSTS).quota(&OUTBOUND);
+    (board.policies(), alone)
+}
+
+async fn change(app: &Router, form: &str) -> crate::support::Answer {
+    let page = get(app, "/policies").await;
+    let (cookie, csrf, once) = (page.cookie(), page.field("csrf"), page.field("once"));
+    send(app, "/override", &cookie, &format!("{form}&csrf={csrf}&once={once}")).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn functions_breakers_and_quotas_are_shown_as_they_are() {
+    let (app, _alone) = app().await;
+    assert!(charge().await.is_err());
+    DB.force_open();
+    HOSTS.of("a.example").force_open();
+    let policies = get(&app, "/api/policies").await.json();
+    let charge = policies["sites"].as_array().unwrap();
+    let charge = charge.iter().find(|site| site["name"] == "shop.charge").unwrap();
+    assert_eq!(charge["gave_up"]["attempts"].as_u64().map(|times| times > 0), Some(true));
+    assert!(charge["attempts"].as_u64().unwrap() >= 5);
+    let breakers = policies["breakers"].to_string();
+    assert!(breakers.contains("\"db\"") && breakers.contains("hosts[a.example]"), "{breakers}");
+    assert_eq!(policies["quotas"][0]["available"], policies["quotas"][0]["limit"]);
+    assert!(policies["history"].to_string().contains("circuit breaker `db`"), "{policies}");
+    DB.reset();
+    let page = get(&app, "/policies").await;
+    page.says("shop.charge").says("class=\"waits\"").says("data-breaker=\"db\"").says("outbound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_seen_in_sites_and_obeyed_by_the_next_failure() {
+    let (app, _alone) = app().await;
+    let done = change(&app, "name=shop.charge&key=attempts&value=2").await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+    let site = sites().into_iter().find(|site| site.name() == "shop.charge").unwrap();
+    assert_eq!(site.policy().unwrap().get_attempts(), Attempts::Limited(2));
+    assert!(charge().await.is_err());
+    assert_eq!(*CALLS.lock().unwrap(), 2);
+    let page = get(&app, "/policies").await;
+    page.says("data-state=\"overridden\"").says("in the source: 5 attempts").says("Take back");
+    let (cookie, csrf) = (page.cookie(), page.field("csrf"));
+    let form = format!("name=shop.charge&csrf={csrf}");
+    assert_eq!(send(&app, "/override-reset", &cookie, &form).await.status, StatusCode::SEE_OTHER);
+    assert!(!site.is_overridden());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_breaks_a_rule_is_told_at_the_field_and_changes_nothing() {
+    let (app, _alone) = app().await;
+    let refused = change(&app, "name=shop.charge&key=attempts&value=0").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let rule = Overrides::from_pairs([("shop.charge", "attempts", "0")]).unwrap_err().to_string();
+    let said = refused.between("id=\"override-error\" role=\"alert\">", "</p>").to_owned();
+    for line in rule.lines() {
+        let escaped = line.replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
+        assert!(said.contains(&escaped), "{said}: {rule}");
+    }
+    refused.says("value=\"0\"").says("aria-invalid=\"true\"");
+    for form in ["name=shop.chrage&key=attempts&value=2", "name=shop.charge&key=timeout&value=2s"] {
+        assert_eq!(change(&app, form).await.status, StatusCode::UNPROCESSABLE_ENTITY, "{form}");
+    }
+    let site = sites().into_iter().find(|site| site.name() == "shop.charge").unwrap();
+    assert!(!site.is_overridden());
+    let json = crate::support::ask(
+        &app,
+        Method::POST,
+        "/api/override",
+        &[("content-type", "application/json")],
+        r#"{"name":"shop.charge","key":"attempts","value":0}"#,
+    );
+    assert_eq!(json.await.status, StatusCode::FORBIDDEN, "it has no token");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_program_itself_has_changed_stays_below() {
+    let (app, _alone) = app().await;
+    Overrides::from_pairs([("shop.charge", "initial_delay", "2s")]).unwrap().apply();
+    assert_eq!(
+        change(&app, "name=shop.charge&key=attempts&value=3").await.status,
+        StatusCode::SEE_OTHER
+    );
+    let site = sites().into_iter().find(|site| site.name() == "shop.charge").unwrap();
+    let policy = site.policy().unwrap();
+    assert_eq!(policy.get_attempts(), Attempts::Limited(3));
+    assert_eq!(policy.wait(1), Duration::from_secs(2));
+    // The program reads its file again, and the board's change goes on top of that.
+    Overrides::from_pairs([("shop.charge", "initial_delay", "4s")]).unwrap().apply();
+    assert_eq!(
+        change(&app, "name=shop.charge&key=max_delay&value=1h").await.status,
+        StatusCode::SEE_OTHER
+    );
+    let policy = site.policy().unwrap();
+    assert_eq!(
+        (policy.get_attempts(), policy.wait(1)),
+        (Attempts::Limited(3), Duration::from_secs(4))
+    );
+    let page = get(&app, "/policies").await;
+    let form = format!("csrf={}", page.field("csrf"));
+    send(&app, "/override-reset", &page.cookie(), &form).await;
+    let policy = site.policy().unwrap();
+    assert_eq!(
+        (policy.get_attempts(), policy.wait(1)),
+        (Attempts::Limited(5), Duration::from_secs(4))
+    );
+    Overrides::clear();
+}

@@ -1,0 +1,27 @@
+//! What may be written after `retry-workflow board`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Where the board is, and who may do what with it.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BoardArguments {
+    /// The address and the port; port 0 for any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
+    pub(crate) listen: SocketAddr,
+    /// Let visitors take dead letters back or empty them, pause and cancel jobs
+    #[arg(long)]
+    pub(crate) allow_actions: bool,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Ask each visitor for the token in this file, of at least 16 characters; an address \
+                that other machines reach needs one"
+    )]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Answer under this name as well, such as jobs.example.org; may be given several times
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
+}

@@ -1,0 +1,88 @@
+//! `board`: the pages of `retry-board` for a store, until Ctrl-C.
+
+use std::path::Path;
+
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::arguments::BoardArguments;
+use super::outcome::{CommandError, Exit};
+use super::screen::Screen;
+use super::store::Address;
+use crate::terminal::text::one_line;
+use retry_board::{Board, Token};
+
+pub(super) async fn board(
+    address: &Address,
+    arguments: &BoardArguments,
+    screen: &mut Screen,
+) -> Result<Exit, CommandError> {
+    let BoardArguments { listen, allow_actions, token_file, hosts } = arguments;
+    let mut board = Board::new();
+    if *allow_actions {
+        board = board.allow_actions();
+    }
+    match token_file {
+        Some(file) => board = board.token(token(file)?),
+        None if !listen.ip().is_loopback() => {
+            return Err(CommandError::Usage(format!(
+                "--listen {listen}: other machines reach this address: write a token into a file and \
+                 name it with --token-file FILE, or listen on 127.0.0.1"
+            )));
+        }
+        None => {}
+    }
+    for host in hosts {
+        board = board.host(host);
+    }
+    // Where other machines are answered, they ask by whatever name they know; the token keeps
+    // strangers' pages out.
+    if !listen.ip().is_loopback() && hosts.is_empty() {
+        board = board.any_host();
+    }
+    // Whoever may only read the file can look.
+    let store = if *allow_actions { address.open().await? } else { address.open_to_look().await? };
+    let app = board.jobs(store).merge(board.policies());
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        CommandError::Usage(format!("--listen {listen} cannot be used: {error}"))
+    })?;
+    let url = format!("http://{}/jobs", listener.local_addr()?);
+    if screen.json {
+        screen.object(&json!({ "address": url }))?;
+    } else {
+        let what = if *allow_actions { "" } else { ", read-only" };
+        screen.line(format_args!("the board is at {url}{what}; Ctrl-C ends it"))?;
+    }
+    screen.flush()?;
+    tokio::select! {
+        served = axum::serve(listener, app) => served?,
+        // Pages that listen still are not waited for: they come back by themselves.
+        () = interrupted() => {}
+    }
+    Ok(Exit::Success)
+}
+
+fn token(file: &Path) -> Result<Token, CommandError> {
+    let name = || one_line(&file.display().to_string());
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| CommandError::Usage(format!("{} cannot be read: {error}", name())))?;
+    Token::new(&text).map_err(|error| CommandError::Usage(format!("{}: {error}", name())))
+}
+
+/// Ends with Ctrl-C, or with what ends a service.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    // Where no signal can be heard, the process ends with it.
+    let _ = tokio::signal::ctrl_c().await;
+}

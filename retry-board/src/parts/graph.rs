@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use retry_workflow::ItemState;
 use retry_workflow::words::cut;
 
 use super::chart::px;
@@ -29,6 +30,11 @@ pub(crate) fn picture(tasks: &Tasks) -> Option<Markup> {
     let x = |column: u32| 4.0 + f64::from(column) * (WIDTH + ACROSS);
     let y = |row: u32| 4.0 + f64::from(row) * (HEIGHT + DOWN);
     let (width, height) = (x(columns) - ACROSS + 4.0, y(rows) - DOWN + 4.0);
+    let failed: Vec<_> = tasks
+        .iter()
+        .filter(|task| matches!(task.state, Some(ItemState::Dead | ItemState::Skipped)))
+        .map(|task| task.name.as_str())
+        .collect();
     let edges = tasks.iter().flat_map(|task| task.needs.iter().map(move |need| (need, task)));
     let label = format!("{} tasks; the list below says who needs whom", tasks.len());
     Some(html! {
@@ -40,7 +46,7 @@ pub(crate) fn picture(tasks: &Tasks) -> Option<Markup> {
                         @let (x1, y1) = (x(from.0) + WIDTH, y(from.1) + HEIGHT / 2.0);
                         @let (x2, y2) = (x(to.0), y(to.1) + HEIGHT / 2.0);
                         @let half = f64::midpoint(x1, x2);
-                        path class=(if task.culprits.is_empty() { "edge" } else { "edge broken" })
+                        path class=(if failed.contains(&need.as_str()) { "edge broken" } else { "edge" })
                             d=(format!("M{} {}C{} {} {} {} {} {}", px(x1), px(y1), px(half), px(y1), px(half), px(y2), px(x2), px(y2))) {}
                     }
                 }

@@ -170,6 +170,7 @@ fn metrics_are_scraped_over_http() {
             "retry_breaker_calls_total{breaker=\"stock\",kind=\"failure\"} 3",
             "retry_breaker_calls_total{breaker=\"stock\",kind=\"rejected\"} 1",
             "retry_breaker_state{breaker=\"stock\"} 2",
+            "retry_breaker_transitions_total{breaker=\"stock\",to=\"open\"} 1",
             "retry_give_ups_total{name=\"shop.price\",reason=\"quota\"} 2",
             "retry_give_ups_total{name=\"shop.stock\",reason=\"circuit_open\"} 2",
             "retry_quota_tokens{quota=\"outbound\"} 2",

@@ -12,7 +12,9 @@ macro_rules! pages {
         /// [breakers.md#quotas]: crate::guide::breakers#quotas
         /// [files.md]: crate::guide::files
         /// [nested.md]: crate::guide::nested
+        /// [observing.md]: crate::guide::observing
         /// [overrides.md]: crate::guide::overrides
+        /// [watching.md]: crate::guide::watching
         /// [../testing.md]: crate::testing
         #[doc = concat!("[pictures/breaker.svg]: ", include_str!("guide/pictures/breaker.uri"))]
         #[doc = concat!("[pictures/decisions.svg]: ", include_str!("guide/pictures/decisions.uri"))]
@@ -29,6 +31,8 @@ pages! {
     breakers: "guide/breakers.md";
     /// Reports, events, metrics.
     observing: "guide/observing.md";
+    /// A dashboard for Grafana, alerts for Prometheus.
+    watching: "guide/watching.md";
     /// Policies that change while the program runs.
     overrides: "guide/overrides.md";
     /// `Retry-After`, reqwest, tower.

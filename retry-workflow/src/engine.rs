@@ -44,10 +44,14 @@ use self::operations::{EngineEvent, Operation, Operations};
 use crate::engine::source::Source;
 use crate::engine::work::Work;
 use crate::item::clock::{Clock, Timestamp, by_clock};
+#[cfg(feature = "metrics")]
+use crate::item::record::ItemState;
 use crate::item::record::{Counts, Lease, NewItem, Settlement};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
 use crate::job::event::{JobEvent, Listener, WaitReason};
+#[cfg(feature = "metrics")]
+use crate::job::metrics::JobMetrics;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{MOST_CLAIMED_BYTES, Store};
@@ -110,6 +114,8 @@ pub(crate) async fn run<S: Store, W: Work>(
         leases: Leases::new(store.clone()),
         ledger: Ledger::new(options.max_parallel, base, job.baseline),
         collector: Collector::new(options.policy.error_collection, options.listeners),
+        #[cfg(feature = "metrics")]
+        metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
         looked_after: None,
         floor: Floor::new(),
         waiting,
@@ -186,6 +192,8 @@ struct Engine<S: Store, W: Work> {
     /// What is to be settled.
     finished: Vec<Completion>,
     collector: Collector,
+    #[cfg(feature = "metrics")]
+    metrics: Box<JobMetrics>,
     operations: Operations,
     /// How many changes there were when the store was queried for what is due next.
     looked_after: Option<u64>,
@@ -299,6 +307,8 @@ impl<S: Store, W: Work> Engine<S, W> {
                     self.claim_soon();
                 }
                 EngineEvent::NextDue { changes, due, suspect } => {
+                    #[cfg(feature = "metrics")]
+                    self.metrics.next_due(due);
                     // What has changed since the query may be due before: the query is repeated.
                     let is_current = changes == self.ledger.changes();
                     if self.is_time_for(suspect, is_current) {
@@ -499,12 +509,18 @@ impl<S: Store, W: Work> Engine<S, W> {
         let mut finished = std::mem::take(&mut self.finished);
         let leases = &mut self.leases;
         let is_heard = self.collector.is_heard();
+        #[cfg(feature = "metrics")]
+        let metrics = &self.metrics;
         let settle = |finished: &mut Completion| {
             let mut settlement = finished.settlement.take()?;
             if is_heard {
                 finished.history.clone_from(&settlement.history);
             }
             // No longer held: once it is settled, it may be claimed again before the answer is here.
+            #[cfg(feature = "metrics")]
+            if finished.state.is_some() || !settlement.history.is_empty() {
+                metrics.attempt_ended(finished.state.unwrap_or(ItemState::Pending));
+            }
             settlement.lease = leases.take(finished.key);
             Some(settlement)
         };
@@ -607,18 +623,21 @@ impl<S: Store, W: Work> Engine<S, W> {
     fn counted(&mut self, changes: u64, counts: Counts) {
         let is_settling = self.operations.is_under_way(Operation::Settle);
         self.ledger.counted(changes, counts, is_settling);
-        self.collector.emit(&self.progress());
+        self.report_progress();
         self.check_bounds();
     }
 
-    fn progress(&self) -> JobEvent<'static> {
-        JobEvent::Progress {
-            counts: self.ledger.stored(),
+    fn report_progress(&self) {
+        let (counts, running) = (self.ledger.stored(), self.tasks.len());
+        #[cfg(feature = "metrics")]
+        self.metrics.progress(counts, running, self.store.now());
+        self.collector.emit(&JobEvent::Progress {
+            counts,
             input_complete: self.input_complete,
-            running: self.tasks.len(),
+            running,
             open_for: self.open_for(),
             waits_for: self.waits_for(),
-        }
+        });
     }
 
     fn open_for(&self) -> Duration {
@@ -683,7 +702,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         if self.beat_at <= now || self.others.iter().any(WorkerRecord::is_dead) {
             self.start_beating();
         }
-        self.collector.emit(&self.progress());
+        self.report_progress();
     }
 
     fn start_beating(&mut self) {
@@ -841,7 +860,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let counts = self.store.counts(&self.job).await?;
         self.ledger.counted(self.ledger.changes(), counts, false);
         self.collector.finish();
-        self.collector.emit(&self.progress());
+        self.report_progress();
         if let Some(breaker) = &self.breaker {
             breaker.clone().share(self.store.clone()).await?;
         }

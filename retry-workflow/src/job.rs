@@ -9,6 +9,8 @@ pub(crate) mod copy;
 pub(crate) mod error_policy;
 pub(crate) mod dependencies;
 pub(crate) mod event;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub(crate) mod error;
 pub(crate) mod advice;
 pub(crate) mod report;

@@ -74,6 +74,7 @@
 //! | feature | default | |
 //! | --- | --- | --- |
 //! | `sqlite` | yes | [`SqliteStore`]; SQLite is compiled in |
+//! | `metrics` | | gauges and counters of each job, through the `metrics` facade |
 //! | `testing` | | the contract that every store passes, for a store of your own |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -115,6 +116,8 @@ pub use item::sanitize;
 pub use job::advice::Pattern;
 pub use job::copy::{Copied, CopyError};
 pub use job::event::{ItemFailure, JobEvent, WaitReason};
+#[cfg(feature = "metrics")]
+pub use job::metrics;
 pub use job::name::InvalidName;
 pub use job::record::{Asked, Job, JobStatus, Request, StopReason};
 pub use job::report::{JobReport, Unit};

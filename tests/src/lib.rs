@@ -15,6 +15,7 @@ pages! {
     Policies: "../../retry-runtime/src/guide/policies.md";
     Breakers: "../../retry-runtime/src/guide/breakers.md";
     Observing: "../../retry-runtime/src/guide/observing.md";
+    Watching: "../../retry-runtime/src/guide/watching.md";
     Overrides: "../../retry-runtime/src/guide/overrides.md";
     Http: "../../retry-runtime/src/guide/http.md";
     Files: "../../retry-runtime/src/guide/files.md";

@@ -8,6 +8,7 @@
 //! | `retry_give_ups_total` | counter | `name`, `reason` | calls that were given up |
 //! | `retry_wait_seconds` | histogram | `name` | the waits |
 //! | `retry_breaker_state` | gauge | `breaker`, and `key` of one of a family | 0 closed, 1 half-open, 2 open; from the first change on |
+//! | `retry_breaker_transitions_total` | counter | `breaker`, `to`, and `key` | its changes of state, by the new one: `closed`, `half_open`, `open` |
 //! | `retry_breaker_calls_total` | counter | `breaker`, `kind`, and `key` | calls by what became of them: `failure`, `slow`, `forgiven`, `rejected`, or, of a breaker that only observes, `would_reject` |
 //! | `retry_quota_tokens` | gauge | `quota` | tokens in the bucket; from the first retry on |
 //!
@@ -39,6 +40,7 @@ const RECOVERIES: &str = "retry_recoveries_total";
 const GIVE_UPS: &str = "retry_give_ups_total";
 const WAIT: &str = "retry_wait_seconds";
 const BREAKER: &str = "retry_breaker_state";
+const TRANSITIONS: &str = "retry_breaker_transitions_total";
 const BREAKER_CALLS: &str = "retry_breaker_calls_total";
 const QUOTA: &str = "retry_quota_tokens";
 
@@ -55,6 +57,7 @@ pub fn describe() {
     describe_counter!(GIVE_UPS, "Calls that were given up, by reason");
     describe_histogram!(WAIT, Unit::Seconds, "Waits between attempts");
     describe_gauge!(BREAKER, "State of a circuit breaker: 0 closed, 1 half-open, 2 open");
+    describe_counter!(TRANSITIONS, "Changes of a circuit breaker's state, by the new one");
     describe_counter!(BREAKER_CALLS, "Calls to a circuit breaker that did not simply succeed");
     describe_gauge!(QUOTA, "Tokens in a retry quota");
 }
@@ -126,10 +129,17 @@ pub(crate) fn breaker_transition(transition: &Transition) {
     };
     let key = breaker_key(BREAKER, &transition.breaker, None);
     with_recorder(|recorder| recorder.register_gauge(&key, &METADATA)).set(state);
+    // Each from zero on: Prometheus does not see a counter that begins with 1 as an increase.
+    for to in [State::Closed, State::HalfOpen, State::Open] {
+        let to_label = Label::from_static_parts("to", to.as_str());
+        let key = breaker_key(TRANSITIONS, &transition.breaker, Some(to_label));
+        with_recorder(|recorder| recorder.register_counter(&key, &METADATA))
+            .increment(u64::from(to == transition.to));
+    }
 }
 
 /// A breaker of a family is told by two labels, so that families can be added up.
-fn breaker_key(metric: &'static str, breaker: &Name, kind: Option<&'static str>) -> Key {
+fn breaker_key(metric: &'static str, breaker: &Name, more: Option<Label>) -> Key {
     let mut labels = match breaker.key() {
         Some(key) => vec![
             Label::new("breaker", breaker.family().to_owned()),
@@ -137,12 +147,12 @@ fn breaker_key(metric: &'static str, breaker: &Name, kind: Option<&'static str>)
         ],
         None => vec![Label::new("breaker", text(breaker))],
     };
-    labels.extend(kind.map(|kind| Label::from_static_parts("kind", kind)));
+    labels.extend(more);
     Key::from_parts(metric, labels)
 }
 
 pub(crate) fn breaker_call(breaker: &Name, kind: &'static str) {
-    let key = breaker_key(BREAKER_CALLS, breaker, Some(kind));
+    let key = breaker_key(BREAKER_CALLS, breaker, Some(Label::from_static_parts("kind", kind)));
     with_recorder(|recorder| recorder.register_counter(&key, &METADATA)).increment(1);
 }
 

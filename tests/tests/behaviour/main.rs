@@ -17,6 +17,7 @@ mod deadline;
 mod error;
 mod events;
 mod fairness;
+mod grafana;
 mod jitter;
 mod listeners;
 mod max_elapsed;

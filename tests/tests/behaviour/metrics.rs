@@ -7,11 +7,12 @@ use metrics_util::MetricKind;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use retry_runtime::{
     BreakerConfig, Breakers, CircuitBreaker, Policy, QuotaConfig, Reason, Retrier, RetryQuota,
-    retry,
+    policy, retry,
 };
+use retry_workflow::Workflow;
 use tokio::time::advance;
 
-use crate::support::{Calls, Failure, secs};
+use crate::support::{Calls, Failure, millis, secs};
 
 /// What was measured since the last look: kind, name, labels and value in a line, sorted.
 fn measured(recorder: &Snapshotter) -> Vec<String> {
@@ -100,6 +101,7 @@ async fn a_breaker_is_a_gauge_from_its_first_change_on() {
             "counter retry_attempts_total{name=metrics.query} 2",
             "counter retry_breaker_calls_total{breaker=metrics.db,kind=failure} 2",
             "counter retry_breaker_calls_total{breaker=metrics.db,kind=rejected} 1",
+            "counter retry_breaker_transitions_total{breaker=metrics.db,to=open} 1",
             "counter retry_give_ups_total{name=metrics.query,reason=circuit_open} 2",
             "counter retry_retries_total{name=metrics.query} 1",
             "gauge retry_breaker_state{breaker=metrics.db} 2",
@@ -109,9 +111,21 @@ async fn a_breaker_is_a_gauge_from_its_first_change_on() {
     );
     advance(secs(30)).await;
     let probe = DB.try_acquire().unwrap();
-    assert_eq!(measured(&seen), ["gauge retry_breaker_state{breaker=metrics.db} 1"]);
+    assert_eq!(
+        measured(&seen),
+        [
+            "counter retry_breaker_transitions_total{breaker=metrics.db,to=half_open} 1",
+            "gauge retry_breaker_state{breaker=metrics.db} 1",
+        ]
+    );
     probe.success();
-    assert_eq!(measured(&seen), ["gauge retry_breaker_state{breaker=metrics.db} 0"]);
+    assert_eq!(
+        measured(&seen),
+        [
+            "counter retry_breaker_transitions_total{breaker=metrics.db,to=closed} 1",
+            "gauge retry_breaker_state{breaker=metrics.db} 0",
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,7 +151,9 @@ async fn a_breaker_counts_what_became_of_calls_that_did_not_simply_succeed() {
     let calls = |breaker, kind| {
         format!("counter retry_breaker_calls_total{{breaker=metrics.{breaker},kind={kind}}} 1")
     };
-    let counters = measured(&seen).into_iter().filter(|line| line.starts_with("counter"));
+    let counters = measured(&seen)
+        .into_iter()
+        .filter(|line| line.starts_with("counter retry_breaker_calls_total"));
     assert_eq!(
         counters.collect::<Vec<_>>(),
         [
@@ -163,6 +179,7 @@ fn a_breaker_of_a_family_has_its_key_as_a_label() {
         measured(&seen),
         [
             "counter retry_breaker_calls_total{breaker=metrics.hosts,key=a.example,kind=failure} 1",
+            "counter retry_breaker_transitions_total{breaker=metrics.hosts,key=a.example,to=open} 1",
             "gauge retry_breaker_state{breaker=metrics.hosts,key=a.example} 2",
         ]
     );
@@ -211,6 +228,7 @@ async fn names_that_the_program_made_are_labels_too() {
         [
             "counter retry_attempts_total{name=metrics.fetch.7} 2",
             "counter retry_breaker_calls_total{breaker=metrics.db.7,kind=failure} 2",
+            "counter retry_breaker_transitions_total{breaker=metrics.db.7,to=open} 1",
             "counter retry_give_ups_total{name=metrics.fetch.7,reason=attempts} 1",
             "counter retry_retries_total{name=metrics.fetch.7} 1",
             "gauge retry_breaker_state{breaker=metrics.db.7} 2",
@@ -251,11 +269,14 @@ async fn each_has_a_description_and_the_waits_a_unit() {
         })
         .collect();
     described.sort();
+    // A counter for each new state.
+    described.dedup();
     assert_eq!(
         described,
         [
             "counter retry_attempts_total [] Attempts of calls that failed at least once",
             "counter retry_breaker_calls_total [] Calls to a circuit breaker that did not simply succeed",
+            "counter retry_breaker_transitions_total [] Changes of a circuit breaker's state, by the new one",
             "counter retry_give_ups_total [] Calls that were given up, by reason",
             "counter retry_recoveries_total [] Calls that succeeded after having failed",
             "counter retry_retries_total [] Failed attempts that were followed by a wait",
@@ -264,6 +285,89 @@ async fn each_has_a_description_and_the_waits_a_unit() {
             "histogram retry_wait_seconds [seconds] Waits between attempts",
         ]
     );
+}
+
+/// What is measured of jobs, without their labels of the job.
+fn measured_of_jobs(recorder: &Snapshotter) -> Vec<String> {
+    let lines = measured(recorder).into_iter().filter(|line| line.contains(" retry_job_"));
+    lines.map(|line| line.replace("workflow=orders,job_id=orders-1", "…")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_measured_while_this_process_works_on_it() {
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    retry_workflow::metrics::describe();
+
+    let looks = seen.clone();
+    let report = Workflow::new("orders")
+        .retry(policy!(attempts = 2, initial_delay = "1s"))
+        .max_parallel(1)
+        .run(0..4_u32, move |item, _| {
+            let looks = looks.clone();
+            async move {
+                tokio::time::sleep(millis(2_500)).await;
+                if item == 1 {
+                    assert_eq!(
+                        measured_of_jobs(&looks).first().map(String::as_str),
+                        Some("counter retry_job_attempts_total{…,state=succeeded} 1"),
+                    );
+                }
+                if item == 3 { Err("no address") } else { Ok(()) }
+            }
+        })
+        .await
+        .unwrap();
+    assert_eq!((report.succeeded(), report.dead()), (3, 1));
+    assert_eq!(
+        measured_of_jobs(&seen),
+        [
+            "counter retry_job_attempts_total{…,state=dead} 1",
+            "counter retry_job_attempts_total{…,state=pending} 1",
+            "counter retry_job_attempts_total{…,state=succeeded} 2",
+            "gauge retry_job_handlers{…} 0",
+            "gauge retry_job_items{…,state=dead} 1",
+            "gauge retry_job_items{…,state=leased} 0",
+            "gauge retry_job_items{…,state=pending} 0",
+            "gauge retry_job_items{…,state=skipped} 0",
+            "gauge retry_job_items{…,state=succeeded} 3",
+            "gauge retry_job_overdue_seconds{…} 0",
+            "gauge retry_job_running{…} 0",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_waits_for_its_handler_says_how_long_its_next_item_is_due() {
+    let recorder = DebuggingRecorder::new();
+    let seen = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let hanging = Workflow::new("orders")
+        .max_parallel(1)
+        .run(0..5_u32, |_, _| std::future::pending::<Result<(), Failure>>());
+    let watching = async {
+        tokio::time::sleep(secs(90)).await;
+        measured_of_jobs(&seen)
+    };
+    let during = tokio::select! {
+        _ = hanging => unreachable!("it hangs"),
+        measured = watching => measured,
+    };
+    for line in
+        ["handlers{…} 1", "items{…,state=leased} 1", "items{…,state=pending} 4", "running{…} 1"]
+    {
+        assert!(during.contains(&format!("gauge retry_job_{line}")), "{line}: {during:#?}");
+    }
+    let overdue =
+        during.iter().find_map(|line| line.strip_prefix("gauge retry_job_overdue_seconds{…} "));
+    let overdue: f64 = overdue.unwrap().parse().unwrap();
+    assert!((88.0..=90.0).contains(&overdue), "{overdue}");
+    // Dropped, it works on nothing.
+    let after = measured_of_jobs(&seen);
+    for line in ["handlers{…} 0", "overdue_seconds{…} 0", "running{…} 0"] {
+        assert!(after.contains(&format!("gauge retry_job_{line}")), "{line}: {after:#?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,136 @@
+//! Numbers of jobs through the `metrics` facade, for dashboards.
+//!
+//! | name | kind | labels | |
+//! | --- | --- | --- | --- |
+//! | `retry_job_running` | gauge | `workflow`, `job_id` | 1 while this process works on the job, else 0 |
+//! | `retry_job_items` | gauge | `workflow`, `job_id`, `state` | items of the job: `pending`, `leased`, `succeeded`, `dead`, `skipped` |
+//! | `retry_job_handlers` | gauge | `workflow`, `job_id` | handlers that are running in this process |
+//! | `retry_job_overdue_seconds` | gauge | `workflow`, `job_id` | how long the next item could have been claimed by now; 0 if none is due |
+//! | `retry_job_attempts_total` | counter | `workflow`, `job_id`, `state` | attempts that ended in this process, by the state that each left its item in: `succeeded`, `dead`, `skipped`, or `pending` if another one follows |
+//!
+//! The gauges are set about once a second while this process works on the job. When it leaves
+//! the job, `retry_job_items` stays as it was; the others are 0. All processes that work on a job
+//! report the same items, so take the `max` of them, and the `sum` of handlers and attempts.
+//!
+//! The label is `job_id` because Prometheus calls what it scrapes `job`. Each job adds 12 series.
+//! For a process that runs one job after another, let the exporter drop those that are idle:
+//! `idle_timeout` of `PrometheusBuilder`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::{Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, with_recorder};
+
+use crate::item::clock::Timestamp;
+use crate::item::record::{Counts, ItemState};
+
+const RUNNING: &str = "retry_job_running";
+const ITEMS: &str = "retry_job_items";
+const HANDLERS: &str = "retry_job_handlers";
+const OVERDUE: &str = "retry_job_overdue_seconds";
+const ATTEMPTS: &str = "retry_job_attempts_total";
+
+static METADATA: Metadata<'static> =
+    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+
+/// Describes each metric to the recorder. Call it once, after the recorder is installed;
+/// without it the numbers are the same, but have no help texts.
+///
+/// ```
+/// retry_workflow::metrics::describe();
+/// ```
+pub fn describe() {
+    describe_gauge!(RUNNING, "1 while this process works on a job");
+    describe_gauge!(ITEMS, "Items of a job, by state");
+    describe_gauge!(HANDLERS, "Handlers of a job that are running in this process");
+    describe_gauge!(OVERDUE, Unit::Seconds, "How long the next item of a job has been due");
+    describe_counter!(ATTEMPTS, "Attempts at items of a job, by the state that follows");
+}
+
+/// The numbers of one job, as long as this process works on it.
+pub(crate) struct JobMetrics {
+    running: Key,
+    handlers: Key,
+    overdue: Key,
+    /// Of each state.
+    items: Vec<Key>,
+    attempts: Vec<Key>,
+    /// When the next item can be claimed, as the store last said.
+    next_due: Option<Timestamp>,
+}
+
+impl JobMetrics {
+    /// This process begins to work on a job.
+    pub(crate) fn new(workflow: &str, job: &Arc<str>, counts: Counts) -> Self {
+        let labels =
+            [Label::new("workflow", workflow.to_owned()), Label::new("job_id", Arc::clone(job))];
+        let key = |name| Key::from_parts(name, labels.to_vec());
+        let by_state = |name| {
+            let states = ItemState::ALL.into_iter().map(|state| {
+                let state = Label::from_static_parts("state", state.as_str());
+                Key::from_parts(name, [&labels[..], &[state]].concat())
+            });
+            states.collect()
+        };
+        let metrics = Self {
+            running: key(RUNNING),
+            handlers: key(HANDLERS),
+            overdue: key(OVERDUE),
+            items: by_state(ITEMS),
+            attempts: by_state(ATTEMPTS),
+            next_due: None,
+        };
+        set(&metrics.running, 1.0);
+        metrics.progress(counts, 0, Timestamp::default());
+        // From zero on: Prometheus does not see a counter that begins with 1 as an increase.
+        for state in ItemState::ALL {
+            if state != ItemState::Leased {
+                metrics.count(state, 0);
+            }
+        }
+        metrics
+    }
+
+    /// An attempt has ended, and left its item in this state.
+    pub(crate) fn attempt_ended(&self, state: ItemState) {
+        self.count(state, 1);
+    }
+
+    fn count(&self, state: ItemState, more: u64) {
+        let key = &self.attempts[state as usize];
+        with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(more);
+    }
+
+    /// The store has said when the next item can be claimed.
+    pub(crate) fn next_due(&mut self, due: Option<Timestamp>) {
+        self.next_due = due;
+    }
+
+    pub(crate) fn progress(&self, counts: Counts, handlers: usize, now: Timestamp) {
+        let Counts { pending, leased, succeeded, dead, skipped, .. } = counts;
+        for (key, items) in self.items.iter().zip([pending, leased, succeeded, dead, skipped]) {
+            set(key, number(items));
+        }
+        set(&self.handlers, number(handlers as u64));
+        let overdue = self.next_due.map_or(Duration::ZERO, |due| now.since(due));
+        set(&self.overdue, overdue.as_secs_f64());
+    }
+}
+
+/// However it ends, with its process alive.
+impl Drop for JobMetrics {
+    fn drop(&mut self) {
+        for key in [&self.running, &self.handlers, &self.overdue] {
+            set(key, 0.0);
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a level is drawn, and exact below 2^53")]
+fn number(count: u64) -> f64 {
+    count as f64
+}
+
+fn set(key: &Key, level: f64) {
+    with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).set(level);
+}

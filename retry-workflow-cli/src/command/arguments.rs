@@ -383,7 +383,8 @@ pub(crate) struct RunArguments {
         value_parser = size,
         default_value = "64KiB",
         help = "So much of what a failed attempt writes stays in the store: the beginnings and the \
-                ends of stdout and stderr together; 0 for nothing, at most 1MiB"
+                ends of stdout and stderr together; 0 for nothing, at most 1MiB. Of one that succeeds \
+                the last 1 KiB stay"
     )]
     pub(crate) keep_output: usize,
     #[arg(

@@ -15,6 +15,7 @@ use crate::steps::interruption;
 use crate::steps::mask::Masks;
 use crate::steps::process::{StepError, Written};
 use crate::steps::step::{AfterFailure, Capture, Step, Steps};
+use crate::steps::stream::end_of_both;
 use crate::steps::tap::Tapping;
 use crate::steps::vault::Outputs;
 use crate::template::expression::Types;
@@ -123,6 +124,8 @@ struct Attempt<'a> {
     workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
+    /// The end of what commands have printed that ended well, without secrets.
+    printed: String,
     /// Commands of it have been run.
     has_written: bool,
     /// A command has ended because this process is stopped: the attempt has not failed.
@@ -174,9 +177,9 @@ impl Steps {
         };
         let (began, ran) = (Instant::now(), checkpoint.ran);
         let (records, is_stopped) = (Vec::new(), false);
-        let has_written = false;
+        let (has_written, printed) = (false, String::new());
         let mut attempt =
-            Attempt { workspace, cx, records, has_written, is_stopped, began, limit, ran };
+            Attempt { workspace, cx, records, printed, has_written, is_stopped, began, limit, ran };
         let mut outputs = None;
         let ended = attempt.list(self, scope, checkpoint).await;
         if attempt.is_stopped {
@@ -185,7 +188,9 @@ impl Steps {
         }
         let outcome = match ended {
             ListEnd::Done(Scope { last, captured, .. }) => {
-                attempt.records.push(timer.succeeded());
+                let mut record = timer.succeeded();
+                record.output = Some(attempt.printed).filter(|printed| !printed.is_empty());
+                attempt.records.push(record);
                 let masks = &workspace.environment.masks;
                 let stored = last.as_deref().map(|last| masks.masked(last).into_owned());
                 outputs = Some(Outputs { last, captured });
@@ -465,7 +470,7 @@ impl Attempt<'_> {
             None => Ok((written.output, None)),
             Some(capture) => match capture.read(&written.output) {
                 Ok(value) => {
-                    let Written { output, stderr } = written;
+                    let Written { output, stderr, .. } = written;
                     let exit_code = Some(0);
                     Ok((output, Some(Captured { value, success: true, exit_code, stderr })))
                 }
@@ -529,6 +534,10 @@ impl Attempt<'_> {
         let ended = invocation.run().await;
         if let Err(error) = &ended {
             self.is_stopped |= interruption::explains(error.status()).await;
+        }
+        if let Ok(written) = &ended {
+            let most = self.workspace.excerpt.of_success();
+            self.printed = end_of_both(&self.printed, &written.printed, most);
         }
         // They live as long as the command runs.
         drop(files);

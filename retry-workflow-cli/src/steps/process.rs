@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::steps::descendants::{self, Mark};
 use crate::steps::mask::Masks;
-use crate::steps::stream::{Excerpt, Stream, excerpt};
+use crate::steps::stream::{Excerpt, Stream, end_of_both, excerpt};
 use crate::steps::tap::Tapping;
 use retry_workflow::Output;
 
@@ -62,6 +62,8 @@ pub(crate) struct Written {
     pub(crate) output: String,
     /// The end of its stderr.
     pub(crate) stderr: String,
+    /// The end of both, without secrets.
+    pub(crate) printed: String,
 }
 
 /// Why a step has failed.
@@ -170,7 +172,7 @@ impl StepError {
         length: Excerpt,
         masks: &Masks,
     ) -> Self {
-        let Written { output, stderr } = written;
+        let Written { output, stderr, .. } = written;
         let mut excerpt =
             Output::new(excerpt(output, length, masks), excerpt(stderr, length, masks));
         excerpt.exit_code = Some(0);
@@ -334,7 +336,10 @@ impl Invocation {
         match ended {
             ProcessEnd::TooLong => Err(failed(Status::Timeout(self.timeout.unwrap_or_default()))),
             ProcessEnd::Status(Ok(status)) if status.success() => {
-                Ok(Written { output: out.beginning(masks, LONGEST_OUTPUT), stderr: stderr() })
+                let most = self.excerpt.of_success();
+                let printed = end_of_both(&out.end(masks, most), &err.end(masks, most), most);
+                let output = out.beginning(masks, LONGEST_OUTPUT);
+                Ok(Written { output, stderr: stderr(), printed })
             }
             ProcessEnd::Status(Ok(status)) => Err(failed(to_status(status))),
             ProcessEnd::Status(Err(error)) => {

@@ -25,6 +25,12 @@ impl Excerpt {
         Self(bytes.min(Self::MOST) / 4)
     }
 
+    /// So much of the end of what a success prints, both streams together.
+    pub(crate) fn of_success(self) -> usize {
+        const MOST: usize = 1024;
+        self.0.saturating_mul(4).min(MOST)
+    }
+
     /// So much of the beginning of a stream, and of its end.
     pub(super) const fn part(self) -> usize {
         self.0
@@ -138,6 +144,15 @@ pub(super) fn excerpt(text: &str, length: Excerpt, masks: &Masks) -> String {
         return without_nul(without_newlines(&masks.masked(text)));
     }
     joined(text, text, text.len(), length, masks)
+}
+
+/// The end of two texts, one behind the other, where there is anything in them.
+pub(crate) fn end_of_both(first: &str, second: &str, longest: usize) -> String {
+    let both = [first, second].into_iter().filter(|text| !text.trim().is_empty());
+    let both = both.collect::<Vec<_>>().join("\n");
+    let begin = both.len().saturating_sub(longest);
+    let begin = (begin..both.len()).find(|&at| both.is_char_boundary(at));
+    begin.map_or_else(String::new, |begin| both[begin..].to_owned())
 }
 
 fn joined(first: &str, last: &str, whole: usize, length: Excerpt, masks: &Masks) -> String {

@@ -183,7 +183,8 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Rows are locked in the order of their items, by all who lock several. History is looked up
+/// Rows are looked up and changed in the order in which they are given, that of their items, as by
+/// all who lock several. History is looked up
 /// among those that are held as a hash, which `IS TRUE` keeps it: a join would be a loop.
 const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
@@ -192,11 +193,7 @@ WITH wanted AS MATERIALIZED (
         $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[])
         AS w(item, token, state, due, ended, is_released, checkpoint, output, class, signature,
             failure, attempts, lost, worked, waited, failed)
-), held AS MATERIALIZED (
-    SELECT w.*, s.job FROM wanted w CROSS JOIN LATERAL (
-        SELECT s.job FROM @states s WHERE s.item = w.item AND s.token = w.token AND s.state = 1
-        FOR UPDATE) s
-), ended AS (
+), held AS (
     UPDATE @states s SET state = h.state, due = h.due, ended = h.ended,
         checkpoint = CASE WHEN h.is_released THEN s.checkpoint ELSE h.checkpoint END,
         output = CASE WHEN h.is_released THEN s.output ELSE h.output END,
@@ -205,7 +202,8 @@ WITH wanted AS MATERIALIZED (
         suspect = (h.is_released AND s.lost::bigint + s.dropped >= 2)::integer,
         attempt = CASE WHEN h.is_released THEN greatest(s.attempt - 1, 0) ELSE s.attempt END,
         started = CASE WHEN h.is_released THEN NULL ELSE s.started END
-    FROM held h WHERE s.item = h.item
+    FROM wanted h WHERE s.item = h.item AND s.token = h.token AND s.state = 1
+    RETURNING h.*, s.job
 ), failed AS (
     INSERT INTO @failures AS f (item, job, class, signature, failure)
     SELECT item, job, class, signature, failure FROM held WHERE failure IS NOT NULL
@@ -238,8 +236,10 @@ SELECT item, token, job, state FROM held";
 const BEFORE_ROWS: usize = 20;
 
 static SETTLE_SQL: LazyLock<String> = LazyLock::new(|| {
-    let mut written =
-        WRITE.replace("@WHERE", "\n    WHERE (h.item IN (SELECT held.item FROM held)) IS TRUE");
+    let mut written = WRITE.replace(
+        "@WHERE",
+        "\n    WHERE ((h.item, h.token) IN (SELECT held.item, held.token FROM held)) IS TRUE",
+    );
     for place in (1..=13).rev() {
         written = written.replace(&format!("$h{place}:"), &format!("${}:", BEFORE_ROWS + place));
     }

@@ -37,6 +37,14 @@ async fn fill(store: &PostgresStore, url: &str) {
          INSERT INTO retry.history (item, token, run, attempt, started, duration, wait, worker, \
                  part, outcome) \
              SELECT item, 1, 0, 1, 0, 1, 0, 1, 0, 0 FROM retry.states WHERE state > 0; \
+         INSERT INTO retry.groups \
+             SELECT 1, md5(signature)::uuid, 0, 3, 3, class, signature, count(*), 0, 1, max(item) \
+             FROM retry.failures GROUP BY class, signature; \
+         INSERT INTO retry.groups \
+             SELECT 9, md5(n::text)::uuid, 0, 3, 0, 'other', 'other', 1, 0, 0, 1 \
+             FROM generate_series(1, 20000) n; \
+         INSERT INTO retry.minutes \
+             SELECT 9, n, 0, 1, 1, 1, 1, 1 FROM generate_series(1, 20000) n; \
          INSERT INTO retry.vals SELECT 'key-' || n, 1, '' FROM generate_series(1, 10000) n"
     );
     execute(url, &sql).await;
@@ -90,7 +98,8 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
         let plans = plans(&server, &mut read);
         assert!(!plans.is_empty(), "{what} has a plan");
         for plan in &plans {
-            for table in ["states", "items", "history", "failures", "vals", "counts"] {
+            let tables = ["states", "items", "history", "failures", "vals", "counts"];
+            for table in tables.into_iter().chain(["groups", "minutes"]) {
                 let is_scanned = plan.contains(&format!("Seq Scan on {table}"))
                     || plan.contains(&format!("Seq Scan on retry.{table}"));
                 assert!(!is_scanned, "{what} looks at all rows: {plan}");
@@ -156,7 +165,16 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     assert_eq!(store.list(&job().signature("like 1"), None, 100).await.unwrap().items.len(), 100);
     check("dead letters that are alike", "Index", 12_000.0);
     assert_eq!(store.stats(&job()).await.unwrap().len(), 2);
-    check("groups of dead letters", "Index", 12_000.0);
+    check("groups of dead letters", "groups_pkey", 100.0);
+    assert_eq!(store.stats(&job().since(at(0))).await.unwrap().len(), 2);
+    check("groups of some dead letters", "Index", 12_000.0);
+    assert_eq!(store.minutes("job", at(0)).await.unwrap().len(), 1);
+    check("minutes", "minutes_pkey", 16.0);
+    assert_eq!(store.jobs(None, 100).await.unwrap().items.len(), 1);
+    check("jobs", "counts_pkey", 200.0);
+    let long = store.list(&job().states([ItemState::Succeeded]).class("none"), None, 9).await;
+    assert!(long.unwrap().next.is_some());
+    check("a look for what is not there", "items_pkey", 40_100.0);
     assert_eq!(store.redrive(&job(), Some(100), at(9), Duration::ZERO).await, Ok(100));
     check("a re-drive of 100", "using failed", 101.0);
     assert_eq!(store.purge(&job().ids(["item-41"])).await, Ok(0));

@@ -498,7 +498,13 @@ pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
     }
     let dead = Filter::job("job").states([ItemState::Dead, ItemState::Skipped]);
     assert_eq!(store.stats(&dead).await, Ok(Vec::new()));
-    settle(store, &held, 102, Settled::Succeeded(None)).await;
+    // Nor beside a good one of the same item.
+    let both = [&stale, &held].map(|lease| {
+        let history = vec![row(lease, 102, false)];
+        Settlement { lease: lease.key, end: Settled::Succeeded(None), history }
+    });
+    assert_eq!(store.settle(both.into(), Vec::new(), at(102)).await, Ok(vec![false, true]));
+    assert_eq!(found(store, "a").await.history.len(), 2, "the one that was lost, and this one");
 }
 
 /// The second settlement of a lease is refused, in one batch as well.

@@ -94,7 +94,7 @@ fn text(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
         let heading = format!("failure ({})", one_line(&failure.class));
         section(&heading, &said(failure), screen)?;
     }
-    history(&item.history, screen)
+    history(item, screen)
 }
 
 fn section(heading: &str, text: &str, screen: &mut Screen) -> Result<(), CommandError> {
@@ -134,7 +134,8 @@ fn said(failure: &Failure) -> String {
     said
 }
 
-fn history(history: &[AttemptRecord], screen: &mut Screen) -> Result<(), CommandError> {
+fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
+    let history = &item.history;
     if history.is_empty() {
         return screen.line("no attempts are recorded");
     }
@@ -156,6 +157,12 @@ fn history(history: &[AttemptRecord], screen: &mut Screen) -> Result<(), Command
             ))?;
             output(failure, screen)?;
         }
+        // What is above as the item's output is not said twice.
+        if let Some(printed) = &attempt.output
+            && item.output.as_ref() != Some(printed)
+        {
+            stream("printed", printed, screen)?;
+        }
     }
     Ok(())
 }
@@ -163,14 +170,17 @@ fn history(history: &[AttemptRecord], screen: &mut Screen) -> Result<(), Command
 /// What the attempt wrote, below it.
 fn output(failure: &Failure, screen: &mut Screen) -> Result<(), CommandError> {
     let Some(output) = &failure.output else { return Ok(()) };
-    for (name, text) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
-        if !text.is_empty() {
-            let heading = screen.paint(Tone::Quiet, name);
-            screen.line(format_args!("      {heading}"))?;
-            screen.lines(indented(text, "        "))?;
-        }
+    stream("stdout", &output.stdout, screen)?;
+    stream("stderr", &output.stderr, screen)
+}
+
+fn stream(name: &str, text: &str, screen: &mut Screen) -> Result<(), CommandError> {
+    if text.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let heading = screen.paint(Tone::Quiet, name);
+    screen.line(format_args!("      {heading}"))?;
+    screen.lines(indented(text, "        "))
 }
 
 fn attempt_line(attempt: &AttemptRecord, screen: &Screen) -> String {

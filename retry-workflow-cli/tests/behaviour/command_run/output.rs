@@ -205,6 +205,30 @@ fn place_that_waits() -> Place {
 }
 
 #[test]
+fn the_end_of_what_a_success_has_printed_is_kept() {
+    let history = |body: &str, flags: &[&str]| {
+        let place = place(body);
+        place.ends(0, &[&["run", "job.yml"], flags].concat());
+        let shown = place.ends(0, &["items", "show", "job-1", "a"]).out;
+        (place.object(&["items", "show", "job-1", "a"])["history"].clone(), shown)
+    };
+    let (both, shown) = history("echo said; echo warned >&2", &[]);
+    assert_eq!(both[0]["output"], "said\nwarned");
+    assert!(shown.contains("printed") && shown.contains("warned"), "{shown}");
+    // The item's own output is not said twice.
+    let (one, shown) = history("echo said", &[]);
+    assert_eq!(one[0]["output"], "said");
+    assert!(!shown.contains("printed"), "{shown}");
+    let (long, _) = history("seq 1 9000", &[]);
+    let long = long[0]["output"].as_str().unwrap();
+    assert!(long.len() == 1024 && long.ends_with("\n8999\n9000"), "{long}");
+    for (body, flags) in [("true", &[][..]), ("echo said", &["--keep-output", "0"])] {
+        let (nothing, _) = history(body, flags);
+        assert_eq!(nothing[0].get("output"), None, "{nothing}");
+    }
+}
+
+#[test]
 fn as_much_of_an_output_is_kept_as_is_asked_for() {
     let body = "seq 1 9000; seq 1 9000 >&2; exit 3";
     let kept = |size: &[&str]| {

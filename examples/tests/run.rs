@@ -111,6 +111,37 @@ fn live_overrides() {
 }
 
 #[test]
+fn board() {
+    let mut board = Command::new(path_of("board"))
+        .args(["--for", "3s"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it is built with this test");
+    let mut output = BufReader::new(board.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("it prints its address");
+    let url = line.trim().strip_prefix("look at http://").expect("an address");
+    let (address, _) = url.split_once('/').expect("a path");
+    let ask = |path: &str| {
+        let mut connection = TcpStream::connect(address).expect("it serves there");
+        write!(connection, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            .expect("it reads");
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).expect("it answers");
+        answer
+    };
+    // The jobs begin beside the server.
+    while !ask("/retry/api/jobs").contains("import-orders-1") {
+        std::thread::yield_now();
+    }
+    assert_in_order(&ask("/retry/policies"), &["shop.charge", "shop.mail", "bank", "outbound"]);
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).expect("it ends");
+    assert!(rest.contains("that was 3s"), "{rest}");
+    assert!(board.wait().expect("it has ended").success());
+}
+
+#[test]
 fn cost() {
     assert_in_order(&output_of("cost"), &["bare", "by-hand", "retry", "breaker", "timeout"]);
 }

@@ -1,4 +1,4 @@
-//! The description of the API (OpenAPI 3.1): every page and every action as JSON.
+//! The description of the API (`OpenAPI` 3.1): every page and every action as JSON.
 
 use serde_json::{Map, Value, json};
 

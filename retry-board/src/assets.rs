@@ -7,6 +7,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 
+use crate::safety::secret::hex;
+
 /// A file of the pages.
 #[derive(Debug)]
 pub(crate) struct Asset {
@@ -50,5 +52,5 @@ impl Asset {
 
 fn hash(content: &str) -> String {
     let digest = Sha256::digest(content.as_bytes());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest[..8])
 }

@@ -39,8 +39,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // From the ground up: each imports from those above it.
-mod assets;
 mod safety;
+mod assets;
 mod board;
 mod visit;
 mod live;

@@ -205,7 +205,7 @@ mod tests {
         Watched { live, looks, value }
     }
 
-    fn word(event: Event) -> String {
+    fn word(event: &Event) -> String {
         let text = format!("{event:?}");
         let known = ["hello", "change", "stale", "beat"];
         known.into_iter().find(|word| text.contains(word)).unwrap_or_default().to_owned()
@@ -219,8 +219,8 @@ mod tests {
                 let events = watched.live.watch("jobs".to_owned()).unwrap();
                 tokio::spawn(async move {
                     let mut events = pin!(events);
-                    assert_eq!(word(events.next().await.unwrap()), "hello");
-                    word(events.next().await.unwrap())
+                    assert_eq!(word(&events.next().await.unwrap()), "hello");
+                    word(&events.next().await.unwrap())
                 })
             })
             .collect();
@@ -251,7 +251,7 @@ mod tests {
     async fn a_client_that_never_reads_keeps_no_look_alive_and_is_dropped() {
         let watched = watched();
         let mut stuck = Box::pin(watched.live.watch("jobs".to_owned()).unwrap());
-        assert_eq!(word(stuck.next().await.unwrap()), "hello");
+        assert_eq!(word(&stuck.next().await.unwrap()), "hello");
         sleep(LAG + Duration::from_secs(1)).await;
         let looks = watched.looks.load(Ordering::Relaxed);
         watched.value.store(1, Ordering::Relaxed);
@@ -265,14 +265,14 @@ mod tests {
     async fn a_reader_hears_of_changes_of_trouble_and_of_its_end() {
         let watched = watched();
         let mut events = Box::pin(watched.live.watch("jobs".to_owned()).unwrap());
-        assert_eq!(word(events.next().await.unwrap()), "hello");
+        assert_eq!(word(&events.next().await.unwrap()), "hello");
         // Nothing happens for minutes, and it is still heard.
         for _ in 0..12 {
-            assert_eq!(word(events.next().await.unwrap()), "beat");
+            assert_eq!(word(&events.next().await.unwrap()), "beat");
         }
         for (value, heard) in [(1, "change"), (u64::MAX, "stale"), (1, "change"), (2, "change")] {
             watched.value.store(value, Ordering::Relaxed);
-            assert_eq!(word(events.next().await.unwrap()), heard);
+            assert_eq!(word(&events.next().await.unwrap()), heard);
         }
     }
 

@@ -30,6 +30,6 @@ pub(crate) fn answer<'a>(
 ) -> Response {
     match visit.wants {
         Wants::Json => json(view),
-        Wants::Html => layout::page(visit, page()),
+        Wants::Html => layout::page(visit, &page()),
     }
 }

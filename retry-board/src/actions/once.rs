@@ -104,10 +104,10 @@ mod tests {
             })
         };
         assert!(run(Some("a")).await.is_err());
-        let (one, other) = tokio::join!(run(Some("a")), run(Some("a")));
-        assert_eq!(one.unwrap().json, 1);
-        let other = other.unwrap();
-        assert_eq!((other.json, once.said(other.number).as_deref()), (json!(1), Some("done")));
+        let (first, second) = tokio::join!(run(Some("a")), run(Some("a")));
+        assert_eq!(first.unwrap().json, 1);
+        let second = second.unwrap();
+        assert_eq!((second.json, once.said(second.number).as_deref()), (json!(1), Some("done")));
         assert_eq!(run(Some("b")).await.unwrap().json, 2);
         assert_eq!(run(None).await.unwrap().json, 3);
         assert_eq!(run(None).await.unwrap().json, 4);

@@ -12,6 +12,7 @@ pub(crate) const PAGE: usize = 50;
 
 /// A page of jobs, the newest first.
 #[derive(Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the JSON")]
 pub(crate) struct Jobs {
     pub(crate) jobs: Vec<JobLine>,
     /// Where the next page begins.

@@ -178,10 +178,10 @@ const KNOWN: usize = 200;
 impl Watch {
     pub(crate) fn new() -> Self {
         let heard = Arc::<Mutex<Heard>>::default();
-        let hears = Arc::clone(&heard);
+        let inbox = Arc::clone(&heard);
         let listening = on_event(move |event| {
             if let Some(happened) = happened(event) {
-                lock(&hears).add(happened, event);
+                lock(&inbox).add(happened, event);
             }
         });
         Self { heard, listening: Some(listening) }
@@ -261,7 +261,7 @@ impl Policies {
                 });
             }
         }
-        let mut quotas: Vec<_> = board.quotas.iter().map(|it| quota(it)).collect();
+        let mut quotas: Vec<_> = board.quotas.iter().map(quota).collect();
         for name in &heard.quotas {
             if !quotas.iter().any(|quota| quota.name == *name) {
                 quotas.push(QuotaLine { name: name.clone(), available: None, limit: None });

@@ -13,7 +13,7 @@ use crate::visit::Visit;
 use crate::visit::query::Address;
 
 fn page(visit: &Visit, title: &str, place: Place, main: Markup) -> Response {
-    layout::page(visit, Page { title, place, live: None, notice: None, main })
+    layout::page(visit, &Page { title, place, live: None, notice: None, main })
 }
 
 /// What is meant, in a list.

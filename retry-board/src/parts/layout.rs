@@ -29,7 +29,7 @@ pub(crate) struct Page<'a> {
 }
 
 /// What is before the page's own part, and behind it.
-pub(crate) fn page(visit: &Visit, page: Page<'_>) -> Response {
+pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
     let root = &visit.root;
     let mounted = &visit.board.mounted;
     let asset = |asset: &crate::assets::Asset| format!("{root}{}", asset.path(visit.room));
@@ -116,5 +116,5 @@ pub(crate) fn problem(visit: &Visit, problem: &Problem) -> Response {
         }
     };
     let place = Place::Nowhere;
-    page(visit, Page { title: problem.title, place, live: None, notice: None, main })
+    page(visit, &Page { title: problem.title, place, live: None, notice: None, main })
 }

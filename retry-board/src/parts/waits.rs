@@ -14,7 +14,7 @@ const DRAWN: u32 = 12;
 /// The waits before each attempt, if all fail.
 pub(crate) fn chart(policy: &Policy) -> Markup {
     let mut waits: Vec<(u32, Duration, Duration)> = Vec::new();
-    let (mut last, mut least) = (None, Duration::ZERO);
+    let (mut last, mut sum) = (None, Duration::ZERO);
     let limits = [policy.get_budget(), policy.get_deadline(), policy.get_max_elapsed()];
     let limit = limits.into_iter().flatten().min();
     for n in 1..=DRAWN {
@@ -22,8 +22,8 @@ pub(crate) fn chart(policy: &Policy) -> Markup {
             break;
         }
         let (shortest, longest) = policy.wait_interval(n, last);
-        least = least.saturating_add(shortest);
-        if limit.is_some_and(|limit| least > limit) {
+        sum = sum.saturating_add(shortest);
+        if limit.is_some_and(|limit| sum > limit) {
             break;
         }
         waits.push((n + 1, shortest, longest));

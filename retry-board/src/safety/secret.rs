@@ -1,6 +1,6 @@
 //! [`Secret`]: signs what a browser keeps, so that it cannot be made up.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -53,8 +53,12 @@ impl Secret {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Bytes as text.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -68,8 +68,8 @@ async fn clients_that_never_read_hold_nobody_up() {
     let app = retry_board::jobs(store.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let served = app.clone();
-    let server = tokio::spawn(async move { axum::serve(listener, served).await });
+    let pages = app.clone();
+    let server = tokio::spawn(async move { axum::serve(listener, pages).await });
     let mut stuck = Vec::new();
     for _ in 0..200 {
         let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();

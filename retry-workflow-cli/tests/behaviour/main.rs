@@ -3,6 +3,7 @@
 //! One program, so that linking is paid for once.
 
 mod command;
+mod command_board;
 mod command_dlq;
 mod command_files;
 mod command_items;

@@ -1,0 +1,122 @@
+//! `board`: where it listens, who is answered, and how it ends.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::command::{run, run_orders};
+
+/// A board that runs, and the address of its server.
+struct Board {
+    process: Child,
+    address: String,
+}
+
+impl Board {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
+            .args(["board", "--listen", "127.0.0.1:0", "--json"])
+            .args(arguments)
+            .current_dir(folder)
+            .env_remove("RETRY_WORKFLOW_STORE")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let url = said["address"].as_str().unwrap();
+        let address = url.strip_prefix("http://").and_then(|url| url.strip_suffix("/jobs"));
+        Self { address: address.unwrap().to_owned(), process }
+    }
+
+    /// The whole answer, with its head.
+    fn ask(&self, request: &str, headers: &str, body: &str) -> String {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(
+            socket,
+            "{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-length: {length}\r\n{headers}\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_store_is_shown_and_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    run_orders(folder.path());
+    let board = Board::start(folder.path(), &[]);
+    let page = board.ask("GET /jobs", "", "");
+    assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("orders-1"), "{page}");
+    assert!(board.ask("GET /dead-letters", "", "").contains("no customer &lt;n&gt;"));
+    let policies = board.ask("GET /policies", "", "");
+    assert!(policies.contains("No function with #[retry]"), "{policies}");
+    let json = "content-type: application/json\r\n";
+    let refused = board.ask("POST /api/re-drive", json, r#"{"job":"orders-1"}"#);
+    assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("--allow-actions"), "{refused}");
+}
+
+#[test]
+fn with_a_token_and_leave_a_program_takes_dead_letters_back() {
+    let folder = tempfile::tempdir().unwrap();
+    run_orders(folder.path());
+    std::fs::write(folder.path().join("token"), "correct horse battery\n").unwrap();
+    let board = Board::start(folder.path(), &["--allow-actions", "--token-file", "token"]);
+    assert!(board.ask("GET /api/jobs", "", "").starts_with("HTTP/1.1 401 "));
+    let headers =
+        "content-type: application/json\r\nauthorization: Bearer correct horse battery\r\n";
+    let done = board.ask("POST /api/re-drive", headers, r#"{"job":"orders-1"}"#);
+    assert!(done.contains(r#""retried":1"#), "{done}");
+    let left = run(folder.path(), &["dlq", "stats", "orders-1"]);
+    assert!(String::from_utf8_lossy(&left.stdout).contains("no dead letters"), "{left:?}");
+}
+
+#[test]
+fn what_other_machines_reach_needs_a_token() {
+    let folder = tempfile::tempdir().unwrap();
+    run_orders(folder.path());
+    std::fs::write(folder.path().join("short"), "1234\n").unwrap();
+    for (arguments, says) in [
+        (&["--listen", "0.0.0.0:0"][..], "--token-file FILE"),
+        (&["--listen", "[::]:0"], "--token-file FILE"),
+        (&["--token-file", "short"], "at least 16"),
+        (&["--token-file", "none"], "none cannot be read"),
+        (&["--listen", "localhost"], "invalid"),
+        (&["--store", "other.db"], "there is no store at other.db"),
+    ] {
+        let output = run(folder.path(), &[&["board"], arguments].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains(says), "{arguments:?}: {told}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn it_ends_well_when_it_is_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    run_orders(folder.path());
+    for signal in ["-INT", "-TERM"] {
+        let mut board = Board::start(folder.path(), &[]);
+        // A page that listens does not hold it up.
+        let mut socket = TcpStream::connect(&board.address).unwrap();
+        write!(socket, "GET /live?topic=jobs HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        socket.read_exact(&mut [0; 12]).unwrap();
+        let process = board.process.id().to_string();
+        assert!(Command::new("kill").args([signal, &process]).status().unwrap().success());
+        assert_eq!(board.process.wait().unwrap().code(), Some(0), "{signal}");
+    }
+}

@@ -47,7 +47,7 @@ fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Ma
             @if policies.sites.is_empty() {
                 div.empty #empty {
                     p { strong { "No function with #[retry] is linked into this process." } }
-                    p { "These are the policies of the process that serves this page. Mount " code { "retry_board::policies()" } " in your service to see its own." }
+                    p { "Here are those of the process that serves this page. Mount " code { "retry_board::policies()" } " in your service to see its own." }
                 }
             } @else {
                 table.cards #sites {
@@ -64,7 +64,7 @@ fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Ma
                     }
                     tbody { @for site in &policies.sites { (site_row(site)) } }
                 }
-                p.muted { "Only calls that fail at least once are counted." }
+                p.muted { "These are the functions of the process that serves this page. Only calls that fail at least once are counted." }
                 @if policies.more_sites > 0 { p.muted { (policies.more_sites) " more are left out" } }
             }
         }

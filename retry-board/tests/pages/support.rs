@@ -95,7 +95,11 @@ pub(crate) async fn store() -> MemoryStore {
         .retry(policy!(attempts = 2, initial_delay = "1ms"))
         .store(store.clone())
         .run(keyed(1..=6_u32, u32::to_string), |n: u32, _| async move {
-            if n.is_multiple_of(3) { Err(format!("order {n} has no \"tax rate\"")) } else { Ok(n * 7) }
+            if n.is_multiple_of(3) {
+                Err(format!("order {n} has no \"tax rate\""))
+            } else {
+                Ok(n * 7)
+            }
         })
         .await
         .unwrap();

@@ -12,9 +12,7 @@ use super::screen::Screen;
 use crate::runner::{Origin, Tasks};
 use crate::terminal::table::Table;
 use crate::terminal::text::{age, thousands};
-use retry_workflow::{
-    Asked, BreakerRecord, Counts, Filter, ItemState, Job, JobStatus, Store, Timestamp, Unit,
-};
+use retry_workflow::{Asked, Counts, Job, JobStatus, Store, Timestamp, Unit, Waits};
 
 /// A job as machines read it.
 #[derive(Debug, Serialize)]
@@ -32,16 +30,8 @@ pub(super) struct JobSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<u64>,
     pub(super) counts: Counts,
-    /// When the next item can be worked on.
-    pub(super) next_due: Option<Timestamp>,
-    /// When the next item can be worked on that its workers may have died of: alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) next_suspect: Option<Timestamp>,
-    /// When the last lease of those items that are with a worker ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) leased_until: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) breaker_open_until: Option<Timestamp>,
+    #[serde(flatten)]
+    pub(super) waits: Waits,
     /// What its workers were asked for and have not done yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) requested: Option<Asked>,
@@ -64,13 +54,8 @@ impl JobSummary {
 
     /// Of a job whose items have been counted.
     async fn of<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<Self, CommandError> {
-        let breaker = BreakerRecord::find(store, &job.id).await?;
         let tasks = Tasks::begun(store, &job.id).await?;
         let origin = Origin::read(job);
-        // Nothing of it is due any more.
-        let is_over = counts.unfinished() == 0;
-        let leased_until =
-            if counts.leased > 0 { leased_until(store, &job.id).await? } else { None };
         Ok(Self {
             id: job.id.clone(),
             name: job.name.clone(),
@@ -84,10 +69,7 @@ impl JobSummary {
             input_complete: job.input_complete,
             commands: tasks.map(|tasks| tasks.number),
             counts,
-            next_due: if is_over { None } else { store.next_due(&job.id).await? },
-            next_suspect: if is_over { None } else { store.next_suspect(&job.id).await? },
-            leased_until,
-            breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
+            waits: Waits::load(store, &job.id, &counts).await?,
             requested: job.requested(store.now()),
             unit: origin.as_ref().map_or(Unit::Item, Origin::unit),
             reduces: origin.and_then(|origin| origin.reduces),
@@ -105,19 +87,6 @@ impl JobSummary {
         match self.commands {
             Some(number) => Tasks { number, is_chain: true }.so_far(&self.counts),
             None => (self.counts.ended(), self.counts.total()),
-        }
-    }
-}
-
-async fn leased_until<S: Store>(store: &S, job: &str) -> Result<Option<Timestamp>, CommandError> {
-    let leased = Filter::job(job).states([ItemState::Leased]);
-    let (mut last, mut after) = (None, None);
-    loop {
-        let page = store.list(&leased, after, PAGE).await?;
-        last = page.items.iter().filter_map(|item| item.due).chain(last).max();
-        after = page.next;
-        if after.is_none() {
-            return Ok(last);
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use retry_workflow::Unit;
 use retry_workflow::sanitize::{Lines, OneLine, steers};
-use retry_workflow::{Timestamp, Unit};
+pub(crate) use retry_workflow::words::{age, count, duration, moment, thousands};
 
 /// An error, and what lies below it: `the store jobs.db cannot be used: permission denied`.
 pub(crate) fn chain(error: &dyn Error) -> String {
@@ -39,14 +39,6 @@ pub(crate) fn json(text: &str) -> String {
         }
     }
     shown
-}
-
-/// A point in time as people read it, to the second: `2026-11-21 06:52:51Z`. What is read there
-/// may be written behind `--since`.
-pub(crate) fn moment(time: Timestamp) -> String {
-    let exact = time.to_string();
-    let seconds = exact.split(['.', 'Z']).next().unwrap_or(&exact);
-    format!("{}Z", seconds.replacen('T', " ", 1))
 }
 
 /// As it is to be written on a command line.
@@ -85,51 +77,12 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     shown
 }
 
-/// A number of things, in words: `1 item`, `2 items`, `1,204 items`.
-pub(crate) fn count(number: u64, one: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {one}{plural}", thousands(number))
-}
-
 /// How many have failed for good: `3 dead letters`, or `3 failed` where nothing of it is a letter.
 pub(crate) fn failed(number: u64, unit: Unit) -> String {
     match unit {
         Unit::Item => count(number, "dead letter"),
         _ => format!("{} failed", thousands(number)),
     }
-}
-
-/// A number with a comma between each three digits.
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
-/// How long ago, in its largest unit: `3h`.
-pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
-    let seconds = now.since(then).as_secs();
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..86_400 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", thousands(seconds / 86_400)),
-    }
-}
-
-/// To the millisecond: a history is not a measurement.
-pub(crate) fn duration(duration: Duration) -> String {
-    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    if millis == 0 && !duration.is_zero() {
-        return "<1ms".to_owned();
-    }
-    retry_rules::duration::format(Duration::from_millis(millis)).to_string()
 }
 
 #[cfg(test)]
@@ -142,15 +95,6 @@ mod tests {
         let safe = json(&serde_json::to_string(hostile).unwrap());
         assert_eq!(safe, r#""a\u009b31m\u202e\udb40\udc41\u007f\n""#);
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), hostile);
-    }
-
-    #[test]
-    fn a_moment_is_short_and_can_be_read_again() {
-        let exact: Timestamp = "2026-11-21T06:52:51.250000Z".parse().unwrap();
-        assert_eq!(moment(exact), "2026-11-21 06:52:51Z");
-        let read: Timestamp = moment(exact).parse().unwrap();
-        assert_eq!(exact.since(read), std::time::Duration::from_millis(250));
-        assert!(moment(Timestamp::NEVER).starts_with("9999-12-31 "));
     }
 
     #[test]
@@ -169,13 +113,5 @@ mod tests {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abcd", 3), "ab…");
         assert_eq!(cut("abcd", 0), "");
-    }
-
-    #[test]
-    fn large_numbers_are_readable() {
-        assert_eq!(thousands(1_234_567), "1,234,567");
-        assert_eq!(thousands(123), "123");
-        assert_eq!(count(1, "item"), "1 item");
-        assert_eq!(count(0, "item"), "0 items");
     }
 }

@@ -53,9 +53,11 @@ impl Waits {
     /// The store cannot be read.
     pub async fn load<S: Store>(store: &S, job: &str, counts: &Counts) -> Result<Self, StoreError> {
         let breaker = BreakerRecord::find(store, job).await?;
+        // Nothing of it is due any more.
+        let is_over = counts.unfinished() == 0;
         Ok(Self {
-            next_due: store.next_due(job).await?,
-            next_suspect: store.next_suspect(job).await?,
+            next_due: if is_over { None } else { store.next_due(job).await? },
+            next_suspect: if is_over { None } else { store.next_suspect(job).await? },
             leased_until: if counts.leased > 0 { leased_until(store, job).await? } else { None },
             breaker_open_until: breaker.and_then(|breaker| breaker.open_until),
         })

@@ -9,8 +9,9 @@ use crate::command::outcome::{CommandError, Exit};
 use crate::command::run::find;
 use crate::command::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
-use crate::terminal::text::{argument, duration, failed, moment, one_line, thousands};
-use retry_workflow::{Asked, Counts, Job, Store, Timestamp, Unit};
+use crate::terminal::text::{argument, failed, moment, one_line, thousands};
+use retry_workflow::words::total;
+use retry_workflow::{Asked, Counts, Job, Store, Unit};
 
 /// Between two looks at a job that is watched.
 pub(crate) const EACH: Duration = Duration::from_secs(1);
@@ -106,14 +107,14 @@ impl Status {
         screen.line(format_args!(
             "attempts  {}{lost}; worked {}, waited {}",
             thousands(counts.attempts),
-            duration(whole_seconds(counts.worked)),
-            duration(whole_seconds(counts.waited))
+            total(counts.worked),
+            total(counts.waited)
         ))?;
         if let Some(reduce) = reduce {
             reduce_line(reduce, screen)?;
         }
-        for line in waits(job, screen.now) {
-            screen.line(line)?;
+        for (word, text) in job.waits.lines(counts, job.unit, screen.now) {
+            screen.line(format_args!("{word:<10}{text}"))?;
         }
         let id = argument(&job.id);
         if *is_unfinished {
@@ -152,48 +153,6 @@ fn when(job: &JobSummary, screen: &Screen) -> String {
         Some(ended) if job.status != "running" => format!("{status} at {}", moment(ended)),
         _ => format!("{status} since {}", moment(job.created)),
     }
-}
-
-/// What is not done at once, and until when.
-fn waits(job: &JobSummary, now: Timestamp) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(until) = job.breaker_open_until.filter(|until| *until > now) {
-        lines.push(format!(
-            "breaker   open until {}: no item is started before",
-            in_a_while(until, now)
-        ));
-    }
-    if let Some(until) = job.leased_until {
-        let with = format!("{} with a worker", thousands(job.counts.leased));
-        lines.push(if until > now {
-            format!("leases    {with} until {}, or longer if it is alive", in_a_while(until, now))
-        } else {
-            format!("leases    {with} that is gone: resume begins them anew")
-        });
-    }
-    if job.next_suspect.is_some() {
-        let what = job.unit.as_str();
-        lines.push(format!("suspect   workers have died with it twice: the {what} runs alone"));
-    }
-    if job.counts.pending > 0
-        && let Some(due) = job.next_due
-    {
-        lines.push(if due > now {
-            format!("next      nothing until {}", in_a_while(due, now))
-        } else {
-            "next      an item can be worked on now".to_owned()
-        });
-    }
-    lines
-}
-
-fn in_a_while(until: Timestamp, now: Timestamp) -> String {
-    format!("{}, in {}", moment(until), duration(whole_seconds(until.since(now))))
-}
-
-/// Sums of hours are not measured in milliseconds.
-fn whole_seconds(sum: Duration) -> Duration {
-    if sum < Duration::from_secs(60) { sum } else { Duration::from_secs(sum.as_secs()) }
 }
 
 fn states(counts: &Counts, unit: Unit) -> String {
@@ -250,12 +209,5 @@ mod tests {
         let stopped = super::bar(&counts(1, 1, 0), (1, 4));
         assert_eq!(stopped, format!("{}{}{} 25 %", "█".repeat(10), "▓".repeat(10), "░".repeat(20)));
         assert!(!bar(&counts(u64::MAX / 2, 1, 1)).is_empty());
-    }
-
-    #[test]
-    fn what_waits_is_told_until_when() {
-        let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
-        let until = now + Duration::from_secs(90);
-        assert_eq!(in_a_while(until, now), "2026-11-21 08:01:30Z, in 1m 30s");
     }
 }

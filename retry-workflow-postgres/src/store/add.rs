@@ -16,13 +16,12 @@ use crate::server::{Lent, PostgresError};
 /// So many items are imported by a statement.
 const IMPORTED_AT_ONCE: usize = 200;
 
+/// They are numbered in the order in which they are given: as they are read.
 const ENQUEUE: &str = "\
 WITH added AS (
     INSERT INTO @items (job, id, correlation, payload)
     SELECT $1, w.id, w.correlation, w.payload
-    FROM unnest($2::text[], $3::text[], $4::text[])
-        WITH ORDINALITY AS w(id, correlation, payload, place)
-    ORDER BY w.place
+    FROM unnest($2::text[], $3::text[], $4::text[]) AS w(id, correlation, payload)
     ON CONFLICT (job, id) DO NOTHING
     RETURNING item
 ), stated AS (

@@ -18,22 +18,50 @@ use super::summary;
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
-/// Rows of history, by columns.
+/// So many numbers an item has, and a row of history, in one array: each column that is unnested
+/// costs the server as much as a good part of its work.
+const NUMBERS: usize = 9;
+
+/// A statement in which `#1` is the first number of `u.place`, in the array that is the value of
+/// this place.
+fn with_numbers(sql: &str, value: usize) -> String {
+    (1..=NUMBERS).fold(sql.to_owned(), |sql, number| {
+        let at = NUMBERS - number;
+        let number = format!("#{number}");
+        sql.replace(&number, &format!("(${value}::bigint[])[{NUMBERS} * u.place::integer - {at}]"))
+    })
+}
+
+/// Items `u` with their place, and with these texts: values from a place on, or `NULL` where there
+/// is none of them.
+fn with_texts(sql: &str, items: usize, names: &[&str], texts: Option<usize>) -> String {
+    let joined = |column: &dyn Fn(usize, &str) -> String| -> String {
+        let columns = names.iter().enumerate().map(|(at, name)| column(at, name));
+        columns.collect()
+    };
+    let Some(first) = texts else {
+        let nulls = joined(&|_, name| format!(", NULL::text AS {name}"));
+        let from = format!("FROM unnest(${items}::bigint[]) WITH ORDINALITY AS u(item, place)");
+        return sql.replace("#TEXTS", &nulls).replace("#FROM", &from);
+    };
+    let arrays = joined(&|at, _| format!(", ${}::text[]", first + at));
+    let names = joined(&|_, name| format!(", {name}"));
+    let from =
+        format!("FROM unnest(${items}::bigint[]{arrays}) WITH ORDINALITY AS u(item{names}, place)");
+    sql.replace("#TEXTS", &joined(&|_, name| format!(", u.{name}"))).replace("#FROM", &from)
+}
+
+/// Rows of history.
 #[derive(Default)]
 pub(crate) struct Rows<'a> {
     item: Vec<i64>,
-    token: Vec<i64>,
-    part: Vec<i32>,
-    run: Vec<i64>,
-    attempt: Vec<i64>,
-    started: Vec<i64>,
-    duration: Vec<i64>,
-    wait: Vec<i64>,
-    worker: Vec<i64>,
-    outcome: Vec<i16>,
+    /// Of each row: token, part, run, attempt, when it began, how long it took, the wait after it,
+    /// the worker, the outcome.
+    numbers: Vec<i64>,
     step: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
     output: Vec<Option<Cow<'a, str>>>,
+    has_texts: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -45,37 +73,22 @@ impl<'a> Rows<'a> {
         worker: i64,
     ) -> Result<(), PostgresError> {
         self.item.push(item);
-        self.token.push(token);
-        self.part.push(i32::try_from(part).unwrap_or(i32::MAX));
-        self.run.push(row.run.into());
-        self.attempt.push(row.attempt.into());
-        self.started.push(row.started.as_micros());
-        self.duration.push(micros(row.duration));
-        self.wait.push(micros(row.wait));
-        self.worker.push(worker);
-        self.outcome.push(outcome_code(row.outcome));
+        self.numbers.extend([
+            token,
+            i64::from(i32::try_from(part).unwrap_or(i32::MAX)),
+            row.run.into(),
+            row.attempt.into(),
+            row.started.as_micros(),
+            micros(row.duration),
+            micros(row.wait),
+            worker,
+            outcome_code(row.outcome).into(),
+        ]);
         self.step.push(row.step.as_deref().map(kept));
         self.failure.push(row.failure.as_ref().map(json).transpose()?);
         self.output.push(row.output.as_deref().map(kept));
+        self.has_texts |= row.step.is_some() || row.failure.is_some() || row.output.is_some();
         Ok(())
-    }
-
-    fn values(&self) -> [&(dyn ToSql + Sync); 13] {
-        [
-            &self.item,
-            &self.token,
-            &self.part,
-            &self.run,
-            &self.attempt,
-            &self.started,
-            &self.duration,
-            &self.wait,
-            &self.worker,
-            &self.outcome,
-            &self.step,
-            &self.failure,
-            &self.output,
-        ]
     }
 
     /// Writes them, of items that are there.
@@ -83,22 +96,25 @@ impl<'a> Rows<'a> {
         if self.item.is_empty() {
             return Ok(());
         }
-        let sql = WRITE.replace("$h", "$").replace("@WHERE", "");
-        shared.execute(client, &sql, &self.values()).await?;
+        let sql = written((1, Some(3)), "");
+        let values: Values<'_> =
+            &[&self.item, &self.numbers, &self.step, &self.failure, &self.output];
+        shared.execute(client, &sql, values).await?;
         Ok(())
     }
 }
 
-/// `$h1` is the first of its values.
-const WRITE: &str = "\
-INSERT INTO @history (item, token, part, run, attempt, started, duration, wait, worker, outcome,
-    step, failure, output)
-SELECT h.item, h.token, h.part, h.run, h.attempt, h.started, h.duration, h.wait, h.worker,
-    h.outcome, h.step, h.failure, h.output
-FROM unnest($h1::bigint[], $h2::bigint[], $h3::integer[], $h4::bigint[], $h5::bigint[],
-    $h6::bigint[], $h7::bigint[], $h8::bigint[], $h9::bigint[], $h10::smallint[], $h11::text[],
-    $h12::text[], $h13::text[]) AS h(item, token, part, run, attempt, started, duration, wait,
-    worker, outcome, step, failure, output)@WHERE";
+/// Writes rows of history: their items are the value of this place, their numbers the next one,
+/// their texts those from that place on.
+fn written((items, texts): (usize, Option<usize>), condition: &str) -> String {
+    let sql = format!(
+        "INSERT INTO @history (item, token, part, run, attempt, started, duration, wait, worker, \
+             outcome, step, failure, output) \
+         SELECT u.item, #1, #2::integer, #3, #4, #5, #6, #7, #8, #9::smallint#TEXTS #FROM{condition}"
+    );
+    let sql = with_texts(&sql, items, &["step", "failure", "output"], texts);
+    with_numbers(&sql, items + 1)
+}
 
 /// `@COUNTED FROM (…) n @HERE`: adds `n` to the counts of jobs, in the row of this connection.
 pub(crate) fn counted(sql: &str) -> String {
@@ -141,16 +157,14 @@ pub(crate) fn json(failure: &Failure) -> Result<String, PostgresError> {
 struct Ends<'a> {
     item: Vec<i64>,
     token: Vec<i64>,
-    state: Vec<i16>,
-    due: Vec<Option<i64>>,
-    ended: Vec<Option<i64>>,
-    is_released: Vec<bool>,
+    /// Of each item: token, state, due time, whether it is released, and five sums.
+    numbers: Vec<i64>,
     checkpoint: Vec<Option<Cow<'a, str>>>,
     output: Vec<Option<Cow<'a, str>>>,
     class: Vec<Option<Cow<'a, str>>>,
     signature: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
-    sums: [Vec<i64>; 5],
+    has_texts: bool,
 }
 
 impl<'a> Ends<'a> {
@@ -165,20 +179,18 @@ impl<'a> Ends<'a> {
             Settled::Skipped(failure) => (SKIPPED, None, None, None, failure.as_ref()),
             Settled::Released => (PENDING, Some(now), None, None, None),
         };
+        let token = i64::try_from(lease.token).unwrap_or(i64::MAX);
         self.item.push(lease.item);
-        self.token.push(i64::try_from(lease.token).unwrap_or(i64::MAX));
-        self.state.push(state);
-        self.due.push(due);
-        self.ended.push((state != PENDING).then_some(now));
-        self.is_released.push(*end == Settled::Released);
+        self.token.push(token);
+        let is_released = i64::from(*end == Settled::Released);
+        self.numbers.extend([token, state.into(), due.unwrap_or_default(), is_released]);
+        self.numbers.extend(sums(history));
+        self.has_texts |= checkpoint.is_some() || output.is_some() || failure.is_some();
         self.checkpoint.push(checkpoint.map(kept));
         self.output.push(output.map(kept));
         self.class.push(failure.map(|failure| kept(&failure.class)));
         self.signature.push(failure.map(|failure| kept(failure.signature.as_str())));
         self.failure.push(failure.map(json).transpose()?);
-        for (column, sum) in self.sums.iter_mut().zip(sums(history)) {
-            column.push(sum);
-        }
         Ok(())
     }
 }
@@ -188,11 +200,10 @@ impl<'a> Ends<'a> {
 /// among those that are held as a hash, which `IS TRUE` keeps it: a join would be a loop.
 const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
-        $6::boolean[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-        $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[])
-        AS w(item, token, state, due, ended, is_released, checkpoint, output, class, signature,
-            failure, attempts, lost, worked, waited, failed)
+    SELECT u.item, #1 AS token, #2::smallint AS state, CASE WHEN #2 = 0 THEN #3 END AS due,
+        CASE WHEN #2 <> 0 THEN $3::bigint END AS ended, #4 <> 0 AS is_released, #5 AS attempts,
+        #6 AS lost, #7 AS worked, #8 AS waited, #9 AS failed#TEXTS
+    #FROM
 ), held AS (
     UPDATE @states s SET state = h.state, due = h.due, ended = h.ended,
         checkpoint = CASE WHEN h.is_released THEN s.checkpoint ELSE h.checkpoint END,
@@ -213,7 +224,7 @@ WITH wanted AS MATERIALIZED (
     @WRITTEN
 ), begun AS (
     UPDATE @states s SET started = b.at
-    FROM unnest($17::bigint[], $18::bigint[], $19::bigint[]) AS b(item, token, at)
+    FROM unnest($5::bigint[], $6::bigint[], $7::bigint[]) AS b(item, token, at)
     WHERE s.item = b.item AND s.token = b.token AND s.state = 1
 ), summed AS MATERIALIZED (
     SELECT job, -count(*) AS leased, count(*) FILTER (WHERE state = 0) AS pending,
@@ -221,7 +232,7 @@ WITH wanted AS MATERIALIZED (
         count(*) FILTER (WHERE state = 3) AS dead,
         count(*) FILTER (WHERE state = 4) AS skipped,
         sum(attempts) AS attempts, sum(lost) AS lost, sum(worked) AS worked,
-        sum(waited) AS waited, sum(failed) AS failed, $20::bigint AS minute
+        sum(waited) AS waited, sum(failed) AS failed, $4::bigint AS minute
     FROM held GROUP BY job
 ), counted AS (
     @COUNTED FROM summed n @HERE
@@ -232,23 +243,21 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT item, token, job, state FROM held";
 
-/// Values before those of history, in `SETTLE`.
-const BEFORE_ROWS: usize = 20;
-
-static SETTLE_SQL: LazyLock<String> = LazyLock::new(|| {
-    let mut written = WRITE.replace(
-        "@WHERE",
-        "\n    WHERE ((h.item, h.token) IN (SELECT held.item, held.token FROM held)) IS TRUE",
-    );
-    for place in (1..=13).rev() {
-        written = written.replace(&format!("$h{place}:"), &format!("${}:", BEFORE_ROWS + place));
-    }
-    let grouped = summary::grouped("(SELECT * FROM held WHERE failure IS NOT NULL)");
-    let sql = SETTLE
-        .replace("@WRITTEN", &written)
-        .replace("@GROUPED", &grouped)
-        .replace("@MINUTED", &summary::minuted("summed"));
-    counted(&sql)
+/// With texts, and without any.
+static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
+    let held = " WHERE ((u.item, #1) IN (SELECT held.item, held.token FROM held)) IS TRUE";
+    [Some((10, 15)), None].map(|texts| {
+        let names = ["checkpoint", "output", "class", "signature", "failure"];
+        let wanted = with_texts(SETTLE, 1, &names, texts.map(|(first, _)| first));
+        let sql = with_numbers(&wanted, 2)
+            .replace("@WRITTEN", &written((8, texts.map(|(_, first)| first)), held))
+            .replace(
+                "@GROUPED",
+                &summary::grouped("(SELECT * FROM held WHERE failure IS NOT NULL)"),
+            )
+            .replace("@MINUTED", &summary::minuted("summed"));
+        counted(&sql)
+    })
 });
 
 /// Which of them are settled, and of which jobs items were put back. `maybe_done`: an earlier attempt
@@ -284,32 +293,27 @@ pub(crate) async fn settle(
     if ends.item.is_empty() && starts.item.is_empty() {
         return Ok((vec![false; settlements.len()], BTreeSet::new()));
     }
-    let Ends { sums: [attempts, lost, worked, waited, failed], .. } = &ends;
-    let minute = now.minute().as_micros();
+    let (now, minute) = (now.as_micros(), now.minute().as_micros());
     let mut values: Vec<&(dyn ToSql + Sync)> = vec![
         &ends.item,
-        &ends.token,
-        &ends.state,
-        &ends.due,
-        &ends.ended,
-        &ends.is_released,
-        &ends.checkpoint,
-        &ends.output,
-        &ends.class,
-        &ends.signature,
-        &ends.failure,
-        attempts,
-        lost,
-        worked,
-        waited,
-        failed,
+        &ends.numbers,
+        &now,
+        &minute,
         &starts.item,
         &starts.token,
         &starts.at,
-        &minute,
+        &rows.item,
+        &rows.numbers,
     ];
-    values.extend(rows.values());
-    let held = shared.query(client, &SETTLE_SQL, &values).await?;
+    let [with_texts, without] = &*SETTLE_SQL;
+    let sql = if ends.has_texts || rows.has_texts { with_texts } else { without };
+    if ends.has_texts || rows.has_texts {
+        let texts = [&ends.checkpoint, &ends.output, &ends.class, &ends.signature];
+        values.extend(texts.map(|text| text as &(dyn ToSql + Sync)));
+        values.push(&ends.failure);
+        values.extend([&rows.step as &(dyn ToSql + Sync), &rows.failure, &rows.output]);
+    }
+    let held = shared.query(client, sql, &values).await?;
     let mut settled = keys(&held)?;
     let mut put_back = BTreeSet::new();
     for row in &held {

@@ -1,6 +1,6 @@
 //! How a schema becomes a store: by whom, from which layout, and what is left alone.
 
-use retry_workflow::{NewItem, Store, StoreError, Timestamp};
+use retry_workflow::{Filter, NewItem, Store, StoreError, Timestamp};
 
 use super::fixture::{Place, execute};
 
@@ -89,7 +89,7 @@ async fn an_address_that_is_none_is_told_of_without_its_password() {
 /// Of each layout there is a schema with a job in it.
 #[tokio::test]
 async fn a_store_of_each_layout_opens() {
-    for dump in [include_str!("../data/layout-1.sql")] {
+    for dump in [include_str!("../data/layout-1.sql"), include_str!("../data/layout-2.sql")] {
         let Some(place) = Place::new() else { return };
         execute(&place.url, &dump.replace("the_schema", &place.schema)).await;
         let store = place.open().await;
@@ -98,6 +98,17 @@ async fn a_store_of_each_layout_opens() {
         assert_eq!((states, counts.attempts), ((1, 1, 1, 1, 1), 3));
         let dead = store.item("orders-1", "d").await.unwrap().unwrap();
         assert_eq!((dead.history.len(), dead.failure.unwrap().message.as_str()), (1, "no \"d\""));
+        let check = store.check().await.unwrap();
+        assert!(check.is_sound() && check.layout == check.newest, "{check:?}");
+        // What is summed up is what a look at the items finds.
+        let failed = Filter::job("orders-1");
+        let groups = store.stats(&failed).await.unwrap();
+        let looked = failed.since(Timestamp::from_micros(0));
+        assert_eq!((groups.len(), Ok(&groups)), (1, store.stats(&looked).await.as_ref()));
+        let minutes = store.minutes("orders-1", Timestamp::from_micros(0)).await.unwrap();
+        let [minute] = minutes[..] else { panic!("{minutes:?}") };
+        assert_eq!((minute.succeeded, minute.dead, minute.skipped), (1, 1, 1));
+        assert_eq!((minute.attempts, minute.failed), (3, 2));
         let now = Timestamp::from_micros(5);
         let lease = std::time::Duration::from_secs(1);
         let leases = store.claim("orders-1", "new", now, 9, 9, lease).await.unwrap();

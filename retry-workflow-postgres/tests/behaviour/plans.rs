@@ -77,6 +77,7 @@ fn most_rows(plan: &str) -> f64 {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one server, and one look at its log behind another")]
 async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     if server().is_none() {
         return;

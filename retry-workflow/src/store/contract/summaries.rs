@@ -91,8 +91,8 @@ pub async fn groups_follow_the_items<S: Store>(store: &S) {
     }
     assert_eq!(store.import(copies, at(20 * HOUR)).await, Ok(3));
     let states = [ItemState::Dead, ItemState::Skipped];
-    let copied = groups(store, &Filter::job("copy").states(states)).await;
-    assert_eq!(hours(&copied[0]), hours(&all[0]));
+    let in_copy = groups(store, &Filter::job("copy").states(states)).await;
+    assert_eq!(hours(&in_copy[0]), hours(&all[0]));
     assert_eq!(groups(store, &Filter::default().states(states)).await[0].count, 6);
     // The last of them goes.
     assert_eq!(store.purge(&Filter::default().states(states)).await, Ok(6));
@@ -172,8 +172,8 @@ pub async fn summaries_are_those_of_the_items<S: Store>(store: &S) {
             2 | 3 => {
                 for lease in claim(store, now, 4).await {
                     let why = failure(
-                        ["other", "timeout"][any(2) as usize],
-                        ["x", "y 1"][any(2) as usize],
+                        if any(2) == 0 { "other" } else { "timeout" },
+                        if any(2) == 0 { "x" } else { "y 1" },
                     );
                     let end = match any(5) {
                         0 => Settled::Succeeded(None),

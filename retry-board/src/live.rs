@@ -152,8 +152,7 @@ impl Client {
     async fn next(mut self) -> Option<(Event, Self)> {
         if self.is_new {
             self.is_new = false;
-            let hello = Event::default().event("hello").retry(Duration::from_secs(1)).data("");
-            return Some((hello, self));
+            return Some((event("hello").retry(Duration::from_secs(1)), self));
         }
         let changed = timeout_at(Instant::now() + BEAT, self.seen.changed()).await;
         let now = Instant::now();
@@ -169,8 +168,13 @@ impl Client {
             Ok(Ok(())) if self.seen.borrow_and_update().is_stale => "stale",
             Ok(Ok(())) => "change",
         };
-        Some((Event::default().event(word).data(""), self))
+        Some((event(word), self))
     }
+}
+
+/// A browser reports no event that has no data.
+fn event(word: &str) -> Event {
+    Event::default().event(word).data(word)
 }
 
 impl Drop for Client {

@@ -15,7 +15,7 @@ pub(crate) fn line(text: &str) -> String {
 pub(crate) fn block(text: &Bounded, label: &str) -> Markup {
     html! {
         // It scrolls, and so it can be reached without a mouse.
-        pre.block tabindex="0" role="region" aria-label=(label) { (Lines(&text.text).to_string()) }
+        pre.block tabindex="0" role="group" aria-label=(label) { (Lines(&text.text).to_string()) }
         (left_out(text))
     }
 }

@@ -67,7 +67,7 @@ impl<R> FailureSlot for Kept<'_, R> {
     }
 }
 
-impl<'r, R> Session<Kept<'r, R>> {
+impl<R> Session<Kept<'_, R>> {
     /// The next attempt is made: what the quota has lent to it is spent.
     pub(super) fn spend(&mut self) {
         self.kept().and_then(|kept| kept.credit.take()).map(Lent::spend);

@@ -1,0 +1,58 @@
+//! Jobs to look at, and the server that shows them.
+
+use std::time::Duration;
+
+use axum::Router;
+use retry_board::Board;
+use retry_workflow::{Graph, JobReport, MemoryStore, Store, Task, Workflow, keyed, policy};
+
+use crate::server::Server;
+
+/// The pages of a store, where things can be changed, and those of this process.
+pub(crate) fn board(store: &MemoryStore) -> Router {
+    let board = Board::new().allow_actions();
+    board.jobs(store.clone()).merge(board.policies())
+}
+
+/// The job of the documentation: every fifth customer has no address.
+pub(crate) fn import(server: &Server, store: &MemoryStore) -> JobReport {
+    let import = Workflow::new("import")
+        .retry(policy!(attempts = 3, initial_delay = "10ms"))
+        .max_parallel(4)
+        .store(store.clone());
+    let customers = keyed(1..=20_u32, u32::to_string);
+    let report = server.block_on(Box::pin(import.run(customers, |n: u32, _| async move {
+        if n.is_multiple_of(5) { Err(format!("{n} has no address")) } else { Ok(()) }
+    })));
+    report.expect("it runs")
+}
+
+/// The cause is fixed: what was taken back succeeds, each item after such a wait.
+pub(crate) fn resume(server: &Server, store: &MemoryStore, each: Duration) -> JobReport {
+    let import = Workflow::new("import").max_parallel(1).store(store.clone());
+    let report =
+        server.block_on(Box::pin(import.resume("import-1", move |_: u32, _| async move {
+            tokio::time::sleep(each).await;
+            Ok::<_, String>(())
+        })));
+    report.expect("it runs")
+}
+
+/// A graph in which one task fails, and what needs it is skipped.
+pub(crate) fn release(server: &Server, store: &MemoryStore) {
+    let task = |name, needs: &[&'static str]| {
+        Task::new(name, |_| async { Ok::<_, String>(()) }).depends_on(needs.iter().copied())
+    };
+    let render = Task::new("render docs", |_| async { Err::<(), _>("no template for \"guide\"") });
+    let graph = Graph::new("release")
+        .store(store.clone())
+        .task(task("fetch", &[]))
+        .task(task("compile", &["fetch"]))
+        .task(render.max_retries(0).depends_on(["fetch"]))
+        .task(task("publish", &["render docs", "compile"]));
+    server.block_on(Box::pin(graph.run())).expect("it runs");
+}
+
+pub(crate) fn dead(server: &Server, store: &MemoryStore) -> u64 {
+    server.block_on(store.counts("import-1")).expect("it is in memory").dead
+}

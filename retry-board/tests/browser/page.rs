@@ -1,0 +1,317 @@
+//! [`Page`]: one tab, and what a person does with it: looks, clicks, types, presses keys.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+
+use crate::chromium::Chromium;
+use crate::devtools::DevTools;
+
+/// How long something may take that is to happen by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The pictures of the documentation.
+const DOCUMENTED: [&str; 5] = [
+    "jobs-wide-light",
+    "job-wide-dark",
+    "dead-letters-wide-light",
+    "item-wide-light",
+    "policies-wide-light",
+];
+
+/// A tab with cookies of its own. It is closed when it is dropped.
+pub(crate) struct Page {
+    tools: DevTools,
+    /// The browser forgets the tab with this connection.
+    _context: DevTools,
+    _browser: Arc<Chromium>,
+}
+
+/// How a page is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    pub(crate) width: u32,
+    pub(crate) is_dark: bool,
+}
+
+impl Look {
+    pub(crate) const WIDE: u32 = 1280;
+    pub(crate) const NARROW: u32 = 360;
+
+    /// All ways.
+    pub(crate) const ALL: [Self; 4] = [
+        Self { width: Self::WIDE, is_dark: false },
+        Self { width: Self::WIDE, is_dark: true },
+        Self { width: Self::NARROW, is_dark: false },
+        Self { width: Self::NARROW, is_dark: true },
+    ];
+
+    pub(crate) fn name(self) -> String {
+        let size = if self.width == Self::WIDE { "wide" } else { "narrow" };
+        format!("{size}-{}", if self.is_dark { "dark" } else { "light" })
+    }
+}
+
+impl Page {
+    /// A new tab; `None` where there is no browser, which has been said then.
+    pub(crate) fn open() -> Option<Self> {
+        let browser = Chromium::get()?;
+        let mut context = DevTools::connect(&browser.address, &browser.path);
+        let id =
+            must(context.call("Target.createBrowserContext", json!({ "disposeOnDetach": true })));
+        let target = json!({ "url": "about:blank", "browserContextId": id["browserContextId"] });
+        let target = must(context.call("Target.createTarget", target));
+        let path = format!("/devtools/page/{}", target["targetId"].as_str().expect("an id"));
+        let mut tools = DevTools::connect(&browser.address, &path);
+        for part in ["Page.enable", "Runtime.enable", "Log.enable"] {
+            must(tools.call(part, json!({})));
+        }
+        let mut page = Self { tools, _context: context, _browser: browser };
+        page.look(Look::ALL[0]);
+        Some(page)
+    }
+
+    /// Goes to an address, and waits until all of it is there.
+    pub(crate) fn go(&mut self, url: &str) {
+        let gone = must(self.tools.call("Page.navigate", json!({ "url": url })));
+        assert!(gone["errorText"].is_null(), "{url}: {}", gone["errorText"]);
+        self.wait_for_load();
+    }
+
+    /// Waits until the page that is on its way is there.
+    pub(crate) fn wait_for_load(&mut self) {
+        self.wait_until("document.readyState === 'complete' && location.href !== 'about:blank'");
+    }
+
+    /// The value of an expression in the page, or of the promise that it is.
+    pub(crate) fn eval(&mut self, script: &str) -> Value {
+        self.try_eval(script).unwrap_or_else(|error| panic!("{error}\nin {script}"))
+    }
+
+    fn try_eval(&mut self, script: &str) -> Result<Value, String> {
+        let call = json!({ "expression": script, "awaitPromise": true, "returnByValue": true });
+        let mut done = self.tools.call("Runtime.evaluate", call)?;
+        match &done["exceptionDetails"] {
+            Value::Null => Ok(done["result"]["value"].take()),
+            thrown => Err(thrown["exception"]["description"].to_string()),
+        }
+    }
+
+    /// Waits until an expression holds. The page may be another one meanwhile.
+    #[track_caller]
+    pub(crate) fn wait_until(&mut self, condition: &str) {
+        let start = Instant::now();
+        while self.try_eval(condition) != Ok(Value::Bool(true)) {
+            if start.elapsed() > PATIENCE {
+                let seen = self.text("body");
+                panic!("never true: {condition}\nthe page says:\n{seen}");
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+    }
+
+    /// Waits until an element says something.
+    #[track_caller]
+    pub(crate) fn wait_for_text(&mut self, selector: &str, text: &str) {
+        let (selector, text) = (json!(selector), json!(text));
+        self.wait_until(&format!(
+            "[...document.querySelectorAll({selector})].some(e => e.innerText.includes({text}))"
+        ));
+    }
+
+    /// The text of the first such element, as a person sees it.
+    pub(crate) fn text(&mut self, selector: &str) -> String {
+        let selector = json!(selector);
+        let text = self.eval(&format!("document.querySelector({selector})?.innerText ?? null"));
+        text.as_str().unwrap_or_else(|| panic!("there is no {selector}")).to_owned()
+    }
+
+    pub(crate) fn count(&mut self, selector: &str) -> u64 {
+        let selector = json!(selector);
+        self.eval(&format!("document.querySelectorAll({selector}).length"))
+            .as_u64()
+            .expect("a number")
+    }
+
+    /// The path of the page, and what follows it.
+    pub(crate) fn path(&mut self) -> String {
+        self.eval("location.pathname + location.search").as_str().expect("a path").to_owned()
+    }
+
+    /// Clicks on the middle of the first such element, which must be seen there.
+    #[track_caller]
+    pub(crate) fn click(&mut self, selector: &str) {
+        let selector = json!(selector);
+        self.wait_until(&format!("document.querySelector({selector}) !== null"));
+        let place = self.eval(&format!(
+            "(() => {{
+                const element = document.querySelector({selector});
+                element.scrollIntoView({{ block: 'center', behavior: 'instant' }});
+                const box = [...element.getClientRects()].find(box => box.width && box.height);
+                if (!box) return 'it has no size';
+                const x = box.left + box.width / 2, y = box.top + box.height / 2;
+                const top = document.elementFromPoint(x, y);
+                if (!top || !(element.contains(top) || top.contains(element)))
+                    return 'it is covered by ' + (top ? top.outerHTML.slice(0, 200) : 'nothing');
+                return [x, y];
+            }})()"
+        ));
+        let Some(place) = place.as_array() else { panic!("cannot click on {selector}: {place}") };
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({
+                "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1,
+            });
+            must(self.tools.call("Input.dispatchMouseEvent", event));
+        }
+    }
+
+    /// Presses a key: `Tab`, `Enter`, `Space`, `Escape` or an arrow, `Shift+` before it or not.
+    pub(crate) fn press(&mut self, key: &str) {
+        let (modifiers, key) = key.strip_prefix("Shift+").map_or((0, key), |key| (8, key));
+        let (key, code, number, text) = match key {
+            "Tab" => ("Tab", "Tab", 9, ""),
+            "Enter" => ("Enter", "Enter", 13, "\r"),
+            "Space" => (" ", "Space", 32, " "),
+            "Escape" => ("Escape", "Escape", 27, ""),
+            "ArrowDown" => ("ArrowDown", "ArrowDown", 40, ""),
+            "ArrowUp" => ("ArrowUp", "ArrowUp", 38, ""),
+            other => panic!("no such key: {other}"),
+        };
+        for kind in [if text.is_empty() { "rawKeyDown" } else { "keyDown" }, "keyUp"] {
+            let event = json!({
+                "type": kind, "key": key, "code": code, "windowsVirtualKeyCode": number,
+                "nativeVirtualKeyCode": number, "modifiers": modifiers,
+                "text": if kind == "keyUp" { "" } else { text },
+            });
+            must(self.tools.call("Input.dispatchKeyEvent", event));
+        }
+    }
+
+    /// Types where the focus is.
+    pub(crate) fn type_text(&mut self, text: &str) {
+        must(self.tools.call("Input.insertText", json!({ "text": text })));
+    }
+
+    /// Presses Tab until the focus is on such an element, which is then seen to have it.
+    #[track_caller]
+    pub(crate) fn tab_to(&mut self, selector: &str) {
+        let selector = json!(selector);
+        let mut path = String::new();
+        for _ in 0..200 {
+            self.press("Tab");
+            let focused = self.eval(&format!(
+                "(() => {{
+                    const element = document.activeElement;
+                    const style = getComputedStyle(element);
+                    const seen = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
+                    return [element.matches({selector}), seen, element.outerHTML.slice(0, 80)];
+                }})()"
+            ));
+            let _ = writeln!(path, "{}", focused[2]);
+            if focused[0] == true {
+                assert_eq!(focused[1], true, "nobody sees that {selector} has the focus");
+                return;
+            }
+        }
+        panic!("Tab never comes to {selector}, but to\n{path}");
+    }
+
+    /// Changes the size of the window and the colours that are asked for.
+    pub(crate) fn look(&mut self, look: Look) {
+        let Look { width, is_dark } = look;
+        let height = if width == Look::NARROW { 740 } else { 800 };
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        must(self.tools.call("Emulation.setDeviceMetricsOverride", size));
+        let colours = if is_dark { "dark" } else { "light" };
+        let media = json!({ "features": [
+            { "name": "prefers-color-scheme", "value": colours },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ] });
+        must(self.tools.call("Emulation.setEmulatedMedia", media));
+    }
+
+    /// What sticks out of the page to the right, where the page can be scrolled there.
+    pub(crate) fn too_wide(&mut self) -> Vec<String> {
+        let found = self.eval(
+            "(() => {
+                const root = document.documentElement, width = root.clientWidth;
+                if (root.scrollWidth <= width) return [];
+                const wide = [...document.querySelectorAll('body *')]
+                    .filter(element => element.getBoundingClientRect().right > width + 0.5)
+                    .map(element => element.cloneNode().outerHTML.slice(0, 150));
+                return [`${root.scrollWidth - width} px`, ...wide.slice(0, 20)];
+            })()",
+        );
+        let found = found.as_array().expect("a list").iter();
+        found.map(|text| text.as_str().expect("a text").to_owned()).collect()
+    }
+
+    /// The page is not to be scrolled sideways, however it is looked at.
+    #[track_caller]
+    pub(crate) fn assert_fits(&mut self, name: &str) {
+        let wide = self.too_wide();
+        assert!(wide.is_empty(), "{name} is too wide\n{}", wide.join("\n"));
+    }
+
+    /// Takes a picture of the whole page, and keeps it under this name; in the documentation as
+    /// well, if it is one of those and that is asked for.
+    pub(crate) fn picture(&mut self, name: &str) -> PathBuf {
+        let how = json!({ "format": "png", "captureBeyondViewport": true });
+        let picture = must(self.tools.call("Page.captureScreenshot", how));
+        let picture = base64::engine::general_purpose::STANDARD
+            .decode(picture["data"].as_str().expect("a picture"))
+            .expect("base 64");
+        let keep = |folder: PathBuf| {
+            std::fs::create_dir_all(&folder).expect("a folder");
+            let file = folder.join(format!("{name}.png"));
+            std::fs::write(&file, &picture).expect("a file");
+            file
+        };
+        if DOCUMENTED.contains(&name) && std::env::var_os("RETRY_TEST_PICTURES").is_some() {
+            keep(Path::new(env!("CARGO_MANIFEST_DIR")).join("pictures"));
+        }
+        keep(Path::new(env!("CARGO_TARGET_TMPDIR")).join("board"))
+    }
+
+    /// What went wrong in the page since the last look: exceptions, errors on its console, and what
+    /// the browser refused to do or could not load.
+    pub(crate) fn troubles(&mut self) -> Vec<String> {
+        // An answer comes behind all events before it.
+        self.eval("0");
+        let trouble = |event: Value| {
+            let parameters = &event["params"];
+            match event["method"].as_str()? {
+                "Runtime.exceptionThrown" => {
+                    Some(parameters["exceptionDetails"]["exception"]["description"].to_string())
+                }
+                "Runtime.consoleAPICalled" if parameters["type"] == "error" => {
+                    Some(parameters["args"].to_string())
+                }
+                "Log.entryAdded" if parameters["entry"]["level"] == "error" => {
+                    Some(format!("{} {}", parameters["entry"]["text"], parameters["entry"]["url"]))
+                }
+                "Page.javascriptDialogOpening" => {
+                    Some(format!("a dialog: {}", parameters["message"]))
+                }
+                _ => None,
+            }
+        };
+        self.tools.take_events().into_iter().filter_map(trouble).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_no_trouble(&mut self) {
+        let troubles = self.troubles();
+        assert!(troubles.is_empty(), "\n{}", troubles.join("\n"));
+    }
+}
+
+#[track_caller]
+fn must(answer: Result<Value, String>) -> Value {
+    answer.unwrap_or_else(|error| panic!("{error}"))
+}

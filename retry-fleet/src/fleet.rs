@@ -26,7 +26,7 @@ const OPENS_AT: f64 = 0.5;
 /// This process as a member of a fleet. A clone is another handle on the same membership.
 ///
 /// When the last handle is dropped the member leaves, in the background; [`leave`](Self::leave)
-/// waits for it. What was shared goes on alone then.
+/// waits for it. What was shared then works alone.
 ///
 /// ```
 /// use retry_fleet::{Fleet, MemoryHub};
@@ -73,11 +73,11 @@ impl Fleet {
     /// Makes this process a member of the fleet of this name.
     ///
     /// Members that join at the same time do it within 400 ms, in no order. A hub that cannot be
-    /// reached is no error: the member goes on alone, an event tells it, and it joins once the
+    /// reached is not an error: the member works alone, an event reports it, and it joins once the
     /// hub is back.
     ///
     /// # Errors
-    /// [`HubError::Refused`]: what no time mends.
+    /// [`HubError::Refused`]: retrying does not help.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time.
@@ -129,7 +129,8 @@ impl Fleet {
         tokio::time::timeout(REQUEST, members).await.unwrap_or(Err(HubError::Timeout(REQUEST)))
     }
 
-    /// Returns how many members live, as this one knows: without asking, and up to some seconds old.
+    /// Returns how many members live, as this one knows: without asking, and up to some seconds
+    /// old.
     pub fn known_members(&self) -> u32 {
         self.handle.common.members.load(Ordering::Relaxed)
     }
@@ -206,7 +207,8 @@ impl fmt::Debug for Fleet {
 #[diagnostic::on_unimplemented(
     message = "a fleet shares circuit breakers and retry quotas, not a `{Self}`",
     label = "this is neither",
-    note = "name a `static`, as in `fleet.share(&DB)`, or an `Arc` of a breaker or a quota"
+    note = "pass a reference to a `static`, as in `fleet.share(&DB)`, or an `Arc` of a breaker or \
+            a quota"
 )]
 pub trait Share: sealed::Sealed {
     /// What sharing it gives: where it is set how.
@@ -237,7 +239,8 @@ impl BreakerSharing {
     pub fn opens_at(self, share: f64) -> Self {
         assert!(
             share > 0.0 && share <= 1.0,
-            "`opens_at` is a share of the members: write one above 0 and at most 1, as 0.5, and not {share}"
+            "`opens_at` is a share of the members: write one above 0 and at most 1, such as 0.5, \
+             not {share}"
         );
         self.opens_at.set(share);
         self

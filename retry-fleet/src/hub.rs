@@ -24,7 +24,7 @@ pub type HubResult<T> = Result<T, HubError>;
 ///
 /// Each method is one transaction. The hub has the clock: its times are durations since a
 /// moment of its own, and members only compare them with each other. `contract` (with the
-/// feature `testing`) holds every hub to what stands here.
+/// feature `testing`) checks every hub for what is described here.
 pub trait Hub: Send + Sync + 'static {
     /// Writes down what a member says, and tells it what is new: the one question that every
     /// member asks all the time, so it should be one query.
@@ -94,7 +94,7 @@ pub struct Report {
     pub open: bool,
 }
 
-/// What a member is told.
+/// The hub's answer to a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// The hub's time.

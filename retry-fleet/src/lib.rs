@@ -1,8 +1,8 @@
 //! Circuit breakers and retry quotas that many processes share.
 //!
-//! A breaker in a hundred processes is a hundred breakers: each has to fail on its own before
-//! it opens, and all of them probe. A quota of 500 tokens in a hundred processes is one of
-//! 50,000. A fleet makes one of them:
+//! A breaker in a hundred processes is a hundred breakers: each has to fail on its own before it
+//! opens, and all of them probe. A quota of 500 tokens in a hundred processes is a quota of 50,000.
+//! A fleet turns them into one:
 //!
 //! ```
 //! use core::time::Duration;
@@ -25,7 +25,7 @@
 //! # let hub = MemoryHub::new();
 //! // Once, where the process begins:
 //! let fleet = Fleet::join(hub, "billing").await?;
-//! fleet.share(&DB).opens_at(0.5); // open everywhere once half of those who call have opened it
+//! fleet.share(&DB).opens_at(0.5); // open everywhere once half of its callers have opened it
 //! fleet.share(&OUTBOUND); // one bucket for all of them
 //!
 //! // Calls are as before: none ever waits for the hub.
@@ -44,9 +44,9 @@
 //!
 //! # Members
 //!
-//! Each process has an identity of its own, says every 3 s that it lives, and asks the hub what
-//! is new at least every 400 ms: one question for all that it shares. Who was silent for 10 s does not
-//! count. Members that begin together join within 400 ms, at moments of their own.
+//! Each process has its own identity, sends a heartbeat every 3 s, and asks the hub what is new at
+//! least every 400 ms: one question for all that it shares. Who was silent for 10 s does not count.
+//! Members that begin together join within 400 ms, at moments of their own.
 //! [`Fleet::members`] lists them; [`FleetEvent`]s, `tracing` (target `retry`) and, with the
 //! feature `metrics`, numbers tell what happens.
 //!
@@ -86,8 +86,9 @@
 //!
 //! # Without the hub
 //!
-//! All goes on locally: breakers as if they were not shared, quotas by their floors. It is told
-//! once, the members ask again every 3 s at least, and what then holds is what the hub says.
+//! Everything works locally: breakers as if they were not shared, quotas with their floors. This is
+//! reported once, the members ask again every 3 s at least, and what then holds is what the hub
+//! says.
 //!
 //! # What it is worth
 //!
@@ -106,8 +107,8 @@
 //! | requests to the hub | 2.9/s for each member | none |
 //!
 //! Ten real processes with a Postgres on the same machine, all of it busy: open everywhere 0.2 to
-//! 0.4 s after the fifth of ten had opened its own, one probe at a time, and closed everywhere 0.5 to
-//! 0.7 s after the verdict.
+//! 0.4 s after the fifth of ten had opened its own, one probe at a time, and closed everywhere 0.5
+//! to 0.7 s after the verdict.
 //!
 //! # Features
 //!

@@ -15,7 +15,7 @@ use crate::rules::quorum::Tally;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum FleetEvent<'a> {
-    /// The hub does not answer: breakers and quotas go on alone. Reported once, until it is back.
+    /// The hub does not answer: breakers and quotas work alone. Reported once, until it is back.
     #[non_exhaustive]
     HubLost {
         /// The fleet's name.
@@ -71,7 +71,7 @@ pub enum FleetEvent<'a> {
         breaker: &'a str,
     },
     /// Another breaker, or another quota, of the same name is shared already by this process:
-    /// this one goes on alone.
+    /// this one works alone.
     #[non_exhaustive]
     NameTaken {
         /// The fleet's name.
@@ -85,7 +85,10 @@ impl fmt::Display for FleetEvent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HubLost { fleet, error } => {
-                write!(f, "fleet `{fleet}`: {error}: breakers and quotas go on alone")
+                write!(
+                    f,
+                    "fleet `{fleet}`: {error}: breakers and quotas work alone until it is back"
+                )
             }
             Self::HubBack { fleet, after } => {
                 write!(f, "fleet `{fleet}`: the hub is back after {after:.1?}")
@@ -93,8 +96,8 @@ impl fmt::Display for FleetEvent<'_> {
             Self::Opened { fleet, breaker, tally: Tally { callers, openers }, open_time } => {
                 write!(
                     f,
-                    "fleet `{fleet}`: circuit breaker `{breaker}` opens everywhere for {open_time:.1?}: \
-                 {openers} of {callers} who call it have opened it"
+                    "fleet `{fleet}`: circuit breaker `{breaker}` opens everywhere for \
+                 {open_time:.1?}: {openers} of its {callers} callers have opened it"
                 )
             }
             Self::Probing { fleet, breaker } => {
@@ -111,7 +114,7 @@ impl fmt::Display for FleetEvent<'_> {
             Self::NameTaken { fleet, name } => {
                 write!(
                     f,
-                    "fleet `{fleet}`: another `{name}` is shared already, this one goes on alone"
+                    "fleet `{fleet}`: another `{name}` is already shared, so this one works alone"
                 )
             }
         }
@@ -158,7 +161,7 @@ fn millis(duration: Duration) -> u64 {
 fn trace(event: &FleetEvent<'_>) {
     match *event {
         FleetEvent::HubLost { fleet, error } => {
-            tracing::warn!(target: "retry", fleet, error, "hub lost, breakers and quotas go on alone");
+            tracing::warn!(target: "retry", fleet, error, "hub lost, breakers and quotas work alone");
         }
         FleetEvent::HubBack { fleet, after } => {
             tracing::info!(target: "retry", fleet, after_ms = millis(after), "hub back");
@@ -168,7 +171,7 @@ fn trace(event: &FleetEvent<'_>) {
             tracing::warn!(target: "retry", fleet, breaker, callers, openers, open_ms, "circuit breaker opens everywhere");
         }
         FleetEvent::Probing { fleet, breaker } => {
-            tracing::info!(target: "retry", fleet, breaker, "probes for all");
+            tracing::info!(target: "retry", fleet, breaker, "this member probes");
         }
         FleetEvent::Reopened { fleet, breaker, open_time } => {
             tracing::warn!(target: "retry", fleet, breaker, open_ms = millis(open_time), "circuit breaker stays open everywhere");
@@ -177,7 +180,7 @@ fn trace(event: &FleetEvent<'_>) {
             tracing::info!(target: "retry", fleet, breaker, "circuit breaker closes everywhere");
         }
         FleetEvent::NameTaken { fleet, name } => {
-            tracing::warn!(target: "retry", fleet, name, "another one of this name is shared already, this one goes on alone");
+            tracing::warn!(target: "retry", fleet, name, "another one of this name is already shared, this one works alone");
         }
     }
 }

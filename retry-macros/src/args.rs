@@ -110,7 +110,7 @@ impl Reading<'_> {
     }
 }
 
-/// The options of a function that are no part of its policy, in the order in which
+/// The options of a function that are not part of its policy, in the order in which
 /// they are listed.
 pub(crate) static FUNCTION: [Opt<FunctionOption>; 17] = [
     option("retry_on", "[network, timeout]", |args, option| {
@@ -187,8 +187,8 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 17] = [
         if option.scope.run_time(&name).is_some() {
             return Err(syn::Error::new_spanned(
                 name,
-                "`name` is the function's, and the same for all of its calls: write a literal or a \
-                 constant, such as `name = \"billing.fetch\"`",
+                "`name` belongs to the function and is the same for all its calls: write a literal \
+                 or a constant, such as `name = \"billing.fetch\"`",
             ));
         }
         args.name = Some(name);
@@ -304,7 +304,8 @@ impl Args {
     pub(crate) fn check(&self, errors: &mut Errors) -> Checked {
         let mut beside = self.fields;
         if self.breaker.is_some() {
-            // With a breaker, the matchers say also what trips it, and that matters to a single call.
+            // With a breaker, the matchers say also what trips it, and that matters to a single
+            // call.
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
         let whole = self.policy.base.as_ref().map(ToTokens::to_token_stream);
@@ -371,8 +372,8 @@ fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     if option.input.is_empty() || option.input.peek(Token![,]) {
         return Err(syn::Error::new(
             option.name.span(),
-            "`breaker` needs a circuit breaker: one that functions share, as in `breaker = DB`, or \
-             one of this function's own, as in `breaker(failure_threshold = 5)`",
+            "`breaker` needs a circuit breaker: a shared one, as in `breaker = DB`, or an inline \
+             one for this function alone, as in `breaker(failure_threshold = 5)`",
         ));
     }
     if !option.input.peek(token::Paren) {
@@ -401,8 +402,8 @@ fn check_call(expr: &Expr) -> syn::Result<()> {
     Err(syn::Error::new_spanned(
         expr,
         format!(
-            "the settings of a breaker that functions share stand where it is made: write \
-             `breaker = {shared}`, or `breaker({settings})` for one of this function's own"
+            "a shared breaker is configured where it is declared: write `breaker = {shared}`, or \
+             `breaker({settings})` for an inline breaker of this function alone"
         ),
     ))
 }
@@ -411,8 +412,8 @@ fn quota(option: &Reading<'_>) -> syn::Result<Expr> {
     if option.input.peek(token::Paren) {
         return Err(syn::Error::new(
             option.name.span(),
-            "a quota limits nothing unless calls share it: write `quota = OUTBOUND`, \
-             with `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`",
+            "a quota limits nothing unless calls share it: write `quota = OUTBOUND`, and declare \
+             `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());`",
         ));
     }
     Ok(lent(option.expr()?))
@@ -445,7 +446,7 @@ fn on_failure(option: &Ident, input: ParseStream) -> syn::Result<OnFailure> {
         "stop" => Ok(OnFailure::Stop),
         "continue" => Ok(OnFailure::Continue),
         "fallback" => {
-            let missing = "`fallback` needs what to call: write `on_failure = fallback(f)` or `fallback(|error| …)`";
+            let missing = "`fallback` needs a function or a closure: write `on_failure = fallback(f)` or `fallback(|error| …)`";
             if !input.peek(token::Paren) {
                 return Err(syn::Error::new(name.span(), missing));
             }
@@ -484,8 +485,8 @@ fn when_open(input: ParseStream) -> syn::Result<bool> {
         Ok(word) if word == "give_up" => Ok(false),
         _ => Err(at_next(
             &value,
-            "`when_open` is `give_up` (the default), which ends the call where the breaker admits none, \
-             or `wait`, which waits until it does",
+            "`when_open` is `give_up` (the default), which ends a call that the breaker rejects, \
+             or `wait`, which waits until the breaker admits it",
         )),
     }
 }
@@ -496,8 +497,8 @@ fn nested_once(input: ParseStream) -> syn::Result<bool> {
         Ok(word) if word == "once" => Ok(true),
         _ => Err(at_next(
             &value,
-            "`nested` is `once`, for one attempt of each annotated function that is called while this one is retried: \
-             write `nested = once`, or leave it out",
+            "`nested` can only be `once`, which gives each annotated function that is called while \
+             this one is retried a single attempt: write `nested = once`, or leave it out",
         )),
     }
 }
@@ -507,7 +508,7 @@ fn docs(input: ParseStream) -> syn::Result<bool> {
     let on: LitBool = input.parse().map_err(|_| {
         at_next(
             &value,
-            "`docs` is `true` or `false`: write `docs = false` to leave the section out",
+            "`docs` must be `true` or `false`: write `docs = false` to leave the section out",
         )
     })?;
     Ok(on.value)
@@ -548,10 +549,10 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
                 "`attempts = {}` is the same as {retries} retries",
                 retries.saturating_add(1)
             ),
-            Err(_) => "`attempts` is one more than the retries".to_owned(),
+            Err(_) => "it is one more than the number of retries".to_owned(),
         };
         return format!(
-            "unknown option `{word}`: calls are counted here, the first included, so {more}"
+            "unknown option `{word}`: `attempts` counts all calls, including the first, so {more}"
         );
     }
     if let Some(option) = home(word) {
@@ -583,8 +584,8 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
             grammar::unknown("option", word, Some(&fixed), "")
         }
         "on_error" | "on_fail" => format!(
-            "unknown option `{word}`: write `on_retry = {value}` for each failure that is tried \
-             again, or `on_failure = fallback({value})` for the last one",
+            "unknown option `{word}`: write `on_retry = {value}` for each failure that is retried, \
+             or `on_failure = fallback({value})` for the last one",
             value = if value.is_empty() { "f" } else { &value },
         ),
         _ => options::unknown("option", word, &value, "the options", &known),

@@ -43,7 +43,8 @@ impl BackoffKind {
             Self::Fibonacci => Backoff::Fibonacci,
             Self::Custom(delays) => {
                 let known: Option<Vec<_>> = delays.iter().map(|delay| delay.known).collect();
-                // A policy is `Copy` and so holds a `'static` list; a macro's process is short-lived.
+                // A policy is `Copy` and so holds a `'static` list; a macro's process is
+                // short-lived.
                 Backoff::Custom(known?.leak())
             }
             Self::RunTime(_) => return None,
@@ -169,7 +170,8 @@ pub(crate) fn read(
         ("custom", _) => {
             return Err(syn::Error::new(
                 name.span(),
-                "a custom backoff needs its delays: write `backoff = custom(\"500ms\", \"1s\", \"2s\")`",
+                "a custom backoff needs delays: write `backoff = custom(\"500ms\", \"1s\", \
+                 \"2s\")`",
             ));
         }
         ("linear", Some(content)) => match setting(&content, &name, "increment", "\"2s\"")? {
@@ -218,7 +220,7 @@ fn first_word(text: &str) -> &str {
 fn no_increment(name: &Ident) -> syn::Error {
     syn::Error::new(
         name.span(),
-        "a linear backoff needs its increment: write `backoff = linear(increment = \"2s\")`",
+        "a linear backoff needs an increment: write `backoff = linear(increment = \"2s\")`",
     )
 }
 

@@ -1,4 +1,4 @@
-//! A breaker in place: `breaker(failure_threshold = 5, timeout = "30s", …)`.
+//! An inline breaker: `breaker(failure_threshold = 5, timeout = "30s", …)`.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
@@ -15,7 +15,7 @@ use crate::options::{self, Opt, Words};
 use crate::run_time::Scope;
 use crate::settings::{BREAKER, Base, Settings};
 
-/// The settings of a breaker in place, checked.
+/// The settings of an inline breaker, checked.
 pub(crate) struct BreakerArgs {
     settings: Settings<BreakerConfig>,
     checked: Checked<BreakerConfig>,
@@ -91,8 +91,9 @@ fn read(
         settings.poisoned = settings.poisoned.with(option.kind.field);
         return Err(syn::Error::new_spanned(
             value,
-            "a breaker in place is one for all calls, made while the program is compiled: put one \
-             with settings of run time where calls share it, and write `breaker = self.breaker`",
+            "an inline breaker is built at compile time and shared by all calls, so its settings \
+             must be constant: to set one at run time, keep a `CircuitBreaker` in a field and \
+             write `breaker = self.breaker`",
         ));
     }
     settings.read(option, &name, input, &Scope::default(), errors)

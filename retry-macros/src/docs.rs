@@ -58,7 +58,7 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Ve
         .collect()
 }
 
-/// The options that are no part of the policy, in a few words each.
+/// The options that are not part of the policy, in a few words each.
 fn others(args: &Args) -> String {
     let mut words = vec![String::new()];
     if let Some(matchers) = &args.retry_on {
@@ -71,7 +71,7 @@ fn others(args: &Args) -> String {
         Some(Breaker::Shared(breaker)) => {
             words.push(format!("circuit breaker `{}`", plain(breaker)));
         }
-        Some(Breaker::InPlace(_)) => words.push("with its own circuit breaker".to_owned()),
+        Some(Breaker::InPlace(_)) => words.push("its own circuit breaker".to_owned()),
         None => {}
     }
     if let Some(quota) = &args.quota {
@@ -79,8 +79,8 @@ fn others(args: &Args) -> String {
     }
     match &args.on_failure {
         OnFailure::Stop => {}
-        OnFailure::Continue => words.push("at the end it continues with a default".to_owned()),
-        OnFailure::Fallback(_) => words.push("at the end it falls back".to_owned()),
+        OnFailure::Continue => words.push("continues with a default value in the end".to_owned()),
+        OnFailure::Fallback(_) => words.push("falls back in the end".to_owned()),
     }
     words.join("; ")
 }
@@ -159,7 +159,7 @@ fn table(policy: &Policy) -> Vec<String> {
     }
     lines.push(String::new());
     if let Some(total) = policy.longest_total_wait() {
-        lines.push(format!("It waits {} in all at the longest.", duration::format(total)));
+        lines.push(format!("The waits add up to {} at most.", duration::format(total)));
         lines.push(String::new());
     }
     lines.push("</details>".to_owned());
@@ -215,7 +215,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| 3 | 2s to 6s |"), "{text}");
-        assert!(text.contains("It waits 10s 500ms in all at the longest."), "{text}");
+        assert!(text.contains("The waits add up to 10s 500ms at most."), "{text}");
     }
 
     #[test]

@@ -27,7 +27,7 @@
 //! }
 //! ```
 //!
-//! A body that may be left early, by `?` or `return`, is a block of its own:
+//! A body that may be left early, by `?` or `return`, is a separate block:
 //! `async { /* type edge */ { body } }.await`.
 //!
 //! No closure is made around an async body, so it may borrow its arguments
@@ -181,7 +181,7 @@ fn is_constant(tokens: TokenStream) -> bool {
 /// How a call of this function may be cut off.
 enum Timing {
     Never,
-    /// Not, but the time is looked at between attempts: for `max_elapsed`, and for the
+    /// Untimed, but the time is checked between attempts: for `max_elapsed`, and for the
     /// deadline of a function that is not async.
     BetweenAttempts,
     Always,

@@ -75,7 +75,7 @@ fn after_option(input: ParseStream, errors: &mut Errors) {
     if let Some(TokenTree::Ident(ident)) = &next {
         errors.at(ident, format!("missing comma before `{ident}`"));
     } else if input.peek(Token![:]) {
-        errors.at(&next, "an option is set with `=`, not with `:`");
+        errors.at(&next, "options are set with `=`, not `:`");
         skip_to_comma(input);
     } else {
         errors.at(&next, "unexpected after this option: options are separated by commas");

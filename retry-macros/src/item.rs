@@ -17,7 +17,7 @@ pub(crate) struct Function {
     pub(crate) body: Group,
 }
 
-/// Reads the function, or says why there is none.
+/// Reads the function, or reports why it is not one.
 pub(crate) fn parse(item: &TokenStream) -> syn::Result<Function> {
     parse_function.parse2(item.clone()).map_err(|error| explain(item.clone(), error))
 }
@@ -180,8 +180,8 @@ impl Function {
         if future.is_some() {
             return Err(syn::Error::new_spanned(
                 declared,
-                "this function returns a future, and creating it never fails: write `async fn`, \
-                 with what the future resolves to as the return type",
+                "this function returns a future, and creating a future never fails: write `async \
+                 fn`, with the output of the future as the return type",
             ));
         }
         match boxed_output(declared) {
@@ -189,8 +189,8 @@ impl Function {
                 Some(boxed) => Ok(Form::Boxed(Box::new(boxed))),
                 None => Err(syn::Error::new_spanned(
                     declared,
-                    "this function returns a boxed future, and creating it never fails: write `async fn`, \
-                     or let the body be one `Box::pin(async move { … })`",
+                    "this function returns a boxed future, and creating a future never fails: \
+                     write `async fn`, or make the body a single `Box::pin(async move { … })`",
                 )),
             },
             None => Ok(Form::Sync),

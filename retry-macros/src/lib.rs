@@ -2,7 +2,7 @@
 //! program is compiled. Use them through `retry-runtime`, which documents them;
 //! the code written here calls into that crate.
 //!
-//! Three steps, each in files of its own:
+//! Three steps, each in separate files:
 //!
 //! - **parse**: `options` (what an option is), `args` and `settings` (a row for each),
 //!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (what stands behind them),

@@ -53,7 +53,8 @@ pub(crate) fn list(
         return Err(syn::Error::new(
             brackets.span.join(),
             format!(
-                "`{option}` is empty: name what it is about, as in `{option} = [network, timeout]`, or leave it out"
+                "`{option}` is empty: list at least one matcher, as in `{option} = [network, \
+                 timeout]`, or leave it out"
             ),
         ));
     }
@@ -61,7 +62,7 @@ pub(crate) fn list(
         match matcher(&content) {
             Ok(matcher) => {
                 if let (Matcher::Ok(expr), true) = (&matcher, option == "abort_on") {
-                    errors.at(expr, "`ok(…)` says which values are retried, and aborting at a value is just returning it: write it in `retry_on`");
+                    errors.at(expr, "`ok(…)` selects the values to retry, and a value that is not retried is simply returned: write it in `retry_on`");
                 } else {
                     matchers.push(matcher);
                 }
@@ -93,7 +94,10 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     if let Ok(text) = input.fork().parse::<LitStr>() {
         return Err(syn::Error::new(
             text.span(),
-            format!("match a text with a pattern: write `pattern({})`", text.token()),
+            format!(
+                "to match the text of an error, use a pattern: write `pattern({})`",
+                text.token()
+            ),
         ));
     }
     if input.peek(Token![|]) || input.peek(Token![move]) {
@@ -129,7 +133,7 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         _ => "ok(|page: &Page| page.is_pending())",
     };
     let incomplete =
-        || syn::Error::new(name.span(), format!("`{word}` needs its argument: write `{example}`"));
+        || syn::Error::new(name.span(), format!("`{word}` needs an argument: write `{example}`"));
     if !input.peek(token::Paren) {
         return Err(incomplete());
     }
@@ -177,23 +181,25 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let message = match &segments[..] {
         // `std::io::Error`: a module, and what is in it.
         [.., module, last] if is_upper(last) && !is_upper(module) => format!(
-            "`{written}` is not a matcher, because a type does not say which failures to retry: for a \
-             variant of your error write `matches(MyError::Io(_))`, for a function of it \
-             `when(|error| …)`"
+            "`{written}` is not a matcher, because a type does not say which failures to retry: to \
+             match a variant of your error, write `matches(MyError::Io(_))`; to test it with a \
+             function, `when(|error| …)`"
         ),
         [_] if !is_upper(word) => match nearest(word, &NAMES) {
             Some(meant) => grammar::unknown("matcher", word, Some(meant), ""),
             None => format!(
-                "unknown matcher `{word}`; for a function of the error write `when({word})`; the \
-                 matchers are {}",
+                "unknown matcher `{word}`; to test the error with a function, write \
+                 `when({word})`; the matchers are {}",
                 listed()
             ),
         },
         [.., last] if !is_upper(last) => format!(
-            "`{written}` is not a matcher: for a function of the error write `when({written})`"
+            "`{written}` is not a matcher: to test the error with a function, write \
+             `when({written})`"
         ),
         _ if is_upper(word) || !segments.is_empty() => format!(
-            "`{written}` is not a matcher: for a pattern of your error write `matches({written})`"
+            "`{written}` is not a matcher: to match a variant of your error, write \
+             `matches({written})`"
         ),
         _ => format!("unknown matcher `{written}`; the matchers are {}", listed()),
     };
@@ -230,7 +236,8 @@ fn pattern(input: ParseStream) -> syn::Result<Matcher> {
         skip_all(input);
         return Err(syn::Error::new_spanned(
             rest,
-            "a pattern is a string literal, so that it can be checked here: `pattern(\"(?i)database is locked\")`",
+            "a pattern must be a string literal, so that it can be checked at compile time: write \
+             `pattern(\"(?i)database is locked\")`",
         ));
     };
     check_pattern(&text)?;
@@ -246,14 +253,14 @@ fn check_pattern(text: &LitStr) -> syn::Result<()> {
     if text.value().is_empty() {
         return Err(syn::Error::new(
             text.span(),
-            "an empty pattern matches every text: leave it out, or say what to look for",
+            "an empty pattern matches every text: remove it, or write what to look for",
         ));
     }
     match regex::Regex::new(&text.value()) {
         Ok(_) => Ok(()),
         Err(error) => Err(syn::Error::new(
             text.span(),
-            format!("this pattern is not a regular expression: {error}"),
+            format!("this pattern is not a valid regular expression: {error}"),
         )),
     }
 }
@@ -262,7 +269,7 @@ fn check_pattern(text: &LitStr) -> syn::Result<()> {
 fn check_pattern(text: &LitStr) -> syn::Result<()> {
     Err(syn::Error::new(
         text.span(),
-        "`pattern` needs the feature `pattern` of retry-runtime: \
-         add it in Cargo.toml, or write `when(|error| …)`",
+        "`pattern` needs the `pattern` feature of retry-runtime: enable it in Cargo.toml, or write \
+         `when(|error| …)`",
     ))
 }

@@ -47,7 +47,7 @@ pub(crate) fn private(args: &Args) -> TokenStream {
 /// What only the running program knows is left out as well.
 pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream) -> TokenStream {
     let start = match &args.base {
-        // Typed here, so that a mistake in it is told on its own tokens.
+        // Typed here, so that a mistake in it is reported on its own tokens.
         Some(base) if !args.base_is_run_time => {
             SpanRange::of(base).call(quote!(#private::shared), base)
         }
@@ -89,7 +89,7 @@ pub(crate) fn assertion(
     complaint: &TokenStream,
 ) -> TokenStream {
     let place = SpanRange::of(blamed);
-    // By a name of its own: all of the call has to have the same hygiene for its
+    // With a separate name: all of the call must have the same hygiene for its
     // caret to reach to the end, and `$crate` has another.
     let fail = place.call(quote!(__retry_fail), quote!(message));
     let assertion = quote! {

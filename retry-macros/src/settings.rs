@@ -1,4 +1,4 @@
-//! The settings of a policy and of a breaker in place: a row for each, and the one
+//! The settings of a policy and of an inline breaker: a row for each, and the one
 //! reader of both. How a setting is read, checked and expanded follows from its row.
 
 use core::time::Duration;
@@ -58,7 +58,7 @@ pub(crate) static POLICY: [Opt<Setting<Policy>>; 10] = [
         .known_as(&["attempt_timeout"]),
 ];
 
-/// The settings of a breaker in place, in the order in which they are listed.
+/// The settings of an inline breaker, in the order in which they are listed.
 pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 13] = [
     setting(Field::FailureThreshold, Count(BreakerConfig::failure_threshold), "3")
         .known_as(&["threshold", "failures"]),
@@ -356,7 +356,7 @@ impl<C: Copy + Default> Settings<C> {
         self.entries.iter().find(|entry| entry.field() == field)
     }
 
-    /// Whether a bound is written for this field, and is none that is unlimited.
+    /// Whether a limited bound is written for this field.
     pub(crate) fn bounds(&self, field: Field) -> bool {
         self.entry(field).is_some_and(|entry| !matches!(entry.value.call, Call::Unlimited))
     }

@@ -18,15 +18,17 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
     {
         errors.at(
             timeout,
-            "`timeout` cuts an attempt off, and a function that is not `async` cannot be cut off: \
-             make it an `async fn`, or bound the whole call with `deadline`, which is checked between attempts",
+            "`timeout` cuts off an attempt, and a function that is not `async` cannot be cut off: \
+             make it an `async fn`, or bound the whole call with `deadline`, which is checked \
+             between attempts",
         );
     }
     if let (Form::Sync, Some(cancel)) = (form, args.written("cancel")) {
         errors.at(
             cancel,
-            "`cancel` ends the waits of an async function, and this one's thread sleeps: \
-             make it an `async fn`, or bound the whole call with `deadline` or `max_elapsed`",
+            "`cancel` ends the waits of an `async` function, but this function sleeps on its \
+             thread: make it an `async fn`, or bound the whole call with `deadline` or \
+             `max_elapsed`",
         );
     }
     without_effect(args, errors);
@@ -56,7 +58,8 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
             errors.at(
                 clone,
                 format_args!(
-                    "`{clone}` is a reference, and nothing consumes one: remove it from `clone(…)`"
+                    "`{clone}` is a reference, which the body cannot consume: remove it from \
+                     `clone(…)`"
                 ),
             );
         }
@@ -67,7 +70,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
         errors.at(
             context,
             format_args!(
-                "`{context}` is an argument already, which this would hide: choose another name"
+                "`{context}` is already an argument, which this would shadow: choose another name"
             ),
         );
     }
@@ -132,7 +135,8 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
     owned
 }
 
-/// The arguments that each attempt gets a clone of; what is none is reported by [`check`].
+/// The arguments that each attempt gets a clone of; names that are not arguments are reported by
+/// [`check`].
 pub(crate) fn clones(args: &Args, function: &Function) -> Vec<Ident> {
     let names = arguments(function);
     args.clone.iter().filter(|name| names.contains(name)).cloned().collect()
@@ -166,7 +170,7 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
     for matcher in args.matchers() {
         let Matcher::Class(class) = matcher else { continue };
         if let Some(first) = seen.iter().find(|first| **first == class) {
-            errors.at(quote::quote!(#first #class), format_args!("`{class}` is named twice, and `abort_on` wins over `retry_on`: keep one of them"));
+            errors.at(quote::quote!(#first #class), format_args!("`{class}` is listed twice, and `abort_on` takes precedence over `retry_on`: keep one of them"));
         }
         seen.push(class);
     }
@@ -184,7 +188,7 @@ fn matchers_of_none(args: &Args, errors: &mut Errors) {
             blamed,
             format_args!(
                 "this never matches: the failure of an `Option` is `None`, which has no {what}; \
-                 remove it, for every `None` is retried unless told otherwise, or return a `Result`"
+                 remove it (every `None` is retried by default), or return a `Result`"
             ),
         );
     }

@@ -97,14 +97,16 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
             Ok(attempts) => Ok(Value::known(expr, Attempts::Limited(attempts))),
             Err(_) => Err(wrong(
                 &expr,
-                "this is more than `attempts` can count: write a number up to 4294967295, or `unlimited`",
+                "this is more than `attempts` can hold: write a number up to 4294967295, or \
+                 `unlimited`",
             )),
         },
         _ if is_literal(&expr) => Err(match unquoted(&expr).filter(|it| it.fract() == 0.0) {
             Some(number) => without_quotes(&expr, "attempts", number),
-            None => {
-                wrong(&expr, "`attempts` is a whole number, such as `attempts = 5`, or `unlimited`")
-            }
+            None => wrong(
+                &expr,
+                "`attempts` must be a whole number, such as `attempts = 5`, or `unlimited`",
+            ),
         }),
         _ => match word(&expr).as_deref() {
             Some("forever" | "infinite" | "infinity" | "endless" | "inf") => {
@@ -127,7 +129,7 @@ pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Res
             Some(number) => without_quotes(&expr, option, number),
             None => wrong(
                 &expr,
-                format_args!("`{option}` is a whole number, such as `{option} = {example}`"),
+                format_args!("`{option}` must be a whole number, such as `{option} = {example}`"),
             ),
         }),
         _ => Ok(Value::constant(expr)),
@@ -152,7 +154,7 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
                 Some(number) => without_quotes(&expr, option, number),
                 None => {
                     let message =
-                        format_args!("`{option}` is a number, such as `{option} = {example}`");
+                        format_args!("`{option}` must be a number, such as `{option} = {example}`");
                     wrong(&expr, message)
                 }
             });
@@ -171,7 +173,7 @@ pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
             _ => "5",
         };
         return Err(if negative {
-            wrong(&expr, "a duration is not negative: write one such as `\"5s\"`")
+            wrong(&expr, "a duration cannot be negative: write one such as `\"5s\"`")
         } else {
             wrong(&expr, duration::without_unit(digits))
         });
@@ -183,7 +185,7 @@ pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
         },
         Expr::Lit(_) => Err(wrong(
             &expr,
-            "a duration is a string such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`",
+            "a duration must be a string, such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`",
         )),
         _ => Ok(Value::constant(expr)),
     }

@@ -26,7 +26,7 @@ impl fmt::Display for InvalidDuration {
                 )
             }
             Complaint::Negative => {
-                f.write_str("a duration is not negative: write one such as `\"5s\"`")
+                f.write_str("a duration cannot be negative: write one such as `\"5s\"`")
             }
             Complaint::Grammar(error) => {
                 write!(f, "{error}: write a duration such as `\"500ms\"`, `\"30s\"` or `\"1h30m\"`")

@@ -201,18 +201,18 @@ impl fmt::Display for Event<'_> {
             Self::Breaker(transition) => transition.fmt(f),
             Self::BreakersFull { breaker } => write!(
                 f,
-                "circuit breakers `{}`: none can leave, for all are held or not closed, and calls by \
-                 `{}` and other new keys share none",
+                "circuit breakers `{}`: none can be evicted, because all are in use or not closed; \
+                 calls with `{}` and other new keys share no breaker",
                 breaker.family(),
                 breaker.key().unwrap_or_default()
             ),
             Self::QuotaEmpty { quota } => {
-                write!(f, "retry quota `{quota}`: empty, calls are made once")
+                write!(f, "retry quota `{quota}`: empty, failed calls are not retried")
             }
             Self::Nested { name, retries, inner, inner_attempts } => {
                 let (retries, attempts) = (Count(*retries, "retry", "retries"), *inner_attempts);
                 let attempts = Count(attempts, "attempt", "attempts");
-                write!(f, "{name}: {retries} made {attempts} of `{inner}`, which is retried too")
+                write!(f, "{name}: {retries} made {attempts} of `{inner}`, which also retries")
             }
             Self::Policy { name, policy } => write!(f, "{name}: the policy is now {policy}"),
             Self::InvalidPolicy { name, invalid } => {
@@ -233,11 +233,11 @@ impl fmt::Display for Event<'_> {
 
 /// What [`Event::InvalidPolicy`] says of its function.
 pub(crate) const INVALID_POLICY: &str =
-    "the policy breaks a rule, and is obeyed by its nearest meaning";
+    "the policy breaks a rule; the nearest valid policy is used instead";
 
 /// What [`Event::TimeoutNotObeyed`] says of its function.
-pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut an attempt \
-    off: implement `From<retry_runtime::Interrupted>` for its error, or return `RetryError`";
+pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut off an \
+    attempt: implement `From<retry_runtime::Interrupted>` for its error, or return `RetryError`";
 
 /// What [`Event::BlocksTasks`] says of its function.
 pub(crate) const BLOCKS_TASKS: &str = "sleeps on a thread that drives async tasks, which stalls \

@@ -59,10 +59,10 @@ use ::http::{HeaderMap, Response, StatusCode};
 /// assert_eq!(StatusError::of(&gone).unwrap().status(), StatusCode::GONE);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no status and headers that can be read",
+    message = "`{Self}` has no readable status and headers",
     label = "not an `http::Response`",
-    note = "`reqwest::Response` is one with the feature `reqwest` of retry-runtime",
-    note = "implement `retry_runtime::http::Head` for a type of your own"
+    note = "for `reqwest::Response`, enable the feature `reqwest` of retry-runtime",
+    note = "for your own type, implement `retry_runtime::http::Head`"
 )]
 pub trait Head {
     /// Returns its status.

@@ -87,7 +87,7 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Tells everybody but `metrics`, which is told of the few that it counts where
+/// Informs everything but `metrics`, which gets the few events that it counts where
 /// they happen: its labels are the function's.
 pub(crate) fn emit(event: &Event<'_>) {
     #[cfg(feature = "tracing")]

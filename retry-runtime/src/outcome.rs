@@ -1,7 +1,7 @@
 //! What an attempt may return, and what becomes of it at the end of a call.
 //!
 //! Each question that an expansion asks of a return type is one small trait, so
-//! that a type which cannot answer is told so on the user's own tokens.
+//! that for a type which cannot answer, the error is on the user's own tokens.
 
 pub(crate) mod error;
 pub(crate) mod shape;
@@ -17,8 +17,8 @@ use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 #[diagnostic::on_unimplemented(
     message = "`#[retry]` cannot tell success from failure in `{Self}`",
     label = "not a `Result` or an `Option`",
-    note = "return a `Result` or an `Option`, \
-            or say which values are retried: `retry_on = [ok(|value| …)]`"
+    note = "return a `Result` or an `Option`, or say which values to retry: `retry_on = \
+            [ok(|value| …)]`"
 )]
 pub trait Outcome {
     /// What a failure is.
@@ -84,11 +84,14 @@ impl<T> Outcome for Plain<T> {
 
 /// A return type that can say that an attempt was cut off.
 #[diagnostic::on_unimplemented(
-    message = "`timeout`, `deadline` and `breaker` can end a call without an error of its own, and `{Self}` cannot say so",
-    label = "this return type cannot hold `Interrupted`",
-    note = "one way out: `impl From<retry_runtime::Interrupted> for` your error type",
-    note = "another: return `Result<T, retry_runtime::RetryError<E>>`, which also tells the reason and the attempts",
-    note = "a third: an error type that can already: `anyhow::Error`, `Box<dyn Error + Send + Sync>` or `std::io::Error`"
+    message = "`timeout`, `deadline` and `breaker` can end a call that has no error, and `{Self}` \
+               cannot represent that",
+    label = "this return type cannot hold an `Interrupted`",
+    note = "either write `impl From<retry_runtime::Interrupted> for` your error type",
+    note = "or return `Result<T, retry_runtime::RetryError<E>>`, which also holds the reason and \
+            the number of attempts",
+    note = "or use an error type that can hold it already: `anyhow::Error`, `Box<dyn Error + Send \
+            + Sync>` or `std::io::Error`"
 )]
 pub trait Interruptible {
     /// The outcome of an attempt that was cut off.
@@ -109,10 +112,10 @@ impl<T> Interruptible for Option<T> {
     }
 }
 
-/// A return type with a value to go on with: `on_failure = continue`.
+/// A return type with a default value to continue with: `on_failure = continue`.
 #[diagnostic::on_unimplemented(
-    message = "`on_failure = continue` returns a default value, and `{Self}` has none",
-    label = "the success type has no `Default`",
+    message = "`on_failure = continue` returns a default value, but `{Self}` has none",
+    label = "the success type does not implement `Default`",
     note = "implement `Default` for it, or write `on_failure = fallback(|error| …)`"
 )]
 pub trait Continue {
@@ -184,9 +187,10 @@ impl<T> GaveUp for Plain<T> {
 /// the success inside `R`; at once, or as a future. `Kind` is inferred, for
 /// exactly one fits.
 #[diagnostic::on_unimplemented(
-    message = "a fallback returns what the function returns, or the success inside it, and not `{Self}`",
+    message = "a fallback must return what the function returns, or the success value alone, not \
+               `{Self}`",
     label = "the function returns `{R}`",
-    note = "the fallback is given a `RetryError`: `error.into_error()` is the last error itself"
+    note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself"
 )]
 pub trait Fallback<R, Kind> {
     /// Resolves to what the function returns.
@@ -198,9 +202,10 @@ pub trait Fallback<R, Kind> {
 
 /// The same for a function that is not async: the fallback cannot be either.
 #[diagnostic::on_unimplemented(
-    message = "a fallback returns what the function returns, or the success inside it, and not `{Self}`",
+    message = "a fallback must return what the function returns, or the success value alone, not \
+               `{Self}`",
     label = "the function returns `{R}`",
-    note = "the fallback is given a `RetryError`: `error.into_error()` is the last error itself",
+    note = "the fallback receives a `RetryError`; `error.into_error()` is the last error itself",
     note = "the fallback of a function that is not `async` cannot be async"
 )]
 pub trait FallbackNow<R, Kind> {

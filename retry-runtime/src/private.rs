@@ -82,7 +82,7 @@ pub const fn shared(policy: Policy) -> Policy {
 }
 
 crate::base::sync::const_fn! {
-    /// A breaker in place. Where its settings break a rule, an assertion beside it
+    /// An inline breaker. Where its settings break a rule, an assertion beside it
     /// says so; one complaint is enough.
     pub const fn breaker_in_place(name: &'static str, config: BreakerConfig) -> CircuitBreaker {
         match config.validate() {
@@ -126,8 +126,8 @@ pub const fn complaint_about_breaker(
 pub const fn complaint_about_timeout(policy: &Policy) -> Option<&'static str> {
     if policy.get_timeout().is_some() {
         Some(
-            "this policy has a `timeout`, which cuts an attempt off, and a function that is not `async` \
-             cannot be cut off: make it an `async fn`, or share a policy without one",
+            "this policy has a `timeout`, which cuts off an attempt, and a function that is not \
+             `async` cannot be cut off: make it an `async fn`, or use a policy without a timeout",
         )
     } else {
         None
@@ -170,7 +170,7 @@ pub fn resolve_now<R, Kind, X: FallbackNow<R, Kind>>(value: X) -> R {
     value.resolve_now()
 }
 
-/// The default to go on with, of the same type as the outcome.
+/// The default to continue with, of the same type as the outcome.
 pub fn go_on<R: Continue>(_: &R) -> R {
     R::go_on()
 }

@@ -34,7 +34,7 @@
 //! # Which errors
 //! A retrier reads errors from outside, as the attribute does: any `Error + 'static`,
 //! `anyhow::Error`, boxed errors and texts. An error that implements
-//! [`Classify`](crate::Classify) has the last word on itself, if the retrier is told so:
+//! [`Classify`](crate::Classify) has the last word on itself, if the retrier is configured so:
 //! [`Retrier::classified`]. An error that can neither be read nor asked is
 //! [`opaque`](Retrier::opaque).
 

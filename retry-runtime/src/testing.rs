@@ -50,7 +50,8 @@ pub fn start() -> Testing {
 /// It stays on the thread that started it. To call tested code from other threads, wrap it
 /// with [`scope`](Self::scope) or [`scope_sync`](Self::scope_sync).
 #[derive(Debug)]
-#[must_use = "a test is over when its guard is dropped: `let retries = start();`, and not `let _ = start();`"]
+#[must_use = "the test ends when this guard is dropped: write `let retries = start();`, not `let _ \
+              = start();`"]
 pub struct Testing {
     entered: EnteredHooks,
 }
@@ -409,7 +410,7 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// If no annotated function has this name, or that one has no breaker in place.
+    /// If no annotated function has this name, or that one has no inline breaker.
     #[track_caller]
     pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
         let site = known(name);
@@ -417,8 +418,7 @@ impl Testing {
         match all.find(|in_place| in_place.site.name() == site.name()) {
             Some(in_place) => self.breaker(in_place.breaker),
             None => panic!(
-                "the function `{name}` has no breaker in place: of one that functions share, ask \
-                 `breaker(&DB)`"
+                "the function `{name}` has no inline breaker: for a shared one, use `breaker(&DB)`"
             ),
         }
     }

@@ -32,10 +32,11 @@
 //! to know: [`RetryLayer::clone_request`] says which requests are sent once.
 //!
 //! # Which responses are failures
-//! None, until the layer is told: a "503 Service Unavailable" is an `Ok` to
-//! tower. [`RetryLayer::classify_response`] makes failures of responses, which
-//! the matchers then judge; [`RetryLayer::retry_response`] picks responses to
-//! be tried again, as [`Retrier::retry_on_value`](crate::Retrier::retry_on_value) does. At the end the caller gets the last response itself.
+//! None, until the layer is configured: a "503 Service Unavailable" is an `Ok` to tower.
+//! [`RetryLayer::classify_response`] makes failures of responses, which the matchers then judge;
+//! [`RetryLayer::retry_response`] picks responses to be tried again, as
+//! [`Retrier::retry_on_value`](crate::Retrier::retry_on_value) does. At the end the caller gets the
+//! last response itself.
 //!
 //! # What it costs
 //! A call that succeeds at once clones the service once and the request once,

@@ -43,7 +43,7 @@ pub fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            return ended(Err(CommandError::Stopped(format!("no threads to run on: {error}"))));
+            return ended(Err(CommandError::Stopped(format!("cannot start threads: {error}"))));
         }
     };
     if let Some(duties) = duties {

@@ -21,7 +21,7 @@ pub(crate) struct Named {
     pub(crate) policy: Policy,
 }
 
-/// All that is shown of a policy in a terminal of so many columns.
+/// All that is shown of a policy in a terminal with this many columns.
 pub(crate) fn text(policy: &Policy, width: usize) -> Vec<String> {
     let walk = Walk::new(policy);
     let mut lines = vec![policy.to_string(), String::new()];

@@ -108,7 +108,7 @@ impl WorkflowFile {
         })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            FileError::whole(path, format!("this is not text: byte {at} is not UTF-8"))
+            FileError::whole(path, format!("this is not UTF-8 text: see byte {at}"))
         })?;
         Self::parse(path, &text)
     }
@@ -159,7 +159,7 @@ impl WorkflowFile {
         }
     }
 
-    /// What becomes of items that fail.
+    /// What happens to items that fail.
     pub fn error_policy(&self) -> &ErrorPolicy {
         &self.error_policy
     }
@@ -225,7 +225,7 @@ impl WorkflowFile {
         })
     }
 
-    /// What is no mistake, and may be one all the same: each as a mistake is told.
+    /// What is not an error, but may be a mistake: reported in the same form.
     pub(crate) fn hints(&self) -> FileError {
         FileError::new(Arc::clone(&self.source), self.hints.clone())
     }
@@ -237,8 +237,8 @@ impl WorkflowFile {
         let mut unseen = self.environment.unseen(&self.workspace.folder);
         let Plan::MapReduce(map) = &self.plan else { return Ok((None, unseen)) };
         let why = match &map.input.from {
-            InputFrom::Command(_) => "the items, for a check runs no command".to_owned(),
-            InputFrom::Stdin => "the items, for a check reads no stdin".to_owned(),
+            InputFrom::Command(_) => "the items, because a check runs no commands".to_owned(),
+            InputFrom::Stdin => "the items, because a check does not read stdin".to_owned(),
             InputFrom::File(file) => {
                 let file = file.display();
                 match (self.input().is_some_and(|path| path.exists()), &map.setup) {
@@ -246,9 +246,11 @@ impl WorkflowFile {
                         let reader = self.reader().map(|reader| reader.check()).transpose()?;
                         return Ok((reader.map(|checked| checked.items), unseen));
                     }
-                    (true, Some(_)) => format!("{file}, which `setup` may write anew"),
-                    (false, Some(_)) => format!("{file}, which is not there before `setup`"),
-                    (false, None) => format!("{file}, which is not there yet"),
+                    (true, Some(_)) => format!("{file}, which `setup` may rewrite"),
+                    (false, Some(_)) => {
+                        format!("{file}, which does not exist before `setup` has run")
+                    }
+                    (false, None) => format!("{file}, which does not exist yet"),
                 }
             }
         };
@@ -282,7 +284,7 @@ impl WorkflowFile {
         }
         if *self.error_policy.get_on_item_failure() == OnItemFailure::Retry {
             let policy = *self.error_policy.get_retry_config();
-            found.push(("error_policy (items that are put back)".to_owned(), policy));
+            found.push(("error_policy (items that are re-queued)".to_owned(), policy));
         }
         found
     }

@@ -1,8 +1,8 @@
-//! Runs workflow files: a file's steps, items or tasks as a job, begun or gone on with.
+//! Runs workflow files: a file's steps, items or tasks as a job, started or resumed.
 //!
 //! `standard` is a chain of tasks, one for each command; a failure stops it. `graph` is a graph
 //! of tasks. `mapreduce` is a job of items, and, once these have ended, a chain in a job of
-//! its own: `import-1/reduce-1`. Where items are taken back from the dead letters, another
+//! its own: `import-1/reduce-1`. Where items are re-driven, another
 //! `reduce` follows them.
 
 mod commands;
@@ -42,7 +42,7 @@ use retry_workflow::{
 pub(crate) struct Origin {
     /// The file, wherever the command is run from.
     pub(crate) file: PathBuf,
-    /// Its mode: a job is not gone on with in another one.
+    /// Its mode: a job cannot be resumed in another one.
     pub(crate) mode: String,
     /// The job that this one reduces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ pub(crate) async fn adopt<S: Store>(
 
 /// Whether there is more to do for a job, its `reduce` included.
 pub(crate) async fn is_unfinished<S: Store>(store: &S, job: &Job) -> Result<bool, StoreError> {
-    // Items may have been taken back, or added by an import, since it finished.
+    // Items may have been re-driven, or added by an import, since it finished.
     if job.status != JobStatus::Finished || store.counts(&job.id).await?.unfinished() > 0 {
         return Ok(true);
     }
@@ -174,7 +174,7 @@ pub(crate) async fn is_unfinished<S: Store>(store: &S, job: &Job) -> Result<bool
     Ok(reducing.is_some_and(|reducing| !reducing.done))
 }
 
-/// The latest `reduce` of a job, if one has begun.
+/// The latest `reduce` of a job, if one has started.
 pub(crate) async fn find_reduce<S: Store>(store: &S, job: &str) -> Result<Option<Job>, StoreError> {
     match Reducing::find(store, job).await? {
         Some(reducing) => Job::find(store, &reducing.job(job)).await,
@@ -204,7 +204,7 @@ pub(crate) async fn remove<S: Store>(store: &S, job: &str) -> Result<u64, StoreE
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tasks {
     pub(crate) number: u64,
-    /// A failure stops it, and that task begins anew.
+    /// A failure stops it, and that task starts over.
     pub(crate) is_chain: bool,
 }
 
@@ -251,7 +251,7 @@ impl Tasks {
         }
     }
 
-    /// Of a chain that has begun.
+    /// The commands of a chain that has started.
     pub(crate) async fn begun<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
         let number = commands::number(store, job).await?;
         Ok(number.map(|number| Self { number, is_chain: true }))
@@ -373,7 +373,7 @@ async fn map_reduce<S: Store>(
     Ok(Reports { job: report, setup: None, reduce: reduced })
 }
 
-/// A part of a job that is a job of its own: its `setup`, its `reduce`.
+/// A part of a job that is itself a job: its `setup`, its `reduce`.
 async fn part<S: Store>(store: &S, of: &Job, id: &str, name: &str) -> Result<Job, StoreError> {
     let file = Origin::read(of).map_or_else(PathBuf::new, |origin| origin.file);
     let origin = Origin { file, mode: "standard".to_owned(), reduces: Some(of.id.clone()) };
@@ -410,11 +410,11 @@ async fn check(reader: InputReader) -> Result<CheckedInput, WorkflowError> {
     checked.map_err(WorkflowError::input)?.map_err(WorkflowError::input)
 }
 
-/// Why a job cannot be gone on with by itself.
+/// Why a job cannot be resumed without naming its file.
 pub(crate) fn without_file(job: &str) -> String {
     format!(
-        "the job `{}` was not made of a workflow file here, but by a program or an import: that \
-         program resumes it, or name the file by --file FILE",
+        "the job `{}` was not started from a workflow file, but by a program or an import: resume \
+         it with that program, or name a file with --file FILE",
         OneLine(job)
     )
 }
@@ -425,7 +425,8 @@ pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} says `mode: {}` now, and the job was begun in mode {}: change it back, or begin a new job",
+        "{} now says `mode: {}`, but the job was started with mode {}: change it back, or start a \
+         new job",
         Path::new(&origin.file).display(),
         file.mode(),
         origin.mode,
@@ -444,7 +445,7 @@ pub(crate) async fn changed<S: Store>(
         Plan::MapReduce(map) => match (&map.reduce, Reducing::find(store, &job.id).await?) {
             (Some(steps), Some(reducing)) if !reducing.done => {
                 let what = commands::changed(store, &reducing.job(&job.id), steps).await?;
-                what.map(|what| format!("of reduce, {what}"))
+                what.map(|what| format!("in reduce, {what}"))
             }
             _ => None,
         },
@@ -452,8 +453,8 @@ pub(crate) async fn changed<S: Store>(
     };
     Ok(found.map(|what| {
         format!(
-            "{}: {what}; resume works on what is left of that job: change it back, or begin a new \
-             job by `run FILE`",
+            "{}: {what}; the job cannot be resumed with these changes: change it back, or start a \
+             new job with `run FILE`",
             file.path().display()
         )
     }))

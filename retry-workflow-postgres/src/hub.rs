@@ -74,7 +74,7 @@ type Work<A, T> = for<'a> fn(
 impl PostgresHub {
     /// Opens the hub in this database, in the schema `retry_fleet`. Its tables are created when
     /// the server is reached for the first time, if need be: a server that is away is no error,
-    /// for members go on without it.
+    /// because members continue without it.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@
 //!
 //! # What it needs
 //!
-//! Postgres 13 or later, in UTF-8; a schema of its own (`retry`, or another one by
+//! Postgres 13 or later, in UTF-8; its own schema (`retry`, or another one with
 //! [`PostgresOptions::schema`]), and at most [`pool_size`](PostgresOptions::pool_size) connections
 //! of each process. The first process creates the tables, in numbered steps under a lock. Where
 //! the user of the workers is not to create anything, an operator runs
@@ -43,7 +43,7 @@
 //!
 //! - An idle worker makes no queries: a re-drive, a pause or new items wake it within milliseconds,
 //!   through `LISTEN` on one more connection. Where that one is refused, or nothing arrives on it,
-//!   jobs are looked at each second.
+//!   jobs are polled every second.
 //!
 //! Two answers may say less than was done, where a connection is lost in the middle of them: how
 //! many items were *new* in an enqueued batch, and how many a re-drive, a purge or a removal has

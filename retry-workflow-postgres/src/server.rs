@@ -59,7 +59,7 @@ pub struct Server {
     /// Its own runtime: connections live on it.
     runtime: Handle,
     began: Instant,
-    /// When statements were last planned anew, in seconds since it began.
+    /// When statements were last re-planned, in seconds since it began.
     planned: AtomicU64,
 }
 
@@ -224,7 +224,7 @@ impl Server {
         done
     }
 
-    /// A connection of its own, outside of the pool, with what reads it.
+    /// A separate connection, outside the pool, with the task that reads it.
     pub(crate) async fn connect_alone(&self) -> Result<Alone, PostgresError> {
         Ok(self.config.connect(self.tls.clone()).await?)
     }
@@ -269,8 +269,8 @@ fn resume(panic: Box<dyn Any + Send>) -> ! {
     std::panic::resume_unwind(panic)
 }
 
-/// On a clock that a test has stopped, a runtime whose tasks all wait for something outside jumps to
-/// the next timer. It does not while something blocks, which is until this is dropped.
+/// On a clock that a test has stopped, a runtime whose tasks all wait for something outside jumps
+/// to the next timer. It does not while something blocks, which is until this is dropped.
 struct Busy(#[expect(dead_code, reason = "it is dropped")] oneshot::Sender<()>);
 
 impl Busy {

@@ -1,5 +1,5 @@
 //! [`DeadLetters`]: the items of a store that have failed for good. They are listed,
-//! looked at, taken back, emptied, and carried to another store; nothing is ever
+//! inspected, re-driven, purged, and carried to another store; nothing is ever
 //! dropped for its age or its size.
 
 mod exchange;
@@ -46,7 +46,7 @@ pub struct DeadLetters<S> {
     store: S,
 }
 
-/// How many items are taken back at once, and how far apart they become due.
+/// How many items are re-driven at once, and how far apart they become due.
 ///
 /// ```
 /// use retry_workflow::Redrive;
@@ -54,7 +54,7 @@ pub struct DeadLetters<S> {
 /// let gently = Redrive::new().max(1_000).rate("10/s".parse().unwrap());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use = "options do nothing until dead letters are taken back with them"]
+#[must_use = "options do nothing until dead letters are re-driven with them"]
 pub struct Redrive {
     max: Option<u64>,
     rate: Option<Rate>,
@@ -66,7 +66,7 @@ impl Redrive {
         Self { max: None, rate: None }
     }
 
-    /// Limits how many are taken back. Default: no limit.
+    /// Limits how many are re-driven. Default: no limit.
     pub const fn max(mut self, items: u64) -> Self {
         self.max = Some(items);
         self

@@ -79,7 +79,7 @@ const MOST_PATIENCE: Duration = Duration::from_secs(60);
 /// Items are put into the store ahead of the workers of a job, but no more of them wait there to be
 /// leased for the first time: a source may have no end.
 const MOST_WAITING: u64 = 10_000;
-/// Tasks that are looked at before something else is.
+/// Tasks that are polled before anything else is.
 const SETTLED_AT_ONCE: usize = 256;
 
 /// Runs a job until it has ended or is to stop.
@@ -148,7 +148,7 @@ pub(crate) async fn run<S: Store, W: Work>(
     engine.run(source, stop).await
 }
 
-/// Marks the job as running. After a stop, thresholds begin anew: it was resumed on purpose.
+/// Marks the job as running. After a stop, thresholds start over: it was resumed on purpose.
 async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
         if !matches!(job.status, JobStatus::Running) {
@@ -203,17 +203,17 @@ struct Engine<S: Store, W: Work> {
     extend_at: Instant,
     /// When to do what is done each second.
     tick_at: Instant,
-    /// When the store was looked at last.
+    /// When the store was last polled.
     looked_at: Option<Instant>,
     /// That look found some of the answers on their way: they may be older than it.
     is_look_partial: bool,
-    /// What the store has told of by now.
+    /// The changes that the store has reported so far.
     seen: u64,
     /// When to renew the heartbeat.
     beat_at: Instant,
     /// Who else works on the job.
     others: Vec<WorkerRecord>,
-    /// When the next item is due, where there is none before.
+    /// When the next item is due, if none is due before.
     due: Option<Timestamp>,
     timer: Pin<Box<Sleep>>,
     input_complete: bool,

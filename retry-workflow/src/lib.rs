@@ -124,7 +124,7 @@ pub use job::report::{JobReport, Unit};
 pub use job::waits::Waits;
 pub use job::worker_record::WorkerRecord;
 
-// What could not be done, and is taken back.
+// What failed, and can be re-driven.
 pub use dead_letters::{
     DeadLetters, ExportError, ImportError, Imported, InvalidRate, Rate, Redrive, SignatureError,
 };

@@ -282,7 +282,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// call returned, 0 for the first one: what has changed in between ends this call at once.
     ///
     /// These are: items are added, imported, put back (by a settlement or a re-drive), edited,
-    /// skipped, emptied or removed; leases are ended by [`expire`](Self::expire); a value changes
+    /// skipped, purged or removed; leases are ended by [`expire`](Self::expire); a value changes
     /// whose key is a word, `/` and the id of the job. The end of an item need not be reported, nor
     /// a due time that arrives. It may end without a change: whoever waits checks what there is,
     /// and checks once a minute anyway.

@@ -1,6 +1,6 @@
 //! What every hub has to do, as functions for the tests of a hub.
 //!
-//! Each function is one behaviour: it takes a hub, in which it uses a fleet of its own, and
+//! Each function is one behaviour: it takes a hub, in which it uses a separate fleet, and
 //! panics where the hub does something else. [`hub_contract!`](crate::hub_contract) makes a
 //! test of each of them:
 //!
@@ -31,8 +31,9 @@ use crate::rules::quorum::Tally;
 /// A test for each behaviour of the contract of hubs.
 ///
 /// Takes an async closure that makes a hub, and whatever has to live as long as it:
-/// `async || Some((hub, guard))`; `None` skips the test. Before it may stand `paused,` for a hub whose clock is tokio's. The
-/// crate that uses it needs tokio with `macros`, `rt` and `time`, and `test-util` for `paused`.
+/// `async || Some((hub, guard))`; `None` skips the test. Before it may stand `paused,` for a hub
+/// whose clock is tokio's. The crate that uses it needs tokio with `macros`, `rt` and `time`, and
+/// `test-util` for `paused`.
 #[macro_export]
 macro_rules! hub_contract {
     (paused, $make:expr) => {
@@ -439,7 +440,7 @@ pub async fn names_are_found_to_the_letter(hub: &impl Hub) {
     }
 }
 
-/// What becomes of so many members that do the same at once.
+/// What happens when this many members do the same at once.
 async fn all<T, F: Future<Output = T>>(count: usize, f: impl Fn(String) -> F) -> Vec<T> {
     let mut running: Vec<_> = (0..count).map(|n| Box::pin(f(format!("member-{n}")))).collect();
     let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();

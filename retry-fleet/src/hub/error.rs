@@ -10,7 +10,7 @@ type Source = Box<dyn Error + Send + Sync>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HubError {
-    /// It cannot be reached, or is busy: members go on alone and ask again.
+    /// It cannot be reached, or is busy: members work alone and ask again.
     Unavailable(Source),
     /// It does not answer within this time.
     Timeout(Duration),
@@ -24,7 +24,7 @@ impl HubError {
         Self::Unavailable(source.into())
     }
 
-    /// Creates the error of a hub that no time mends.
+    /// Creates the error of a hub that will not go away by itself.
     pub fn refused(source: impl Into<Source>) -> Self {
         Self::Refused(source.into())
     }
@@ -34,8 +34,8 @@ impl fmt::Display for HubError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unavailable(_) => f.write_str("the hub cannot be reached"),
-            Self::Timeout(after) => write!(f, "the hub has not answered within {after:?}"),
-            Self::Refused(_) => f.write_str("the hub refuses"),
+            Self::Timeout(after) => write!(f, "the hub did not answer within {after:?}"),
+            Self::Refused(_) => f.write_str("the hub refused the request"),
         }
     }
 }

@@ -35,7 +35,7 @@ pub struct MemoryHub {
     fleets: Arc<Mutex<BTreeMap<String, Kept>>>,
 }
 
-/// Members that are dead are kept for so many times as long as they count.
+/// Dead members are kept for this many times as long as they count.
 const KEPT: u32 = 10;
 
 /// What is kept of one fleet.

@@ -1,4 +1,5 @@
-//! The way to the hub: each request has its time, a loss is told once, and so is the return.
+//! The connection to the hub: each request has a time limit, and a loss and the return are each
+//! reported once.
 
 use std::sync::Arc;
 

@@ -48,10 +48,10 @@ pub(crate) struct SharedBreaker {
     name: String,
     opens_at: Arc<OpensAt>,
     verdict: VerdictSlot,
-    /// What the hub was told, and when a call was told of.
+    /// What was reported to the hub, and when a call was last reported.
     told_open: bool,
     told_called: Option<Instant>,
-    /// Whether a call came that nobody was told of.
+    /// Whether a call came that has not been reported.
     called: bool,
     rejected: u64,
     rejected_at: Option<Instant>,
@@ -101,7 +101,7 @@ impl SharedBreaker {
         &self.name
     }
 
-    /// When it is to be looked at again, if that is not at the next poll.
+    /// When to check it again, if not at the next poll.
     pub(crate) fn wants_attention_at(&self) -> Option<Instant> {
         self.close_at
     }
@@ -198,7 +198,8 @@ impl SharedBreaker {
         let is_news = known.is_none_or(|(epoch, _)| epoch != record.epoch);
         match until {
             Some(until) if until > now => {
-                // Of the same time only the end has changed: whoever decides alone by now goes on.
+                // Only the end of the same open time has changed: a member that decides alone by
+                // now continues.
                 let follows = snapshot.led && snapshot.state == State::Open;
                 if is_news {
                     self.close_at = None;

@@ -169,7 +169,7 @@ impl SharedQuota {
         true
     }
 
-    /// Gives everything back, and is a bucket of its own again.
+    /// Gives everything back, and is an independent bucket again.
     pub(crate) async fn leave(&mut self, contact: &Contact) {
         let quota = self.quota.as_ref();
         if self.is_lent {

@@ -105,7 +105,7 @@ impl Task {
     /// The first contact.
     ///
     /// # Errors
-    /// Of a hub that refuses; of one that cannot be reached is told, and it goes on.
+    /// Fails if the hub refuses; if it cannot be reached, that is reported, and the task continues.
     pub(crate) async fn begin(&mut self) -> HubResult<()> {
         match self.round().await {
             Err(refused @ HubError::Refused(_)) => Err(refused),

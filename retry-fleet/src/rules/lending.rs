@@ -63,7 +63,7 @@ pub struct Book {
 /// What a member is lent, and what the hub writes down for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
-    /// How much of the capacity it may hold. If that is less than it held, its lease goes on as
+    /// How much of the capacity it may hold. If that is less than it held, its lease continues as
     /// it was: it gives the rest up, and asks again.
     pub capacity: u32,
     /// Whether its lease was renewed.

@@ -16,7 +16,7 @@ impl Tally {
         Self { callers: self.callers.saturating_add(1), openers: self.openers.saturating_add(1) }
     }
 
-    /// Whether the breaker opens for a whole fleet of so many live members.
+    /// Whether the breaker opens for a whole fleet with this many live members.
     ///
     /// It takes two at least, unless there is one: a bad node poisons nobody.
     pub(crate) fn is_quorum(self, opens_at: f64, members: u32) -> bool {

@@ -41,7 +41,7 @@ async fn it_opens_everywhere_within_a_second_of_the_quorum_and_closes_everywhere
     assert_eq!(log.lock().unwrap().len(), 1, "one has opened it, for all");
     let first = log.lock().unwrap()[0].clone();
     assert!(
-        first.ends_with("opens everywhere for 5.0s: 5 of 10 who call it have opened it"),
+        first.ends_with("opens everywhere for 5.0s: 5 of its 10 callers have opened it"),
         "{first}"
     );
 

@@ -121,7 +121,7 @@ async fn a_hub_that_refuses_is_an_error_and_one_that_is_away_is_not() {
     }
 
     let error = Fleet::join(Refusing, "billing").await.unwrap_err();
-    assert_eq!(error.to_string(), "the hub refuses");
+    assert_eq!(error.to_string(), "the hub refused the request");
     let source = std::error::Error::source(&error).unwrap();
     assert_eq!(source.to_string(), "no right to read `fleet_member`");
 
@@ -146,7 +146,7 @@ async fn of_two_breakers_of_one_name_the_first_is_shared() {
     fleet.share(Arc::new(CircuitBreaker::new("db", BreakerConfig::new())));
     assert_eq!(
         *told.lock().unwrap(),
-        ["fleet `billing`: another `db` is shared already, this one goes on alone"]
+        ["fleet `billing`: another `db` is already shared, so this one works alone"]
     );
 }
 

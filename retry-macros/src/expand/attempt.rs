@@ -1,4 +1,4 @@
-//! One attempt: the body in a block of its own, and how it gets the arguments.
+//! One attempt: the body in its own block, and how it gets the arguments.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -93,7 +93,7 @@ impl Expansion<'_> {
     }
 
     /// The same for a boxed body, whose own statements have moved the arguments
-    /// into the future: they are bound anew behind these.
+    /// into the future: they are rebound after these.
     pub(super) fn rebind_arguments(&self, sig: &mut Signature, boxed: &Boxed) -> Rebound {
         let mut rebound = Rebound {
             captures: Captures::default(),

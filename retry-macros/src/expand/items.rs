@@ -76,6 +76,7 @@ impl Expansion<'_> {
             let complaint = quote!(#private::complaint_about_timeout(#checked));
             items.extend(policy::assertion(base, self.generic, private, &complaint));
         }
+        items.extend(self.shared_are_statics());
         if let Some(Breaker::InPlace(breaker)) = &self.args.breaker {
             let config = breaker.config(private);
             let written = policy::written(breaker.written(), private);
@@ -102,7 +103,39 @@ impl Expansion<'_> {
         items
     }
 
-    /// Whether const evaluation reads the policy, which then is a constant of its own.
+    /// A `static` that refers to what `breaker = DB` and `quota = OUTBOUND` name: the compiler
+    /// rejects that for a `const`, of which each use would be another breaker or quota.
+    fn shared_are_statics(&self) -> TokenStream {
+        let breaker = match &self.args.breaker {
+            Some(Breaker::Shared(breaker)) => Some(breaker),
+            _ => None,
+        };
+        let named = [
+            ("__RETRY_SHARED_BREAKER", breaker),
+            ("__RETRY_SHARED_QUOTA", self.args.quota.as_ref()),
+        ];
+        let statics = named.into_iter().filter_map(|(name, shared)| {
+            let shared = shared.filter(|shared| self.is_constant_name(shared))?;
+            let name = Ident::new(name, Span::mixed_site());
+            let borrowed = SpanRange::of(shared).call(quote!(&), shared);
+            Some(quote!(static #name: &dyn ::core::marker::Sync = #borrowed;))
+        });
+        statics.collect()
+    }
+
+    /// Whether this names a `static` or a `const` of a module, as conventions have it: not an
+    /// associated one, which may depend on a generic parameter that is not known here.
+    fn is_constant_name(&self, named: &Expr) -> bool {
+        let Expr::Path(path) = named else { return false };
+        let mut segments = path.path.segments.iter().map(|segment| segment.ident.to_string());
+        let last = segments.next_back().unwrap_or_default();
+        path.qself.is_none()
+            && !last.contains(char::is_lowercase)
+            && segments.all(|module| !module.contains(char::is_uppercase))
+            && !self.arguments.iter().any(|argument| *argument == last)
+    }
+
+    /// Whether const evaluation reads the policy, which then is a separate constant.
     fn reads_policy(&self) -> bool {
         let policy = &self.args.policy;
         policy.base.is_some() && !policy.base_is_run_time

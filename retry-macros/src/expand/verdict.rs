@@ -107,7 +107,7 @@ impl Expansion<'_> {
     pub(super) fn probe(&self, how: &str, what: &str, typed: bool) -> TokenStream {
         let private = &self.private;
         let how = format_ident!("{how}");
-        // A type that cannot tell what was asked for is told so on the return type.
+        // For a type that cannot answer, the error is reported on the return type.
         let span = if typed { self.error_place.start() } else { Span::mixed_site() };
         let what = Ident::new(what, span);
         quote!(#private::probe::#how(error).#what())

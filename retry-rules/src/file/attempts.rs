@@ -43,7 +43,7 @@ impl<'de> Deserialize<'de> for AttemptsKey {
                 match u32::try_from(attempts) {
                     Ok(attempts) => Ok(AttemptsKey(Attempts::Limited(attempts))),
                     Err(_) => Err(E::custom(format!(
-                        "{attempts} attempts: at most {}, or `unlimited`",
+                        "{attempts} attempts are too many: write at most {}, or `unlimited`",
                         u32::MAX
                     ))),
                 }
@@ -52,7 +52,9 @@ impl<'de> Deserialize<'de> for AttemptsKey {
             fn visit_i64<E: Error>(self, attempts: i64) -> Result<AttemptsKey, E> {
                 match u64::try_from(attempts) {
                     Ok(attempts) => self.visit_u64(attempts),
-                    Err(_) => Err(E::custom(format!("{attempts} attempts: at least 1"))),
+                    Err(_) => Err(E::custom(format!(
+                        "{attempts} is not a number of attempts: write at least 1"
+                    ))),
                 }
             }
 

@@ -55,7 +55,7 @@ impl Inside {
     fn into_key<E: Error>(self, name: &str) -> Result<BackoffKey, E> {
         let stray = |there: bool, key: &str| {
             if there {
-                Err(E::custom(format!("`{key}` is not a setting of a {name} backoff")))
+                Err(E::custom(format!("`{key}` is not a setting of the `{name}` backoff")))
             } else {
                 Ok(())
             }
@@ -122,7 +122,7 @@ fn typed<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<BackoffKey
     match name {
         Some(name) => inside.into_key(&name),
         None => {
-            Err(A::Error::custom("the `type` of this backoff is missing, such as `exponential`"))
+            Err(A::Error::custom("this backoff has no `type`: write one, such as `exponential`"))
         }
     }
 }
@@ -141,12 +141,12 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (needed, as_a_map, in_one_line) = match self {
             Self::Increment => (
-                "a linear backoff needs its `increment`",
+                "a linear backoff needs an `increment`",
                 "linear: { increment: \"2s\" }",
                 "linear(increment = 2s)",
             ),
             Self::Delays => (
-                "a custom backoff needs its `delays`",
+                "a custom backoff needs `delays`",
                 "custom: { delays: [\"500ms\", \"1s\"] }",
                 "custom(500ms, 1s)",
             ),
@@ -187,7 +187,7 @@ impl<'de> Deserialize<'de> for BackoffKey {
                     map.next_value::<Option<Settings>>()?.unwrap_or_default().0.into_key(&name)?;
                 if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
                     return Err(A::Error::custom(format!(
-                        "a backoff is one curve, and {name} is one already"
+                        "a backoff is a single curve, and `{name}` is already given: keep one"
                     )));
                 }
                 Ok(key)

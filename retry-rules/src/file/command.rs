@@ -126,7 +126,7 @@ pub enum NotHere {}
 impl<'de> Deserialize<'de> for NotHere {
     fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
         Err(D::Error::custom(
-            "`retry_on` and `on_failure` are no part of a bare policy: remove the key",
+            "`retry_on` and `on_failure` are not part of a bare policy: remove the key",
         ))
     }
 }

@@ -57,7 +57,8 @@ impl Draft {
                 return Err(InvalidKeys::new(
                     "initial_delay",
                     format!(
-                        "the first wait stands twice, as `initial_delay` and inside `{name}`, and differs: keep one"
+                        "the first wait is set twice, as `initial_delay` and inside `{name}`, with \
+                         different values: keep one"
                     ),
                 ));
             }
@@ -84,7 +85,8 @@ impl Draft {
                 return Err(InvalidKeys::new(
                     "jitter_factor",
                     format!(
-                        "`jitter_factor` only matters to `jitter: true`: add it, or write `jitter: {factor:?}` instead"
+                        "`jitter_factor` only applies to `jitter: true`: add that, or write \
+                         `jitter: {factor:?}` instead"
                     ),
                 ));
             }
@@ -92,7 +94,8 @@ impl Draft {
                 return Err(InvalidKeys::new(
                     "jitter_factor",
                     format!(
-                        "`jitter_factor` only matters to `jitter: true`, and jitter is {}: remove one",
+                        "`jitter_factor` only applies to `jitter: true`, but `jitter` is {}: \
+                         remove one",
                         other.name()
                     ),
                 ));

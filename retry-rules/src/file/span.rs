@@ -56,7 +56,7 @@ impl<'de> Visitor<'de> for SpanVisitor {
     type Value = Span;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a duration such as \"30s\", or a map of `secs` and `nanos`")
+        f.write_str("a duration such as \"30s\", or a map with `secs` and `nanos`")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
@@ -86,7 +86,9 @@ impl<'de> Visitor<'de> for SpanVisitor {
 
         let parts = Parts::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
         if parts.nanos >= 1_000_000_000 {
-            return Err(A::Error::custom("`nanos` is below 1000000000, a whole second"));
+            return Err(A::Error::custom(
+                "`nanos` must be below 1000000000, which is a whole second",
+            ));
         }
         Ok(Span(Duration::new(parts.secs, parts.nanos)))
     }

@@ -158,9 +158,9 @@ impl<'de> Deserialize<'de> for Seconds {
             }
 
             fn visit_i64<E: Error>(self, seconds: i64) -> Result<Seconds, E> {
-                u64::try_from(seconds)
-                    .map(|seconds| Seconds(Duration::from_secs(seconds)))
-                    .map_err(|_| E::custom(format!("{seconds} seconds: a delay is not negative")))
+                u64::try_from(seconds).map(|seconds| Seconds(Duration::from_secs(seconds))).map_err(
+                    |_| E::custom(format!("{seconds} seconds: a delay cannot be negative")),
+                )
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Seconds, E> {

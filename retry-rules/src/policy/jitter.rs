@@ -3,7 +3,7 @@
 //! Drawing needs randomness, which this crate has none of: the runtime draws,
 //! uniformly, from the interval that is computed here. The interval is cut at
 //! `max_delay` *before* the draw. Drawing first and clamping afterwards would
-//! pile waits up at the cap and form the herd anew.
+//! pile waits up at the cap and form the herd again.
 
 use core::time::Duration;
 

@@ -46,27 +46,28 @@ fn each_style_spells_settings_in_its_own_way() {
     let unlimited = [
         (
             Style::Attribute,
-            "`attempts = unlimited` never ends by itself: add a `budget` (bounds the waits), \
-             a `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins later); \
-             who means it writes `budget = unlimited`",
+            "`attempts = unlimited` never ends on its own: add a `budget` (bounds the waits), a \
+             `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins after it); \
+             if that is intended, write `budget = unlimited`",
         ),
         (
             Style::Command,
-            "`attempts: unlimited` never ends by itself: add a `retry_budget` (bounds the waits), \
-             a `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins later); \
-             who means it writes `retry_budget: unlimited`",
+            "`attempts: unlimited` never ends on its own: add a `retry_budget` (bounds the waits), \
+             a `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins after it); \
+             if that is intended, write `retry_budget: unlimited`",
         ),
         (
             Style::Override,
-            "`attempts: unlimited` never ends by itself: add a `budget` (bounds the waits), \
-             a `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins later); \
-             who means it writes `budget: unlimited`",
+            "`attempts: unlimited` never ends on its own: add a `budget` (bounds the waits), a \
+             `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins after it); \
+             if that is intended, write `budget: unlimited`",
         ),
         // It knows no deadline.
         (
             Style::Workflow,
-            "`max_attempts: unlimited` never ends by itself: add a `retry_budget` (bounds the waits), \
-             or a `max_elapsed` (no attempt begins later); who means it writes `retry_budget: unlimited`",
+            "`max_attempts: unlimited` never ends on its own: add a `retry_budget` (bounds the \
+             waits), or a `max_elapsed` (no attempt begins after it); if that is intended, write \
+             `retry_budget: unlimited`",
         ),
     ];
     for (style, expected) in unlimited {
@@ -84,7 +85,7 @@ fn each_style_spells_settings_in_its_own_way() {
     let above = worded(Rule::InitialAboveMax, Style::Override);
     assert!(above.starts_with("`initial_delay` is longer than `max_delay`, which"), "{above}");
     let zero = worded(Rule::AttemptsZero, Style::Override);
-    assert!(zero.ends_with("or leave it out for as many as are compiled"), "{zero}");
+    assert!(zero.ends_with("or leave it out for the default, as compiled"), "{zero}");
 }
 
 #[test]
@@ -309,7 +310,7 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
             fixed.initial_delay(Duration::ZERO).budget(s(60)),
             Rule::UnlimitedWithoutWaits,
         ),
-        // These are obeyed as they are: each wait is cut, or there is none.
+        // These are used unchanged: each wait is cut, or there is none.
         (
             new().attempts(2).backoff(custom).max_delay(s(30)),
             new().attempts(2).backoff(custom).max_delay(s(30)),

@@ -86,7 +86,7 @@ pub(super) enum Part {
     Default(Field, &'static str),
     /// `` `max_delay = "30s"` ``
     Setting(Field, &'static str),
-    /// `` `attempts = 1` ``: so many calls, however the style counts them.
+    /// `` `attempts = 1` ``: a number of calls, however the style counts them.
     Calls(u32),
     /// Only where the style has this setting.
     Where(Field, &'static [Part]),
@@ -109,7 +109,7 @@ impl Part {
                 }
             }
             Self::Default(field, default) => {
-                f.write_str(style.default(field, default).unwrap_or("as many as are compiled"))
+                f.write_str(style.default(field, default).unwrap_or("as compiled"))
             }
             Self::Setting(field, value) => {
                 f.write_str("`")?;

@@ -16,14 +16,14 @@ use crate::site::Site;
 pub(crate) fn sleep(delay: Duration, site: Option<&'static Site>) -> Sleep {
     assert!(
         Handle::try_current().is_ok(),
-        "{} waits for its next attempt, and that takes a runtime of tokio: await it inside of one, \
-         which `#[tokio::main]` or `#[tokio::test]` starts",
+        "{} waits for its next attempt, which needs a Tokio runtime: await it inside one, such as \
+         `#[tokio::main]` or `#[tokio::test]` starts",
         Caller(site)
     );
     // Whether a runtime has a timer is not to be asked.
     catch_unwind(AssertUnwindSafe(|| tokio::time::sleep(delay))).unwrap_or_else(|_| {
         panic!(
-            "{} waits for its next attempt, and this runtime of tokio has no timer: build it with \
+            "{} waits for its next attempt, but this Tokio runtime has no timer: build it with \
              `enable_time()` or `enable_all()`",
             Caller(site)
         )

@@ -205,7 +205,7 @@ pin_project_lite::pin_project! {
         attempt: CutOff<F>,
         cut: &'a mut Option<LimitKind>,
         // Kept, and not asked of `R` when it is polled: a return type that cannot
-        // say it would be told so twice, by the call and by the `.await`.
+        // represent that would be reported twice, at the call and at the `.await`.
         outcome: fn(Interrupted) -> F::Output,
     }
 }

@@ -5,11 +5,11 @@ use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-/// What `cancel` names, made anew after each failure.
+/// What `cancel` names, created again after each failure.
 pub struct Cancel<C> {
-    // On the heap, for it is looked at before the wait and polled beside it.
+    // On the heap, because it is checked before the wait and polled alongside it.
     future: Pin<Box<C>>,
-    // Kept, and not asked of `C`: what is no future is told so once, where it is made.
+    // Stored, and not required of `C`: what is not a future is reported once, where it is created.
     poll: fn(Pin<&mut C>, &mut Context<'_>) -> bool,
 }
 

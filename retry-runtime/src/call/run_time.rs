@@ -22,9 +22,10 @@ pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Po
 
 /// What is or holds a policy.
 #[diagnostic::on_unimplemented(
-    message = "`policy` is a `Policy`, not a `{Self}`",
+    message = "`policy` must be a `Policy`, not a `{Self}`",
     label = "this is not a `Policy`",
-    note = "write an expression of type `Policy`, or of one that is `Borrow<Policy>`: `&Policy`, `Arc<Policy>`"
+    note = "write an expression of type `Policy`, or of a type that implements `Borrow<Policy>`, \
+            such as `&Policy` or `Arc<Policy>`"
 )]
 pub trait HoldsPolicy {
     /// The policy.
@@ -96,10 +97,10 @@ pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
 
 /// A number that `attempts` can be.
 #[diagnostic::on_unimplemented(
-    message = "`attempts` is a whole number, not a `{Self}`",
+    message = "`attempts` must be a whole number, not a `{Self}`",
     label = "this is not a whole number",
-    note = "write an expression of an integer type, such as `self.max_retries.saturating_add(1)`, \
-            and give an `Option` a default: `self.attempts.unwrap_or(3)`"
+    note = "write an expression of an integer type, such as `self.max_retries.saturating_add(1)`; \
+            give an `Option` a default: `self.attempts.unwrap_or(3)`"
 )]
 pub trait WholeNumber {
     /// The nearest number that `attempts` can be.
@@ -139,10 +140,10 @@ impl<N: WholeNumber + ?Sized> WholeNumber for &N {
 
 /// A number that a base or a factor can be.
 #[diagnostic::on_unimplemented(
-    message = "a base or a factor is a number, not a `{Self}`",
+    message = "a base or a factor must be a number, not a `{Self}`",
     label = "this is neither `f64` nor `f32`",
-    note = "write an expression of type `f64` or `f32`; \
-            a jitter that is switched is 0.3 or 0.0"
+    note = "write an expression of type `f64` or `f32`; for a jitter that can be turned off, 0.3 \
+            or 0.0"
 )]
 pub trait Number {
     /// The number.
@@ -170,9 +171,10 @@ impl<N: Number + ?Sized> Number for &N {
 
 /// A time that a wait can take.
 #[diagnostic::on_unimplemented(
-    message = "a delay is a `Duration`, not a `{Self}`",
+    message = "a delay must be a `Duration`, not a `{Self}`",
     label = "this is not a `Duration`",
-    note = "write `Duration::from_millis(…)` of a number, and give an `Option` a default: `self.delay.unwrap_or(…)`"
+    note = "for a number, write `Duration::from_millis(…)`; give an `Option` a default: \
+            `self.delay.unwrap_or(…)`"
 )]
 pub trait Delay {
     /// The time.
@@ -194,9 +196,9 @@ impl<D: Delay + ?Sized> Delay for &D {
 
 /// A time that bounds something, or none.
 #[diagnostic::on_unimplemented(
-    message = "a bound is a `Duration` or an `Option<Duration>`, not a `{Self}`",
-    label = "this is neither of them",
-    note = "write `Duration::from_millis(…)` of a number"
+    message = "a bound must be a `Duration` or an `Option<Duration>`, not a `{Self}`",
+    label = "this is neither",
+    note = "for a number, write `Duration::from_millis(…)`"
 )]
 pub trait MaybeBound {
     /// The time.

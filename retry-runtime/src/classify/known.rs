@@ -97,7 +97,7 @@ impl Known for io::Error {
             | Kind::NetworkDown
             // On connect: all local ports are in use for the moment.
             | Kind::AddrNotAvailable
-            // Truncated files give it as well, but a function that was told to
+            // Truncated files give it as well, but a function that was asked to
             // retry network failures reads from a peer.
             | Kind::UnexpectedEof => Some(Class::NETWORK),
 

@@ -65,7 +65,7 @@ pub struct InvalidPattern(String);
 
 impl fmt::Display for InvalidPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this pattern is not a regular expression: {}", self.0)
+        write!(f, "this pattern is not a valid regular expression: {}", self.0)
     }
 }
 

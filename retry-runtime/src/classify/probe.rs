@@ -7,7 +7,7 @@
 //! the method only for errors of its kind, so that the highest level whose bounds
 //! hold is found first ("autoderef specialisation"). It works on whatever bounds
 //! are in scope, in generic functions as well, imports nothing, and each level is
-//! looked at once, which traits on stacked references would not give.
+//! inspected at once, which traits on stacked references would not give.
 //!
 //! [`Fault`] serves the closure API, where the type is a parameter and a bound
 //! has to be named. Both end in a [`Classifier`], so that nothing behind them
@@ -77,10 +77,10 @@ impl Debug for Classifier<'_> {
 /// What can be read from an error from outside: types and texts.
 #[derive(Clone, Copy)]
 pub enum ErrorView<'a> {
-    /// An error whose type can be looked at.
+    /// An error whose type can be inspected.
     Typed(&'a (dyn Error + 'static)),
-    /// An error of which only the text and the source can be looked at: it may
-    /// borrow, or its type is none that is known.
+    /// An error of which only the text and the source can be inspected: it may borrow, or its type
+    /// is not a known one.
     Borrowed(&'a (dyn Error + 'a)),
     /// A text.
     Text(&'a dyn Display),
@@ -233,9 +233,10 @@ impl<'a, E> Base<'a, E, false> {
 /// is the bound that a compile error names.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be matched by `network`, `timeout`, `server_error` or `rate_limit`",
-    label = "this error says nothing about its kind",
-    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that it can be read",
-    note = "or implement `retry_runtime::Classify` for it, so that it says itself what it is",
+    label = "this error does not reveal its kind",
+    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
+            read",
+    note = "or implement `retry_runtime::Classify` for it, to state its kind directly",
     note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
 )]
 pub trait Classifiable {}
@@ -244,7 +245,8 @@ pub trait Classifiable {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be matched by `pattern`",
     label = "this error has no text",
-    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that it can be read",
+    note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
+            read",
     note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
 )]
 pub trait Readable {}
@@ -276,7 +278,7 @@ macro_rules! rung {
     };
 }
 
-/// The answers of a level that judges from outside, by what it is told.
+/// The answers of a level that judges from outside, with what it is given.
 macro_rules! answers_by_view {
     ($Rung:ident where E: $($bound:path),+; $error:ident => $told:expr) => {
         impl<'a, E: $($bound +)+, const STRICT: bool> $Rung<'a, E, STRICT> {
@@ -327,7 +329,8 @@ rung!(
 answers_by_view!(ByError where E: Error; error => ErrorView::Borrowed(error));
 
 rung!(
-    /// The error gives away a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send + Sync>`.
+    /// The error gives away a `dyn Error + Send + Sync`: `anyhow::Error`,
+    /// `Box<dyn Error + Send + Sync>`.
     ByDyn above ByText
 );
 answers_by_view!(
@@ -368,7 +371,7 @@ impl<E: Classify> Judged for E {
     }
 }
 
-/// An error whose type can be looked at without asking `'static` of all errors.
+/// An error whose type can be inspected without requiring `'static` of all errors.
 pub trait Typed {
     /// The error.
     fn typed(&self) -> &(dyn Error + 'static);
@@ -432,11 +435,11 @@ judged_by_type!(known tonic::Status, tonic::TimeoutExpired, tonic::ConnectError)
 /// It is implemented for every [`Error`], for `anyhow::Error` and anything else that
 /// exposes a `dyn Error + Send + Sync`, for boxed errors, and for texts.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say what kind of failure it is",
-    label = "this error can neither be read nor looked into",
-    note = "implement `std::error::Error` for `{Self}`, so that it can be read",
+    message = "`{Self}` does not reveal what kind of failure it is",
+    label = "this error has neither a text nor a source that can be inspected",
+    note = "implement `std::error::Error` for `{Self}`, so that its text can be read",
     note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the retrier",
-    note = "or add `.opaque()` to the retrier, which then asks the error nothing"
+    note = "or add `.opaque()` to the retrier, which then does not inspect the error"
 )]
 pub trait Fault<Kind> {
     /// What the error has to say.

@@ -138,7 +138,7 @@ pub(crate) fn breaker_transition(transition: &Transition) {
     }
 }
 
-/// A breaker of a family is told by two labels, so that families can be added up.
+/// A breaker of a family has two labels, so that families can be summed.
 fn breaker_key(metric: &'static str, breaker: &Name, more: Option<Label>) -> Key {
     let mut labels = match breaker.key() {
         Some(key) => vec![

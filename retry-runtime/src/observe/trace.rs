@@ -39,7 +39,7 @@ pub(crate) fn emit(event: &Event<'_>) {
         Event::GaveUp { name, reason, attempts, waited, error, .. } => {
             let waited_ms = millis(waited);
             // What nobody wanted retried is the caller's business, and may be frequent; what
-            // one attempt was asked of is told by whoever asked.
+            // a single attempt was requested for is reported by the caller that requested it.
             let is_expected = matches!(reason, Reason::NotRetryable | Reason::Nested);
             let reason = reason.as_str();
             if is_expected {
@@ -54,16 +54,16 @@ pub(crate) fn emit(event: &Event<'_>) {
             let (from, to, cause) = (from.as_str(), to.as_str(), cause.as_str());
             // That it closes again is good news.
             if closes {
-                tracing::info!(target: "retry", breaker = breaker.as_str(), from, to, cause, observe_only, "circuit breaker moved");
+                tracing::info!(target: "retry", breaker = breaker.as_str(), from, to, cause, observe_only, "circuit breaker changed state");
             } else {
-                tracing::warn!(target: "retry", breaker = breaker.as_str(), from, to, cause, error = error.as_deref(), observe_only, "circuit breaker moved");
+                tracing::warn!(target: "retry", breaker = breaker.as_str(), from, to, cause, error = error.as_deref(), observe_only, "circuit breaker changed state");
             }
         }
         Event::BreakersFull { breaker } => {
-            tracing::warn!(target: "retry", breaker = breaker.as_str(), "no breaker can leave its family, new keys share none");
+            tracing::warn!(target: "retry", breaker = breaker.as_str(), "no breaker of the family can be evicted, new keys share none");
         }
         Event::QuotaEmpty { quota } => {
-            tracing::warn!(target: "retry", quota = quota.as_str(), "quota empty, calls are made once");
+            tracing::warn!(target: "retry", quota = quota.as_str(), "quota empty, failed calls are not retried");
         }
         Event::Nested { name, retries, inner, inner_attempts } => {
             // One for each retry is what `nested = once` makes of it.
@@ -74,7 +74,8 @@ pub(crate) fn emit(event: &Event<'_>) {
                     retries,
                     inner = inner.as_str(),
                     inner_attempts,
-                    "retries inside retries: `nested = once` makes it one attempt each"
+                    "retries inside retries: `nested = once` makes each inner call a single \
+                     attempt"
                 );
             } else {
                 tracing::debug!(target: "retry", name = name.as_str(), retries, inner = inner.as_str(), inner_attempts, "nested retries");

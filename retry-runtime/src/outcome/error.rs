@@ -1,5 +1,5 @@
 //! How a call ends without success: [`RetryError`] and its [`Reason`], and
-//! [`Interrupted`], the error of an attempt that had none of its own.
+//! [`Interrupted`], the error of an attempt that did not return one.
 
 use core::error::Error;
 use core::fmt;
@@ -167,7 +167,7 @@ impl fmt::Display for Interrupted {
             Self::Timeout { limit } => write!(f, "the attempt timed out after {limit:?}"),
             Self::Deadline { limit } => write!(f, "the deadline of {limit:?} has passed"),
             Self::CircuitOpen { breaker, remaining } if remaining.is_zero() => {
-                write!(f, "circuit breaker `{breaker}` is half-open and its probes are taken")
+                write!(f, "circuit breaker `{breaker}` is half-open and admits no more probes")
             }
             Self::CircuitOpen { breaker, remaining: Duration::MAX } => {
                 write!(f, "circuit breaker `{breaker}` is open until it is reset")
@@ -202,7 +202,7 @@ pub enum AttemptError<E> {
 }
 
 impl<E> AttemptError<E> {
-    /// What is told of an attempt that returned a value, which stays with the caller.
+    /// What is reported of an attempt that returned a value, which stays with the caller.
     pub(crate) const VALUE: Self = Self::Interrupted(Interrupted::Value);
 }
 

@@ -96,8 +96,8 @@ impl Variables {
                     .map(|(target, key)| format!("`{key}` of `{}`", target.name()))
                     .collect();
                 Err(format!(
-                    "`{prefix}{rest}` may mean {}: change it by its name, in a file or by `Overrides::from_pairs`, \
-                     or give one of them another `name`",
+                    "`{prefix}{rest}` is ambiguous: it could mean {}; use the full name, in a file \
+                     or with `Overrides::from_pairs`, or give one of the functions another `name`",
                     several.join(" or ")
                 ))
             }
@@ -116,8 +116,8 @@ impl Variables {
             let written = nearest(stem, self.0.iter().map(|(written, _)| written.as_str()));
             let meant = written.map(|written| variable(written, key));
             return format!(
-                "unknown variable `{prefix}{rest}`{}`{stem}` is not a function with #[retry], written in capitals, \
-                 nor ALL",
+                "unknown variable `{prefix}{rest}`{}`{stem}` is neither a function with #[retry], \
+                 written in capitals, nor ALL",
                 or_else(meant.as_deref())
             );
         }
@@ -134,14 +134,14 @@ impl Variables {
                     let meant = variable(written, key);
                     format!("unknown variable `{prefix}{rest}`: did you mean `{meant}`?")
                 }
-                (None, Err(why)) => format!("`{prefix}{rest}`: of `{}`: {why}", target.name()),
+                (None, Err(why)) => format!("`{prefix}{rest}`, for `{}`: {why}", target.name()),
             };
         }
         let keys: Vec<_> = KEYS.iter().map(|key| capitals(key)).collect();
         let keys: Vec<_> = keys.iter().map(String::as_str).collect();
         format!(
-            "unknown variable `{prefix}{rest}`: after `{prefix}` come a function's name in capitals, or ALL, and \
-             one of {}",
+            "unknown variable `{prefix}{rest}`: after `{prefix}` comes a function's name in \
+             capitals, or ALL, and then one of {}",
             names::listed(&keys)
         )
     }

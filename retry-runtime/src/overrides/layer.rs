@@ -150,11 +150,11 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
 fn beyond(site: &Site, bound: &str) -> String {
     let there = match site.compiled() {
         Some(_) => "there is no",
-        None => "only its calls know whether it has a",
+        None => "only its calls know whether there is a",
     };
     format!(
-        "{there} `{bound}` in its #[retry], and only one that is there can be changed: \
-         what watches over it is compiled into the function"
+        "{there} `{bound}` in its #[retry], and an override can only change one that is there, \
+         because its timer is compiled into the function"
     )
 }
 

@@ -69,11 +69,11 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
     format!("unknown function `{word}`{}{known}", or_else(meant))
 }
 
-/// Options of the attribute that are code, and no part of a policy.
+/// Options of the attribute that are code, and not part of a policy.
 const CODE: &[&str] =
     &["retry_on", "abort_on", "retry_after", "breaker", "quota", "on_failure", "on_retry"];
 
-/// The key that is meant by a word that is none.
+/// The key that an unknown word most likely means.
 pub(super) fn nearest_key(word: &str) -> Option<&'static str> {
     if CODE.contains(&word) { None } else { nearest(word, KEYS.iter().copied()) }
 }
@@ -86,7 +86,7 @@ pub(super) fn key(word: &str) -> Result<&'static str, String> {
     if CODE.contains(&word) {
         return Err(format!(
             "`{word}` cannot be changed while the program runs: it is compiled into the function; \
-             what can be changed is {}",
+             the keys that can be changed are {}",
             listed(KEYS)
         ));
     }

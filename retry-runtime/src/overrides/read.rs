@@ -25,7 +25,8 @@ impl<'de> Visitor<'de> for Whole {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "a map of functions, each a map of what is to be changed, such as { attempts: 2 }",
+            "a map of functions, each with a map of the settings to change, such as { attempts: 2 \
+             }",
         )
     }
 
@@ -74,7 +75,7 @@ impl Visitor<'_> for Name<'_> {
     fn visit_str<E: Error>(self, word: &str) -> Result<Target, E> {
         let target = Target::by(word).map_err(E::custom)?;
         if self.layer.says(target) {
-            return Err(E::custom(format_args!("`{word}` stands here twice: keep one")));
+            return Err(E::custom(format_args!("`{word}` appears twice: keep one")));
         }
         Ok(target)
     }
@@ -98,7 +99,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
     type Value = CommandKeys;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map of what is to be changed, such as { attempts: 2 }")
+        f.write_str("a map of the settings to change, such as { attempts: 2 }")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CommandKeys, A::Error> {

@@ -18,7 +18,7 @@ pub(super) struct Written {
     pub(super) target: Target,
     pub(super) key: &'static str,
     pub(super) value: String,
-    /// Where, if it has a place of its own.
+    /// Where, if it has a separate place.
     pub(super) variable: Option<String>,
 }
 
@@ -102,7 +102,7 @@ fn said_twice(written: &[&Written]) -> Vec<String> {
     for (i, first) in written.iter().enumerate() {
         let same = written[i + 1..].iter().filter(|second| keys(&[first, second]).is_err());
         twice.extend(
-            same.map(|second| format!("{first} and {second} say the same twice: keep one")),
+            same.map(|second| format!("{first} and {second} set the same thing: keep one")),
         );
     }
     twice

@@ -144,7 +144,7 @@ pub mod abort_on {
 /// `retry_after = f`. Default: what [`Classify`](crate::Classify) says, or an `http::StatusError` in it (feature `http`).
 pub type retry_after<E> = dyn Fn(&E) -> Option<Duration>;
 
-/// A [`CircuitBreaker`](crate::CircuitBreaker): a `static`, an `Arc`, a field, one of a family (`HOSTS.of(host)`); or in place: `breaker(failure_threshold = 5, timeout = "30s")`.
+/// A [`CircuitBreaker`](crate::CircuitBreaker): a `static`, an `Arc`, a field, one of a family (`HOSTS.of(host)`); or inline: `breaker(failure_threshold = 5, timeout = "30s")`.
 ///
 /// `breaker = DB`. Default: none.
 pub mod breaker {

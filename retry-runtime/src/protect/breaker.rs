@@ -122,7 +122,7 @@ struct Inner {
     /// What the window counted when the breaker was last closed.
     last_closed: Tally,
     forced: bool,
-    /// Whether a fleet has told it to be as it is.
+    /// Whether a fleet has set its state.
     led: bool,
     /// The probes that a fleet lets it make, while it is half-open.
     loan: Option<ProbeLoan>,

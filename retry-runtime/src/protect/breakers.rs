@@ -59,7 +59,7 @@ struct Members<K> {
     /// for again since then is stale.
     asked: VecDeque<(usize, u64)>,
     moment: u64,
-    /// Whether it was told that none can leave, and none could since.
+    /// Whether it was reported that none can be evicted, and none could since.
     told_full: bool,
 }
 
@@ -264,7 +264,7 @@ impl<K: Hash + Eq + Clone> Members<K> {
         }
     }
 
-    /// Adds a breaker, in the place of another if there are so many; or not, if none can leave.
+    /// Adds a breaker, in place of another one at the limit; or not, if none can be evicted.
     fn insert(&mut self, key: K, breaker: &Arc<CircuitBreaker>, most: usize) {
         let slot = Slot { key: key.clone(), breaker: Arc::clone(breaker), asked: 0 };
         let at = if self.slots.len() < most {

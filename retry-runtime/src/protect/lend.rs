@@ -14,7 +14,7 @@ use crate::test_hooks::{self, TestHooks};
     message = "`breaker = …` names a circuit breaker that calls share, not a `{Self}`",
     label = "this is not a circuit breaker",
     note = "write `static DB: CircuitBreaker = CircuitBreaker::new(\"db\", BreakerConfig::new());` and `breaker = DB`",
-    note = "or one of this function's own, in place: `breaker(failure_threshold = 5)`"
+    note = "or write an inline breaker for this function alone: `breaker(failure_threshold = 5)`"
 )]
 pub trait LendsBreaker {
     /// The breaker.
@@ -161,7 +161,7 @@ pub(crate) fn test_instance_of_quota(
     hooks.test_instance(shared, like, || RetryQuota::named(name.clone(), config))
 }
 
-/// The breaker that an annotated function has in place, as the linker gathers it
+/// The inline breaker of an annotated function, as the linker gathers it
 /// for tests: they have no name to call it by.
 #[cfg(all(feature = "testing", feature = "macros"))]
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! empty and successes fill.
 //!
 //! It bounds the load that retries add while everything fails. It does not
-//! limit first attempts. If asked, time fills it too: it is looked at only where a
+//! limit first attempts. If configured, time refills it too: the time is only checked where a
 //! retry is paid for, and never where a call succeeds.
 
 mod level;
@@ -56,7 +56,7 @@ pub struct RetryQuota {
     filled_until: AtomicU64,
     config: QuotaConfig,
     pub(super) name: Name,
-    /// Whether what it holds was lent to it: without, the terms are not looked at.
+    /// Whether its tokens were lent to it: otherwise the terms are not checked.
     is_lent: AtomicBool,
     /// What retries have asked for since somebody looked; counted only where it is lent.
     demand: AtomicU32,
@@ -323,7 +323,8 @@ impl RetryQuota {
     fn put(&self, tokens: u32) {
         if let Some(level) = self.change(|level| level.put(tokens)) {
             observe::quota_level(&self.name, level.tokens());
-            // Not at once: around the level at which it cannot pay it would be reported again and again.
+            // Not at once: around the level at which it cannot pay it would be reported again and
+            // again.
             let dearest = self.config.get_retry_cost().max(self.config.get_timeout_cost());
             let dearest = dearest.max(self.config.get_throttling_cost());
             if level.tokens() >= dearest.max(level.limit() / 2) {

@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for OnFailure {
                         OnFailure::Fallback { command }
                     }
                     // `stop: null`, which some writers make of a bare word. An unknown key is
-                    // named before its value is looked at.
+                    // named before its value is read.
                     Some(key) => {
                         let action = Self.visit_str(&key)?;
                         map.next_value::<()>()?;
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for OnFailure {
                     None => return Err(A::Error::invalid_length(0, &self)),
                 };
                 if map.next_key::<IgnoredAny>()?.is_some() {
-                    return Err(A::Error::custom("`on_failure` is one action: keep one"));
+                    return Err(A::Error::custom("`on_failure` is a single action: keep one"));
                 }
                 Ok(action)
             }
@@ -151,7 +151,8 @@ impl TryFrom<RetryConfigKeys> for RetryConfig {
         if keys.retry_on.as_ref().is_some_and(Vec::is_empty) {
             return Err(InvalidKeys::new(
                 "retry_on",
-                "`retry_on` is empty: name what it is about, as in [network, timeout], or leave it out",
+                "`retry_on` is empty: list at least one matcher, as in [network, timeout], or \
+                 leave it out",
             ));
         }
         let policy = keys.policy()?;

@@ -18,7 +18,7 @@ use crate::retrier::values::FailedValue;
 /// How an attempt failed, as a [`Decider`] is asked about it.
 #[derive(Debug)]
 pub enum FailedAttempt<'a, E> {
-    /// With an error of its own.
+    /// It failed with its own error.
     Error(&'a E),
     /// Without one: it was cut off.
     Interrupted(&'a Interrupted),
@@ -42,7 +42,7 @@ pub struct MatchOutcome {
 /// What the list of what is retried says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum List {
-    /// There is none: every failure is retried.
+    /// There is no list: every failure is retried.
     None,
     Matches,
     Misses,
@@ -84,8 +84,8 @@ impl MatchOutcome {
 /// [`Matchers`], what is built on them, and [`Boxed`] are the only ones.
 #[diagnostic::on_unimplemented(
     message = "this retrier cannot decide about errors of type `{E}`",
-    note = "add `.classified()` to a retrier of errors that implement `retry_runtime::Classify`, \
-            and `.opaque()` where nothing can be read from the error"
+    note = "add `.classified()` to the retrier if the error implements `retry_runtime::Classify`, \
+            or `.opaque()` if nothing can be read from it"
 )]
 pub trait Decider<E, Kind> {
     /// Returns what is decided about this failure.
@@ -241,7 +241,7 @@ impl<M: MatcherStack, X> MatcherStack for With<M, X> {
     }
 }
 
-/// Matchers, and a closure that has a say as well: a [`When`](super::When), a
+/// Matchers, and a closure that decides as well: a [`When`](super::When), a
 /// [`RetryAfter`](super::RetryAfter) or an [`OnRetry`](super::OnRetry).
 #[derive(Clone)]
 pub struct With<M, X> {

@@ -1,4 +1,4 @@
-//! What a call repeats: a closure, or one that is handed a state from attempt to attempt.
+//! What a call repeats: a closure, or one that passes a state from attempt to attempt.
 
 use core::fmt;
 use core::future::Future;
@@ -62,7 +62,7 @@ where
     }
 }
 
-/// A closure that is handed a state, and hands it back:
+/// A closure that takes a state, and returns it:
 /// [`Retrier::run_with`](crate::Retrier::run_with).
 pub struct WithState<S, Op> {
     // `None` while an attempt has it, and after one that was cut off.

@@ -46,7 +46,7 @@ pin_project_lite::pin_project! {
     /// assert_eq!((error.attempts(), failures), (3, vec![1, 2]));
     /// # }
     /// ```
-    #[must_use = "a call does nothing until it is awaited, or called where it is blocking"]
+    #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
     pub struct Run<'r, Op, Fut, T, E, D, V, Kind> {
         parts: Parts<'r, Op, D, V, Kind>,
         call: Call<'r, T, E>,
@@ -68,7 +68,7 @@ struct Parts<'r, Op, D, V, Kind> {
     kind: PhantomData<fn() -> Kind>,
 }
 
-/// In the place of the future of an attempt, where an attempt is none: the call is blocking.
+/// Stands for the future of an attempt in a blocking call, which has none.
 #[derive(Clone, Copy, Debug)]
 pub enum Blocking {}
 

@@ -158,7 +158,7 @@ impl Settings {
         }
     }
 
-    /// The end of the call; it goes on after a failure that is to be waited upon.
+    /// The end of the call; it continues after a failure that is followed by a wait.
     #[cold]
     pub(super) fn failed<'r, T, E: Display, Kind>(
         &'r self,

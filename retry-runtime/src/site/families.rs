@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::base::name::Name;
 use crate::event::transition::State;
 
-/// Something that has members of its own to report.
+/// Something that has members to report.
 pub(crate) trait Family: Send + Sync {
     /// Its name.
     fn name(&self) -> Name;

@@ -71,7 +71,7 @@ fn const_panic(site: &Site, why: fmt::Arguments<'_>) -> ! {
 ///
 /// A generic parameter is no type by itself: whether it lives for `'static` is not
 /// known here, and a bound could not ask. But it is not known to be `Unpin` either,
-/// where nearly every error is, and of that a method resolution takes notice.
+/// where nearly every error is, and method resolution does see that.
 pub trait CanFail<T, E> {
     #[doc(hidden)]
     fn __injected(&self, site: &Site) -> Option<Result<T, E>>;
@@ -83,17 +83,14 @@ impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
         let Failure::Error { make, type_name: planned } = next_failure(site)? else {
             const_panic(
                 site,
-                format_args!("returns a `Result`: plan its failures by `fail`, not `miss`"),
+                format_args!("returns a `Result`: plan its failures with `fail`, not `miss`"),
             )
         };
         match make().downcast::<E>() {
             Ok(error) => Some(Err(*error)),
             Err(_) => const_panic(
                 site,
-                format_args!(
-                    "fails with `{}`, and not with `{planned}`, which is planned",
-                    type_name::<E>()
-                ),
+                format_args!("fails with `{}`, but `{planned}` is planned", type_name::<E>()),
             ),
         }
     }
@@ -112,7 +109,7 @@ impl<T> CanMiss<T> for Returns<Option<T>> {
             Failure::Missing => Some(None),
             Failure::Error { .. } => const_panic(
                 site,
-                format_args!("returns an `Option`: plan its failures by `miss`, not `fail`"),
+                format_args!("returns an `Option`: plan its failures with `miss`, not `fail`"),
             ),
         }
     }
@@ -140,7 +137,7 @@ pub fn never(site: &Site) {
             site,
             format_args!(
                 "cannot be made to fail: its error type is generic, or borrows, or it has none; \
-                 let what its body calls fail"
+                 plan a failure of something that its body calls"
             ),
         );
     }

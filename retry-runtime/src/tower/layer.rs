@@ -36,7 +36,7 @@ use crate::retrier::{AllSucceed, Matchers, Retrier, RetryOnValue};
 /// assert_eq!(service.ready().await.unwrap().call(0).await.unwrap_err().attempts(), 3);
 /// # }
 /// ```
-#[must_use = "a layer does nothing until it is put on a service"]
+#[must_use = "a layer does nothing until it wraps a service"]
 pub struct RetryLayer<M = Matchers, Kind = (), R = AllSucceed, C = ByClone> {
     pub(super) retrier: Retrier<M, R>,
     pub(super) requests: C,

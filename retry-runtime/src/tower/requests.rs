@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 /// How requests are sent again: by their `Clone`, or by a closure.
 #[diagnostic::on_unimplemented(
-    message = "a layer that retries has to send a request again, and `{Self}` does not clone a `{Q}`",
+    message = "a layer that retries must send a request again, but `{Self}` does not clone a `{Q}`",
     label = "this request is not `Clone`",
-    note = "say how it is cloned: `RetryLayer::clone_request(|request| …)`"
+    note = "say how to clone it: `RetryLayer::clone_request(|request| …)`"
 )]
 pub trait Requests<Q> {
     /// Returns a copy of the request, or `None` if it must not be sent again.

@@ -20,10 +20,10 @@ pub(crate) use self::explain::ExplainArguments;
 use crate::steps::stream::Excerpt;
 use retry_workflow::{Cursor, InvalidTimestamp, ItemState, Rate, Timestamp};
 
-/// Runs jobs of many work items, on a process that may be killed at any time.
+/// Runs jobs of many work items, in a process that may be killed at any time.
 ///
-/// Each settled attempt is kept in a store, one file: what ended is not done again, and what
-/// failed for good is a dead letter to be looked at and taken back.
+/// Each completed attempt is recorded in a store, a single file: items that have ended are not run
+/// again, and those that failed for good become dead letters, to be inspected and re-driven.
 #[derive(Debug, Parser)]
 #[command(
     name = "retry-workflow",
@@ -31,11 +31,11 @@ use retry_workflow::{Cursor, InvalidTimestamp, ItemState, Rate, Timestamp};
     arg_required_else_help = true,
     after_help = "\
 Exit codes:
-  0  all items succeeded, or what was asked for is done
-  1  the job stopped before its end, or its store failed
-  2  the arguments or a file cannot be used
-  3  the job came to its end and left dead letters
-  4  another process works on a job of the same file
+  0  all items succeeded, or the request was completed
+  1  the job stopped early, or its store failed
+  2  the arguments or a file are not valid
+  3  the job finished and left dead letters
+  4  another process is working on a job of the same file
 
 Example:
   retry-workflow run job.yml; retry-workflow dlq stats"
@@ -57,10 +57,10 @@ pub(crate) struct Arguments {
         value_parser = retry_rules::duration::parse,
         default_value = "60s",
         help_heading = "Options of every command",
-        help = "How long another process that holds the store is waited for"
+        help = "How long to wait for another process that holds the store"
     )]
     pub(crate) busy_timeout: Duration,
-    /// Write JSON: an object a line for lists, one object for the rest
+    /// Write JSON: one object per line for lists, one object otherwise
     #[arg(long, global = true, help_heading = "Options of every command")]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a workflow file from its beginning
     #[command(after_help = "\
-Ctrl-C lets running items end, and prints the line that resumes the job; a second one stops at once.
+Ctrl-C lets running items finish, then prints the command that resumes the job; a second Ctrl-C stops at once.
 
 Example:
   retry-workflow run job.yml --max-parallel 8")]
@@ -85,14 +85,14 @@ Example:
     },
     /// Resume a job that was stopped or killed
     #[command(after_help = "\
-Only items that have not ended are worked on; attempts, waits, budgets and breakers go on as they were.
+Only items that have not ended are run; attempts, waits, budgets and breakers continue where they were.
 
 Example:
   retry-workflow resume import-1")]
     Resume {
         /// The job's id, as `jobs` shows it [default: the latest that has not ended]
         job: Option<String>,
-        /// The workflow file, where it is another one by now, or the items came from elsewhere
+        /// The workflow file, if it has moved, or if the items came from elsewhere
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
         #[command(flatten)]
@@ -104,9 +104,9 @@ Example:
         #[command(subcommand)]
         what: Option<Jobs>,
     },
-    /// Stop a job that runs, so that it can be resumed
+    /// Stop a running job, so that it can be resumed
     #[command(after_help = "\
-Whoever works on it starts nothing more, lets end what runs, and leaves with exit code 1.
+Its workers start nothing new, let running items finish, and exit with code 1.
 
 Example:
   retry-workflow pause import-1; retry-workflow resume import-1")]
@@ -114,9 +114,9 @@ Example:
         /// The job's id
         job: String,
     },
-    /// End a job before its end: what is left of it is skipped
+    /// End a job early: its remaining items are skipped
     #[command(after_help = "\
-What runs comes to its end, and is waited for. What was left out: items list JOB --state skipped
+Waits for running items to finish. To see what was skipped: items list JOB --state skipped
 
 Example:
   retry-workflow cancel import-1")]
@@ -124,22 +124,22 @@ Example:
         /// The job's id
         job: String,
     },
-    /// Show how far a job is, and what it waits for
+    /// Show how far a job has come, and what it is waiting for
     #[command(after_help = "Example:\n  retry-workflow status import-1 --watch")]
     Status {
         /// The job's id [default: the latest]
         job: Option<String>,
-        /// Show it again each second, until the job has ended
+        /// Refresh every second, until the job has ended
         #[arg(long)]
         watch: bool,
     },
-    /// Look at items, whatever has become of them
+    /// Inspect items in any state
     #[command(
         subcommand,
         after_help = "Example:\n  retry-workflow items list import-1 --state pending"
     )]
     Items(Items),
-    /// Look at dead letters, take them back, carry them elsewhere
+    /// Inspect, re-drive, purge, export or import dead letters
     #[command(subcommand, after_help = "Example:\n  retry-workflow dlq stats")]
     Dlq(Dlq),
     /// Serve pages that show jobs, dead letters and items
@@ -153,7 +153,7 @@ Examples:
     Board(BoardArguments),
     /// Check workflow files without running anything
     #[command(after_help = "\
-A mistake is shown with file:line:column and the line. The exit code is 2 if there is one.
+Each mistake is shown with its line and file:line:column. The exit code is 2 if there are any.
 The keys of workflow files: retry-workflow-cli/WORKFLOWS.md
 
 Examples:
@@ -163,26 +163,27 @@ Examples:
         /// The workflow files
         #[arg(required_unless_present = "schema", value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Write the JSON schema of workflow files instead, by which editors complete and check them
+        /// Write the JSON schema of workflow files instead, which lets editors complete and check
+        /// them
         #[arg(long, conflicts_with = "files")]
         schema: bool,
     },
     /// Show the waits of a policy as a table and a chart
     Explain(ExplainArguments),
-    /// Look after a whole store, or move jobs to another one
+    /// Maintain a whole store, or copy jobs to another one
     #[command(
         subcommand,
         after_help = "Example:\n  retry-workflow store copy import.db postgres://ada@db/jobs --job import-1"
     )]
     Store(Upkeep),
-    /// Give the room of what was removed back to the disk
+    /// Return the space of removed data to the disk
     #[command(after_help = "\
-It needs as much room again while it works, and no other process may write to the store meanwhile.
+It needs as much space again while it works, and no other process may write to the store meanwhile.
 
 Example:
   retry-workflow jobs prune --older-than 90d && retry-workflow vacuum")]
     Vacuum,
-    /// Write what a shell needs to complete this command's arguments
+    /// Write the completion script for a shell
     #[command(after_help = "\
 Examples:
   retry-workflow completions bash > ~/.local/share/bash-completion/completions/retry-workflow
@@ -194,7 +195,7 @@ Examples:
     /// Write the manual pages, one for each command
     #[command(after_help = "Example:\n  retry-workflow man ~/.local/share/man/man1")]
     Man {
-        /// The folder for them, which is made if it is not there
+        /// The folder for them, created if it does not exist
         folder: PathBuf,
     },
 }
@@ -218,43 +219,43 @@ impl Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Upkeep {
-    /// Say its layout and its size, and whether its counts are those of its items
+    /// Show its layout and size, and check its counts against its items
     #[command(after_help = "\
 Nothing is changed. The exit code is 1 if something is wrong.
 
 Example:
   retry-workflow store check --store /var/lib/shop/jobs.db")]
     Check,
-    /// Bring it to the newest layout, as every command that writes to it does
+    /// Migrate it to the newest layout, as every command that writes to it does
     #[command(after_help = "\
 An older version of this program cannot use it afterwards.
 
 Example:
   retry-workflow store migrate --store /var/lib/shop/jobs.db")]
     Migrate,
-    /// Write the statements that make a store, for whoever runs them by hand
+    /// Write the SQL statements that create a store, to be run by hand
     #[command(after_help = "\
-Workers need no more rights than these give to their role.
+Workers need no more privileges than these grant to their role.
 
 Example:
   retry-workflow store sql --store postgres://db/jobs --role worker | psql -d jobs")]
     Sql {
-        /// Of Postgres: the role that the workers have
+        /// For Postgres: the role of the workers
         #[arg(long, value_name = "NAME")]
         role: Option<String>,
     },
     /// Copy jobs to another store, with dead letters, histories and waits
     #[command(after_help = "\
-Nobody may work on a job meanwhile. If this is killed, the same line completes it.
+No process may work on a job meanwhile. If this is killed, the same command completes it.
 
 Example:
   retry-workflow store copy import.db postgres://ada@db/jobs --job import-1")]
     Copy {
-        /// The store that has them: FILE, sqlite:FILE or postgres://…
+        /// The store to copy from: FILE, sqlite:FILE or postgres://…
         from: OsString,
-        /// The store that gets them, which is made if it is not there
+        /// The store to copy to, created if it does not exist
         to: OsString,
-        /// This job [default: all]
+        /// Only this job [default: all]
         #[arg(long)]
         job: Option<String>,
     },
@@ -268,21 +269,21 @@ pub(crate) enum Jobs {
         /// The jobs' ids
         #[arg(required = true, value_name = "JOB")]
         jobs: Vec<String>,
-        /// Those too that have not ended, or have dead letters
+        /// Also jobs that have not ended, or that have dead letters
         #[arg(long)]
         force: bool,
     },
     /// Remove all jobs that ended long ago
     #[command(after_help = "\
-Jobs that are not finished stay, and so do those that have dead letters.
+Jobs that are not finished are kept, and so are those with dead letters.
 
 Example:
   retry-workflow jobs prune --older-than 90d --dry-run")]
     Prune {
-        /// That ended longer ago than this
+        /// Only jobs that ended longer ago than this
         #[arg(long, value_name = "TIME", value_parser = duration)]
         older_than: Duration,
-        /// Those too that have dead letters
+        /// Also jobs that have dead letters
         #[arg(long)]
         with_dead_letters: bool,
         /// Only list them
@@ -296,8 +297,7 @@ Example:
 pub(crate) enum Items {
     /// List items
     #[command(after_help = "\
-With --json: an object a line; each names the cursor of what follows this list, `next`, or null where \
-nothing does.
+With --json: one object per line; each has `next`, the cursor of the next page, or null on the last page.
 
 Examples:
   retry-workflow items list import-1 --state pending --state leased
@@ -305,7 +305,7 @@ Examples:
     List {
         #[command(flatten)]
         which: FilterArguments,
-        /// In this state; may be given several times [default: any]
+        /// In this state; can be repeated [default: any]
         #[arg(long = "state", value_name = "STATE", value_parser = state, action = ArgAction::Append)]
         states: Vec<ItemState>,
         #[command(flatten)]
@@ -324,7 +324,7 @@ Example:
 /// Which item is shown.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// The job's id; not needed where one job alone has an item of this id
+    /// The job's id; optional if only one job has an item with this id
     pub(crate) job: Option<String>,
     /// The item's id
     #[arg(required = true)]
@@ -338,7 +338,7 @@ pub(crate) struct PageArguments {
     #[arg(long, value_name = "N", default_value_t = 20,
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
-    /// Begin after this place, which the list before this one has shown
+    /// Start after this cursor, which the previous page has shown
     #[arg(long, value_name = "CURSOR", value_parser = cursor)]
     pub(crate) after: Option<Cursor>,
 }
@@ -347,7 +347,7 @@ pub(crate) struct PageArguments {
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArguments {
-    /// Items that are worked on at the same time [default: what the file says]
+    /// How many items run at the same time [default: as in the file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_parallel: Option<u32>,
     #[arg(
@@ -355,26 +355,26 @@ pub(crate) struct RunArguments {
         value_name = "TIME",
         value_parser = lease,
         default_value = "30s",
-        help = "How long its items wait for this process, if that is killed, before another one \
-                may have them"
+        help = "How long the items of this process stay reserved if it is killed, before another \
+                process may run them"
     )]
     pub(crate) lease: Duration,
-    /// Stop the job so long after this process has begun with it, so that it can be resumed
+    /// Stop the job this long after this process has started it, so that it can be resumed
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) deadline: Option<Duration>,
-    /// Plain lines instead of a progress bar
+    /// Print plain lines instead of a progress bar
     #[arg(long)]
     pub(crate) no_progress: bool,
-    /// Nothing but the report at the end
+    /// Print only the report at the end
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Print what commands write while they run, each line behind its item, on standard error
+    /// Print what commands write while they run on standard error, each line prefixed with its item
     #[arg(long, short, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     #[arg(
         long,
         value_name = "DIR",
-        help = "Write all that commands write to files: DIR/ITEM/RUN-ATTEMPT.stdout and .stderr"
+        help = "Save all output of commands to files: DIR/ITEM/RUN-ATTEMPT.stdout and .stderr"
     )]
     pub(crate) results: Option<PathBuf>,
     #[arg(
@@ -382,22 +382,22 @@ pub(crate) struct RunArguments {
         value_name = "SIZE",
         value_parser = size,
         default_value = "64KiB",
-        help = "So much of what a failed attempt writes stays in the store: the beginnings and the \
-                ends of stdout and stderr together; 0 for nothing, at most 1MiB. Of one that succeeds \
-                the last 1 KiB stay"
+        help = "How much of a failed attempt's output to keep in the store: the beginning and the \
+                end of stdout and stderr together; 0 for nothing, at most 1MiB. \
+                Of a successful one, the last 1 KiB are kept"
     )]
     pub(crate) keep_output: usize,
     #[arg(
         long,
         value_name = "FILE",
-        help = "Add a line to this file for each attempt that has ended, in the columns of GNU \
+        help = "Append a line to this file for each attempt that has ended, in the format of GNU \
                 parallel's joblog"
     )]
     pub(crate) joblog: Option<PathBuf>,
     #[arg(
         long,
-        help = "Print what happens as JSON, one event a line, and the report as the last one; \
-                implies --json"
+        help = "Print events as JSON, one per line, and the report as the last line; implies \
+                --json"
     )]
     pub(crate) events: bool,
 }
@@ -406,8 +406,7 @@ pub(crate) struct RunArguments {
 pub(crate) enum Dlq {
     /// List dead letters
     #[command(after_help = "\
-With --json: an object a line; each names the cursor of what follows this list, `next`, or null where \
-nothing does.
+With --json: one object per line; each has `next`, the cursor of the next page, or null on the last page.
 
 Examples:
   retry-workflow dlq list --class timeout --since '2h ago'
@@ -426,9 +425,9 @@ Example:
   retry-workflow dlq show import-1 order-17"
     )]
     Show(ShowArguments),
-    /// Count dead letters, like failures together
+    /// Count dead letters, grouped by similar failures
     #[command(after_help = "\
-The digits on the left name a signature; `--signature` takes them, or the beginning of them.
+The digits on the left are the id of a signature; `--signature` takes them, or their beginning.
 
 Example:
   retry-workflow dlq stats import-1")]
@@ -436,9 +435,9 @@ Example:
         #[command(flatten)]
         which: FilterArguments,
     },
-    /// Take dead letters back and run them again
+    /// Re-drive dead letters: run them again
     #[command(after_help = "\
-Each item begins a new run: all its attempts, a fresh budget, the same correlation id, its history kept.
+Each item starts a new run, with all its attempts, a fresh budget, the same correlation id and its history.
 
 Examples:
   retry-workflow dlq retry --signature 3f9a --dry-run
@@ -451,9 +450,9 @@ Examples:
         #[command(flatten)]
         how: RunArguments,
     },
-    /// Empty dead letters for good: payload, history and failure
+    /// Purge dead letters: delete payload, history and failure for good
     #[command(after_help = "\
-The ids of the items stay, as skipped ones, so that they are not added to the job again.
+The ids of the items are kept, as skipped ones, so that the items are not added to the job again.
 
 Example:
   retry-workflow dlq purge import-1 --until 2026-01-01 --yes")]
@@ -466,11 +465,11 @@ Example:
         /// Do not ask
         #[arg(long)]
         yes: bool,
-        /// Only say how many it would be
+        /// Only print how many there would be
         #[arg(long)]
         dry_run: bool,
     },
-    /// Write dead letters with their histories, one JSON object a line
+    /// Write dead letters with their histories, one JSON object per line
     #[command(after_help = "\
 Examples:
   retry-workflow dlq export import-1 --output letters.jsonl
@@ -482,10 +481,9 @@ Examples:
         #[arg(long, short, value_name = "PATH")]
         output: Option<PathBuf>,
     },
-    /// Read what `export` wrote; items that are there already are left as they are
+    /// Read what `export` wrote; items that already exist are left unchanged
     #[command(after_help = "\
-A file is checked to its end before anything is imported. Lines from standard input are imported \
-as they come.
+A file is checked completely before anything is imported. Lines from standard input are imported as they arrive.
 
 Examples:
   retry-workflow dlq import letters.jsonl
@@ -493,7 +491,7 @@ Examples:
     Import {
         /// The file; - for standard input
         file: PathBuf,
-        /// Into this job, whatever the lines say
+        /// Import into this job, whatever the lines say
         #[arg(long)]
         job: Option<String>,
     },
@@ -524,19 +522,19 @@ pub(crate) struct FilterArguments {
         payload, dependency, other"
     )]
     pub(crate) class: Option<String>,
-    /// That ended then or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two hours ago
+    /// That ended at this time or later: 2026-11-21, 2026-11-21T08:00:00Z, or 2h for two hours ago
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) since: Option<Timestamp>,
-    /// That ended before
+    /// That ended before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) until: Option<Timestamp>,
-    /// Whose failure says this, in its message or in what led to it
+    /// Whose failure contains this text, in its message or in one of its causes
     #[arg(long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
-    /// Whose payload is like this: 'item.priority >= 5 && item.region == "eu"'
+    /// Whose payload matches, such as 'item.priority >= 5 && item.region == "eu"'
     #[arg(long = "where", value_name = "CONDITION", value_parser = Condition::parse)]
     pub(crate) condition: Option<Condition>,
-    /// With this id, or with one of several: --item A --item B
+    /// With this id; can be repeated: --item A --item B
     #[arg(long = "item", value_name = "ID", action = ArgAction::Append)]
     pub(crate) items: Vec<String>,
 }
@@ -552,16 +550,16 @@ pub(crate) struct RedriveArguments {
     /// No faster than this: 10/s, 600/m, 100/h
     #[arg(long)]
     pub(crate) rate: Option<Rate>,
-    /// Only say how many it would be
+    /// Only print how many there would be
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Give the item that is named the payload in this file, JSON; - for standard input
+    /// Replace the payload of the item with the JSON in this file; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) edit: Option<PathBuf>,
-    /// Take them back, and leave running them to a worker or to `resume`
+    /// Only make them pending, and leave running them to a worker or to `resume`
     #[arg(long)]
     pub(crate) later: bool,
-    /// The workflow file, where it is another one by now, or the items came from elsewhere
+    /// The workflow file, if it has moved, or if the items came from elsewhere
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
@@ -589,7 +587,9 @@ impl Default for RunArguments {
 fn lease(text: &str) -> Result<Duration, String> {
     let lease = retry_rules::duration::parse(text).map_err(|error| error.to_string())?;
     if lease < SHORTEST_LEASE {
-        return Err("it would end before it can be renewed: write 100ms or more".to_owned());
+        return Err(
+            "a lease this short would end before it can be renewed: write 100ms or more".to_owned()
+        );
     }
     Ok(lease)
 }
@@ -633,7 +633,7 @@ fn state(text: &str) -> Result<ItemState, String> {
 fn cursor(text: &str) -> Result<Cursor, String> {
     text.parse().map(Cursor).map_err(|_| {
         format!(
-            "\"{}\" is not a place in a list: write the number after `--after` of the list before",
+            "\"{}\" is not a cursor: write the number after `--after` from the previous page",
             text.escape_debug()
         )
     })

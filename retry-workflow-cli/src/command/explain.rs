@@ -33,7 +33,7 @@ pub(super) fn explain(
             return Ok(Exit::Success);
         }
         Some(path) => std::fs::write(path, picture).map_err(|error| {
-            CommandError::Usage(format!("{} cannot be written: {error}", path.display()))
+            CommandError::Usage(format!("cannot write {}: {error}", path.display()))
         })?,
         None => {}
     }
@@ -41,7 +41,7 @@ pub(super) fn explain(
         Some(policy) if screen.json => screen.object(&as_json(&policy))?,
         None if screen.json => {
             return Err(CommandError::Usage(
-                "the curves are a table or a picture: leave --json out".to_owned(),
+                "the curves are a table or a picture: remove --json".to_owned(),
             ));
         }
         _ => screen.lines(lines)?,
@@ -53,7 +53,7 @@ fn explain_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> 
     let width = screen.width.unwrap_or(80);
     let policies = files::policies(file)?;
     if policies.is_empty() && !screen.json {
-        screen.line("nothing in this file is retried: a step is, that has a `retry_config`")?;
+        screen.line("nothing in this file is retried: only steps with a `retry_config` are")?;
     }
     for (i, named) in policies.into_iter().enumerate() {
         if screen.json {

@@ -42,12 +42,12 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
                 let items = items.unwrap_or_default();
                 screen.line(format_args!("{path}: {ok} ({name}, mode {}{items})", file.mode()))?;
                 for what in unseen {
-                    screen.line(format_args!("  not looked at: {}", one_line(&what)))?;
+                    screen.line(format_args!("  not checked: {}", one_line(&what)))?;
                 }
                 for (at, message) in file.hints().mistakes() {
                     let line = at.map_or(1, |(line, _)| line);
                     let message = one_line(message);
-                    screen.line(format_args!("  hint, and no wall: line {line}: {message}"))?;
+                    screen.line(format_args!("  hint, not an error: line {line}: {message}"))?;
                 }
             }
             Err(error) => {
@@ -82,7 +82,7 @@ struct Checked {
     file: WorkflowFile,
     /// How many its input has, if that is there.
     items: Option<u64>,
-    /// What could not be looked at.
+    /// What could not be checked.
     unseen: Vec<String>,
 }
 

@@ -95,12 +95,12 @@ pub(super) async fn jobs<S: Store>(store: &S, screen: &mut Screen) -> Result<Exi
     screen.now = store.now();
     let jobs = counted(store).await?;
     if jobs.is_empty() && !screen.json {
-        let begin = format!("no jobs yet: `retry-workflow{} run FILE` begins one", screen.flag);
+        let begin = format!("no jobs yet: start one with `retry-workflow{} run FILE`", screen.flag);
         screen.line(begin)?;
         return Ok(Exit::Success);
     }
     let headings =
-        ["job", "status", ">begun", ">items", ">succeeded", ">dead", ">skipped", ">left"];
+        ["job", "status", ">started", ">items", ">succeeded", ">dead", ">skipped", ">left"];
     let mut table = Table::new(&headings);
     for (job, counts) in below_each_other(jobs) {
         let summary = JobSummary::of(store, &job, counts).await?;

@@ -25,10 +25,10 @@ pub(super) fn pages(folder: &Path, screen: &mut Screen) -> Result<Exit, CommandE
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder))
         .map_err(|error| {
-            CommandError::Usage(format!("{} cannot be written: {error}", folder.display()))
+            CommandError::Usage(format!("cannot write {}: {error}", folder.display()))
         })?;
     if !screen.json {
-        screen.line(format_args!("man {}/{NAME}.1 shows the first of them", folder.display()))?;
+        screen.line(format_args!("read the first with: man {}/{NAME}.1", folder.display()))?;
     }
     Ok(Exit::Success)
 }

@@ -40,13 +40,13 @@ pub(crate) enum CommandError {
     Usage(String),
     /// A workflow file has mistakes; the text shows them in their places: exit code 2.
     File(String),
-    /// The work was begun, and could not be ended: exit code 1.
+    /// The work was started, but did not finish: exit code 1.
     Stopped(String),
     /// Another process works on a job of the same file: exit code 4.
     Running(String),
     /// The reader of the output has gone (`| head`): not an error, and nothing is printed.
     BrokenPipe,
-    /// The work was begun and could not be ended, and that has been reported: exit code 1.
+    /// The work was started but did not finish, and that has been reported: exit code 1.
     Reported,
 }
 

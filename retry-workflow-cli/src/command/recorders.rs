@@ -14,13 +14,13 @@ use retry_workflow::JobEvent;
 #[derive(Debug, Default)]
 pub(super) struct Recorders {
     joblog: Option<Joblog>,
-    /// That it cannot be written is told once.
+    /// That it cannot be written is reported once.
     has_failed: AtomicBool,
     events: Option<EventLines>,
 }
 
 impl Recorders {
-    /// Opens what is to be written to: before anything is begun.
+    /// Opens what is to be written to, before anything starts.
     pub(super) fn open(how: &RunArguments) -> Result<Self, CommandError> {
         let joblog = how.joblog.as_deref().map(Joblog::open).transpose()?;
         if let Some(folder) = &how.results {
@@ -43,7 +43,9 @@ impl Recorders {
             && let Err(error) = joblog.add(job, item, attempt)
             && !self.has_failed.swap(true, Ordering::Relaxed)
         {
-            tell(&format!("the joblog lacks an attempt of {item}, and perhaps others: {error}"));
+            tell(&format!(
+                "an attempt of {item}, and perhaps others, could not be added to the joblog: {error}"
+            ));
         }
         if let Some(events) = &self.events {
             events.on_event(event);

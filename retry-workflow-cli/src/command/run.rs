@@ -1,4 +1,4 @@
-//! Where the command meets the engine: jobs of files are begun and gone on with.
+//! Where the command meets the engine: jobs of files are started and resumed.
 
 mod signals;
 mod progress;
@@ -62,7 +62,7 @@ pub(super) async fn run(
     }
     if let Some(begun) = unfinished {
         tell(&format!(
-            "{} of this file has not ended, and this is another job; to resume that one: \
+            "this starts a new job, although {} of this file has not ended; to resume that one: \
              retry-workflow{flag} resume {}",
             one_line(&begun),
             argument(&begun)
@@ -87,7 +87,7 @@ pub(super) async fn resume(
         if screen.json {
             screen.object(&json!({ "job": null }))?;
         } else {
-            screen.line("every job of this store has ended: there is nothing to resume")?;
+            screen.line("every job in this store has ended: there is nothing to resume")?;
         }
         return Ok(Exit::Success);
     };
@@ -109,7 +109,7 @@ pub(super) async fn resume(
     work(store, ready, how, screen).await
 }
 
-/// After `dlq retry`: works on what was taken back, job by job.
+/// After `dlq retry`: works on what was re-driven, job by job.
 pub(super) async fn run_again(
     store: &AnyStore,
     (jobs, file): (&[String], Option<&Path>),
@@ -131,7 +131,7 @@ pub(super) async fn run_again(
     Ok(worst)
 }
 
-/// Whether a job can be gone on with: its file is there, and makes sense.
+/// Whether a job can be resumed: its file exists, and is valid.
 pub(super) async fn check<S: Store>(
     store: &S,
     id: &str,
@@ -285,14 +285,15 @@ async fn work(
         Some(Err(WorkflowError::Store(error))) => {
             // At once: the store may have more to wait for before it is closed.
             report(&CommandError::Stopped(format!(
-                "{}\nwhat has been done is kept; go on by: retry-workflow{flag} resume {shown}",
+                "{}\ncompleted work is kept; to resume: retry-workflow{flag} resume {shown}",
                 chain(&error)
             )));
             Err(CommandError::Reported)
         }
         Some(Err(error)) => match input_error(&error) {
             Some(wrong) => Err(CommandError::File(format!(
-                "{wrong:#}\n\nthe job has begun; go on by: retry-workflow{flag} resume {shown}{}",
+                "{wrong:#}\n\nthe job has started; to resume: retry-workflow{flag} resume \
+                 {shown}{}",
                 input_again(&file)
             ))),
             None => Err(CommandError::Usage(chain(&error))),
@@ -300,8 +301,8 @@ async fn work(
         None => {
             given_back(store, &id).await;
             Err(CommandError::Stopped(format!(
-                "stopped at once; what was running begins anew by: retry-workflow{flag} resume \
-                 {shown}{}",
+                "stopped at once; to resume, and restart what was running: retry-workflow{flag} \
+                 resume {shown}{}",
                 Job::find(store, &id)
                     .await?
                     .filter(|job| !job.input_complete)
@@ -311,7 +312,7 @@ async fn work(
     }
 }
 
-/// What is wrong with the input of a job that has begun.
+/// What is wrong with the input of a job that has started.
 fn input_error(error: &WorkflowError) -> Option<&FileError> {
     match error {
         WorkflowError::Input(error) => error.downcast_ref(),
@@ -319,7 +320,7 @@ fn input_error(error: &WorkflowError) -> Option<&FileError> {
     }
 }
 
-/// What going on with a job needs besides, if its items have not all been read.
+/// What else resuming a job needs, if its items have not all been read.
 fn input_again(file: &WorkflowFile) -> &'static str {
     match file.reader() {
         Some(reader) if reader.is_stdin() => ", with its whole input on stdin again",
@@ -380,7 +381,7 @@ fn print_reports(
     }
     let id = argument(&job.job.id);
     if stopped {
-        screen.line(format_args!("go on by: retry-workflow{flag} resume {id}{again}"))?;
+        screen.line(format_args!("to resume: retry-workflow{flag} resume {id}{again}"))?;
     } else if job.dead() > 0 {
         screen.line(letters_left(job.dead(), job.unit(), &id, flag))?;
     }
@@ -391,11 +392,11 @@ fn letters_left(dead: u64, unit: Unit, id: &str, flag: &str) -> String {
     match unit {
         Unit::Item => {
             let letters = count(dead, "dead letter");
-            format!("look at {letters} by: retry-workflow{flag} dlq stats {id}")
+            format!("to inspect {letters}: retry-workflow{flag} dlq stats {id}")
         }
         unit => {
             let failed = count(dead, unit.as_str());
-            format!("{failed} failed; look by: retry-workflow{flag} dlq list {id}")
+            format!("{failed} failed; to inspect: retry-workflow{flag} dlq list {id}")
         }
     }
 }

@@ -138,7 +138,7 @@ pub(crate) fn terminal_width(terminal: impl std::os::fd::AsFd) -> usize {
     size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(80)
 }
 
-/// In columns: nobody has asked a terminal that is none of Unix.
+/// In columns: only a Unix terminal is asked.
 #[cfg(not(unix))]
 pub(crate) fn terminal_width<T>(_: T) -> usize {
     80

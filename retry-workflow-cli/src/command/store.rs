@@ -70,7 +70,7 @@ impl Address {
         if let Some(file) = text.strip_prefix("sqlite:") {
             let file = file.strip_prefix("//").unwrap_or(file);
             return if file.is_empty() {
-                Err("`sqlite:` has no file behind it: write sqlite:jobs.db".to_owned())
+                Err("`sqlite:` needs a file: write sqlite:jobs.db".to_owned())
             } else {
                 Ok(Self::File(file.into()))
             };
@@ -81,12 +81,11 @@ impl Address {
                 Ok(Self::Postgres(postgres::Server::read(text)))
             }
             #[cfg(not(feature = "postgres"))]
-            Some(("postgres" | "postgresql", _)) => Err("this retry-workflow was built without \
-                Postgres: build it with its feature `postgres`"
+            Some(("postgres" | "postgresql", _)) => Err("this retry-workflow was built without Postgres: build it with the feature `postgres`"
                 .to_owned()),
             // What is behind it may have a password in it.
             Some((scheme, _)) => Err(format!(
-                "`{}://` is no kind of store: write FILE, sqlite:FILE or \
+                "`{}://` is not a kind of store: write FILE, sqlite:FILE or \
                  postgres://user@host/database",
                 one_line(scheme)
             )),
@@ -164,14 +163,14 @@ impl Address {
     pub(super) fn sql(&self, role: Option<&str>) -> Result<String, CommandError> {
         match (self, role) {
             (Self::File(_), None) => Ok(SqliteStore::sql()),
-            (Self::File(_), Some(_)) => {
-                Err(CommandError::Usage("--role is for Postgres: a file has no roles".to_owned()))
-            }
+            (Self::File(_), Some(_)) => Err(CommandError::Usage(
+                "--role is for Postgres only: a file has no roles".to_owned(),
+            )),
             #[cfg(feature = "postgres")]
             (Self::Postgres(server), Some(role)) => Ok(server.sql(role)),
             #[cfg(feature = "postgres")]
             (Self::Postgres(_), None) => Err(CommandError::Usage(
-                "say which role the workers have, who may use the tables: --role NAME".to_owned(),
+                "name the role of the workers that may use the tables: --role NAME".to_owned(),
             )),
         }
     }
@@ -186,7 +185,7 @@ impl Address {
             }
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => Err(CommandError::Usage(
-                "a server gives room back by itself (autovacuum): `vacuum` is for files".to_owned(),
+                "a server reclaims space by itself (autovacuum): `vacuum` is for files".to_owned(),
             )),
         }
     }
@@ -209,7 +208,7 @@ fn existing(path: &Path) -> Result<&Path, CommandError> {
 
 fn missing(store: &dyn fmt::Display) -> CommandError {
     CommandError::Usage(format!(
-        "there is no store at {store}: `retry-workflow run` makes one; name another with --store \
+        "there is no store at {store}: `retry-workflow run` creates one; name another with --store \
          STORE, or with {STORE_VARIABLE}"
     ))
 }
@@ -252,16 +251,17 @@ pub(super) fn wait_at_most(busy_timeout: Duration) {
 /// One answer for the process.
 static BUSY_TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
-/// How files are opened: whoever waits for another process is told so.
+/// How files are opened: a wait for another process is reported.
 fn options(path: &Path) -> SqliteOptions {
     let most = *BUSY_TIMEOUT.get_or_init(|| Duration::from_secs(60));
     let (path, is_told) = (path.display().to_string(), AtomicBool::new(false));
     let tell = move |_| {
         let line = (!is_told.swap(true, Ordering::Relaxed)).then(|| {
             format!(
-                "waiting for the store {}, which another process holds: for up to {} (--busy-timeout)",
-                one_line(&path),
-                retry_rules::duration::format(most)
+                "waiting up to {} (--busy-timeout) for the store {}, which another process has \
+                 locked",
+                retry_rules::duration::format(most),
+                one_line(&path)
             )
         });
         match (&*listener(), line) {
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn an_address_that_is_refused_is_not_repeated_with_its_password() {
         let why = read("mysql://me:secret@host/jobs").unwrap_err();
-        assert!(why.starts_with("`mysql://` is no kind of store") && !why.contains("secret"));
+        assert!(why.starts_with("`mysql://` is not a kind of store") && !why.contains("secret"));
     }
 
     #[test]

@@ -66,7 +66,7 @@ async fn check(address: &Address, screen: &mut Screen) -> Result<Exit, CommandEr
             _ => String::new(),
         };
         screen.line(format_args!(
-            "wrong   {}: {} {}{of} are counted, and there are {}",
+            "wrong   {}: the count says {} {}{of}, but there are {}",
             one_line(job),
             thousands(*counted),
             state.as_str(),
@@ -116,7 +116,7 @@ async fn copy(
         }
         let known = match copied.known {
             0 => String::new(),
-            known => format!("; {} were there already", thousands(known)),
+            known => format!("; {} already existed", thousands(known)),
         };
         let id = one_line(&job.id);
         screen.line(format_args!("{id}: {} copied{known}", count(copied.new, "item")))?;
@@ -125,10 +125,10 @@ async fn copy(
     if !screen.json {
         let id = job.map_or_else(String::new, |id| format!(" {}", argument(id)));
         let (there, here) = (to.flag(), from.flag());
-        screen.line(format_args!("look at what came: retry-workflow{there} status{id}"))?;
+        screen.line(format_args!("to inspect the copy: retry-workflow{there} status{id}"))?;
         if !id.is_empty() {
             let rm = format!("retry-workflow{here} jobs rm{id} --force");
-            screen.line(format_args!("then remove it where it was: {rm}"))?;
+            screen.line(format_args!("then remove the original: {rm}"))?;
         }
     }
     Ok(Exit::Success)

@@ -1,4 +1,4 @@
-//! The five curves side by side, as a table and as a picture.
+//! Show the five curves side by side, as a table and as a picture.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ fn panel(left: f64, backoff: Backoff, about: &str, svg: &mut Svg) {
 mod tests {
     use super::*;
 
-    /// Set it to write the file anew.
+    /// Set it to rewrite the file.
     const REWRITE: &str = "RETRY_WORKFLOW_REWRITE";
 
     #[test]

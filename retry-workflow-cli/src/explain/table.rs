@@ -59,7 +59,7 @@ pub(super) fn end(walk: &Walk) -> String {
     let last = walk.waits.last();
     let attempt = last.map_or(1, |last| last.attempt);
     match (walk.end, walk.bound, last) {
-        (End::Attempts, _, None) => "gives up after the first attempt, and never waits".to_owned(),
+        (End::Attempts, _, None) => "gives up after the first attempt, without waiting".to_owned(),
         (End::Attempts, _, Some(last)) => {
             format!(
                 "gives up after attempt {attempt}, having waited {}",

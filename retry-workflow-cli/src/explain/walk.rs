@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use retry_runtime::{Attempts, Jitter, Policy};
 
-/// So many waits are shown; those after them are counted.
+/// This many waits are shown; the rest are counted.
 const SHOWN: usize = 24;
 
 /// The waits of a policy, as far as they are shown.
@@ -52,7 +52,7 @@ pub(crate) enum End {
     Attempts,
     /// Another wait of at least this does not fit.
     Bound(Duration),
-    /// There are more than are shown; so many, if it is known.
+    /// There are more than are shown; how many, if that is known.
     More(Option<u32>),
 }
 

@@ -38,7 +38,7 @@ impl EnvironmentPlan {
     /// What of it is not there now.
     pub(super) fn unseen(&self, folder: &Path) -> Vec<String> {
         let files = self.files.iter().filter(|(file, _)| !folder.join(file).exists());
-        let files = files.map(|(file, _)| format!("`{}` is not there yet", file.display()));
+        let files = files.map(|(file, _)| format!("`{}` does not exist yet", file.display()));
         let inherited = self.variables.iter().filter_map(|variable| match &variable.value {
             VariableValue::Inherited(from) if std::env::var_os(from).is_none() => {
                 Some(format!("the secret ${from} is not set here"))
@@ -68,7 +68,7 @@ impl EnvironmentPlan {
                 Ok(text) => variables.extend(parsed(&path, &text)?),
                 Err(error) => {
                     let name = short(&file.to_string_lossy());
-                    wrong(*span, format!("cannot read the variables of `{name}`: {error}"));
+                    wrong(*span, format!("cannot read the variables in `{name}`: {error}"));
                 }
             }
         }
@@ -79,10 +79,7 @@ impl EnvironmentPlan {
                     Ok(value) => value,
                     Err(_) if spares_missing => continue,
                     Err(error) => {
-                        wrong(
-                            *span,
-                            format!("there is no value for the secret `{name}`: ${from}: {error}"),
-                        );
+                        wrong(*span, format!("the secret `{name}` has no value: ${from}: {error}"));
                         continue;
                     }
                 },
@@ -91,8 +88,9 @@ impl EnvironmentPlan {
                 wrong(
                     *span,
                     format!(
-                        "the secret `{name}` is {} long, and would be masked in every text that \
-                         has it by chance: it needs {SHORTEST} bytes, or is not a secret",
+                        "the secret `{name}` is {} long, so it would be masked wherever that text \
+                         occurs by chance: make it at least {SHORTEST} bytes long, or do not \
+                         declare it as a secret",
                         match value.len() {
                             1 => "1 byte".to_owned(),
                             len => format!("{len} bytes"),

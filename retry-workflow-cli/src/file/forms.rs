@@ -141,7 +141,7 @@ impl Forms<'_> {
     fn text<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
         match &node.value {
             Value::Text(text) if text.trim().is_empty() => {
-                self.wrong(node.span, "this text is empty: write what is meant");
+                self.wrong(node.span, "this text is empty: write a value");
                 None
             }
             Value::Text(text) => Some(text),
@@ -209,7 +209,8 @@ impl Forms<'_> {
         if checked == Err(InvalidName::Empty) {
             self.wrong(
                 node.span,
-                "this name is empty, and the ids of jobs are made of it: write one, or remove the key",
+                "this name is empty, but the ids of jobs are built from it: write one, or remove \
+                 the key",
             );
             return None;
         }
@@ -220,8 +221,8 @@ impl Forms<'_> {
             self.wrong(
                 span,
                 format!(
-                    "this name has a control character in it, `{found}`, and the ids of jobs are made \
-                     of it: remove the character"
+                    "this name contains the control character `{found}`, but the ids of jobs are \
+                     built from it: remove the character"
                 ),
             );
             return None;
@@ -261,8 +262,7 @@ impl Forms<'_> {
                     self.wrong(
                         key.span,
                         format!(
-                            "`{}` belongs to `mode: {other}`, and this is `mode: {mode}`, which has \
-                             {here}: change the mode, or remove the key",
+                            "`{}` belongs to `mode: {other}`, but this is `mode: {mode}`, which has {here}: change the mode, or remove the key",
                             key.name
                         ),
                     );
@@ -285,7 +285,7 @@ impl Forms<'_> {
             None => default.args,
         };
         if let Some(nul) = [&program].into_iter().chain(&args).find(|text| text.contains('\0')) {
-            let message = format!("\"{}\" has a NUL character in it", nul.replace('\0', "\\0"));
+            let message = format!("\"{}\" contains a NUL character", nul.replace('\0', "\\0"));
             self.wrong(node.span, message);
         }
         Some(Agent { program, args })
@@ -306,7 +306,8 @@ impl Forms<'_> {
 
     fn error_policy(&mut self, root: &Node, handlers: &BTreeMap<String, Steps>) -> ErrorPolicy {
         let Some(node) = root.get("error_policy") else { return ErrorPolicy::new() };
-        let keys = node.parse_map::<ErrorPolicyKeys>("a map of what becomes of items that fail");
+        let keys =
+            node.parse_map::<ErrorPolicyKeys>("a map that says what happens to items that fail");
         let policy = keys.and_then(|keys| {
             ErrorPolicy::try_from(keys).map_err(|invalid| node.mistake_at(invalid.keys(), &invalid))
         });
@@ -326,7 +327,7 @@ impl Forms<'_> {
             let help = match nearest(name, known.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!(
-                    "write it under `handlers: {{ {name}: [ shell: … ] }}`, or one of {}",
+                    "add it under `handlers: {{ {name}: [ shell: … ] }}`, or choose one of {}",
                     listed(&known)
                 ),
             };
@@ -354,16 +355,14 @@ impl Forms<'_> {
 fn other_trade(key: &str) -> Option<&'static str> {
     Some(match key {
         "commit_required" | "merge" => {
-            "belongs to tools that work in git worktrees and commit what a step has changed; no step \
-             is given one here"
+            "belongs to tools that run steps in git worktrees and commit their changes, which this \
+             command does not do"
         }
         "validate" | "analyze" | "goal_seek" => {
-            "lets a model judge the work, and nothing is judged here but a command's exit status"
+            "lets a model judge the work, but here only the exit status of a command counts"
         }
-        "foreach" => {
-            "is a loop of its own in other tools; here `mode: mapreduce` runs steps for each item"
-        }
-        "write_file" => "writes a file in other tools; here a `shell` step does",
+        "foreach" => "is a loop in other tools; here, `mode: mapreduce` runs steps for each item",
+        "write_file" => "writes a file in other tools; here, a `shell` step does that",
         _ => return None,
     })
 }

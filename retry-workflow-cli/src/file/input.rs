@@ -85,8 +85,8 @@ impl InputReader {
 
     /// Nothing is on stdin, and there was something when the job began.
     pub(crate) fn not_given_again(&self) -> FileError {
-        let message = "there are no items on stdin, from where the job has had some: give it the \
-                       whole input again, as in `resume JOB < items.jsonl`";
+        let message = "there are no items on stdin, but the job has read some from there: provide \
+                       the whole input again, as in `resume JOB < items.jsonl`";
         self.wrong(vec![self.mistake(message.to_owned())])
     }
 
@@ -139,7 +139,7 @@ impl InputReader {
         end.map(drop)
     }
 
-    /// Gives the items of an input that can be read once only: what is wrong is told when it is
+    /// Gives the items of an input that can be read once only: what is wrong is reported when it is
     /// found.
     pub(crate) fn give_unchecked(&self, pipe: &Pipe, give: &mut Give<'_>) -> Result<(), FileError> {
         let template = self.map.item_id.as_ref();
@@ -166,22 +166,22 @@ impl InputReader {
                 Ok(id) if !id.is_empty() => id,
                 Ok(_) => {
                     let message = format!(
-                        "the id of {} is empty: name something that every item has",
+                        "the id of {} is empty: use something that every item has",
                         describe(&name, &item)
                     );
                     return Err(failed(message, span));
                 }
                 Err(_) if rule == IdRule::Own => {
                     let message = format!(
-                        "{} has no field `id` that names it, and those before it have: write what \
-                         they are called by as `item_id`",
+                        "{} has no usable field `id`, but earlier items have: set `item_id` to \
+                         something that every item has",
                         describe(&name, &item)
                     );
                     return Err(failed(message, span));
                 }
                 Err(why) => {
                     let message =
-                        format!("the id of {} cannot be read: {why}", describe(&name, &item));
+                        format!("cannot read the id of {}: {why}", describe(&name, &item));
                     return Err(failed(message, span));
                 }
             };
@@ -262,7 +262,7 @@ impl InputReader {
         Mistake { message, span: Some(self.map.input.span) }
     }
 
-    /// A list without items is none to complain of; a path that leads nowhere is.
+    /// A list without items is not a mistake; a path that leads nowhere is.
     fn find_none(&self, end: &End) -> Result<(), FileError> {
         if end.was_found {
             return Ok(());
@@ -274,9 +274,11 @@ impl InputReader {
                 let document = read::document(reader, &name, true)?;
                 path.lost(&document, &self.name())
             }
-            InputFrom::Command(_) | InputFrom::Stdin => {
-                Some(self.mistake(format!("`{}` leads to no list in {}", path.text(), self.name())))
-            }
+            InputFrom::Command(_) | InputFrom::Stdin => Some(self.mistake(format!(
+                "`{}` does not lead to a list in {}",
+                path.text(),
+                self.name()
+            ))),
         };
         lost.map_or(Ok(()), |mistake| Err(self.wrong(vec![mistake])))
     }
@@ -292,11 +294,15 @@ impl InputReader {
         if error.kind() != io::ErrorKind::NotFound {
             return format!("`{name}`: {error}");
         }
-        let seen = if input.is_absolute() { "" } else { ", seen from the folder of this file" };
+        let seen = if input.is_absolute() {
+            ""
+        } else {
+            " (paths are relative to the folder of this file)"
+        };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let command = if name.contains(' ') {
-            "; a command that ends so is written `{ command: … }`"
+            "; for a command with such an ending, write `{ command: … }`"
         } else {
             ""
         };

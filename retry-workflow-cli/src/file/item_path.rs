@@ -61,8 +61,8 @@ impl ItemPath {
         });
         if text.len() > LONGEST || deepest.max() > Some(DEEPEST) {
             let message = format!(
-                "this JSONPath is too long ({LONGEST} bytes) or has too many brackets inside each \
-                 other ({DEEPEST}): prepare the input with a command first"
+                "this JSONPath is too long (over {LONGEST} bytes) or nested too deeply (over \
+                 {DEEPEST} brackets): prepare the input with a command first"
             );
             return Err(Mistake { message, span: Some(node.span) });
         }
@@ -72,7 +72,7 @@ impl ItemPath {
                 .nth(error.position().saturating_sub(1))
                 .map_or(text.len(), |(at, _)| at);
             let message = format!(
-                "this is not a JSONPath, from here on ({}): write one such as `$.items[*]`",
+                "this is not a valid JSONPath from here on ({}): write one such as `$.items[*]`",
                 error.message()
             );
             Mistake { message, span: Some(node.span_within(source, at, "")) }
@@ -134,7 +134,7 @@ impl ItemPath {
                 before => segment.why(part, &format!("`{}`", short(before)), &here)?,
             };
             let what = if self.is_written { "`json_path` finds" } else { "there are" };
-            let message = format!("{what} no items, for {why}");
+            let message = format!("{what} no items, because {why}");
             return Some(Mistake { message, span: Some(segment.span) });
         }
         None
@@ -155,16 +155,16 @@ impl Segment {
             {
                 None
             }
-            Kind::Any => Some(format!("{parent} {}, no list", contents(first))),
+            Kind::Any => Some(format!("{parent} {}, not a list", contents(first))),
             Kind::Slice => {
                 let part = short(part);
-                Some(format!("{parent} {}, and `{part}` is part of a list", contents(first)))
+                Some(format!("{parent} {}, but `{part}` is part of a list", contents(first)))
             }
             Kind::Names => {
                 let name = segment_name(part);
                 let what = short(name.unwrap_or(part));
                 if goes_down {
-                    return Some(format!("nothing in {parent} is called `{what}`"));
+                    return Some(format!("nothing in {parent} is named `{what}`"));
                 }
                 let none = match here.len() {
                     1 => format!("{parent} has no `{what}`"),

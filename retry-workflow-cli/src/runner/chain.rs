@@ -1,4 +1,4 @@
-//! [`Chain`]: what the steps of a chain tell those after them. Each is a task of its own, and
+//! [`Chain`]: what the steps of a chain pass to those after them. Each is a separate task, and
 //! may be run by another process.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ pub(super) struct Chain<S> {
     pub(super) store: S,
     pub(super) names: Vec<String>,
     pub(super) steps: Steps,
-    /// What the first one is told.
+    /// What the first one gets.
     pub(super) scope: Scope,
     /// What this process knows, with secrets: up to which step.
     known: Mutex<Option<(usize, Outputs)>>,
@@ -40,7 +40,7 @@ impl<S: Store> Chain<S> {
         Self { store, names, steps, scope, known: Mutex::new(None) }
     }
 
-    /// What a step is told of those before it.
+    /// What a step gets from those before it.
     pub(super) async fn before(
         &self,
         at: usize,
@@ -56,7 +56,7 @@ impl<S: Store> Chain<S> {
             return Ok(scope);
         }
         let unread =
-            |error| Failure::new("other", format!("cannot read what was captured: {error}"));
+            |error| Failure::new("other", format!("cannot read the captured output: {error}"));
         let (_, record) = self.record(cx.job()).await.map_err(unread)?;
         scope.captured.extend(captured(&record));
         for &held in record.withheld.range(..=last) {
@@ -72,8 +72,8 @@ impl<S: Store> Chain<S> {
                 (None, WorkOutcome::Failed { failure, .. }) => return Err(failure),
                 (None, _) => {
                     let message = format!(
-                        "step {} was run again, for what it captured holds a secret and is not \
-                         stored; it has failed this time",
+                        "step {} had to run again, because its captured output contains a secret \
+                         and is not stored, and failed this time",
                         held + 1
                     );
                     return Err(Failure::new("other", message));

@@ -1,5 +1,5 @@
 //! What the commands of a chain were when they were run: a file may have changed before its job
-//! is gone on with.
+//! is resumed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,13 +50,13 @@ pub(super) fn names(steps: &Steps) -> Vec<String> {
     names
 }
 
-/// How many commands a job has, if it is a chain that has begun.
+/// How many commands a job has, if it is a chain that has started.
 pub(super) async fn number<S: Store>(store: &S, job: &str) -> Result<Option<u64>, StoreError> {
     let known = read(store, job).await?;
     Ok(known.map(|commands| u64::try_from(commands.len()).unwrap_or(u64::MAX)))
 }
 
-/// Why these steps cannot resume a chain that has begun: they are not those that have
+/// Why these steps cannot resume a chain that has started: they are not those that have
 /// succeeded. One that has not may be another one by now, for that is how it is fixed.
 pub(super) async fn changed<S: Store>(
     store: &S,
@@ -81,17 +81,17 @@ pub(super) async fn changed<S: Store>(
 fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
     match is.filter(|is| is.runs_same_as(was)) {
         Some(is) => format!(
-            "step {number} was called `{}` when the job began, and is called `{}` now",
+            "step {number} was named `{}` when the job started, but is now named `{}`",
             OneLine(&was.name),
             OneLine(&is.name)
         ),
         None => {
             let now = is.map_or_else(
-                || "there is no such step now".to_owned(),
-                |is| format!("is `{}` now", OneLine(&shown(&is.text))),
+                || "no longer exists".to_owned(),
+                |is| format!("is now `{}`", OneLine(&shown(&is.text))),
             );
             let was = shown(&was.text);
-            format!("step {number} was `{}` when the job began, and {now}", OneLine(&was))
+            format!("step {number} was `{}` when the job started, but {now}", OneLine(&was))
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn add_handlers<S>(
     file: &WorkflowFile,
     captured: &BTreeMap<String, Captured>,
 ) -> JobRunner<S> {
-    // What they write is none of their item's attempt.
+    // Their output does not belong to their item's attempt.
     let workspace = Arc::new(Workspace { tap: None, ..(*file.workspace).clone() });
     file.handlers.iter().fold(runner, |runner, (name, steps)| {
         let (steps, workspace) = (steps.clone(), Arc::clone(&workspace));

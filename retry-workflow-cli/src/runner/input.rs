@@ -28,7 +28,7 @@ impl InputItems {
         let (sender, batches) = mpsc::channel(AHEAD);
         let pipe = Pipe::default();
         let stopped = pipe.clone();
-        // A thread of its own, for stdin may have nothing to read for ever: nobody waits for it.
+        // A separate thread, because reading stdin may block for ever: nothing waits for it.
         std::thread::spawn(move || {
             let mut batch = Vec::new();
             let mut bytes = 0;

@@ -37,8 +37,8 @@ impl Reducing {
         Ok(found.and_then(|(revision, text)| Some((revision, serde_json::from_str(&text).ok()?))))
     }
 
-    /// It is to be run once the items have ended. One that was begun is gone on with; where
-    /// items have been added or taken back since, another one follows.
+    /// It is to be run once the items have ended. One that was started is resumed; where
+    /// items have been added or re-driven since, another one follows.
     pub(super) async fn due<S: Store>(store: &S, job: &str) -> Result<(), StoreError> {
         loop {
             // In this order: a process that ends the job meanwhile changes the revision after that.

@@ -13,7 +13,7 @@ use retry_workflow::{
     Reason, Store, Unit, Work, WorkItem, WorkflowError,
 };
 
-/// Commands one after another; a failure stops them. Where one had failed, it begins anew.
+/// Commands one after another; a failure stops them. Where one had failed, it starts over.
 pub(super) async fn run_chain<S: Store>(
     chain: &Arc<Chain<S>>,
     job: Job,

@@ -1,4 +1,4 @@
-//! What a command is handed: its values, in variables, and what is too large for one,
+//! What a command gets: its values, in variables, and what is too large for one,
 //! in a file.
 //!
 //! A system gives a variable or an argument some 128 KiB. The shell itself reads a longer value
@@ -106,7 +106,7 @@ impl Run {
                         return Ok(value.into());
                     }
                     Err(StepError::payload(format!(
-                        "an argument of `{program}` is {} bytes long, and there is room for \
+                        "an argument of `{program}` is {} bytes long, but the limit is \
                          {LONGEST_VALUE}: use `shell`, whose programs can read the file \
                          \"${ITEM_FILE}\"",
                         value.len()
@@ -118,15 +118,16 @@ impl Run {
                 let prompt = prompt.render(scope).map_err(StepError::payload)?;
                 if prompt.len() > LONGEST_VALUE {
                     return Err(StepError::not_started(format!(
-                        "the prompt is {} bytes long, and an argument has room for {LONGEST_VALUE}: \
-                         write what is large to a file, and the file's name into the prompt",
+                        "the prompt is {} bytes long, but the limit for an argument is \
+                         {LONGEST_VALUE}: write large content to a file, and put the file's name \
+                         in the prompt",
                         prompt.len()
                     )));
                 }
                 let agent = &workspace.agent;
                 if prompt.starts_with('-') && agent.args.last().is_none_or(|last| last != "--") {
                     return Err(StepError::not_started(format!(
-                        "the prompt begins with `-`, and `{}` would read it as an option: begin the \
+                        "the prompt starts with `-`, so `{}` would read it as an option: start the \
                          prompt with a word, or end the agent's `args` with \"--\"",
                         agent.program
                     )));
@@ -176,7 +177,7 @@ pub(crate) fn item_variables(cx: &ItemContext, retries: u32) -> Vec<(String, OsS
     .collect()
 }
 
-/// What a command is handed.
+/// What a command gets.
 #[derive(Default)]
 struct Handed {
     variables: Vec<(String, OsString)>,
@@ -195,9 +196,9 @@ impl Handed {
             let value = scope.value(placeholder).map_err(StepError::payload)?;
             if script.connects(number, &value) {
                 return Err(StepError::payload(format!(
-                    "the value of `{}` begins with `/dev/`, and `bash` would connect to a machine \
-                     instead of opening a file: begin the file's name with its folder, as in \
-                     `> ./{}`",
+                    "the value of `{}` starts with `/dev/`, so `bash` would open a network \
+                     connection instead of a file: start the file's name with its folder, as in `> \
+                     ./{}`",
                     placeholder.written, placeholder.written
                 )));
             }
@@ -245,8 +246,8 @@ fn too_long(placeholder: &Placeholder, len: usize, file: &str) -> String {
         _ => file,
     };
     format!(
-        "the value of `{}` is {len} bytes long, and an argument has room for {LONGEST_VALUE}: have \
-         the program read the file \"${file}\" instead",
+        "the value of `{}` is {len} bytes long, but the limit for an argument is {LONGEST_VALUE}: \
+         let the program read the file \"${file}\" instead",
         placeholder.written
     )
 }

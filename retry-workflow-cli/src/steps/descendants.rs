@@ -78,7 +78,7 @@ mod linux {
         found.into_iter().collect()
     }
 
-    /// Ends all that there is, and what it starts meanwhile, until there is none.
+    /// Ends all of them, and what they start meanwhile, until none is left.
     pub(crate) fn end_all(find: impl Fn() -> Vec<Pid>) {
         let last = Instant::now() + LONGEST;
         loop {

@@ -18,7 +18,7 @@ pub(crate) struct Environment {
 /// not; comments and empty lines are left out. Nothing is expanded.
 ///
 /// # Errors
-/// A line is none of these: its number, from 1, and why.
+/// The number of an invalid line, from 1, and what is wrong with it.
 pub(crate) fn parse_env_file(text: &str) -> Result<Vec<(String, String)>, (usize, String)> {
     let mut variables = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -34,10 +34,11 @@ pub(crate) fn parse_env_file(text: &str) -> Result<Vec<(String, String)>, (usize
         let name = name.trim();
         if !is_variable(name) {
             return Err(wrong(
-                "the name before `=` is none of a variable: letters, digits and `_`",
+                "the name before `=` is not a valid name of a variable: use letters, digits and \
+                 `_`",
             ));
         }
-        let value = unquoted(value.trim()).ok_or_else(|| wrong("a quote has no end"))?;
+        let value = unquoted(value.trim()).ok_or_else(|| wrong("a quotation is not closed"))?;
         variables.push((name.to_owned(), value));
     }
     Ok(variables)

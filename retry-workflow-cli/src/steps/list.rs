@@ -29,7 +29,7 @@ use retry_workflow::{
 /// The class of what fails for what its item holds.
 const PAYLOAD: &str = "payload";
 
-/// Where a list has stopped, to go on from there.
+/// Where a list has stopped, and will continue.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Checkpoint {
     step: usize,
@@ -169,7 +169,7 @@ impl Steps {
         let checkpoint: Checkpoint = match checkpoint.map(serde_json::from_str).transpose() {
             Ok(checkpoint) => checkpoint.unwrap_or_default(),
             Err(error) => {
-                let why = format!("what the last attempt has left cannot be read: {error}");
+                let why = format!("cannot read what the last attempt left: {error}");
                 let failure = Failure::new(PAYLOAD, why);
                 let report = AttemptReport::failed(timer, failure, Reason::NotRetryable);
                 return Attempted { report, outputs: None };
@@ -440,7 +440,7 @@ impl Attempt<'_> {
     fn over(&self) -> Option<ListEnd> {
         let limit = self.limit.filter(|limit| self.running() >= *limit)?;
         let message = format!(
-            "its steps have run for {}, which is the `agent_timeout_secs` of the map",
+            "its steps exceeded the `agent_timeout_secs` of the map, {}",
             retry_rules::duration::format(limit)
         );
         Some(ListEnd::Failed(Failure::new("timeout", message), Reason::Deadline))
@@ -449,7 +449,7 @@ impl Attempt<'_> {
     /// A condition that cannot be decided.
     fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
         let why = self.workspace.environment.masks.masked(why);
-        let failure = Failure::new("other", format!("`when` cannot be decided: {why}"));
+        let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
         self.record(&step.label, AttemptTimer::start(), failure.clone());
         ListEnd::Failed(failure, Reason::NotRetryable)
     }
@@ -569,7 +569,7 @@ impl Attempt<'_> {
         failure
     }
 
-    /// What is told of an error: what it quotes may hold a secret.
+    /// How an error is reported: what it quotes may contain a secret.
     fn described(&self, error: &StepError) -> Failure {
         let failure = described(error);
         let masks = &self.workspace.environment.masks;

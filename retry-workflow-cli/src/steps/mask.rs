@@ -96,7 +96,7 @@ impl Masks {
 pub(crate) struct Masking {
     secrets: Vec<Vec<u8>>,
     held: Vec<u8>,
-    /// Of what is held, the first so many are part of a secret that is masked already.
+    /// How many of the held bytes are part of a secret that is masked already.
     masked: usize,
 }
 

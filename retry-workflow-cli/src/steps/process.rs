@@ -29,7 +29,7 @@ const LONGEST_OUTPUT: usize = 1024 * 1024;
 const LONGEST_TAIL: usize = 4 * 1024;
 /// Of the stdout of one that fails so much: room for an argument.
 const LONGEST_FAILED_OUTPUT: usize = 60 * 1024;
-/// So many lines of that stand in the error itself.
+/// How many lines of that are part of the error itself.
 const SHOWN_LINES: usize = 3;
 /// From the polite signal to the other one.
 const GRACE: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ pub(crate) struct Invocation {
     pub(crate) timeout: Option<Duration>,
     /// What to do about a program that is not there.
     pub(crate) missing: &'static str,
-    /// What is told of it is told without these.
+    /// Reports about it omit these.
     pub(crate) masks: Arc<Masks>,
     /// Who gets what it writes meanwhile.
     pub(crate) tapping: Option<Tapping>,
@@ -220,7 +220,7 @@ impl fmt::Display for StepError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.status {
             Status::Exit(code) => write!(f, "exit status {code}")?,
-            Status::Signal(signal) => write!(f, "ended by signal {signal}")?,
+            Status::Signal(signal) => write!(f, "terminated by signal {signal}")?,
             Status::Timeout(limit) => {
                 write!(f, "timed out after {}", retry_rules::duration::format(*limit))?;
             }
@@ -248,10 +248,10 @@ impl std::error::Error for StepError {
     }
 }
 
-/// This process ends now, and its commands with it: none of them is begun or told of any more.
+/// This process ends now, and its commands with it: none of them is started or reported any more.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Sees to it that no command is begun any more, and that the end of none is taken for its own.
+/// Ensures that no more commands start, and that no command's end is taken for its own.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nobody has a keeper"))]
 pub(crate) fn end_of_commands() {
     ENDS.store(true, Ordering::SeqCst);
@@ -360,7 +360,7 @@ impl Invocation {
         } else if error.kind() == io::ErrorKind::ArgumentListTooLong {
             format!(
                 "cannot start `{program}`: its arguments and variables are too long for this \
-                 system: hand large values over in a file"
+                 system: pass large values in a file"
             )
         } else {
             format!("cannot start `{program}`: {error}")

@@ -49,13 +49,13 @@ pub(crate) enum AfterFailure {
     Repair(Repair),
 }
 
-/// Steps that repair what a step has failed for: after them it begins anew.
+/// Steps that repair what a step has failed for: after them it starts over.
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
     pub(crate) steps: Steps,
     /// How often they run.
     pub(crate) rounds: u32,
-    /// Whether the step has failed where that did not help; else the next one follows.
+    /// Whether the step fails if the repair did not help; else the next one follows.
     pub(crate) fails: bool,
 }
 
@@ -92,7 +92,7 @@ impl Capture {
     /// Reads an output.
     ///
     /// # Errors
-    /// It is none of this format.
+    /// It does not have this format.
     pub(super) fn read(&self, output: &str) -> Result<Value, String> {
         let text = output.trim();
         let value = match self.format {
@@ -108,7 +108,7 @@ impl Capture {
                 CaptureFormat::Number => "not a number",
                 _ => "not JSON",
             };
-            format!("its output, which `{}` is to capture, is {is}", self.name)
+            format!("its output, to be captured as `{}`, is {is}", self.name)
         })
     }
 

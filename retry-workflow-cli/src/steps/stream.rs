@@ -20,18 +20,18 @@ impl Excerpt {
     /// The most that can be kept.
     pub(crate) const MOST: usize = 1024 * 1024;
 
-    /// So much of both streams together.
+    /// The limit for both streams together.
     pub(crate) fn of_both(bytes: usize) -> Self {
         Self(bytes.min(Self::MOST) / 4)
     }
 
-    /// So much of the end of what a success prints, both streams together.
+    /// How much of the end of a successful output is kept, of both streams together.
     pub(crate) fn of_success(self) -> usize {
         const MOST: usize = 1024;
         self.0.saturating_mul(4).min(MOST)
     }
 
-    /// So much of the beginning of a stream, and of its end.
+    /// The limit for the beginning of a stream, and for its end.
     pub(super) const fn part(self) -> usize {
         self.0
     }
@@ -54,7 +54,7 @@ pub(super) struct Stream {
     /// The last of what follows the head.
     tail: VecDeque<u8>,
     longest_tail: usize,
-    /// So many bytes between the two are not kept.
+    /// How many bytes between the two are omitted.
     dropped: usize,
     tapped: Option<Tapped>,
 }
@@ -167,7 +167,7 @@ fn joined(first: &str, last: &str, whole: usize, length: Excerpt, masks: &Masks)
     let begin = boundary(last, last.len().saturating_sub(part));
     let left_out = whole.saturating_sub(end + (last.len() - begin));
     let (first, last) = (masks.part(first, 0..end), masks.part(last, begin..last.len()));
-    let text = format!("{first}\n[… {left_out} bytes are left out here …]\n{last}");
+    let text = format!("{first}\n[… {left_out} bytes omitted …]\n{last}");
     without_nul(without_newlines(&text))
 }
 
@@ -209,8 +209,7 @@ mod tests {
                 } else {
                     let left_out = most - 2 * PART;
                     let (first, last) = (&text[..PART], &text[most - PART..]);
-                    let expected =
-                        format!("{first}\n[… {left_out} bytes are left out here …]\n{last}");
+                    let expected = format!("{first}\n[… {left_out} bytes omitted …]\n{last}");
                     assert_eq!(excerpt, expected, "{head}, {most}");
                 }
             }

@@ -9,7 +9,7 @@ use retry_workflow::ItemContext;
 
 /// Gets what the commands of items write.
 pub(crate) trait Tap: fmt::Debug + Send + Sync {
-    /// Where the stdout and the stderr of an attempt go; `is_begun` says that commands of it have
+    /// Where the stdout and the stderr of an attempt go; `is_begun` means that its commands have
     /// written before. What cannot be written is for this to tell.
     fn sinks(&self, attempt: &ItemContext, is_begun: bool) -> [Vec<Sink>; 2];
 }
@@ -48,7 +48,7 @@ impl Tapped {
     }
 
     fn write(&mut self, shown: &[u8]) {
-        // One that fails has told so.
+        // One that fails has reported it.
         self.sinks.retain_mut(|sink| sink.write_all(shown).is_ok());
     }
 }

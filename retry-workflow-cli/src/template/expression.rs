@@ -84,7 +84,7 @@ impl<R> Expression<R> {
             Self::Matches(left, regex) => match left.value(types, value)?.as_deref() {
                 None | Some(Value::Null) => Ok(false),
                 Some(Value::String(text)) => Ok(regex.is_match(text)),
-                Some(other) => Err(format!("`matches` is for texts, and this is {}", kind(other))),
+                Some(other) => Err(format!("`matches` needs a text, but this is {}", kind(other))),
             },
             Self::Literal(_) | Self::Reference(_) => match self.value(types, value)?.as_deref() {
                 None | Some(Value::Null) => Ok(false),
@@ -92,7 +92,7 @@ impl<R> Expression<R> {
                 Some(Value::String(text)) if types == Types::Texts && text == "true" => Ok(true),
                 Some(Value::String(text)) if types == Types::Texts && text == "false" => Ok(false),
                 Some(other) => Err(format!(
-                    "this is {}, and is to be true or false: compare it, as in `x == 1`",
+                    "this is {}, but a condition must be true or false: compare it, as in `x == 1`",
                     kind(other)
                 )),
             },
@@ -138,9 +138,10 @@ impl Comparison {
         let ordering = compare(types, left, right).ok_or_else(|| {
             let hint = match (left, right) {
                 (Value::String(_), Value::Number(_)) | (Value::Number(_), Value::String(_)) => {
-                    ": write a text in quotes and a number without, or capture it with `capture_format: number`"
+                    ": write a text with quotes and a number without, or capture it with \
+                     `capture_format: number`"
                 }
-                _ => ": numbers are compared with numbers, and texts with texts",
+                _ => ": compare numbers with numbers, and texts with texts",
             };
             format!("{} and {} cannot be compared{hint}", kind(left), kind(right))
         })?;
@@ -237,7 +238,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             Some('=') => "write `==` to compare",
             Some('&') => "write `&&` for \"and\"",
             Some('|') => "write `||` for \"or\"",
-            Some(')') => "this `)` closes nothing: remove it",
+            Some(')') => "this `)` has no matching `(`: remove it",
             _ => {
                 "an operator is missing before this: write one of `==`, `!=`, `<`, `<=`, `>`, `>=`, \
                  `matches`, `&&`, `||`"
@@ -284,7 +285,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         self.skip_blanks();
         let at = self.at;
         if self.operator().is_some() {
-            return Err(self.fault(at, "one comparison after another: join them by `&&`"));
+            return Err(self.fault(at, "comparisons cannot be chained: join them with `&&`"));
         }
         Ok(Expression::Compare(Box::new(left), comparison, Box::new(right)))
     }
@@ -320,7 +321,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         let at = self.at;
         let quote = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"'));
         let Some(quote) = quote else {
-            return Err(self.fault(at, "after `matches` comes a regular expression in quotes"));
+            return Err(self.fault(at, "`matches` needs a regular expression in quotes after it"));
         };
         let pattern = self.quoted(quote)?;
         match Regex::new(&pattern) {
@@ -329,7 +330,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
                 // Its last line says what is wrong; the others draw it.
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                Err(self.fault(at, format!("this is not a regular expression: {why}")))
+                Err(self.fault(at, format!("this is not a valid regular expression: {why}")))
             }
         }
     }
@@ -343,7 +344,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             return self.operand();
         }
         if self.depth >= DEEPEST {
-            return Err(self.fault(at, "this is nested too deeply: make it simpler"));
+            return Err(self.fault(at, "this is nested too deeply: simplify it"));
         }
         self.depth += 1;
         let inner = if self.takes("(") {
@@ -394,7 +395,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
             return Ok(Expression::Literal(number));
         }
         if !(first.is_alphabetic() || first == '_') {
-            return Err(self.fault(at, "here a name, a number, or a text in quotes is missing"));
+            return Err(self.fault(at, "a name, a number, or a text in quotes is missing here"));
         }
         let path = &rest[..end_of_path(rest)];
         let literal = match path {
@@ -435,7 +436,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
                 _ => text.push(c),
             }
         }
-        Err(self.fault(open, "this text has no end: its quote is missing"))
+        Err(self.fault(open, "this text has no closing quote"))
     }
 }
 
@@ -537,12 +538,12 @@ mod tests {
         for (text, at, message) in [
             ("a = 1", 2, "write `==`"),
             ("a == ", 5, "missing at the end"),
-            ("a == 'x", 5, "no end"),
+            ("a == 'x", 5, "no closing quote"),
             ("(a == 1", 0, "never closed"),
-            ("a == 1)", 6, "closes nothing"),
+            ("a == 1)", 6, "no matching `(`"),
             ("a == 1 and b", 7, "an operator is missing"),
-            ("a < 1 < 2", 6, "join them by `&&`"),
-            ("s matches '('", 10, "not a regular expression"),
+            ("a < 1 < 2", 6, "join them with `&&`"),
+            ("s matches '('", 10, "not a valid regular expression"),
             ("s matches x", 10, "in quotes"),
             ("a == 1 && nobody > 2", 10, "unknown"),
             ("1x == 2", 0, "not a number"),

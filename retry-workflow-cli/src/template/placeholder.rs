@@ -135,10 +135,10 @@ impl<'a> Offers<'a> {
     fn listed(self) -> String {
         let names = self.names();
         if names.is_empty() {
-            return format!("{} has no placeholders", self.label);
+            return format!("{} cannot use placeholders", self.label);
         }
         let names: Vec<_> = names.iter().map(|name| format!("`${{{name}}}`")).collect();
-        format!("{} has {}", self.label, names.join(", "))
+        format!("{} can use {}", self.label, names.join(", "))
     }
 
     fn has(self, meaning: &Meaning) -> bool {
@@ -193,11 +193,14 @@ pub(crate) fn named(
     if !offers.has(&meaning) {
         let why = match meaning {
             Meaning::LastOutput | Meaning::ShellOutput => "there is no step before this one",
-            Meaning::Error => "nothing has failed here",
-            Meaning::Item(_) => "there is no item here",
-            _ => "the items are not done here",
+            Meaning::Error => "nothing has failed at this point",
+            Meaning::Item(_) => "there is no item at this point",
+            _ => "the items have not run at this point",
         };
-        return Err(format!("`{written}` has no meaning here, for {why}: {}", offers.listed()));
+        return Err(format!(
+            "`{written}` is not available here, because {why}: {}",
+            offers.listed()
+        ));
     }
     let span = SourceSpan::new(at, written.len());
     Ok(Placeholder { written, meaning, span })
@@ -220,9 +223,9 @@ fn captured_meaning(
             Ok(Some(Meaning::Captured(root.to_owned(), path)))
         }
         _ => Err(format!(
-            "unknown placeholder `{written}`: of `{root}` there are `${{{root}}}`, \
-             `${{{root}.success}}`, `${{{root}.exit_code}}` and `${{{root}.stderr}}`; paths lead into \
-             what is captured with `capture_format: json`"
+            "unknown placeholder `{written}`: `{root}` has `${{{root}}}`, `${{{root}.success}}`, \
+             `${{{root}.exit_code}}` and `${{{root}.stderr}}`; paths need an output captured with \
+             `capture_format: json`"
         )),
     }
 }
@@ -235,7 +238,7 @@ fn of_other_tools(inner: &str) -> Option<String> {
         return None;
     }
     let instead = match word {
-        "cmd" => "run the command in a step of its own with `capture: name`, and write `${name}`",
+        "cmd" => "run the command in a separate step with `capture: name`, and write `${name}`",
         "file" => {
             "read the file in the command, as in `\"$(cat FILE)\"`, or in a step with `capture: name`"
         }
@@ -246,7 +249,8 @@ fn of_other_tools(inner: &str) -> Option<String> {
         _ => return None,
     };
     Some(format!(
-        "`${{{inner}}}` is not a placeholder here, for nothing is run or read by one: {instead}"
+        "`${{{inner}}}` is not a placeholder, because placeholders neither run nor read anything: \
+         {instead}"
     ))
 }
 
@@ -273,12 +277,12 @@ const ROOTS: [&str; 5] = ["item", "map", "error", "last", "shell"];
 pub(crate) fn misnamed(name: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if ROOTS.contains(&name) {
-        return Some(format!("`${{{name}}}` stands for something else: write another name"));
+        return Some(format!("`${{{name}}}` already has a meaning: choose another name"));
     }
     let good = name.chars().all(is_part) && name.starts_with(|c: char| c.is_ascii_lowercase());
     (!good).then(|| {
-        "write a name of small letters, digits and `_`, such as `branch`: those of capitals are the \
-         shell's own"
+        "write a name in lowercase letters, digits and `_`, such as `branch`; names in capitals \
+         belong to the shell"
             .to_owned()
     })
 }
@@ -361,8 +365,8 @@ fn unknown(written: &str, name: &str, offers: Offers<'_>) -> String {
     let bare = name.find([':', '%', '#', '/', '?', '+', '=']).map_or(name, |at| &name[..at]);
     if bare != name && meaning(bare).is_some() {
         return format!(
-            "unknown placeholder `{written}`: a placeholder has no default, and nothing is cut off \
-             it: write `${{{bare}}}`"
+            "unknown placeholder `{written}`: placeholders support neither defaults nor \
+             substrings: write `${{{bare}}}`"
         );
     }
     if ROOTS.contains(&root) {
@@ -424,7 +428,7 @@ impl Scope {
     /// The text that a placeholder stands for.
     ///
     /// # Errors
-    /// There is none, or no command can be given it.
+    /// It has no value, or one that cannot be passed to a command.
     pub(crate) fn value(&self, placeholder: &Placeholder) -> Result<String, String> {
         let value = self.json(placeholder).as_deref().map(as_text);
         let value = match placeholder.meaning {
@@ -439,7 +443,8 @@ impl Scope {
         let value = value.ok_or_else(|| format!("there is no value for `{written}`"))?;
         if value.contains('\0') {
             return Err(format!(
-                "the value of `{written}` has a NUL character in it, which no command can be given"
+                "the value of `{written}` contains a NUL character, which cannot be passed to a \
+                 command"
             ));
         }
         Ok(value)
@@ -635,7 +640,9 @@ mod tests {
         assert!(meant("${map.totl}").ends_with("did you mean `${map.total}`?"));
         assert!(meant("${last.outptu}").ends_with("did you mean `${last.output}`?"));
         assert!(meant("${eror}").ends_with("did you mean `${error}`?"));
-        assert!(meant("${item.}").starts_with("unknown placeholder `${item.}`: this place has"));
+        assert!(
+            meant("${item.}").starts_with("unknown placeholder `${item.}`: this place can use")
+        );
         assert!(meant("${file}").ends_with("is written `$file`, without braces"));
         assert!(meant("${item:-x}").contains("unknown placeholder"));
         assert!(meant("${").contains("no `}`"));
@@ -646,8 +653,9 @@ mod tests {
         let reduce = Offers { map: true, label: "the first step of `reduce`", ..Offers::default() };
         assert_eq!(
             complaint("${item.id}", reduce),
-            "`${item.id}` has no meaning here, for there is no item here: the first step of \
-             `reduce` has `${map.results}`, `${map.total}`, `${map.successful}`, `${map.failed}`"
+            "`${item.id}` is not available here, because there is no item at this point: the first \
+             step of `reduce` can use `${map.results}`, `${map.total}`, `${map.successful}`, \
+             `${map.failed}`"
         );
         assert!(complaint("${last.output}", reduce).contains("no step before this one"));
     }
@@ -677,7 +685,7 @@ mod tests {
     #[test]
     fn placeholders_of_other_tools_are_refused_and_the_shells_defaults_are_not() {
         for text in ["${cmd:ls}", "${file:a.txt}", "${json:a.b}", "${date:%F}"] {
-            assert!(complaint(text, ALL).contains("is not a placeholder here"), "{text}");
+            assert!(complaint(text, ALL).contains("is not a placeholder, because"), "{text}");
         }
         assert_eq!(rendered("${file:-x}", &Scope::default()), "${file:-x}");
     }

@@ -25,7 +25,7 @@ use crate::template::placeholder::{Fault, Offers, Placeholder, Placeholders};
 pub(crate) struct Script {
     /// Refers to its values by [`variable`].
     pub(crate) text: String,
-    /// One that stands here several times is there once, with its first place.
+    /// One that occurs several times is listed once, with its first place.
     pub(crate) values: Vec<Placeholder>,
     /// Those that the target of a redirection begins with.
     targets: Vec<Target>,

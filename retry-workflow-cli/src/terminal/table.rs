@@ -68,7 +68,7 @@ impl Table {
         std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &widths)).collect()
     }
 
-    /// Each row as lines of its own, none wider than `terminal`: its first cell, and below it
+    /// Each row on separate lines, none wider than `terminal`: its first cell, and below it
     /// the others beside their headings.
     fn stacked(&self, terminal: usize) -> Vec<String> {
         let rest = self.headings.get(1..).unwrap_or_default();

@@ -57,7 +57,7 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// As it is, or cut, with `…` for what is left out, to so many columns.
+/// Unchanged, or cut to this many columns, with `…` for what is omitted.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();

@@ -257,19 +257,17 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
 
     match error.without_snippet() {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("the key `{key}` stands here twice: keep one")
+            format!("the key `{key}` appears twice: keep one")
         }
-        Error::DuplicateMappingKey { key: None, .. } => {
-            "a key stands here twice: keep one".to_owned()
-        }
+        Error::DuplicateMappingKey { key: None, .. } => "a key appears twice: keep one".to_owned(),
         Error::MultipleDocuments { .. } => {
-            "a second document begins here: a workflow file is one, so remove the `---` and what \
-             follows"
+            "a second document starts here, but a workflow file is a single document: remove the \
+             `---` and what follows"
                 .to_owned()
         }
         other => {
             // Without the place, which is shown by us.
-            format!("this is not YAML: {}", DefaultMessageFormatter.format_message(other))
+            format!("this is not valid YAML: {}", DefaultMessageFormatter.format_message(other))
         }
     }
 }
@@ -345,8 +343,9 @@ impl<'de> Deserialize<'de> for Raw {
 pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(meant) => format!(": did you mean `{meant}`?"),
-        None if known.is_empty() => ": nothing is known here".to_owned(),
-        None => format!(": known here are {}", listed(known)),
+        None if known.is_empty() => ": none is expected here".to_owned(),
+        None if known.len() == 1 => format!(": expected {}", listed(known)),
+        None => format!(": expected one of {}", listed(known)),
     }
 }
 

@@ -123,7 +123,7 @@ fn a_job_behind_item_is_refused_and_its_letters_stay() {
         &["dlq", "purge", "--item", "a", "--item", "orders", "--yes"],
         &["dlq", "list", "orders", "--item", "orders"],
     ] {
-        refused(folder.path(), arguments, "orders is a job, and no item: --item takes the id");
+        refused(folder.path(), arguments, "orders is a job, not an item: --item takes the id");
     }
     let purged = told(folder.path(), &["dlq", "purge", "--item", "a", "orders", "--yes"]);
     assert!(purged.contains('1'), "{purged}");
@@ -156,7 +156,7 @@ fn conditions_narrow_the_list() {
         assert_eq!(found, ids, "{conditions:?}");
     }
     // Good news of a job that is not there would be none.
-    refused(folder.path(), &["dlq", "list", "--job", "others"], "there is no job `others`");
+    refused(folder.path(), &["dlq", "list", "--job", "others"], "this store has no job `others`");
     refused(folder.path(), &["dlq", "list", "--signature", "xyz"], &id);
     refused(
         folder.path(),
@@ -170,19 +170,19 @@ fn nothing_is_said_in_words() {
     let folder = tempfile::tempdir().unwrap();
     drop(store(folder.path(), &[]));
     assert_eq!(told(folder.path(), &["dlq", "list"]), "no dead letters\n");
-    refused(folder.path(), &["dlq", "list", "x"], "there is no job `x` in this store: it has none");
+    refused(folder.path(), &["dlq", "list", "x"], "this store has no job `x`: it has no jobs");
     assert_eq!(
         told(folder.path(), &["dlq", "stats", "--class", "panic"]),
-        "no dead letters are like that\n"
+        "no dead letters match\n"
     );
     assert_eq!(
         told(folder.path(), &["jobs"]),
-        "no jobs yet: `retry-workflow run FILE` begins one\n"
+        "no jobs yet: start one with `retry-workflow run FILE`\n"
     );
-    assert_eq!(told(folder.path(), &["dlq", "retry", "--all"]), "0 dead letters taken back\n");
-    assert_eq!(told(folder.path(), &["dlq", "purge", "--all"]), "0 dead letters emptied\n");
+    assert_eq!(told(folder.path(), &["dlq", "retry", "--all"]), "0 dead letters re-driven\n");
+    assert_eq!(told(folder.path(), &["dlq", "purge", "--all"]), "0 dead letters purged\n");
     refused(folder.path(), &["status"], "the store has no jobs yet");
-    refused(folder.path(), &["status", "x"], "there is no job `x` in this store: it has none");
+    refused(folder.path(), &["status", "x"], "this store has no job `x`: it has no jobs");
 }
 
 #[test]
@@ -211,7 +211,7 @@ failure (timeout)
   no answer after 30s
 
 run 0
-   1. failed after 1s 234ms, begun 2026-11-21 08:00:00Z, by host-1, in send
+   1. failed after 1s 234ms, started 2026-11-21 08:00:00Z, by host-1, in send
       timeout: no answer after 30s
 "
         )
@@ -273,7 +273,7 @@ fn what_is_taken_back_has_to_be_named() {
     let dry = ["dlq", "retry", "orders", "--dry-run", "--rate", "1/m"];
     assert_eq!(
         told(folder.path(), &dry),
-        "3 dead letters would be taken back\nat 1/m the last of them is due after 2m\n"
+        "3 dead letters would be re-driven\nat 1/m, the last one is due after 2m\n"
     );
     let later = ["dlq", "retry", "--class", "timeout", "--later", "--json"];
     assert_eq!(objects(&told(folder.path(), &later))[0]["retried"], 2);
@@ -282,16 +282,16 @@ fn what_is_taken_back_has_to_be_named() {
 }
 
 #[test]
-fn what_is_emptied_is_confirmed() {
+fn a_purge_is_confirmed() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), &LETTERS);
-    refused(folder.path(), &["dlq", "purge", "orders"], "write --yes");
+    refused(folder.path(), &["dlq", "purge", "orders"], "confirm with --yes");
     refused(folder.path(), &["dlq", "purge", "--yes"], "or write --all");
     let dry = told(folder.path(), &["dlq", "purge", "orders", "--dry-run"]);
-    assert_eq!(dry, "3 dead letters would be emptied\n");
+    assert_eq!(dry, "3 dead letters would be purged\n");
     assert_eq!(wait_for(store.counts("orders")).unwrap().dead, 3);
     let purged = told(folder.path(), &["dlq", "purge", "--item", "a", "--yes"]);
-    assert_eq!(purged, "1 dead letter emptied\n");
+    assert_eq!(purged, "1 dead letter purged\n");
     assert_eq!(wait_for(store.item("orders", "a")).unwrap().unwrap().payload, "");
     assert!(told(folder.path(), &["dlq", "show", "orders", "a"]).contains("(purged)"));
 }
@@ -302,10 +302,10 @@ fn dead_letters_go_to_another_store_by_a_file() {
     drop(store(folder.path(), &LETTERS));
     let written = told(folder.path(), &["dlq", "export", "-o", "letters.jsonl"]);
     assert_eq!(written, "3 dead letters written to letters.jsonl\n");
-    refused(folder.path(), &["dlq", "export", "-o", "letters.jsonl"], "is there already");
+    refused(folder.path(), &["dlq", "export", "-o", "letters.jsonl"], "already exists");
     let import = ["dlq", "import", "letters.jsonl", "--store", "there.db"];
     assert_eq!(told(folder.path(), &import), "3 items imported\n");
-    assert_eq!(told(folder.path(), &import), "0 items imported; 3 were there already\n");
+    assert_eq!(told(folder.path(), &import), "0 items imported; 3 already existed\n");
     let there = ["dlq", "export", "--store", "there.db"];
     let kept = std::fs::read_to_string(folder.path().join("letters.jsonl")).unwrap();
     assert_eq!(told(folder.path(), &there), kept);

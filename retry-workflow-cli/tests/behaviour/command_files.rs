@@ -80,7 +80,7 @@ fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         String::from_utf8(output.stdout)
             .unwrap()
-            .contains("  hint, and no wall: line 4: a shell gets its code")
+            .contains("  hint, not an error: line 4: a shell reads its code")
     };
     for hinted in [
         "echo rm ${item.path} | sh",
@@ -107,7 +107,7 @@ fn the_plainest_way_to_run_a_value_as_code_is_hinted_at() {
         let output = run(folder.path(), &["check", "exec.yml"]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let told = String::from_utf8(output.stdout).unwrap();
-        told.contains("  hint, and no wall: line 4: this is the code of a shell")
+        told.contains("  hint, not an error: line 4: this is shell code")
     };
     assert!(exec("[sh, -c, 'rm ${item}']") && exec("[/bin/bash, -e, -uc, 'rm ${item}', x]"));
     assert!(!exec("[sh, -c, 'rm \"$1\"', sh, '${item}']") && !exec("[sh, ./rm.sh, '${item}']"));

@@ -41,7 +41,7 @@ fn items_are_listed_whatever_has_become_of_them() {
     assert_eq!(row[..5], [&*failed[0], "orders-1", "dead", "0", "1"], "{list}");
     assert!(list.trim_end().ends_with("ago  no customer 3"), "{list}");
     let none = told(folder.path(), &["items", "list", "--state", "leased"]);
-    assert_eq!(none, "no items are like that\n");
+    assert_eq!(none, "no items match\n");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn jobs_are_listed_oldest_first() {
     let rows: Vec<Vec<_>> = jobs.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(
         rows[0],
-        ["job", "status", "begun", "items", "succeeded", "dead", "skipped", "left"]
+        ["job", "status", "started", "items", "succeeded", "dead", "skipped", "left"]
     );
     assert_eq!(rows[1][..2], ["orders-1", "finished"], "{jobs}");
     assert_eq!(rows[1][3..], ["3", "2", "1", "0", "0"], "{jobs}");
@@ -85,7 +85,7 @@ fn a_job_is_removed_once_nothing_of_it_is_left_to_look_at_or_by_force() {
     let forced = told(folder.path(), &["jobs", "rm", "mails-1", "--force"]);
     assert!(forced.starts_with("mails-1 removed"), "{forced}");
     assert!(told(folder.path(), &["jobs"]).starts_with("no jobs yet"));
-    assert_eq!(told(folder.path(), &["items", "list"]), "no items are like that\n");
+    assert_eq!(told(folder.path(), &["items", "list"]), "no items match\n");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_store_that_is_not_there_is_exit_code_2_and_is_not_made() {
         fails(arguments, "there is no store at retry-workflow.db");
     }
     fails(&["jobs", "--store", "other.db"], "there is no store at other.db");
-    fails(&["dlq", "import", "letters.jsonl"], "letters.jsonl cannot be read");
+    fails(&["dlq", "import", "letters.jsonl"], "cannot read letters.jsonl");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_file_that_is_no_store_is_exit_code_2_and_stays_as_it_is() {
     std::fs::write(&path, "dear diary, ".repeat(1_000)).unwrap();
     let output = run(folder.path(), &["jobs", "--store", "notes.txt"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is not a store of retry-workflow"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not a retry-workflow store"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "dear diary, ".repeat(1_000));
 }
 
@@ -60,8 +60,8 @@ fn a_policy_that_breaks_a_rule_is_exit_code_2() {
     fails(&["explain", "--backoff", "linear"], "--increment 2s");
     fails(&["explain", "--backoff", "quadratic"], "expected a backoff: fixed, linear");
     fails(&["explain", "--attempts", "unlimited"], "budget");
-    fails(&["explain", "--curves", "--json"], "leave --json out");
-    fails(&["explain", "--svg", "no/such/folder.svg"], "cannot be written");
+    fails(&["explain", "--curves", "--json"], "remove --json");
+    fails(&["explain", "--svg", "no/such/folder.svg"], "cannot write");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn timeouts_may_be_numbers_of_seconds() {
         for timeout in ["90", "1.5", "30s", "{ secs: 3 }"] {
             file(&text.replace("LIMIT", timeout));
         }
-        for (timeout, why) in [("-1", "not negative"), ("0", "0"), ("true", "`true`")] {
+        for (timeout, why) in [("-1", "cannot be negative"), ("0", "0"), ("true", "`true`")] {
             let text = text.replace("LIMIT", timeout);
             let error = WorkflowFile::parse("job.yml", &text).unwrap_err().to_string();
             assert!(error.contains(why) && error.contains("timeout"), "{timeout}: {error}");
@@ -192,7 +192,7 @@ fn the_forms_that_files_in_the_wild_have_are_read() {
     }
     let refused = read(3).unwrap_err().to_string();
     assert!(
-        refused.contains("`commit_required` belongs to tools that work in git worktrees"),
+        refused.contains("`commit_required` belongs to tools that run steps in git worktrees"),
         "{refused}"
     );
     assert_eq!(documents.len(), 4);

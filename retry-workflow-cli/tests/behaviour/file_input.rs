@@ -96,13 +96,13 @@ fn what_some_items_have_not_is_counted() {
         r#"[{"customer": {"nmae": 1}, "tags": [1, 2]}, {"customer": {"id": 1, "name": 2}, "tags": [1]}, 5]"#,
         map,
         "\
-error: item 2 of items.json (`$[1]`) has no `customer.nmae`: did you mean `${item.customer.name}`? `customer` has `id`, `name`; 1 more of the 3 items has none either
+error: item 2 of items.json (`$[1]`) has no `customer.nmae`: did you mean `${item.customer.name}`? `customer` has `id`, `name`; 1 other of the 3 items has none either
  --> job.yml:3:31
   |
 3 |   agent_template: { shell: \"x ${item.customer.nmae} ${item.tags[1]}\" }
   |                               ^^^^^^^^^^^^^^^^^^^^^
 
-error: item 2 of items.json (`$[1]`) has no `tags[1]`: `tags` is a list of 1; 1 more of the 3 items has none either
+error: item 2 of items.json (`$[1]`) has no `tags[1]`: `tags` is a list of 1; 1 other of the 3 items has none either
  --> job.yml:3:53
   |
 3 |   agent_template: { shell: \"x ${item.customer.nmae} ${item.tags[1]}\" }
@@ -124,7 +124,8 @@ error: item 2 of items.json (`$[1]`) has no `tags[1]`: `tags` is a list of 1; 1 
     let long = format!("[{}{{\"id\": 1}}]", "1, ".repeat(999));
     assert_eq!(
         lacking(&long),
-        "error: item 1 of items.json (`$[0]`) has no `id`: it is a number; 998 more of the 1000 items have none either"
+        "error: item 1 of items.json (`$[0]`) has no `id`: it is a number; 998 others of the 1000 \
+         items have none either"
     );
 }
 
@@ -168,19 +169,19 @@ fn ids_that_name_no_item_are_told_where_they_are_made() {
         r#"[{"a": 1}, {"a": 2}, {"a": "1"}, {"a": ""}, {"a": 2}, {"a": 1}, {"a": null}, {"a": "\u0000"}]"#,
         "  item_id: \"${item.a}\"\n  agent_template: { shell: x }",
         "\
-error: items 1 (`$[0]`) and 3 (`$[2]`) of items.json have the same id, \"1\": name something that differs; 2 more items have the id of an item before it
+error: items 1 (`$[0]`) and 3 (`$[2]`) of items.json have the same id, \"1\": use something that differs between items; 2 more items have the id of an earlier item
  --> job.yml:3:12
   |
 3 |   item_id: \"${item.a}\"
   |            ^^^^^^^^^^^
 
-error: the id of item 4 of items.json (`$[3]`) is empty: name something that every item has; 1 more item has an empty id
+error: the id of item 4 of items.json (`$[3]`) is empty: use something that every item has; 1 more item has an empty id
  --> job.yml:3:12
   |
 3 |   item_id: \"${item.a}\"
   |            ^^^^^^^^^^^
 
-error: the id of item 8 of items.json (`$[7]`) cannot be read: the value of `${item.a}` has a NUL character in it, which no command can be given
+error: the id of item 8 of items.json (`$[7]`) cannot be read: the value of `${item.a}` contains a NUL character, which cannot be passed to a command
  --> job.yml:3:12
   |
 3 |   item_id: \"${item.a}\"
@@ -194,7 +195,7 @@ fn a_path_that_leads_nowhere_is_told() {
         r#"{"items": [{"id": 1}], "total": 1}"#,
         &format!("  json_path: \"$.itmes[*]\"\n{STEP}"),
         "\
-error: `json_path` finds no items, for items.json has no `itmes`: did you mean `items`? It has `items`, `total`
+error: `json_path` finds no items, because items.json has no `itmes`: did you mean `items`? It has `items`, `total`
  --> job.yml:3:17
   |
 3 |   json_path: \"$.itmes[*]\"
@@ -208,12 +209,12 @@ error: `json_path` finds no items, for items.json has no `itmes`: did you mean `
         ),
         ("{}", "$.items[*]", "items.json has no `items`: it is an empty map"),
         ("{\"items\": []}", "$.items[*].id", ""),
-        ("{\"items\": 5}", "$.items[*]", "`$.items` is a number, no list"),
-        ("{\"items\": null}", "$.items[*]", "`$.items` is null, no list"),
+        ("{\"items\": 5}", "$.items[*]", "`$.items` is a number, not a list"),
+        ("{\"items\": null}", "$.items[*]", "`$.items` is null, not a list"),
         (
             "{\"items\": {}}",
             "$.items[0:5]",
-            "`$.items` is an empty map, and `[0:5]` is part of a list",
+            "`$.items` is an empty map, but `[0:5]` is part of a list",
         ),
         ("{\"items\": []}", "$.items[0]", "`$.items` has no `[0]`: it is an empty list"),
         (
@@ -226,7 +227,7 @@ error: `json_path` finds no items, for items.json has no `itmes`: did you mean `
             "$[*]['items']",
             "none of the 2 that `$[*]` finds has `items`: did you mean `item`? The first has `item`",
         ),
-        ("[{}]", "$..items[*]", "nothing in items.json is called `items`"),
+        ("[{}]", "$..items[*]", "nothing in items.json is named `items`"),
         ("null", "$", ""),
     ] {
         let map = format!("  json_path: \"{path}\"\n  agent_template: {{ shell: x }}");
@@ -234,7 +235,7 @@ error: `json_path` finds no items, for items.json has no `itmes`: did you mean `
             Ok(_) => assert_eq!(why, "", "{input} {path}"),
             Err(told) => {
                 let first = told.lines().next().unwrap();
-                assert_eq!(first, format!("error: `json_path` finds no items, for {why}"));
+                assert_eq!(first, format!("error: `json_path` finds no items, because {why}"));
                 assert!(told.contains(" --> job.yml:3:"), "{told}");
             }
         }
@@ -264,7 +265,7 @@ fn an_input_without_a_list_is_told_where_it_is_named() {
         "\"text\"",
         STEP,
         "\
-error: there are no items, for items.json is a text, no list
+error: there are no items, because items.json is a text, not a list
  --> job.yml:2:10
   |
 2 |   input: items.json
@@ -282,14 +283,15 @@ fn an_input_that_is_no_json_is_told_with_its_place() {
     let told = items("{\"id\": 1}\n{\"id\": 2}\n", STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: this input is not JSON: something follows its end: write one list of all items, or call it .jsonl if each line is one\n --> items.json:2:1\n  |\n2 | {\"id\": 2}\n  | ^"
+        "error: this input is not JSON: something follows its end: write a single list of all items, or name the file .jsonl if each line is an item\n --> items.json:2:1\n  |\n2 | {\"id\": 2}\n  | ^"
     );
     let told = items(&"[".repeat(1_000_000), STEP).unwrap_err();
     assert!(told.starts_with("error: this input is not JSON: recursion limit"), "{told:.200}");
     let told = items(" \n", STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: this input is empty: write a list of items, which is `[]` if there are none\n --> items.json"
+        "error: this input is empty: write a list of items, or `[]` if there are none\n --> \
+         items.json"
     );
 }
 
@@ -299,21 +301,28 @@ fn an_input_that_cannot_be_read_is_told_where_it_is_named() {
     fs::create_dir(folder.path().join("data")).unwrap();
     fs::write(folder.path().join("data/customers.json"), "[]").unwrap();
     for (input, why) in [
-        ("none.json", "there is no file `none.json`, seen from the folder of this file"),
+        (
+            "none.json",
+            "there is no file `none.json` (paths are relative to the folder of this \
+                       file)",
+        ),
         (
             "data/customer.json",
-            "there is no file `data/customer.json`, seen from the folder of this file: did you mean \
-             `data/customers.json`?",
+            "there is no file `data/customer.json` (paths are relative to the folder of this \
+             file): did you mean `data/customers.json`?",
         ),
-        ("dat/x.json", "there is no folder `dat`, seen from the folder of this file"),
+        ("dat/x.json", "there is no folder `dat` (paths are relative to the folder of this file)"),
         ("/no-such/x.json", "there is no folder `/no-such`"),
         ("{ file: data }", "`data` is a folder: name a file in it"),
         // This very file is not meant.
-        ("{ file: job.yaml }", "there is no file `job.yaml`, seen from the folder of this file"),
+        (
+            "{ file: job.yaml }",
+            "there is no file `job.yaml` (paths are relative to the folder of this file)",
+        ),
         (
             "cat x.json",
-            "there is no file `cat x.json`, seen from the folder of this file; a command that ends so \
-             is written `{ command: … }`",
+            "there is no file `cat x.json` (paths are relative to the folder of this file); for a \
+             command with such an ending, write `{ command: … }`",
         ),
     ] {
         let told = read(folder.path(), &format!("map:\n  input: {input}\n{STEP}\n")).unwrap_err();
@@ -350,9 +359,7 @@ fn a_doubled_id_is_told_with_both_places() {
     let told = of_file("items.jsonl", input, STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: items 1 (line 1) and 3 (line 4) of items.jsonl have the same id, \"7\": name what \
-         differs by `item_id`, or pick one of each by `distinct: id`; 1 more item has the id of an item \
-         before it\n --> job.yml:2:10\n  |\n2 |   input: items.jsonl\n  |          ^^^^^^^^^^^"
+        "error: items 1 (line 1) and 3 (line 4) of items.jsonl have the same id, \"7\": set `item_id` to something that differs, or keep one of each with `distinct: id`; 1 more item has the id of an earlier item\n --> job.yml:2:10\n  |\n2 |   input: items.jsonl\n  |          ^^^^^^^^^^^"
     );
     let distinct = format!("  distinct: id\n{STEP}");
     // 7 and "7" differ, and have one id.
@@ -396,12 +403,12 @@ fn what_is_wrong_in_a_line_is_told_with_its_place() {
         "error: this line is not JSON: expected `:`\n --> x.jsonl:3:9\n  |\n3 |   {\"id\" 2}\n  |         ^"
     );
     let told = of_file("x.jsonl", "{\n  \"id\": 1\n}\n", STEP).unwrap_err();
-    assert!(told.starts_with("error: this line is not JSON: it ends too early; each line is one"));
+    assert!(told.starts_with("error: this line is not JSON: it ends too early; each line must be"));
     let told = of_file("x.csv", "id,name\n1,a,b\n", STEP).unwrap_err();
     assert_eq!(
         told,
-        "error: this input is not CSV: line 2 has 3 fields, and the line of names has 2: put a text with \
-         a comma in it in quotes\n --> x.csv"
+        "error: this input is not CSV: line 2 has 3 fields, but the header has 2: quote text that \
+         contains a comma\n --> x.csv"
     );
     let told = of_file("x.csv", "id,id\n1,2\n", STEP).unwrap_err();
     assert!(told.contains("names `id` twice"), "{told}");
@@ -419,12 +426,15 @@ fn a_command_that_fails_or_cannot_be_read_is_told_where_it_is_written() {
     let failed = told("echo '{}' | tr -d '{}'; echo no list >&2; exit 3");
     assert!(
         failed.starts_with(
-            "error: the command of the input has failed: exit status 3: no list\n --> job.yml:2:"
+            "error: the command of the input failed: exit status 3: no list\n --> job.yml:2:"
         ),
         "{failed}"
     );
     let none = told("{ command: 'echo 5', format: json }");
-    assert!(none.starts_with("error: `$[*]` leads to no list in the command's output"), "{none}");
+    assert!(
+        none.starts_with("error: `$[*]` does not lead to a list in the command's output"),
+        "{none}"
+    );
 }
 
 #[test]
@@ -482,15 +492,19 @@ fn what_cannot_be_picked_or_sorted_is_told() {
     for (map, told) in [
         (
             "filter: a > 0",
-            "the filter cannot be decided for item 2 (`$[1]`): the text \"x\" and the number 0",
+            "cannot evaluate the filter for item 2 (`$[1]`): the text \"x\" and the number 0",
         ),
-        ("sort_by: a", "`a` is a number in item 1 and a text in item 2: sort by what is the same"),
-        ("sort_by: l", "`l` of item 3 is a list, which has no order"),
+        (
+            "sort_by: a",
+            "`a` is a number in item 1 and a text in item 2: sort by a field that has \
+                        the same type",
+        ),
+        ("sort_by: l", "`l` of item 3 is a list, which cannot be ordered"),
         ("filter: a = 1", "write `==` to compare"),
         ("filter: a >", "something is missing at the end"),
-        ("sort_by: a DECS", "write a field, and `ASC` or `DESC` after it"),
-        ("sort_by: a NULLS FIRST", "comes last: remove `NULLS FIRST`"),
-        ("max_items: 0", "with `max_items: 0` nothing is done"),
+        ("sort_by: a DECS", "write a field, then `ASC` or `DESC`"),
+        ("sort_by: a NULLS FIRST", "come last: remove `NULLS FIRST`"),
+        ("max_items: 0", "with `max_items: 0` nothing runs"),
     ] {
         let found = items(input, &format!("  {map}\n{STEP}")).unwrap_err();
         assert!(found.contains(told) && found.contains(" --> job.yml:3:"), "{map}: {found}");
@@ -514,6 +528,6 @@ fn an_input_is_a_file_a_command_or_is_asked_about() {
     assert!(told("{ file: x, command: y }").unwrap_err().contains("keep one"));
     assert!(told("{ file: x, format: jsno }").unwrap_err().contains("did you mean `json`?"));
     let path = "x.jsonl\n  json_path: \"$.items[*]\"";
-    assert!(told(path).unwrap_err().contains("`json_path` leads into one JSON document"));
+    assert!(told(path).unwrap_err().contains("`json_path` selects from a single JSON document"));
     assert_eq!(told("./none 2>/dev/null; true"), Ok(Vec::new()));
 }

@@ -109,8 +109,8 @@ impl std::fmt::Display for Newer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "the tables in this schema have layout {}, and this program knows {VERSION}: take its \
-             release, or another schema",
+            "the tables in this schema have layout {}, but this program knows layout {VERSION}: \
+             use the matching release, or another schema",
             self.found
         )
     }

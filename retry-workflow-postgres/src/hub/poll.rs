@@ -1,4 +1,4 @@
-//! What a member says, and what it is told: one statement.
+//! What a member reports, and what it gets back: one statement.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::server::{Lent, PostgresError};
 use crate::store::shared::{column, small, text, unsigned};
 use crate::store::text::kept;
 
-/// Members that are dead are kept for so many times as long as they count.
+/// Dead members are kept for this many times as long as they count.
 const KEPT: u32 = 10;
 
 /// `$1` fleet, `$2` member, `$3` whether it says that it lives, `$4` to `$6` reports, `$7` how long
-/// a member lives without a word, `$8` the breakers that are counted, `$9` what lately is, `$10` how
-/// long the dead are kept.
+/// a member lives without a word, `$8` the breakers that are counted, `$9` what lately is, `$10`
+/// how long the dead are kept.
 ///
 /// A statement sees nothing of what it writes, so the member counts itself.
 const POLL: &str = "

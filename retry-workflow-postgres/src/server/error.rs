@@ -40,7 +40,7 @@ impl PostgresError {
     pub(crate) fn address(error: &tokio_postgres::Error) -> Self {
         let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
         Self::other(format!(
-            "the address cannot be read ({why}): write it as \
+            "the address is not valid ({why}): write it as \
              postgres://user:password@host:5432/database"
         ))
     }
@@ -134,8 +134,9 @@ impl PostgresError {
                 }
                 if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
                     return why(
-                        "the server is read-only: it is a standby, or set so; name the primary \
-                         (with several hosts in the address: target_session_attrs=read-write)",
+                        "the server is read-only, because it is a standby or is configured so: \
+                         name the primary (with several hosts in the address, add \
+                         target_session_attrs=read-write)",
                     );
                 }
                 if *code == SqlState::UNDEFINED_TABLE {

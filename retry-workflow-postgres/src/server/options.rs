@@ -53,7 +53,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how long the work goes on being tried while the server cannot be reached, is restarted
+    /// Sets how long operations are retried while the server cannot be reached, is restarted
     /// or being replaced; 2 min by default. Opening the store takes a few seconds at most.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

@@ -43,7 +43,7 @@ fn trusted(roots: Option<&Path>) -> Result<RootCertStore, PostgresError> {
         Some(file) => {
             let named = |error: &dyn std::fmt::Display| {
                 let file = file.display();
-                PostgresError::other(format!("the certificates in {file} cannot be read: {error}"))
+                PostgresError::other(format!("cannot read the certificates in {file}: {error}"))
             };
             let read = CertificateDer::pem_file_iter(file).map_err(|error| named(&error))?;
             for certificate in read {
@@ -52,7 +52,7 @@ fn trusted(roots: Option<&Path>) -> Result<RootCertStore, PostgresError> {
             }
         }
         None => {
-            // One that cannot be read is none that is trusted.
+            // One that cannot be read is not trusted.
             let (_added, _ignored) =
                 store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }

@@ -207,7 +207,7 @@ pub(crate) const PENDING: i16 = 0;
 pub(crate) const SUCCEEDED: i16 = 2;
 pub(crate) const DEAD: i16 = 3;
 pub(crate) const SKIPPED: i16 = 4;
-/// Skipped, and emptied: it has nothing that could be run again.
+/// Skipped, and purged: it has nothing that could be run again.
 pub(crate) const PURGED: i16 = 5;
 
 /// What the column `state` says; nothing if no version of this program wrote it.

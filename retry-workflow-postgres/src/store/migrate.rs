@@ -24,7 +24,7 @@ pub(crate) async fn open(
     let path = || PathBuf::from(format!("{name} (schema {plain})"));
     let encoding = client.query_one("SHOW server_encoding", &[]).await?;
     if column::<String>(&encoding, 0)? != "UTF8" {
-        let why = "the database is not in UTF8: create one with ENCODING 'UTF8'";
+        let why = "the encoding of the database is not UTF8: create one with ENCODING 'UTF8'";
         return Err(StoreError::access(path(), why).into());
     }
     let mut found = version(client, schema, plain).await?;
@@ -46,9 +46,9 @@ pub(crate) async fn open(
                 }
                 if code == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
                     let why = format!(
-                        "its tables are not there or of an older layout, and this user may not \
-                         change them ({error}): let one do it who may, by opening the store or by \
-                         the statements of PostgresOptions::sql"
+                        "its tables are missing or have an older layout, and this user may not \
+                         change them ({error}): have a user who may open the store, or run the \
+                         statements of PostgresOptions::sql"
                     );
                     return Err(StoreError::access(path(), why).into());
                 }

@@ -206,5 +206,5 @@ fn attempt(row: &Row, from: usize) -> Result<Option<AttemptRecord>, PostgresErro
 }
 
 fn unknown(what: &str, code: i16) -> PostgresError {
-    PostgresError::other(format!("an item has {what} {code}, which this program does not know"))
+    PostgresError::other(format!("an item has the {what} {code}, which this program does not know"))
 }

@@ -183,7 +183,10 @@ async fn say(shared: &Arc<Shared>, jobs: Vec<String>) {
     let arguments = (waking.channel.clone(), said.collect());
     if let Err(error) = notify(&shared.server, arguments).await {
         // It is found by looking.
-        tracing::debug!(error = &error as &dyn std::error::Error, "others were not told");
+        tracing::debug!(
+            error = &error as &dyn std::error::Error,
+            "other processes were not notified"
+        );
     }
 }
 
@@ -232,7 +235,7 @@ async fn keep_listening(weak: Weak<Shared>) {
             tracing::info!(
                 error = &error as &dyn std::error::Error,
                 server = server.name(),
-                "changes by other processes are not heard: jobs are looked at each second"
+                "notifications from other processes do not arrive: jobs are polled every second"
             );
         }
         // A connection that has held begins anew.
@@ -273,7 +276,7 @@ async fn listen_once(
     let is_heard = tokio::time::timeout(HEARD_WITHIN, answer).await.is_ok_and(|seen| seen.is_ok());
     if !is_heard {
         return Err(PostgresError::other(
-            "what is said by NOTIFY does not arrive: is there a pooler?",
+            "notifications sent with NOTIFY do not arrive: is a connection pooler in between?",
         ));
     }
     if let Some(shared) = weak.upgrade() {

@@ -56,8 +56,8 @@ impl fmt::Display for ImportError {
                     0 => f.write_str("; nothing was imported"),
                     read => write!(
                         f,
-                        "; {read} items before it are imported: fix the line and import the file \
-                         again, for items that are there already are left as they are"
+                        "; the {read} items before it were imported: fix the line and import the \
+                         file again (items that are already there are left unchanged)"
                     ),
                 }
             }
@@ -130,7 +130,7 @@ impl<S: Store> DeadLetters<S> {
 
     /// Adds items from lines of JSON, histories included, each to the job that it names or
     /// to `into_job`; an unknown job is created. Items that the job already has are left
-    /// unchanged, even those that it has emptied.
+    /// unchanged, even those that it has purged.
     ///
     /// Lines are imported in batches of 200: a bad line ends the import, and the batches
     /// before it stay. That does no harm, because the same lines may be imported again;
@@ -204,7 +204,7 @@ pub enum ExportError {
 impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Write(_) => f.write_str("the export cannot be written"),
+            Self::Write(_) => f.write_str("cannot write the export"),
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -253,7 +253,7 @@ impl<R: BufRead> Lines<R> {
             }
             let bad = |problem| ImportError::Line { line, problem, before: Imported::default() };
             let text = std::str::from_utf8(&self.text)
-                .map_err(|_| bad("is not text in UTF-8: nothing that `export` wrote".to_owned()))?;
+                .map_err(|_| bad("is not UTF-8 text, so `export` did not write it".to_owned()))?;
             // Some editors put a mark at the beginning of a file.
             let text = text.trim_start_matches('\u{feff}').trim();
             if !text.is_empty() {
@@ -268,7 +268,7 @@ fn item(text: &str) -> Result<ItemRecord, String> {
     let item: ItemRecord = serde_json::from_str(text)
         .map_err(|error| format!("{}: write items as `export` does", in_line(&error)))?;
     if item.job.is_empty() || item.id.is_empty() {
-        return Err("`job` and `id` name an item, and are not empty".to_owned());
+        return Err("`job` and `id` identify an item and must not be empty".to_owned());
     }
     Ok(item)
 }

@@ -102,17 +102,17 @@ impl fmt::Display for InvalidRate {
             }
             Complaint::Unit => write!(
                 f,
-                "\"{text}\" has a unit that is not known: write a rate per second, minute or hour, \
-                 such as \"10/s\", \"600/m\" or \"100/h\""
+                "\"{text}\" has an unknown unit: write a rate per second, minute or hour, such as \
+                 \"10/s\", \"600/m\" or \"100/h\""
             ),
             Complaint::Zero => write!(
                 f,
-                "\"{text}\" never gets anywhere: write a rate of at least 1, such as \"1/h\""
+                "\"{text}\" never makes progress: write a rate of at least 1, such as \"1/h\""
             ),
             Complaint::Number => write!(
                 f,
-                "\"{text}\" does not begin with a whole number: write a rate such as \"10/s\", and \
-                 \"30/m\" for half a one in each second"
+                "\"{text}\" does not begin with a whole number: write a rate such as \"10/s\"; for \
+                 one every two seconds, write \"30/m\""
             ),
         }
     }

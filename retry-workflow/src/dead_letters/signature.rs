@@ -32,7 +32,7 @@ pub enum SignatureError {
     Store(StoreError),
 }
 
-/// So many are suggested.
+/// At most this many are suggested.
 const SUGGESTED: usize = 5;
 
 impl fmt::Display for SignatureError {
@@ -48,7 +48,7 @@ impl fmt::Display for SignatureError {
                 known
             }
             Self::Several { given, candidates } => {
-                write!(f, "\"{}\" begins the ids of several signatures:", OneLine(given))?;
+                write!(f, "\"{}\" is the beginning of several signature ids:", OneLine(given))?;
                 candidates
             }
         };

@@ -46,7 +46,7 @@ impl Floor {
         Self { is_nested: is_in_handler(), hold: Hold::Nothing, wants_alone: false }
     }
 
-    /// Whether a handler may be started beside so many of this job.
+    /// Whether a handler may start beside this many of this job.
     pub(super) fn admits(&mut self, running: usize) -> bool {
         match self.hold {
             Hold::Alone { .. } => running == 0,

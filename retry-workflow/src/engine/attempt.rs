@@ -53,7 +53,7 @@ pub(super) struct Process<W> {
 /// An item that is to be settled.
 pub(super) struct Completion {
     pub(super) key: LeaseKey,
-    /// Until it is handed to the store.
+    /// Until it is passed to the store.
     pub(super) settlement: Option<Settlement>,
     /// Its rows once more, where somebody hears of them.
     pub(super) history: Vec<AttemptRecord>,
@@ -67,7 +67,7 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// An item that was not begun.
+    /// An item that was not started.
     pub(super) fn released(key: LeaseKey) -> Self {
         let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
         Self {
@@ -186,7 +186,8 @@ impl<W: Work> Process<W> {
         let item = Item { key, run, attempt, id: id.clone(), correlation: correlation.clone() };
 
         if strikes >= MOST_STRIKES {
-            let message = format!("{strikes} workers in a row died while they worked on it alone");
+            let message =
+                format!("{strikes} workers in a row died while working on this item alone");
             let failure = Failure::new("lost", message);
             return self.failed(item, &payload, rounds, failure, Vec::new()).await;
         }
@@ -200,7 +201,7 @@ impl<W: Work> Process<W> {
         let permit = match self.breaker.as_ref().map(|breaker| breaker.circuit().try_acquire()) {
             None => None,
             Some(Ok(permit)) => Some(permit),
-            // Another one was quicker: the item has not been begun.
+            // Another one was quicker: the item has not been started.
             Some(Err(_)) => return Completion::released(key),
         };
         let probed = self.breaker.as_ref().filter(|breaker| breaker.is_half_open());
@@ -211,7 +212,7 @@ impl<W: Work> Process<W> {
             run,
             attempt,
             worker: Arc::clone(&self.worker),
-            // The work knows, if it has retries of its own.
+            // The work knows, if it has its own retries.
             retries: 0,
         };
         let given = WorkItem {

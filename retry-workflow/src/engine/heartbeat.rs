@@ -25,7 +25,7 @@ pub(super) struct Heartbeat {
 /// What a look at the job's record has brought.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beat {
-    /// So many items were held by workers that are dead.
+    /// This many items were held by dead workers.
     pub(super) freed: u64,
     pub(super) request: Option<Request>,
     /// The other workers.

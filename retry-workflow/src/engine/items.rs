@@ -8,9 +8,9 @@ use futures_core::Stream;
 
 /// Items for a job: anything that is `IntoIterator`, or a [`Stream`]. `Kind` is inferred.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` gives no items",
+    message = "`{Self}` does not provide items",
     label = "neither an iterator nor a stream",
-    note = "pass anything that is `IntoIterator`, or a `futures_core::Stream`"
+    note = "pass anything that implements `IntoIterator`, or a `futures_core::Stream`"
 )]
 pub trait Items<Kind> {
     /// What they are.

@@ -173,8 +173,7 @@ impl<S> JobRunner<S> {
     pub(crate) fn check(&self) -> Result<(), WorkflowError> {
         assert!(
             tokio::runtime::Handle::try_current().is_ok(),
-            "a job is run in a runtime of tokio, and this is none: await it under #[tokio::main], or \
-             in Runtime::block_on"
+            "a job needs a Tokio runtime: await it under #[tokio::main], or in Runtime::block_on"
         );
         for name in [&self.name].into_iter().chain(&self.job_id) {
             let named = |source| WorkflowError::Name { name: name.clone(), source };

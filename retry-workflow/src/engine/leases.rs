@@ -54,7 +54,7 @@ impl<S: Store> Leases<S> {
         self.ready.is_empty()
     }
 
-    /// How many of so many free places the items that no handler works on yet leave free.
+    /// How many of the free places are left by items that no handler works on yet.
     pub(super) fn free_beyond_ready(&self, free: usize) -> usize {
         free.saturating_sub(self.ready.len())
     }
@@ -116,7 +116,7 @@ impl<S: Store> Leases<S> {
         self.remove_ready(at)
     }
 
-    /// What has begun since the store was last told, and still runs.
+    /// What has started since the store was last informed, and still runs.
     pub(super) fn starts(&mut self) -> Vec<Start> {
         let Self { tokens, started, .. } = self;
         let start = |(item, at)| {

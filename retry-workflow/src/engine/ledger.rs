@@ -107,7 +107,7 @@ impl Ledger {
         self.changes += 1;
     }
 
-    /// The store has counted after so many changes; it may be settling something meanwhile.
+    /// The store has counted after this many changes; it may be settling something meanwhile.
     pub(super) fn counted(&mut self, changes: u64, stored: Counts, is_settling: bool) {
         self.stored = stored;
         self.stored_after = Some(changes);
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(ledger.to_claim(load(3, 0, 3), usize::MAX), 1);
         assert_eq!(ledger.to_claim(load(4, 0, 4), usize::MAX), 0);
         assert_eq!(ledger.to_claim(load(3, 0, 3), 3), 0, "a breaker wants no more");
-        // So many in so short a time: a few are claimed ahead.
+        // Many in a short time: a few are claimed ahead.
         for _ in 0..20 {
             let completion = put_back();
             ledger.done(&completion);

@@ -19,7 +19,7 @@ pub(super) enum EngineEvent {
     Stop(StopReason),
     /// The source has further items, or no more.
     Input(Option<Vec<NewItem>>),
-    /// Leases, of so many that were wanted, and of so many that the store has as started.
+    /// Leases, how many were wanted, and how many the store has as started.
     Claimed { leases: Vec<Lease>, wanted: usize, starts: usize },
     /// A suspect, if one is due.
     ClaimedSuspect(Option<Lease>),
@@ -29,15 +29,15 @@ pub(super) enum EngineEvent {
     Alone(Exclusive),
     /// What was settled, and whether the lease was good.
     Settled(Vec<Completion>, Vec<bool>),
-    /// So many items that are new.
+    /// The number of new items.
     Enqueued(u64),
-    /// So many items wait to be leased for the first time.
+    /// The number of items that wait to be leased for the first time.
     Waiting(u64),
-    /// When something is due next, and when a suspect is, by a look after so many changes.
+    /// When something is due next, and when a suspect is, as read after this many changes.
     NextDue { changes: u64, due: Option<Timestamp>, suspect: Option<Timestamp> },
     /// Something of the job may have changed, by whoever; and what to listen from next.
     Changed(u64),
-    /// How many items are in which state, by a look after so many changes.
+    /// How many items are in which state, as read after this many changes.
     Counted(u64, Counts),
     /// The job's record has this worker.
     Beaten(Beat),

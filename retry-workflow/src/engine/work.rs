@@ -142,7 +142,7 @@ impl AttemptReport {
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptTimer {
     started: Timestamp,
-    // The system's clock may be set meanwhile; this one only goes on.
+    // The system's clock may be set meanwhile; this one only moves forward.
     began: Instant,
 }
 

@@ -14,7 +14,7 @@ use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::store::{Store, StoreError, StoreResult};
 
-/// The states are looked at no sooner than this after the last time.
+/// The states are checked no sooner than this after the last time.
 const LOOK_AT_MOST: Duration = Duration::from_secs(1);
 /// But as often as this, though the store tells of no change.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
@@ -30,10 +30,10 @@ pub(super) struct GraphSource<S> {
     states: BTreeMap<String, ItemState>,
     /// Those that were skipped, and can be run after all.
     anew: Vec<String>,
-    /// When the states were looked at.
+    /// When the states were last checked.
     looked_at: Instant,
     /// When to look at them again. Kept here, as the next one is: the future that waits for it is
-    /// dropped and made anew with whatever else happens.
+    /// dropped and created again with whatever else happens.
     look_at: Instant,
     /// Ends when the store tells of a change.
     change: Pin<Box<dyn Future<Output = StoreResult<u64>> + Send>>,
@@ -42,7 +42,7 @@ pub(super) struct GraphSource<S> {
 }
 
 impl<S: Store> GraphSource<S> {
-    /// `redrives_dead`: tasks that are dead letters begin anew.
+    /// `redrives_dead`: tasks that are dead letters start over.
     pub(super) async fn new(
         store: S,
         job: &str,
@@ -61,7 +61,7 @@ impl<S: Store> GraphSource<S> {
             states: BTreeMap::new(),
             anew: Vec::new(),
             looked_at: now,
-            // Once more when changes are told of.
+            // Once more when changes are reported.
             look_at: now + LOOK_AT_MOST,
             is_changed: true,
         };
@@ -192,7 +192,7 @@ impl<S: Store> Source for GraphSource<S> {
         {
             self.look_soon();
         }
-        // One that was taken back has succeeded: what it had kept from running may run.
+        // One that was re-driven has succeeded: what it had kept from running may run.
         if state == ItemState::Succeeded {
             self.forget_skipped();
         }

@@ -15,7 +15,7 @@ use crate::item::sanitize::OneLine;
 use crate::job::dependencies::Dependencies;
 use crate::store::Store;
 
-/// [`Work`] behind a pointer: each task has a type of its own.
+/// [`Work`] behind a pointer: each task has its own type.
 pub(super) trait DynWork: Send + Sync {
     /// See [`Work::attempt`].
     fn attempt_boxed<'a>(
@@ -44,7 +44,7 @@ impl<S: Store> Work for GraphWork<S> {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
         let name = item.context.id.clone();
         let Some(task) = self.tasks.get(&name) else {
-            let message = format!("the graph has no task `{}` any more", OneLine(&name));
+            let message = format!("the graph no longer has a task `{}`", OneLine(&name));
             return skipped(Failure::new("dependency", message));
         };
         match self.needs(item.context.job(), &name).await {
@@ -110,9 +110,8 @@ fn failure(task: &str, culprits: BTreeSet<String>, through: &BTreeSet<String>) -
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
         names.join(", ")
     };
-    let them = if culprits.len() == 1 { "it" } else { "them" };
     let failed = format!("{} failed", named(&culprits));
-    let mut message = format!("{failed}, and `{task}` needs {them}");
+    let mut message = format!("{failed}, which `{task}` needs");
     let through: BTreeSet<String> = through.difference(&culprits).cloned().collect();
     if !through.is_empty() {
         let _ = write!(message, " through {}", named(&through));

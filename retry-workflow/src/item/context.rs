@@ -50,7 +50,7 @@ impl ItemContext {
         self.correlation.clone().unwrap_or_else(own)
     }
 
-    /// Returns 0, and one more for each time that the item was taken back from the dead letters.
+    /// Returns 0, and one more for each time that the item was re-driven.
     pub fn run(&self) -> u32 {
         self.run
     }

@@ -39,7 +39,7 @@ pub(crate) mod embedded {
     use serde_json::value::RawValue;
 
     pub(crate) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-        // Between two tokens a line break is a blank; within a text there is none.
+        // Between two tokens a line break becomes a space; a text has none.
         let line = text.replace(['\n', '\r'], " ");
         match RawValue::from_string(line) {
             Ok(json) => json.serialize(serializer),

@@ -155,7 +155,7 @@ impl Lease {
         }
     }
 
-    /// Returns `true` if the item may have killed its workers: so many of its leases ended
+    /// Returns `true` if the item may have killed its workers: that many of its leases ended
     /// unsettled that only [`Store::claim_suspect`](crate::Store::claim_suspect) leases it.
     pub const fn is_suspect(&self) -> bool {
         self.lost.saturating_add(self.dropped) >= SUSPECT_AFTER

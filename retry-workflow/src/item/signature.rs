@@ -38,7 +38,7 @@ impl Signature {
     /// Creates the signature of a message.
     pub fn new(message: &str) -> Self {
         let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
-        // What is folded gets shorter: a little more of it is looked at than is kept.
+        // Folding shortens the text: a little more of it is read than is kept.
         let line = line.char_indices().nth(4 * LONGEST).map_or(line, |(at, _)| &line[..at]);
         let mut folded = String::new();
         for token in Tokens(line) {
@@ -199,7 +199,7 @@ fn fold_parts(word: &str, folded: &mut String) {
             continue;
         }
         let mut end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        // A number goes on over its points: 3.5, 1.2.3.
+        // A number continues over its points: 3.5, 1.2.3.
         while rest[..end].bytes().all(|b| b.is_ascii_digit() || b == b'.')
             && rest[end..].starts_with(['.', ','])
             && rest[end + 1..].starts_with(|c: char| c.is_ascii_digit())

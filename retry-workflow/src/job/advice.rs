@@ -18,7 +18,7 @@ pub struct Pattern {
     pub advice: &'static str,
 }
 
-/// So many of one signature are a pattern.
+/// This many failures of one signature are a pattern.
 const MANY: u64 = 3;
 
 impl Pattern {
@@ -55,28 +55,29 @@ fn advice(class: &str) -> &'static str {
     const BY_CLASS: &[(&str, &str)] = &[
         (
             "rate_limit",
-            "the other side asks for fewer calls: lower `max_parallel`, or re-drive at a rate",
+            "the other side asks for fewer calls: lower `max_parallel`, or re-drive these at a \
+             limited rate",
         ),
         (
             "network",
-            "the other side could not be reached: see whether it is up, then re-drive these",
+            "the other side could not be reached: check that it is up, then re-drive these",
         ),
         (
             "timeout",
-            "it took too long: see what is slow, or give it a longer timeout, then re-drive these",
+            "these took too long: find out what is slow, or raise the timeout, then re-drive these",
         ),
         ("server_error", "the other side failed: re-drive these once it has recovered"),
         ("panic", "a bug in the handler: fix it, then re-drive these"),
-        ("payload", "the items are not what the handler reads: fix the input or the type"),
+        ("payload", "the handler cannot read these items: fix the input or the type"),
         (
             "lost",
-            "these killed their worker, or ran when it was killed: look at its memory and logs \
-             before you re-drive them",
+            "these killed their worker, or were running when it was killed: check its memory and \
+             logs before you re-drive them",
         ),
-        ("dependency", "these wait for the task that failed: fix that one, then resume"),
+        ("dependency", "these depend on a task that failed: fix that one, then resume"),
     ];
-    BY_CLASS
-        .iter()
-        .find(|(one, _)| has_class(class, one))
-        .map_or("one cause, most likely: fix it, then re-drive these by their signature", |it| it.1)
+    BY_CLASS.iter().find(|(one, _)| has_class(class, one)).map_or(
+        "these most likely share one cause: fix it, then re-drive these by their signature",
+        |it| it.1,
+    )
 }

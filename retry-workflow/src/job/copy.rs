@@ -55,19 +55,19 @@ impl fmt::Display for CopyError {
         match self {
             Self::Running { job, process } => write!(
                 f,
-                "process {process} works on {}: pause the job, and copy it then",
+                "process {process} is working on {}: pause the job, then copy it",
                 OneLine(job)
             ),
             Self::Taken { job } => write!(
                 f,
-                "the other store has a job {} already, which is not this one, or has been worked \
-                 on: remove one of them",
+                "the other store already has a job {}, which is a different one, or has made \
+                 progress there: remove one of them",
                 OneLine(job)
             ),
             Self::Changed { job } => write!(
                 f,
-                "{} has changed while it was copied, or since a copy of it was begun: copy it again \
-                 when nobody works on it (what there was of a copy is removed)",
+                "{} changed while it was being copied, or since an earlier copy of it was started: \
+                 copy it again while no process works on it (the partial copy has been removed)",
                 OneLine(job)
             ),
             Self::Store(error) => error.fmt(f),
@@ -91,13 +91,13 @@ impl From<StoreError> for CopyError {
 }
 
 impl Job {
-    /// Copies a job from one store to another: its items with histories, waits, outputs, dead letters
-    /// and checkpoints, its breaker, and all values whose key is a word, `/` and its id. Nobody may
-    /// work on it meanwhile. What remains is to [remove](Self::remove) it here.
+    /// Copies a job from one store to another: its items with histories, waits, outputs, dead
+    /// letters and checkpoints, its breaker, and all values whose key is a word, `/` and its id.
+    /// Nobody may work on it meanwhile. What remains is to [remove](Self::remove) it here.
     ///
     /// The record of the job comes last: a copy that is not completed is no job of the other store,
-    /// and is completed by the next one. Losses of an item in a row begin anew, and what the attempts
-    /// of emptied items took is forgotten.
+    /// and is completed by the next one. The count of consecutive losses of an item starts over,
+    /// and what the attempts of purged items took is forgotten.
     ///
     /// ```
     /// use retry_workflow::{Job, MemoryStore, Workflow};
@@ -116,8 +116,8 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// Somebody works on the job, or has meanwhile; the other store has another one of this id; one of
-    /// the stores fails.
+    /// Somebody works on the job, or has meanwhile; the other store has another one of this id; one
+    /// of the stores fails.
     pub async fn copy<S: Store, T: Store>(&self, from: &S, to: &T) -> Result<Copied, CopyError> {
         let id = self.id.clone();
         let now = from.now();
@@ -168,7 +168,7 @@ async fn copy_items<S: Store, T: Store>(from: &S, to: &T, job: &str) -> StoreRes
         let items = with_histories(from, page.items).await?;
         let read = u64::try_from(items.len()).unwrap_or(u64::MAX);
         let mut new = 0;
-        // What an import makes pending is due at the time that it is told.
+        // What an import makes pending is due at the time that it is given.
         for batch in items.chunk_by(|one, other| one.due == other.due || other.due.is_none()) {
             let due = batch.iter().find_map(|item| item.due).unwrap_or(Timestamp::NEVER);
             new += to.import(batch.to_vec(), due).await?;

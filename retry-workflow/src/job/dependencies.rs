@@ -40,16 +40,20 @@ impl fmt::Display for InvalidGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("there are no tasks: add one"),
-            Self::Twice { task } => write!(f, "two tasks are called `{task}`: rename one"),
+            Self::Twice { task } => write!(f, "two tasks are named `{task}`: rename one of them"),
             Self::Unknown { task, needs, similar } => {
-                write!(f, "`{task}` needs `{needs}`, and there is no such task")?;
+                write!(f, "`{task}` needs `{needs}`, but there is no such task")?;
                 match similar {
                     Some(similar) => write!(f, ": did you mean `{similar}`?"),
                     None => Ok(()),
                 }
             }
             Self::Cycle { path } => {
-                write!(f, "tasks need each other: {}; none of them can start", Path(path))
+                write!(
+                    f,
+                    "these tasks depend on each other, so none of them can start: {}",
+                    Path(path)
+                )
             }
         }
     }
@@ -244,7 +248,7 @@ mod tests {
         let error = graph(&[("a", &[]), ("b", &["a", "d"]), ("c", &["b"]), ("d", &["c"])]);
         assert_eq!(
             error.unwrap_err(),
-            "tasks need each other: `b` → `d` → `c` → `b`; none of them can start"
+            "these tasks depend on each other, so none of them can start: `b` → `d` → `c` → `b`"
         );
         let alone = graph(&[("a", &["a"])]).unwrap_err();
         assert!(alone.contains("`a` → `a`"), "{alone}");
@@ -255,7 +259,7 @@ mod tests {
         let error = graph(&[("fetch", &[]), ("render", &["fecth"])]).unwrap_err();
         assert_eq!(
             error,
-            "`render` needs `fecth`, and there is no such task: did you mean `fetch`?"
+            "`render` needs `fecth`, but there is no such task: did you mean `fetch`?"
         );
     }
 

@@ -87,28 +87,28 @@ impl fmt::Display for WorkflowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Policy(_) => f.write_str("the retry policy cannot be obeyed"),
+            Self::Policy(_) => f.write_str("the retry policy is not valid"),
             Self::ErrorPolicy(invalid) => invalid.fmt(f),
             Self::Deadline => f.write_str(
-                "a `deadline` bounds a call in one process, and an item may wait in its store for days: \
-                 write a `budget` or a `max_elapsed`, which go on by the clock",
+                "a `deadline` bounds a call in one process, but an item may wait in its store for \
+                 days: use a `budget` or a `max_elapsed`, which still apply after a restart",
             ),
             Self::UnknownHandler { name, known } if known.is_empty() => write!(
                 f,
-                "`on_item_failure` names the handler `{name}`, and there are none: add one by \
-                 `.handler(\"{name}\", …)`, or say dlq, retry, skip or stop"
+                "`on_item_failure` names the handler `{name}`, but there are no handlers: add it \
+                 with `.handler(\"{name}\", …)`, or choose dlq, retry, skip or stop"
             ),
             Self::UnknownHandler { name, known } => write!(
                 f,
-                "`on_item_failure` names the handler `{name}`, and there are only `{}`",
+                "`on_item_failure` names the handler `{name}`, but the only handlers are `{}`",
                 known.join("`, `")
             ),
             Self::UnknownJob { id, known } => {
-                write!(f, "there is no job `{}` in this store", OneLine(id))?;
+                write!(f, "this store has no job `{}`", OneLine(id))?;
                 match known.split_first() {
-                    None => f.write_str(": it has none"),
+                    None => f.write_str(": it has no jobs"),
                     Some((latest, rest)) => {
-                        write!(f, ": it has `{}`", OneLine(latest))?;
+                        write!(f, ": its jobs are `{}`", OneLine(latest))?;
                         for id in rest.iter().take(4) {
                             write!(f, ", `{}`", OneLine(id))?;
                         }
@@ -123,24 +123,24 @@ impl fmt::Display for WorkflowError {
                 write!(f, "`{}` is not a valid job name: {source}", OneLine(name))
             }
             Self::NoParallelism => {
-                f.write_str("`max_parallel` is 0, and no item would ever run: write at least 1")
+                f.write_str("`max_parallel` is 0, so no item would ever run: write at least 1")
             }
             Self::OtherWorkflow { id, name, found } => write!(
                 f,
-                "the job `{}` was begun by the workflow `{}`, and this one is `{}`: give it another \
-                 `job_id`",
+                "the job `{}` was started by the workflow `{}`, but this one is `{}`: choose \
+                 another `job_id`",
                 OneLine(id),
                 OneLine(found),
                 OneLine(name)
             ),
             Self::ShortLease { lease } => write!(
                 f,
-                "a lease of {lease:?} ends before it can be renewed, and items would be handled \
-                 twice: write 100ms at least, or leave it at 30s"
+                "a lease of {lease:?} ends before it can be renewed, so items would be handled \
+                 twice: write at least 100ms, or keep the default of 30s"
             ),
-            Self::Input(_) => f.write_str("the items of the job cannot be read"),
+            Self::Input(_) => f.write_str("cannot read the items of the job"),
             Self::Item { item, .. } => {
-                write!(f, "item `{}` cannot be written as JSON", OneLine(item))
+                write!(f, "cannot write item `{}` as JSON", OneLine(item))
             }
             Self::Graph(invalid) => invalid.fmt(f),
         }

@@ -70,7 +70,7 @@ pub struct ErrorPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnItemFailure {
-    /// It becomes a dead letter: kept with its history, to be looked at and re-driven.
+    /// It becomes a dead letter: kept with its history, to be inspected and re-driven.
     #[default]
     Dlq,
     /// It is put back with the workflow's own backoff, and starts over; when that ends
@@ -134,15 +134,15 @@ impl fmt::Display for InvalidErrorPolicy {
         match &self.0 {
             Complaint::Threshold(share) => write!(
                 f,
-                "a failure_threshold of {share} is not a share of the items: write one above 0 and below 1, \
-                 such as 0.25 for a quarter"
+                "a failure_threshold of {share} is not a share of the items: write a number above \
+                 0 and below 1, such as 0.25 for a quarter"
             ),
             Complaint::MaxFailures => f.write_str(
-                "max_failures is 0: a job that may not fail at all says `continue_on_failure: false`, \
-                 or `max_failures: 1`",
+                "max_failures is 0: to stop at the first failure, write `continue_on_failure: \
+                 false`, or `max_failures: 1`",
             ),
             Complaint::MinimumItems => {
-                f.write_str("minimum_items is 0: a share needs at least 1 item to be a share of")
+                f.write_str("minimum_items is 0: a share needs at least 1 item to be computed from")
             }
             Complaint::Batch => f.write_str(
                 "a batch of 0 errors is never full: write `batched: { size: 5 }`, or `immediate`",
@@ -150,9 +150,9 @@ impl fmt::Display for InvalidErrorPolicy {
             Complaint::Breaker(invalid) => write!(f, "circuit_breaker: {invalid}"),
             Complaint::Retry(invalid) => write!(f, "retry_config: {invalid}"),
             Complaint::RetryKeys(invalid) => invalid.fmt(f),
-            Complaint::NoHandlerName => {
-                f.write_str("a custom handler needs a name: write `on_item_failure: { custom: name }`")
-            }
+            Complaint::NoHandlerName => f.write_str(
+                "a custom handler needs a name: write `on_item_failure: { custom: name }`",
+            ),
         }
     }
 }
@@ -204,7 +204,7 @@ impl ErrorPolicy {
         }
     }
 
-    /// Sets what becomes of an item whose retries have ended. Default: a dead letter.
+    /// Sets what happens to an item whose retries have ended. Default: a dead letter.
     pub fn on_item_failure(mut self, action: OnItemFailure) -> Self {
         self.on_item_failure = action;
         self
@@ -260,7 +260,7 @@ impl ErrorPolicy {
         self
     }
 
-    /// Returns what becomes of an item whose retries have ended.
+    /// Returns what happens to an item whose retries have ended.
     pub fn get_on_item_failure(&self) -> &OnItemFailure {
         &self.on_item_failure
     }
@@ -307,7 +307,7 @@ impl ErrorPolicy {
         Err(InvalidErrorPolicy(complaint))
     }
 
-    /// Why the job is to stop, if so many of so many items that ended have failed.
+    /// Why the job must stop, if this many of the ended items have failed.
     pub(crate) fn exceeded(&self, ended: u64, failed: u64) -> Option<Exceeded> {
         if failed > 0 && !self.continue_on_failure {
             return Some(Exceeded::FirstFailure);

@@ -22,12 +22,12 @@ impl fmt::Display for InvalidName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => {
-                f.write_str("it is empty, and the ids of jobs are made of it: write one")
+                f.write_str("it is empty, but the ids of jobs are built from it: write one")
             }
             Self::Control { found, .. } => write!(
                 f,
-                "it has a control character in it, `{}`, and the ids of jobs are made of it: remove \
-                 the character",
+                "it contains the control character `{}`, but the ids of jobs are built from it: \
+                 remove the character",
                 found.escape_debug()
             ),
         }

@@ -173,24 +173,24 @@ impl fmt::Display for StopReason {
         match self {
             Self::FirstFailure => f.write_str("an item failed, and `continue_on_failure` is false"),
             Self::MaxFailures { max_failures } => {
-                write!(f, "as many items failed as `max_failures` allows: {max_failures}")
+                write!(f, "the limit `max_failures: {max_failures}` was reached")
             }
             Self::FailureThreshold { failure_threshold, failed, ended } => write!(
                 f,
-                "{failed} of {ended} items failed, more than the share of {failure_threshold} that \
-                 `failure_threshold` allows"
+                "{failed} of {ended} items failed, which is more than the `failure_threshold` of \
+                 {failure_threshold}"
             ),
             Self::Item { item, message } => {
                 write!(f, "`{}` failed: {}", OneLine(item), OneLine(message))
             }
             Self::BreakerOpen => f.write_str("the circuit breaker opened, and `on_open` is `stop`"),
-            Self::Requested => f.write_str("it was asked to"),
+            Self::Requested => f.write_str("it was requested to stop"),
             Self::Paused => f.write_str("it was paused"),
             Self::Cancelled => f.write_str("it was cancelled"),
             Self::Deadline => f.write_str("its deadline was reached"),
             Self::InputIncomplete => f.write_str(
-                "its input was not read to the end before: all that is in the store is done; run it \
-                 with its items to add the others",
+                "everything in the store is done, but its input was never read to the end: run it \
+                 with its items to add the rest",
             ),
         }
     }
@@ -351,7 +351,7 @@ impl Job {
         Ok((job, is_new))
     }
 
-    /// Records in a job that this process is about to work on it, and by when it must have begun;
+    /// Records in a job that this process is about to work on it, and by when it must have started;
     /// returns `false` if it already has a worker.
     ///
     /// # Errors
@@ -556,7 +556,7 @@ fn parse(key: &str, text: &str) -> Result<Job, StoreError> {
     let id = key.strip_prefix(PREFIX).unwrap_or(key);
     serde_json::from_str(text).map_err(|error| {
         let id = OneLine(id);
-        StoreError::other(format!("what it has of the job `{id}` cannot be read: {error}"))
+        StoreError::other(format!("cannot read its record of the job `{id}`: {error}"))
     })
 }
 

@@ -22,7 +22,7 @@ use crate::words::{in_a_while, thousands};
 /// let waits = Waits::load(&store, "import-1", &counts).await?;
 /// assert_eq!(
 ///     waits.lines(&counts, Unit::Item, store.now()),
-///     [("next", "an item can be worked on now".to_owned())]
+///     [("next", "an item can run now".to_owned())]
 /// );
 /// # Ok(())
 /// # }
@@ -73,14 +73,14 @@ impl Waits {
         let mut lines = Vec::new();
         if let Some(until) = self.breaker_open_until.filter(|until| *until > now) {
             let until = in_a_while(until, now);
-            lines.push(("breaker", format!("open until {until}: no item is started before")));
+            lines.push(("breaker", format!("open until {until}: no item starts before then")));
         }
         if let Some(until) = self.leased_until {
             let with = format!("{} with a worker", thousands(counts.leased));
             let text = if until > now {
                 format!("{with} until {}, or longer if it is alive", in_a_while(until, now))
             } else {
-                format!("{with} that is gone: resume begins them anew")
+                format!("{with} that is gone: resume restarts them")
             };
             lines.push(("leases", text));
         }
@@ -88,14 +88,14 @@ impl Waits {
             let unit = unit.as_str();
             lines.push((
                 "suspect",
-                format!("workers have died with it twice: the {unit} runs alone"),
+                format!("two workers died while running it: the {unit} now runs alone"),
             ));
         }
         if let Some(due) = self.next_due.filter(|_| counts.pending > 0) {
             let text = if due > now {
                 format!("nothing until {}", in_a_while(due, now))
             } else {
-                "an item can be worked on now".to_owned()
+                "an item can run now".to_owned()
             };
             lines.push(("next", text));
         }

@@ -11,7 +11,7 @@ use crate::item::clock::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorkerRecord {
-    /// Its name, as histories have it; empty before it has begun.
+    /// Its name, as histories have it; empty before it has started.
     pub worker: String,
     /// Its process.
     pub process: u32,

@@ -117,7 +117,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Locked { path } => write!(
                 f,
-                "the store {} is locked: another process holds it; try again when that one is done",
+                "the store {} is locked by another process: try again when that process is done",
                 path.display()
             ),
             Self::Full { path } => write!(
@@ -128,8 +128,9 @@ impl fmt::Display for StoreError {
             ),
             Self::Newer { path, found, known } => write!(
                 f,
-                "the store {} has layout {found}, and this program knows those up to {known}: a newer \
-                 retry-workflow wrote it; use that one. Nothing was changed",
+                "the store {} has layout {found}, but this program only knows layouts up to \
+                 {known}: a newer retry-workflow wrote it, so use that version. Nothing was \
+                 changed",
                 path.display()
             ),
             Self::Missing { path } => {
@@ -137,20 +138,20 @@ impl fmt::Display for StoreError {
             }
             Self::Replaced { path } => write!(
                 f,
-                "the store {} was deleted or replaced while it was open: what has been done since \
-                 is not in the file that is there now",
+                "the store {} was deleted or replaced while it was open: work done since then is \
+                 not in the file that is there now",
                 path.display()
             ),
             Self::Foreign { path } => write!(
                 f,
-                "{} is not a store of retry-workflow: it holds something else; name another file. \
+                "{} is not a retry-workflow store, but holds something else: name another file. \
                  Nothing was changed",
                 path.display()
             ),
             Self::Corrupt { path, .. } => write!(
                 f,
-                "the store {} is damaged; restore it from a copy, or move it away to begin a new \
-                 one (nothing was changed)",
+                "the store {} is damaged: restore it from a backup, or move it away to start a new \
+                 one. Nothing was changed",
                 path.display()
             ),
             Self::Access { path, .. } => {

@@ -67,7 +67,7 @@ async fn lines_that_are_no_items_are_refused() {
     let letters = DeadLetters::new(MemoryStore::new());
     for (text, says) in [
         ("{", "write items as `export` does"),
-        (&line(""), "not empty"),
+        (&line(""), "must not be empty"),
         (&line("x").replace(r#"{"n":1}"#, "nothing"), "expected ident at column 37"),
         ("[]", "line 1"),
     ] {

@@ -84,7 +84,7 @@ async fn what_depends_on_a_failed_task_is_skipped_by_the_name_of_the_culprit() {
     let message =
         |item: retry_workflow::ItemRecord| item.failure.map(|failure| failure.message).unwrap();
     let render = store.item("site-1", "render").await.unwrap().unwrap();
-    assert_eq!(message(render), "`fetch` failed, and `render` needs it");
+    assert_eq!(message(render), "`fetch` failed, which `render` needs");
     let check = store.item("site-1", "check").await.unwrap().unwrap();
     assert_eq!(message(check), "`fetch` failed, and `check` needs it through `render`");
 }
@@ -216,7 +216,7 @@ async fn once_the_culprit_has_succeeded_what_was_skipped_is_run_after_all() {
             .run()
     };
     assert_eq!(graph(false).await.unwrap().skipped(), 2);
-    // The cause is mended, and the dead letter taken back.
+    // The cause is mended, and the dead letter re-driven.
     let dead = Filter::job("mended");
     assert_eq!(store.redrive(&dead, None, Timestamp::now(), Duration::ZERO).await.unwrap(), 1);
     let report = graph(true).await.unwrap();
@@ -264,9 +264,15 @@ async fn what_is_no_graph_is_refused_before_anything_runs() {
         .task(Task::new("b", fine).depends_on(["a"]));
     let error = cycle.run().await.unwrap_err();
     assert!(matches!(error, WorkflowError::Graph(InvalidGraph::Cycle { .. })));
-    assert_eq!(error.to_string(), "tasks need each other: `a` → `b` → `a`; none of them can start");
+    assert_eq!(
+        error.to_string(),
+        "these tasks depend on each other, so none of them can start: `a` → `b` → `a`"
+    );
     let twice = Graph::new("twice").task(Task::new("a", fine)).task(Task::new("a", fine));
-    assert_eq!(twice.run().await.unwrap_err().to_string(), "two tasks are called `a`: rename one");
+    assert_eq!(
+        twice.run().await.unwrap_err().to_string(),
+        "two tasks are named `a`: rename one of them"
+    );
     assert_eq!(
         Graph::new("empty").run().await.unwrap_err().to_string(),
         "there are no tasks: add one"
@@ -328,7 +334,7 @@ async fn all_culprits_are_named_and_a_long_chain_is_no_burden() {
     let last = store.item("long-1", "c999").await.unwrap().unwrap();
     assert_eq!(
         last.failure.unwrap().message,
-        "`p1`, `p2` failed, and `c999` needs them through `c998`"
+        "`p1`, `p2` failed, which `c999` needs through `c998`"
     );
     assert!(report.groups.iter().any(|group| group.count == 1_000));
 }

@@ -225,7 +225,7 @@ async fn an_item_that_takes_its_worker_down_each_time_is_the_only_one_that_dies(
     let poison = store.item(JOBS[0], "20").await.unwrap().unwrap();
     let failure = poison.failure.as_ref().unwrap();
     assert_eq!(failure.class, "lost");
-    assert_eq!(failure.message, "3 workers in a row died while they worked on it alone");
+    assert_eq!(failure.message, "3 workers in a row died while working on this item alone");
     // Among others its start may not have been written yet when it took them down.
     assert!((3..=5).contains(&poison.history.len()), "{poison:?}");
     assert!(poison.history.iter().all(|row| row.outcome == AttemptOutcome::Lost));

@@ -167,7 +167,7 @@ async fn a_job_of_any_work_is_resumed_from_its_store() {
     Job::set_origin(&store, "copy-1", None).await.unwrap();
     assert_eq!(Job::get(&store, "copy-1").await.unwrap().origin, None);
     let unknown = runner().resume("copy-2", Copy { parts: 2 }).await.unwrap_err();
-    assert_eq!(unknown.to_string(), "there is no job `copy-2` in this store: it has `copy-1`");
+    assert_eq!(unknown.to_string(), "this store has no job `copy-2`: its jobs are `copy-1`");
 }
 
 /// Pages, each of which names those that it links to when it has been read.
@@ -225,7 +225,7 @@ async fn a_source_that_does_not_have_all_items_leaves_the_job_unfinished() {
 async fn the_error_of_a_source_ends_the_job_and_is_the_cause() {
     let broken = Site { fails: true, ..site() };
     let error = JobRunner::new("crawl").run(broken, reads()).await.unwrap_err();
-    assert_eq!(error.to_string(), "the items of the job cannot be read");
+    assert_eq!(error.to_string(), "cannot read the items of the job");
     assert_eq!(error.source().unwrap().to_string(), "broken pipe");
 }
 
@@ -322,8 +322,5 @@ fn a_job_outside_of_tokio_says_what_it_needs() {
     };
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
     let said = panic.downcast_ref::<&str>().copied();
-    assert!(
-        said.is_some_and(|said| said.starts_with("a job is run in a runtime of tokio")),
-        "{said:?}"
-    );
+    assert!(said.is_some_and(|said| said.starts_with("a job needs a Tokio runtime")), "{said:?}");
 }

@@ -53,7 +53,7 @@ fn refused(path: &Path) -> StoreError {
     let before = contents(folder);
     let error = SqliteStore::open(path).unwrap_err();
     assert_eq!(SqliteStore::open_existing(path).unwrap_err(), error);
-    assert!(contents(folder) == before, "nothing was changed");
+    assert!(contents(folder) == before, "Nothing was changed");
     error
 }
 
@@ -146,7 +146,7 @@ async fn a_layout_that_no_version_has_written_is_refused() {
         let error = refused(&path);
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
         let why = error.source().unwrap().to_string();
-        assert_eq!(why, format!("its layout is {version}, and the first one is 1"));
+        assert_eq!(why, format!("its layout is {version}, but the first layout is 1"));
     }
 }
 
@@ -416,7 +416,7 @@ async fn a_store_that_is_read_only_is_read_and_not_changed() {
     assert!(store.item("job", "1").await.unwrap().is_some());
     let refused = store.enqueue("job", items(1), store.now()).await;
     assert!(matches!(refused, Err(StoreError::Access { .. })), "{refused:?}");
-    assert!(std::fs::read(&path).unwrap() == before, "nothing was changed");
+    assert!(std::fs::read(&path).unwrap() == before, "Nothing was changed");
     // Beside one that writes.
     let writer = filled(&path, 5).await;
     assert_eq!(store.counts("job").await.unwrap().pending, 5);

@@ -220,7 +220,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
             &["never used", "3 delays", "3 attempts"],
         ),
         ("backoff: { custom: { delays: [1s] } }\ninitial_delay: 2s", &["initial_delay", "custom"]),
-        ("backoff: { fixed: null, linear: { increment: 2s } }", &["one curve", "fixed"]),
+        ("backoff: { fixed: null, linear: { increment: 2s } }", &["single curve", "fixed"]),
         ("backoff: { fixed: { initial: 2s } }\ninitial_delay: 3s", &["twice"]),
         ("initial_delay: 45s", &["45s", "30s"]),
         ("first_delay: 45s", &["first_delay 45s", "30s"]),
@@ -232,7 +232,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
             "attempts: unlimited\nbackoff: fixed\ninitial_delay: 0s\nbudget: unlimited",
             &["never ends", "max_elapsed"],
         ),
-        ("jitter: 1.5", &["0.0 to 1.0"]),
+        ("jitter: 1.5", &["0.0 and 1.0"]),
         ("jitter: lots", &["lots", "decorrelated"]),
         ("jitter_factor: 0.3", &["jitter_factor", "`jitter: true`", "`jitter: 0.3`"]),
         (
@@ -253,7 +253,7 @@ fn mistakes_are_told_so_that_they_can_be_mended() {
         ("on_failure: explode", &["explode", "continue"]),
         ("on_failure: fallback", &["command"]),
         ("on_failure: { explode: 1 }", &["explode", "continue"]),
-        ("on_failure: { fallback: { command: a }, stop: null }", &["one action"]),
+        ("on_failure: { fallback: { command: a }, stop: null }", &["single action"]),
         ("on_failure: { fallback: { cmd: x } }", &["cmd", "command"]),
         ("attempts: 0\nmax_delay: 500ms", &["at least 1", "max_delay 500ms"]),
     ];
@@ -276,7 +276,7 @@ fn a_bare_policy_has_no_matchers_and_says_so() {
     for text in ["retry_on: [network]", "on_failure: stop"] {
         let complaint = complaint::<Policy>(text);
         println!("--- {text}\n{complaint}\n");
-        assert!(complaint.contains("no part of a bare policy"), "{complaint}");
+        assert!(complaint.contains("not part of a bare policy"), "{complaint}");
     }
 }
 

@@ -84,8 +84,8 @@ async fn it_says_what_the_breaker_does() {
     let probe = DB.try_acquire().unwrap();
     assert_eq!(
         rejected().await,
-        "gave up before the first attempt (the circuit breaker is open): \
-         circuit breaker `db` is half-open and its probes are taken"
+        "gave up before the first attempt (the circuit breaker is open): circuit breaker `db` is \
+         half-open and admits no more probes"
     );
     drop(probe);
     DB.force_open();

@@ -225,7 +225,7 @@ async fn a_breaker_tells_each_of_its_moves() {
         let fields = [("breaker", "events.db"), ("from", from), ("to", to), ("cause", cause)];
         // That it closes again is good news.
         let level = if to == "closed" { Level::INFO } else { Level::WARN };
-        line(level, "circuit breaker moved", &fields)
+        line(level, "circuit breaker changed state", &fields)
     };
     listen();
     DB.try_acquire().unwrap().failure();
@@ -275,7 +275,7 @@ async fn an_empty_quota_is_told_once_and_again_only_after_it_was_half_full() {
     let empty = || {
         let heard: Vec<_> = heard().into_iter().filter(|e| e.field("quota").is_some()).collect();
         let told = [("quota", "events.out")];
-        let line = line(Level::WARN, "quota empty, calls are made once", &told);
+        let line = line(Level::WARN, "quota empty, failed calls are not retried", &told);
         assert!(heard.iter().all(|event| *event == line), "{heard:?}");
         heard.len()
     };

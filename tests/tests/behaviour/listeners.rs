@@ -69,7 +69,7 @@ async fn every_event_is_a_line_that_can_be_read() {
         log.take(),
         [
             "circuit breaker `listeners.db`: closed -> open (failures): busy at call 1",
-            "retry quota `listeners.out`: empty, calls are made once",
+            "retry quota `listeners.out`: empty, failed calls are not retried",
             "listeners.fetch: gave up after 1 attempt (the retry quota is used up): busy at call 1",
         ]
     );

@@ -27,7 +27,8 @@ fn told(level: Level, message: &str, [name, retries, inner, inner_attempts]: [&s
     }
 }
 
-const MULTIPLY: &str = "retries inside retries: `nested = once` makes it one attempt each";
+const MULTIPLY: &str = "retries inside retries: `nested = once` makes each inner call a single \
+                        attempt";
 
 #[tokio::test(start_paused = true)]
 async fn three_levels_of_five_attempts_make_125() {
@@ -48,7 +49,8 @@ async fn three_levels_of_five_attempts_make_125() {
     a(&calls).await.unwrap_err();
     assert_eq!(calls.made(), 125);
     let told_of = nested(heard());
-    // `b` ends five times, and tells each time of its four retries; `a` of all that is inside its own.
+    // `b` ends five times, and tells each time of its four retries; `a` of all that is inside its
+    // own.
     let of_b = told(Level::INFO, MULTIPLY, ["nested.b", "4", "nested.c", "20"]);
     let of_a = told(Level::INFO, MULTIPLY, ["nested.a", "4", "nested.b", "100"]);
     assert_eq!(told_of, [of_b.clone(), of_b.clone(), of_b.clone(), of_b.clone(), of_b, of_a]);
@@ -75,7 +77,7 @@ async fn a_line_tells_listeners() {
     listening.stop();
     assert_eq!(
         lines.lock().unwrap().last().unwrap(),
-        "nested.told.outer: 1 retry made 3 attempts of `nested.told.inner`, which is retried too"
+        "nested.told.outer: 1 retry made 3 attempts of `nested.told.inner`, which also retries"
     );
 }
 

@@ -22,7 +22,7 @@ fn outside_of_a_runtime_the_function_is_named() {
     let text = panics(|| drop(pin!(fetch()).poll(&mut Context::from_waker(Waker::noop()))));
     let place = format!("`behaviour::no_timer::fetch` ({}:10) waits for its next attempt", file!());
     assert!(text.starts_with(&place), "{text}");
-    assert!(text.contains("takes a runtime of tokio: await it inside of one"), "{text}");
+    assert!(text.contains("needs a Tokio runtime: await it inside one"), "{text}");
 }
 
 #[test]

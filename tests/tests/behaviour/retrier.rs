@@ -450,8 +450,8 @@ async fn a_policy_that_breaks_a_rule_is_obeyed_by_its_nearest_meaning_and_told_o
     assert_eq!(told.len(), 4, "{told:#?}");
     assert_eq!(
         told[0],
-        "retrier.invalid: the policy breaks a rule, and is obeyed by its nearest meaning: \
-         `attempts` counts the calls, the first included, so it is at least 1: \
-         write `attempts = 1` for a single call, or leave it out for 3"
+        "retrier.invalid: the policy breaks a rule; the nearest valid policy is used instead: \
+         `attempts` counts all calls, including the first, so it must be at least 1: write \
+         `attempts = 1` for a single call, or leave it out for the default, 3"
     );
 }

@@ -16,7 +16,7 @@ fn options() -> Vec<&'static str> {
     args::Syntax::Attribute.options().iter().map(|option| option.name).collect()
 }
 
-/// The settings of a breaker in place, by name.
+/// The settings of an inline breaker, by name.
 fn breaker_settings() -> Vec<&'static str> {
     settings::BREAKER.iter().map(|setting| setting.name).collect()
 }

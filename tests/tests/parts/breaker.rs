@@ -420,10 +420,10 @@ fn settings_from_a_file_are_checked() {
     let invalid = DEFAULT.slow_calls(Duration::ZERO, 0.5).validate().unwrap_err();
     assert!(invalid.to_string().contains("every call takes longer than 0s"), "{invalid}");
     let invalid = CircuitBreaker::try_new("db", DEFAULT.half_open_requests(0)).unwrap_err();
-    assert!(invalid.to_string().contains("`half_open_requests` is at least 1"));
+    assert!(invalid.to_string().contains("`half_open_requests` must be at least 1"));
     let panicked = catch_unwind(|| CircuitBreaker::new("db", DEFAULT.half_open_requests(0)));
     let message = *panicked.unwrap_err().downcast::<String>().unwrap();
-    assert!(message.contains("`half_open_requests` is at least 1"), "{message}");
+    assert!(message.contains("`half_open_requests` must be at least 1"), "{message}");
 }
 
 #[test]

@@ -236,7 +236,7 @@ proptest! {
 
     #[test]
     fn waits_of_a_growing_curve_never_become_shorter(policy in valid_policy(), n in 1..200_u32) {
-        // A first delay is no part of the curve.
+        // A first delay is not part of the curve.
         let n = if policy.get_first_delay().is_some() { n + 1 } else { n };
         if !matches!(policy.get_backoff(), Backoff::Custom(_)) {
             prop_assert!(policy.wait(n) <= policy.wait(n + 1));

@@ -1,9 +1,9 @@
-//! A breaker that is told from outside what to do, by a fleet that shares it: open for a
+//! A breaker that is controlled from outside, by a fleet that shares it: open for a
 //! while, make one probe at a time, close. And what such a fleet asks of it: whether it is
 //! called.
 //!
 //! All of it ends by itself. Whoever tells a breaker to be open says for how long; after that
-//! the breaker decides alone, as after an open time of its own.
+//! the breaker decides alone, as after its own open time.
 
 use core::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::base::sync::Ordering;
 use crate::event::transition::Cause;
 use crate::protect::stamp;
 
-/// What a breaker is told from outside, by [`CircuitBreaker::follow`].
+/// How a breaker is controlled from outside, by [`CircuitBreaker::follow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lead {
@@ -23,7 +23,7 @@ pub enum Lead {
     /// To let probes through, one at a time, while it is open. Each begins within so long
     /// from now; after that it is open as it was before.
     Probe(Duration),
-    /// To let calls through, and to count anew.
+    /// To let calls through, and to start counting again.
     Closed,
 }
 

@@ -25,7 +25,7 @@ pub struct Snapshot {
     pub state: State,
     /// Whether the state was forced, and so lasts until it is reset.
     pub forced: bool,
-    /// Whether the state is one that it was told by [`follow`](crate::CircuitBreaker::follow).
+    /// Whether the state was set by [`follow`](crate::CircuitBreaker::follow).
     pub led: bool,
     /// Failures since the last success; 0 if only rates decide. Once the breaker is open,
     /// those that opened it.

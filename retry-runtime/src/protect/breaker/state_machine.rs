@@ -177,7 +177,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Whether so many consecutive failures open a breaker by rate.
+    /// Whether a number of consecutive failures also opens a breaker by rate.
     fn reaches_threshold(&self, streak: u32) -> bool {
         self.config.is_by_streak() && streak >= self.config.get_failure_threshold()
     }

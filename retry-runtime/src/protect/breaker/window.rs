@@ -1,4 +1,4 @@
-//! The window that rates are measured over: the last so many calls, or those of
+//! The window that rates are measured over: the last N calls, or those of
 //! the last so long.
 //!
 //! Plain data that counts exactly; it stands under the breaker's lock, and knows
@@ -155,7 +155,7 @@ impl Calls {
     }
 }
 
-/// A window of time moves on by one of so many slices at a time.
+/// A window of time moves on by one of this many slices at a time.
 const SLICES: u64 = 10;
 
 /// The slices of the last so long.

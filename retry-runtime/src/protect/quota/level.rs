@@ -34,7 +34,7 @@ impl Level {
         Some(Self::new(self.limit(), self.tokens().checked_sub(cost)?))
     }
 
-    /// What is there with so many more tokens, unless it is full.
+    /// The level with this many more tokens, unless it is full.
     pub(super) fn put(self, tokens: u32) -> Option<Self> {
         (!self.is_full()).then(|| Self::new(self.limit(), self.tokens().saturating_add(tokens)))
     }

@@ -1,7 +1,7 @@
 //! A bucket of which a fleet has lent a part to this process: how much, until when, and what
 //! is left of it after that.
 //!
-//! The end is looked at where a retry is paid for, and never where a call succeeds.
+//! The end is checked where a retry is paid for, and never where a call succeeds.
 
 use core::time::Duration;
 

@@ -11,15 +11,15 @@ pub(crate) struct BeginArguments {
         long,
         value_name = "ID",
         value_parser = job_id,
-        help = "The id of the job that is begun, or resumed by --continue [default: the \
-                workflow's name and a number]"
+        help = "The id of the job to start, or to resume with --continue [default: the workflow's \
+                name and a number]"
     )]
     pub(crate) job_id: Option<String>,
     /// Resume the job of this file that has not ended, if there is one
     #[arg(long = "continue")]
     pub(crate) continues: bool,
-    /// Where another process works on a job of this file: refuse (exit code 4), wait for its end,
-    /// or join in
+    /// If another process is working on a job of this file: refuse (exit code 4), wait until it is
+    /// done, or join in
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = IfRunning::Refuse)]
     pub(crate) if_running: IfRunning,
 }
@@ -28,9 +28,9 @@ pub(crate) struct BeginArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum IfRunning {
-    #[value(help = "begin nothing, and end with exit code 4")]
+    #[value(help = "start nothing, and exit with code 4")]
     Refuse,
-    #[value(help = "wait until no process works on one, and go on then")]
+    #[value(help = "wait until no process works on one, then continue")]
     Wait,
     #[value(help = "work on the same job")]
     Join,

@@ -17,7 +17,7 @@ impl Condition {
     /// Reads one. A field is `item.priority`, as in placeholders, or `priority`, as in `filter`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let reference = |name: &str, _| {
-            item_path(name).ok_or_else(|| format!("`{name}` is not a path into an item"))
+            item_path(name).ok_or_else(|| format!("`{name}` is not a valid path into an item"))
         };
         Expression::parse(text, reference).map(Self).map_err(|Fault { at, message, .. }| {
             // The place, as the line is shown once more by whoever reports it.
@@ -31,7 +31,7 @@ impl Condition {
         // What was purged has no payload, and so no field.
         let payload: Value = serde_json::from_str(&item.payload).unwrap_or_default();
         self.0.holds(Types::Json, &|path| at(&payload, path).map(Cow::Borrowed)).map_err(|why| {
-            format!("`--where` cannot be decided for item {}: {why}", one_line(&item.id))
+            format!("cannot evaluate `--where` for item {}: {why}", one_line(&item.id))
         })
     }
 }
@@ -59,6 +59,6 @@ mod tests {
         let wrong = holds("priority >= && 5", "{}").unwrap_err();
         assert!(wrong.ends_with("(at character 13)"), "{wrong}");
         let wrong = holds("priority >= 5", r#"{"priority": "high"}"#).unwrap_err();
-        assert!(wrong.starts_with("`--where` cannot be decided for item i: "), "{wrong}");
+        assert!(wrong.starts_with("cannot evaluate `--where` for item i: "), "{wrong}");
     }
 }

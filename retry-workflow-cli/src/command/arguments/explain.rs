@@ -18,12 +18,12 @@ Examples:
   retry-workflow explain --backoff linear --increment 2s --svg waits.svg
   retry-workflow explain --curves")]
 pub(crate) struct ExplainArguments {
-    /// All policies of this workflow file, instead of the settings below
+    /// Show all policies of this workflow file, instead of the settings below
     #[arg(conflicts_with_all = ["curves", "svg", "attempts", "backoff", "increment", "base", "delays",
         "initial_delay", "max_delay", "first_delay", "jitter", "jitter_factor", "budget", "deadline",
         "max_elapsed", "timeout"])]
     pub(crate) file: Option<PathBuf>,
-    /// The five curves side by side
+    /// Show the five curves side by side
     #[arg(long, conflicts_with_all = ["attempts", "backoff", "increment", "base", "delays",
         "initial_delay", "max_delay", "first_delay", "jitter", "jitter_factor", "budget", "deadline",
         "max_elapsed", "timeout"])]
@@ -37,10 +37,10 @@ pub(crate) struct ExplainArguments {
     /// fixed, linear, exponential, fibonacci or custom [default: exponential]
     #[arg(long, value_name = "CURVE")]
     pub(crate) backoff: Option<String>,
-    /// By how much each wait is longer, of a linear backoff
+    /// How much longer each wait is, for a linear backoff
     #[arg(long, value_name = "DURATION")]
     pub(crate) increment: Option<String>,
-    /// By what each wait is multiplied, of an exponential backoff [default: 2]
+    /// The factor by which each wait grows, for an exponential backoff [default: 2]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) base: Option<f64>,
     /// The waits of a custom backoff: 500ms,1s,2s
@@ -52,13 +52,13 @@ pub(crate) struct ExplainArguments {
     /// No wait is longer [default: 30s, or a longer fixed or custom wait]
     #[arg(long, value_name = "DURATION")]
     pub(crate) max_delay: Option<String>,
-    /// The first wait, where it is to differ: the curve begins at the second
+    /// A different first wait: the curve then starts with the second
     #[arg(long, value_name = "DURATION")]
     pub(crate) first_delay: Option<String>,
     /// How waits are spread: alone for ±30 %, or 0.25, full, equal, decorrelated, none
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "true")]
     pub(crate) jitter: Option<String>,
-    /// The share by which waits are spread, beside a bare --jitter
+    /// The share by which waits are spread, with a bare --jitter
     #[arg(long, value_name = "SHARE")]
     pub(crate) jitter_factor: Option<f64>,
     /// Bounds the sum of the waits
@@ -81,10 +81,8 @@ impl ExplainArguments {
     /// # Errors
     /// They break a rule; what to write instead is said in the words of a file.
     pub(crate) fn policy(&self) -> Result<Policy, CommandError> {
-        let config: RetryConfig =
-            serde_json::from_value(Value::Object(self.keys()?)).map_err(|error| {
-                CommandError::Usage(format!("no policy can be made of this: {error}"))
-            })?;
+        let config: RetryConfig = serde_json::from_value(Value::Object(self.keys()?))
+            .map_err(|error| CommandError::Usage(format!("this is not a valid policy: {error}")))?;
         Ok(config.policy)
     }
 
@@ -136,7 +134,8 @@ impl ExplainArguments {
                 }
                 None if self.backoff.as_deref() == Some(curve) && curve != "exponential" => {
                     return Err(CommandError::Usage(format!(
-                        "a {curve} backoff needs its {setting}: write `--backoff {curve} --{setting} {example}`"
+                        "the {curve} backoff needs the setting {setting}: write `--backoff {curve} \
+                         --{setting} {example}`"
                     )));
                 }
                 None => {}
@@ -193,7 +192,11 @@ mod tests {
         assert!(lacking.policy().unwrap_err().to_string().contains("--increment 2s"));
         let stray = ExplainArguments { backoff: Some("fixed".to_owned()), ..linear };
         assert!(
-            stray.policy().unwrap_err().to_string().contains("is not a setting of a fixed backoff")
+            stray
+                .policy()
+                .unwrap_err()
+                .to_string()
+                .contains("is not a setting of the `fixed` backoff")
         );
     }
 }

@@ -79,7 +79,7 @@ fn dead_letters_are_meant_by_conditions() {
     assert!(between.abs_diff(Duration::from_secs(90 * 60)) < Duration::from_secs(10));
     assert!(refused("dlq list --since 2x").contains("2h ago"));
     assert!(refused("dlq list --since yesterday").contains("2h ago"));
-    assert!(refused("dlq list --after x").contains("is not a place in a list"));
+    assert!(refused("dlq list --after x").contains("is not a cursor"));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn an_item_is_shown_with_its_job_or_without() {
 }
 
 #[test]
-fn dead_letters_are_taken_back_emptied_and_carried() {
+fn dead_letters_are_redriven_purged_and_carried() {
     let line = "dlq retry orders --rate 10/s --max 5 --dry-run --later --max-parallel 2";
     let Command::Dlq(Dlq::Retry { redrive, how, .. }) = parsed(line) else { panic!() };
     assert_eq!(redrive.rate.map(|rate| rate.to_string()).as_deref(), Some("10/s"));

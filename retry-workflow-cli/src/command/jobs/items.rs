@@ -36,7 +36,7 @@ async fn list<S: Store>(
         return ListedItem::print(&page, screen);
     }
     if page.items.is_empty() {
-        screen.line("no items are like that")?;
+        screen.line("no items match")?;
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&["item", "job", "state", ">run", ">attempts", "when", "said"]);

@@ -23,7 +23,7 @@ pub(crate) async fn run<S: Store>(
                 let job = find(store, id).await?;
                 if !force && let Some(why) = why_kept(store, &job).await? {
                     return Err(CommandError::Usage(format!(
-                        "{} {why}: write --force to remove it all the same",
+                        "{} {why}: write --force to remove it anyway",
                         one_line(id)
                     )));
                 }
@@ -59,7 +59,7 @@ async fn is_done<S: Store>(store: &S, job: &Job, or_dead: bool) -> Result<bool, 
 async fn why_kept<S: Store>(store: &S, job: &Job) -> Result<Option<String>, CommandError> {
     let counts = store.counts(&job.id).await?;
     Ok(if counts.leased > 0 {
-        Some(format!("has {} with a worker", count(counts.leased, "item")))
+        Some(format!("has {} that a worker is running", count(counts.leased, "item")))
     } else if runner::is_unfinished(store, job).await? {
         Some("has not ended".to_owned())
     } else if counts.dead > 0 {

@@ -11,7 +11,7 @@ use crate::runner;
 use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{Job, Request, Store};
 
-/// How often a job is looked at that is to end.
+/// How often a job that is to end is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub(crate) async fn pause<S: Store>(
@@ -28,9 +28,11 @@ pub(crate) async fn pause<S: Store>(
     let resume = format!("retry-workflow{} resume {}", screen.flag, argument(id));
     let id = one_line(id);
     if is_heard {
-        screen.line(format_args!("{id} stops once what runs has ended; go on by: {resume}"))?;
+        screen.line(format_args!(
+            "{id} stops when its running items have finished; to resume: {resume}"
+        ))?;
     } else {
-        screen.line(format_args!("no process works on {id}; go on by: {resume}"))?;
+        screen.line(format_args!("no process works on {id}; to resume: {resume}"))?;
     }
     Ok(Exit::Success)
 }
@@ -44,7 +46,8 @@ pub(crate) async fn cancel<S: Store>(
     let mut is_told = false;
     while ask(store, id, Request::Cancel).await? {
         if !is_told && !screen.json {
-            screen.line(format_args!("{} is to end: waiting for what runs", one_line(id)))?;
+            screen
+                .line(format_args!("cancelling {}: waiting for its running items", one_line(id)))?;
             screen.flush()?;
             is_told = true;
         }

@@ -75,7 +75,7 @@ async fn latest<S: Store>(store: &S, flag: &str) -> Result<Job, CommandError> {
     let is_whole = |job: &Job| Origin::read(job).is_none_or(|origin| origin.reduces.is_none());
     jobs.into_iter().rfind(is_whole).ok_or_else(|| {
         CommandError::Usage(format!(
-            "the store has no jobs yet: `retry-workflow{flag} run FILE` begins one"
+            "the store has no jobs yet: start one with `retry-workflow{flag} run FILE`"
         ))
     })
 }

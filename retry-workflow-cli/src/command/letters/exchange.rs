@@ -25,10 +25,10 @@ pub(super) async fn export<S: Store>(
     // Never over another file: it may be an export that is needed still.
     let file = File::create_new(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => CommandError::Usage(format!(
-            "{} is there already: name a new file, or remove it first",
+            "{} already exists: name a new file, or remove it first",
             path.display()
         )),
-        _ => CommandError::Usage(format!("{} cannot be written: {error}", path.display())),
+        _ => CommandError::Usage(format!("cannot write {}: {error}", path.display())),
     })?;
     let written = letters.export(filter, BufWriter::new(&file)).await?;
     file.sync_all()?;
@@ -67,7 +67,7 @@ pub(super) async fn import(
     }
     let known = match imported.known {
         0 => String::new(),
-        known => format!("; {} were there already", thousands(known)),
+        known => format!("; {} already existed", thousands(known)),
     };
     screen.line(format_args!("{} imported{known}", count(imported.new, "item")))?;
     Ok(Exit::Success)
@@ -76,7 +76,7 @@ pub(super) async fn import(
 fn open(path: &Path) -> Result<BufReader<File>, CommandError> {
     File::open(path)
         .map(BufReader::new)
-        .map_err(|error| CommandError::Usage(format!("{} cannot be read: {error}", path.display())))
+        .map_err(|error| CommandError::Usage(format!("cannot read {}: {error}", path.display())))
 }
 
 /// A complaint about a line says of which file.

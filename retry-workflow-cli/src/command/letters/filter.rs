@@ -5,7 +5,7 @@ use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Job, Store};
 
-/// Items that are looked at, at once.
+/// Items that are inspected at a time.
 const PAGE: usize = 500;
 
 impl FilterArguments {
@@ -19,7 +19,8 @@ impl FilterArguments {
             && since >= until
         {
             return Err(CommandError::Usage(format!(
-                "nothing ends since {since} and before {until}: --since is earlier than --until"
+                "nothing can have ended since {since} and before {until}: --since must be earlier \
+                 than --until"
             )));
         }
         let mut filter = Filter::default();
@@ -44,11 +45,11 @@ impl FilterArguments {
         Ok(filter)
     }
 
-    /// The items that are meant by what no index knows: each is looked at.
+    /// The items selected by conditions without an index: each is inspected.
     async fn ids<S: Store>(&self, store: &S, filter: &Filter) -> Result<Vec<String>, CommandError> {
         if filter.job.is_none() {
             return Err(CommandError::Usage(
-                "--message and --where look at each item of one job: name it".to_owned(),
+                "--message and --where search the items of one job: name the job".to_owned(),
             ));
         }
         let (mut ids, mut after) = (Vec::new(), None);
@@ -93,11 +94,11 @@ impl FilterArguments {
     pub(super) fn or_all(&self, all: bool, done: &str, flag: &str) -> Result<(), CommandError> {
         match (self.is_empty(), all) {
             (true, false) => Err(CommandError::Usage(format!(
-                "which dead letters are to be {done}? Name a job, --signature, --class, --since, \
+                "which dead letters should be {done}? Name a job, --signature, --class, --since, \
                  --until or --item, or write {flag}"
             ))),
             (false, true) => Err(CommandError::Usage(format!(
-                "{flag} means every dead letter, and there is a condition beside it: keep one"
+                "{flag} means every dead letter, but there is also a condition: keep one"
             ))),
             _ => Ok(()),
         }
@@ -114,8 +115,8 @@ async fn no_job<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), Co
     if store.list(&items, None, 1).await?.items.is_empty() {
         let id = one_line(id);
         return Err(CommandError::Usage(format!(
-            "{id} is a job, and no item: --item takes the id of an item, and a job stands by itself \
-             or behind --job"
+            "{id} is a job, not an item: --item takes the id of an item; name a job by itself or \
+             with --job"
         )));
     }
     Ok(())

@@ -48,7 +48,7 @@ pub(super) async fn list<S: Store>(
     Ok(Exit::Success)
 }
 
-/// An item as machines read it, with the place at which its list can be gone on with.
+/// An item as machines read it, with the cursor at which its list continues.
 #[derive(Serialize)]
 pub(crate) struct ListedItem<'a> {
     #[serde(flatten)]
@@ -93,7 +93,7 @@ fn none(filter: &Filter, after: Option<Cursor>) -> String {
     let mut bare = Filter::default();
     bare.job.clone_from(&filter.job);
     match &filter.job {
-        _ if *filter != bare => "no dead letters are like that".to_owned(),
+        _ if *filter != bare => "no dead letters match".to_owned(),
         Some(job) => format!("no dead letters in job {}", one_line(job)),
         None => "no dead letters".to_owned(),
     }

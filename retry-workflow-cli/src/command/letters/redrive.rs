@@ -13,7 +13,7 @@ use crate::command::screen::Screen;
 use crate::terminal::text::{count, duration, one_line};
 use retry_workflow::{DeadLetters, Filter, Rate, Store};
 
-/// What comes after items have been taken back.
+/// What comes after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Nothing,
@@ -44,13 +44,13 @@ pub(super) async fn retry<S: Store>(
                 "dry_run": true, "retried": some, "left_out": jobs.left_out(),
             }))?;
         } else {
-            screen.line(format_args!("{} would be taken back", count(some, "dead letter")))?;
+            screen.line(format_args!("{} would be re-driven", count(some, "dead letter")))?;
             if let Some(rate) = arguments.rate
                 && some > 1
             {
                 let steps = u32::try_from(some - 1).unwrap_or(u32::MAX);
                 let last = duration(rate.every().saturating_mul(steps));
-                screen.line(format_args!("at {rate} the last of them is due after {last}"))?;
+                screen.line(format_args!("at {rate}, the last one is due after {last}"))?;
             }
         }
         return Ok(Next::Nothing);
@@ -70,10 +70,11 @@ pub(super) async fn retry<S: Store>(
         }))?;
     } else if !screen.json {
         let rate = arguments.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-        screen.line(format_args!("{} taken back{rate}", count(taken, "dead letter")))?;
+        screen.line(format_args!("{} re-driven{rate}", count(taken, "dead letter")))?;
         if taken > 0 && arguments.later {
             let resume = format!("retry-workflow{} resume", screen.flag);
-            screen.line(format_args!("a worker resumes them; if none runs: {resume}"))?;
+            screen
+                .line(format_args!("a running worker picks them up; if there is none: {resume}"))?;
         }
     }
     // It is to be read before the work begins.
@@ -91,7 +92,7 @@ async fn edit<S: Store>(
     let [item] = &page.items[..] else {
         let found = letters.count(filter).await?;
         return Err(CommandError::Usage(format!(
-            "--edit is for one item, and {} meant: name the job and --item ID",
+            "--edit is for one item, but {} selected: name the job and --item ID",
             if found == 1 { "1 is".to_owned() } else { format!("{found} are") }
         )));
     };
@@ -102,7 +103,7 @@ async fn edit<S: Store>(
     };
     let shown = file.display();
     let payload =
-        payload.map_err(|error| CommandError::Usage(format!("{shown} cannot be read: {error}")))?;
+        payload.map_err(|error| CommandError::Usage(format!("cannot read {shown}: {error}")))?;
     serde_json::from_str::<serde::de::IgnoredAny>(&payload)
         .map_err(|error| CommandError::Usage(format!("{shown} is not JSON: {error}")))?;
     if !letters.store().edit(&item.job, &item.id, payload.trim().to_owned()).await? {
@@ -171,7 +172,7 @@ impl Jobs {
         Ok(found)
     }
 
-    /// What is taken back of what was meant.
+    /// The filters for what is re-driven.
     fn filters(&self, filter: &Filter) -> Vec<Filter> {
         if self.unable.is_empty() {
             return vec![filter.clone()];
@@ -232,7 +233,7 @@ pub(super) async fn purge<S: Store>(
         if screen.json {
             screen.object(&json!({ "dry_run": true, "purged": meant }))?;
         } else {
-            screen.line(format_args!("{} would be emptied", count(meant, "dead letter")))?;
+            screen.line(format_args!("{} would be purged", count(meant, "dead letter")))?;
         }
         return Ok(Exit::Success);
     }
@@ -243,7 +244,7 @@ pub(super) async fn purge<S: Store>(
     if screen.json {
         screen.object(&json!({ "dry_run": false, "purged": purged }))?;
     } else {
-        screen.line(format_args!("{} emptied", count(purged, "dead letter")))?;
+        screen.line(format_args!("{} purged", count(purged, "dead letter")))?;
     }
     Ok(Exit::Success)
 }
@@ -252,11 +253,11 @@ pub(super) async fn purge<S: Store>(
 fn agreed(meant: u64) -> Result<bool, CommandError> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(CommandError::Usage(format!(
-            "{} would be emptied for good: write --yes for that, or --dry-run to look first",
+            "{} would be purged for good: confirm with --yes, or look first with --dry-run",
             count(meant, "dead letter")
         )));
     }
-    let question = format!("Empty {} for good? [y/N] ", count(meant, "dead letter"));
+    let question = format!("Purge {} for good? [y/N] ", count(meant, "dead letter"));
     io::stderr().write_all(question.as_bytes())?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;

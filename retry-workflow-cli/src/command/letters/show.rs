@@ -19,7 +19,7 @@ pub(crate) async fn show<S: Store>(
     };
     let Some(item) = letters.show(&job, id).await? else {
         return Err(CommandError::Usage(format!(
-            "job {} has no item {}: `retry-workflow{} items list` shows those that there are",
+            "job {} has no item {}: `retry-workflow{} items list` shows its items",
             one_line(&job),
             one_line(id),
             screen.flag
@@ -45,8 +45,8 @@ async fn find_job<S: Store>(
     let shown = one_line(id);
     match jobs.len() {
         0 => Err(CommandError::Usage(format!(
-            "no job has a dead letter {shown}: `retry-workflow{flag} dlq list` shows those that there are; \
-             for any other item name its job, too: dlq show JOB {shown}"
+            "no job has a dead letter {shown}: `retry-workflow{flag} dlq list` shows the dead \
+             letters; for any other item, also name its job: dlq show JOB {shown}"
         ))),
         1 => Ok(jobs.swap_remove(0)),
         _ => {
@@ -109,7 +109,7 @@ fn indented(text: &str, space: &str) -> Vec<String> {
     lines(text).lines().map(|line| format!("{space}{line}").trim_end().to_owned()).collect()
 }
 
-/// JSON as people read it; as it is where it is none.
+/// JSON in a readable form; unchanged if it is not JSON.
 fn payload(text: &str) -> String {
     if text.is_empty() {
         return "(purged)".to_owned();
@@ -119,7 +119,7 @@ fn payload(text: &str) -> String {
         .unwrap_or_else(|_| text.to_owned())
 }
 
-/// The message, and what is inside it, each in a line of its own; but what stands in the output
+/// The message, and what is inside it, each on its own line; but what is in the output
 /// below it.
 fn said(failure: &Failure) -> String {
     let mut said = failure.message.clone();
@@ -137,7 +137,7 @@ fn said(failure: &Failure) -> String {
 fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
     let history = &item.history;
     if history.is_empty() {
-        return screen.line("no attempts are recorded");
+        return screen.line("no attempts recorded");
     }
     let mut run = None;
     for attempt in history {
@@ -194,7 +194,7 @@ fn attempt_line(attempt: &AttemptRecord, screen: &Screen) -> String {
         attempt.attempt,
         screen.paint(tone, word),
         duration(attempt.duration),
-        format_args!("begun {}", moment(attempt.started)),
+        format_args!("started {}", moment(attempt.started)),
         one_line(&attempt.worker)
     );
     if let Some(step) = &attempt.step {

@@ -35,7 +35,7 @@ impl Joblog {
         let begun = Begun::read(&file).map_err(|error| failed(&error))?;
         if begun.is_other {
             return Err(CommandError::Usage(format!(
-                "{} is not a joblog, for its first line is not `Seq Host …`: name another file",
+                "{} is not a joblog, because its first line is not `Seq Host …`: name another file",
                 path.display()
             )));
         }

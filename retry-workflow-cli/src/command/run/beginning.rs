@@ -63,22 +63,23 @@ pub(super) async fn choose<S: Store>(
             (Some(_), IfRunning::Join) if is_wanted => return Ok((job, false)),
             (Some((id, process)), IfRunning::Join) => {
                 return Err(CommandError::Running(format!(
-                    "{} of this file is running, in process {process}, and not the job of this \
-                     --job-id: wait for its end by --if-running wait, or remove the --job-id",
+                    "{} of this file is running in process {process}, and it is not the job of \
+                     this --job-id: wait until it is done with --if-running wait, or remove \
+                     --job-id",
                     one_line(&id)
                 )));
             }
             (Some((id, process)), IfRunning::Refuse) => {
                 return Err(CommandError::Running(format!(
-                    "{} of this file is running, in process {process}: wait for its end by \
-                     --if-running wait, or work on it as well by --if-running join",
+                    "{} of this file is running in process {process}: wait until it is done with \
+                     --if-running wait, or work on it too with --if-running join",
                     one_line(&id)
                 )));
             }
             (Some((id, process)), IfRunning::Wait) => {
                 if !is_told {
                     let id = one_line(&id);
-                    tell(&format!("waiting for {id}, on which process {process} works"));
+                    tell(&format!("waiting for {id}, which process {process} is working on"));
                     is_told = true;
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -87,7 +88,7 @@ pub(super) async fn choose<S: Store>(
     }
 }
 
-/// Whether a job that has the id that was asked for can be gone on with.
+/// Whether the job with the given id can be resumed.
 async fn check<S: Store>(
     store: &S,
     job: &Job,
@@ -97,17 +98,20 @@ async fn check<S: Store>(
 ) -> Result<(), CommandError> {
     let id = one_line(&job.id);
     let why = if !is_of(job, origin) {
-        format!("there is a job {id} already, and it is none of this file: write another --job-id")
+        format!(
+            "there is already a job {id}, which belongs to another file: choose another \
+                 --job-id"
+        )
     } else if !runner::is_unfinished(store, job).await? {
         format!(
-            "{id} has ended: write another --job-id, or remove it with all that is kept of it by: \
+            "{id} has ended: choose another --job-id, or remove the job and all its data with: \
              retry-workflow{flag} jobs rm {}",
             argument(&job.id)
         )
     } else if !continues {
         format!(
-            "there is a job {id} of this file already, which has not ended: resume it by \
-             --continue, or write another --job-id"
+            "there is already a job {id} of this file, which has not ended: resume it with \
+             --continue, or choose another --job-id"
         )
     } else {
         return Ok(());

@@ -3,7 +3,7 @@
 //! commands of the job have started.
 //!
 //! If the worker is killed, its commands and theirs become the keeper's children, which it ends.
-//! If the keeper is killed, the worker is told by a signal, ends them itself, and dies. Signals
+//! If the keeper is killed, a signal informs the worker, which ends them itself, and dies. Signals
 //! to the keeper are passed on, and the worker's end is the keeper's.
 //!
 //! A terminal sends Ctrl-C to both, and a service manager its end to all. So the worker counts
@@ -76,7 +76,7 @@ mod linux {
         if let Some(keeper) = keeper() {
             let told = set_parent_process_death_signal(Some(ORPHANED));
             if told.is_ok() && getppid() != Some(keeper) {
-                // It has ended before it could be told of.
+                // It has ended before it could be registered.
                 return Role::Keeper(ExitCode::FAILURE);
             }
             let _ = adopt();

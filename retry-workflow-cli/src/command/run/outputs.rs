@@ -19,7 +19,7 @@ pub(super) struct Outputs {
     folder: Option<PathBuf>,
     verbose: bool,
     reporter: Arc<ProgressReporter>,
-    /// That it cannot be written is told once.
+    /// That it cannot be written is reported once.
     has_failed: Arc<AtomicBool>,
 }
 
@@ -85,7 +85,7 @@ impl Told {
     fn tell(&self, error: &io::Error) {
         if !self.has_failed.swap(true, Ordering::Relaxed) {
             let path = self.path.display();
-            self.reporter.print(&format!("cannot write {path}, and perhaps others: {error}"));
+            self.reporter.print(&format!("cannot write {path}, and perhaps other files: {error}"));
         }
     }
 }

@@ -38,10 +38,10 @@ pub(super) enum Waiting {
 }
 
 impl Waiting {
-    /// Of so many handlers that run here.
+    /// The number of handlers that run here.
     fn describe(self, running: usize) -> Option<String> {
         let what = match self {
-            Self::Store => "waiting for the store, which another process holds".to_owned(),
+            Self::Store => "waiting for the store, which another process has locked".to_owned(),
             Self::Job(WaitReason::Due { wait, .. }) => {
                 format!("next attempt in {}", in_seconds(wait))
             }
@@ -51,8 +51,8 @@ impl Waiting {
             Self::Job(WaitReason::Breaker { wait, .. }) => {
                 format!("breaker open for {}", in_seconds(wait))
             }
-            Self::Job(WaitReason::Alone) => "a suspect waits to run alone".to_owned(),
-            Self::Job(WaitReason::Suspect) => "a suspect runs alone".to_owned(),
+            Self::Job(WaitReason::Alone) => "a suspect item waits to run alone".to_owned(),
+            Self::Job(WaitReason::Suspect) => "a suspect item runs alone".to_owned(),
             Self::Job(WaitReason::OtherJob) => "waiting for another job".to_owned(),
             Self::Job(WaitReason::Stop) => {
                 let runs = if running == 1 { "runs" } else { "run" };
@@ -247,7 +247,7 @@ impl ProgressReporter {
         }
     }
 
-    /// A line of its own, above the bar. What is said comes from elsewhere, and is made safe.
+    /// A separate line, above the bar. The text comes from elsewhere, and is sanitized.
     pub(super) fn println(&self, text: &str) {
         let text = one_line(text);
         match &self.output {
@@ -378,12 +378,15 @@ mod tests {
         let job = Waiting::Job;
         assert_eq!(
             waits(job(WaitReason::Alone), 1),
-            "0 of 2 items (0 %), a suspect waits to run alone"
+            "0 of 2 items (0 %), a suspect item waits to run alone"
         );
         assert_eq!(waits(job(WaitReason::Stop), 2), "0 of 2 items (0 %), waiting for 2 that run");
         assert_eq!(waits(job(WaitReason::Stop), 1), "0 of 2 items (0 %), waiting for 1 that runs");
         let store = waits(Waiting::Store, 0);
-        assert_eq!(store, "0 of 2 items (0 %), waiting for the store, which another process holds");
+        assert_eq!(
+            store,
+            "0 of 2 items (0 %), waiting for the store, which another process has locked"
+        );
     }
 
     #[test]

@@ -12,7 +12,9 @@ use crate::steps::interruption;
 pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
     let mut signals = Signals::new();
     let first = signals.next().await;
-    reporter.println("stopping: what runs comes to its end; Ctrl-C again stops at once");
+    reporter.println(
+        "stopping: waiting for running items to finish; press Ctrl-C again to stop at once",
+    );
     ask.send_replace(true);
     // A terminal that goes away sends its signal more than once; that is one request.
     while signals.next().await == Signal::Hangup && first == Signal::Hangup {}
@@ -92,7 +94,7 @@ impl Signals {
     }
 }
 
-/// Whether this was begun by `nohup`, or in the same way: who listens to a signal no longer
+/// Whether this was started by `nohup`, or in the same way: who listens to a signal no longer
 /// ignores it.
 #[cfg(unix)]
 pub(crate) fn outlives_its_terminal() -> bool {

@@ -14,7 +14,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Reads an address; what is wrong with it is told when it is connected to.
+    /// Reads an address; mistakes in it are reported when it is connected to.
     pub(super) fn read(text: &str) -> Self {
         // The server knows no such parameter.
         let is_schema = |parameter: &&str| parameter.starts_with("schema=");

@@ -42,12 +42,12 @@ impl Forms<'_> {
         for (Key { name, span }, _) in entries {
             if !is_variable(name) {
                 let message = format!(
-                    "`{name}` is not the name of a variable: write letters, digits and `_`"
+                    "`{name}` is not a valid name of a variable: use letters, digits and `_`"
                 );
                 self.wrong(*span, message);
             } else if name.starts_with("RETRY_WORKFLOW_") {
                 let message =
-                    format!("`{name}` is set for each command by itself: write another name");
+                    format!("`{name}` is set automatically for each command: choose another name");
                 self.wrong(*span, message);
             }
         }
@@ -72,7 +72,7 @@ impl Forms<'_> {
             let span = value.span_within(&self.source.text, at, "${");
             self.wrong(
                 span,
-                "no shell reads the variables of a file, and `${…}` stands for nothing here: write \
+                "no shell expands the variables of a file, so `${…}` has no meaning here: write \
                  the value, or set the variable in the command",
             );
         }
@@ -82,7 +82,7 @@ impl Forms<'_> {
 
     /// Where a secret comes from.
     fn secret(&mut self, key: &Key, node: &Node) -> Option<Variable> {
-        self.entries(node, "where the secret is, such as `{ env: \"API_KEY\" }`", SECRET)?;
+        self.entries(node, "where to find the secret, such as `{ env: \"API_KEY\" }`", SECRET)?;
         let from = self.needed(node, "env", "secrets")?;
         let value = VariableValue::Inherited(self.text(from)?.to_owned());
         Some(Variable { name: key.name.clone(), value, is_secret: true, span: from.span })
@@ -96,7 +96,7 @@ impl Forms<'_> {
                 self.wrong(node.span, message);
             }
             Some(text) if text.contains('\0') => {
-                self.wrong(node.span, "no variable can hold a NUL character: remove it");
+                self.wrong(node.span, "a variable cannot contain a NUL character: remove it");
             }
             Some(_) => {}
         }
@@ -114,8 +114,8 @@ impl Forms<'_> {
             if unescaped > template.placeholders().count() {
                 self.wrong(
                     value.span,
-                    "no shell reads the variables of a step: a `${…}` of the shell stays what it is \
-                     here; write the value, or set the variable in the command",
+                    "no shell expands the variables of a step, so a shell's `${…}` stays as it is: \
+                     write the value, or set the variable in the command",
                 );
             }
             let name = key.name.as_str();
@@ -123,8 +123,8 @@ impl Forms<'_> {
                 self.wrong(
                     value.span,
                     format!(
-                        "`{name}` steers the shell, or what it starts, and may hold no placeholder: \
-                         give the value another name"
+                        "`{name}` controls the shell or the programs it starts, so it cannot \
+                         contain a placeholder: give the value another name"
                     ),
                 );
             }

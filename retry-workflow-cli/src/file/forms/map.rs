@@ -1,4 +1,4 @@
-//! `map`, and what belongs to it: `setup`, the input, what is done with each item, and `reduce`.
+//! `map`, and what belongs to it: `setup`, the input, the steps for each item, and `reduce`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +33,7 @@ impl Forms<'_> {
             && path.text() != "$[*]"
             && matches!(input.as_ref().and_then(Input::known_format), Some(format) if format != Format::Json)
         {
-            let message = "`json_path` leads into one JSON document, and each line of this input is \
-                           an item: remove it, or pick by `filter`";
+            let message = "`json_path` selects from a single JSON document, but each line of this input is an item: remove it, or select with `filter`";
             self.wrong(written.span, message);
         }
         let item_id = node.get("item_id").and_then(|id| {
@@ -45,10 +44,7 @@ impl Forms<'_> {
         let max_parallel = match node.get("max_parallel") {
             Some(most) => self.parsed(most.parse::<u32>()).inspect(|number| {
                 if *number == 0 {
-                    self.wrong(
-                        most.span,
-                        "with `max_parallel: 0` nothing is done: write 1 or more",
-                    );
+                    self.wrong(most.span, "with `max_parallel: 0` nothing runs: write 1 or more");
                 }
             }),
             None => Some(10),
@@ -83,9 +79,9 @@ impl Forms<'_> {
                 self.wrong(
                     node.span,
                     format!(
-                        "is this a file or a command? Write `{{ file: \"{text}\" }}` or \
-                         `{{ command: \"{text}\" }}`; a name that ends in .json, .jsonl, .ndjson or \
-                         .csv is a file, and `-` is stdin"
+                        "is this a file or a command? Write `{{ file: \"{text}\" }}` or `{{ \
+                         command: \"{text}\" }}`; a name that ends in .json, .jsonl, .ndjson or \
+                         .csv is taken as a file, and `-` as stdin"
                     ),
                 );
                 return None;
@@ -116,7 +112,7 @@ impl Forms<'_> {
                 (InputFrom::Command(Box::new(self.script(command, offers)?)), command.span)
             }
             (Some(_), Some(second)) => {
-                self.wrong(second.span, "an input is a `file` or a `command`: keep one");
+                self.wrong(second.span, "an input is either a `file` or a `command`: keep one");
                 return None;
             }
             (None, None) if super::has_like(node, &["file", "command"]) => return None,
@@ -133,7 +129,7 @@ impl Forms<'_> {
         let filter = node.get("filter").and_then(|filter| {
             let text = self.text(filter)?;
             let parsed = Expression::parse(text, |name, _| {
-                item_path(name).ok_or_else(|| format!("`{name}` is not a path into an item"))
+                item_path(name).ok_or_else(|| format!("`{name}` is not a valid path into an item"))
             });
             match parsed {
                 Ok(parsed) => Some((parsed, filter.span)),
@@ -151,7 +147,7 @@ impl Forms<'_> {
         };
         let max_items = number(self, "max_items");
         if let (Some(0), Some(most)) = (max_items, node.get("max_items")) {
-            self.wrong(most.span, "with `max_items: 0` nothing is done: write 1 or more");
+            self.wrong(most.span, "with `max_items: 0` nothing runs: write 1 or more");
         }
         Selection {
             filter,
@@ -198,12 +194,15 @@ impl Forms<'_> {
                     [.., "NULLS", "FIRST"] => {
                         self.wrong(
                             span,
-                            "what is null, or is not there, comes last: remove `NULLS FIRST`",
+                            "null and missing values always come last: remove `NULLS FIRST`",
                         );
                         continue;
                     }
                     _ => {
-                        self.wrong(span, "write a field, and `ASC` or `DESC` after it; between several stands a comma");
+                        self.wrong(
+                            span,
+                            "write a field, then `ASC` or `DESC`; separate several with commas",
+                        );
                         continue;
                     }
                 };
@@ -229,7 +228,10 @@ impl Forms<'_> {
         });
         let limit = node.get(KEY).or(inside)?;
         if let Some(inside) = inside.filter(|inside| !inside.says_same(limit)) {
-            self.wrong(inside.span, format!("`{KEY}` stands here twice, and differs: keep one"));
+            self.wrong(
+                inside.span,
+                format!("`{KEY}` is set twice, with different values: keep one"),
+            );
         }
         self.timeout(limit)
     }

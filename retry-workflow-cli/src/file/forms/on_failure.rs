@@ -45,7 +45,7 @@ impl Forms<'_> {
     fn word(&mut self, node: &Node, offers: Offers<'_>) -> Option<AfterFailure> {
         let action = node.parse::<OnFailure>().map_err(|mistake| Mistake {
             message: format!(
-                "{}; or a command that repairs it, such as `shell: ./repair.sh`; or a list of steps",
+                "{}, a command that repairs it, such as `shell: ./repair.sh`, or a list of steps",
                 mistake.message
             ),
             ..mistake
@@ -64,7 +64,8 @@ impl Forms<'_> {
                 if rounds == 0 {
                     self.wrong(
                         most.span,
-                        "a repair that never runs is none: write 1 or more, or `on_failure: stop`",
+                        "a repair that never runs repairs nothing: write 1 or more, or \
+                         `on_failure: stop`",
                     );
                 }
                 rounds

@@ -175,28 +175,31 @@ fn file() -> Value {
 fn file_key(name: &'static str) -> Value {
     match name {
         "name" => {
-            named("text", "What jobs are called: import-1, import-2, … [default: the file's name]")
+            named("text", "The name of its jobs: import-1, import-2, … [default: the file's name]")
         }
-        "mode" => words(MODES.map(|(mode, _)| mode), "What it does [default: by the other keys]"),
+        "mode" => words(
+            MODES.map(|(mode, _)| mode),
+            "What kind of workflow this is [default: from the other keys]",
+        ),
         "agent" => key(
             &object(AGENT, agent_key),
-            "The program that gets the prompts of `claude` steps [default: claude -p]",
+            "The program that receives the prompts of `claude` steps [default: claude -p]",
         ),
         "env" => key(&variables(), "Variables of all commands"),
-        "env_files" => named("texts", "Files of variables: lines NAME=value"),
-        "secrets" => key(&secrets(), "Variables that are masked in all that is shown or stored"),
+        "env_files" => named("texts", "Files with variables: lines of NAME=value"),
+        "secrets" => key(&secrets(), "Variables that are masked in everything shown or stored"),
         "commands" => named("steps", "mode standard: steps, one after another"),
         "setup" => named("steps", "mode mapreduce: steps that run once, before the items"),
-        "map" => named("map", "mode mapreduce: what is done with each item"),
+        "map" => named("map", "mode mapreduce: the steps for each item"),
         "reduce" => {
             named("steps", "mode mapreduce: steps that run once, when the items have ended")
         }
         "tasks" => {
-            key(&each("task"), "mode graph: steps by name, each after those that it depends on")
+            key(&each("task"), "mode graph: steps by name, each after the ones it depends on")
         }
-        "error_policy" => named("error_policy", "What becomes of items that fail"),
+        "error_policy" => named("error_policy", "What happens to items that fail"),
         "handlers" => {
-            key(&each("steps"), "Steps by name that decide what becomes of an item that has failed")
+            key(&each("steps"), "Steps by name that decide what happens to an item that has failed")
         }
         _ => Value::Bool(true),
     }
@@ -256,42 +259,44 @@ fn step(keys: Value) -> Value {
 
 fn step_key(name: &'static str) -> Value {
     match name {
-        "name" => named("text", "What histories and reports call it"),
+        "name" => named("text", "Its name in histories and reports"),
         "exec" => key(
             &json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
-            "A program and its arguments; no shell reads them",
+            "A program and its arguments, run without a shell",
         ),
         "shell" => named("text", "A command for sh"),
         "claude" => named("text", "A prompt for the agent"),
         "when" => key(
             &json!({ "type": ["string", "boolean"] }),
-            "A condition: where it does not hold, the step is left out [default: always]",
+            "A condition: the step is skipped unless it holds [default: always]",
         ),
-        "env" => named("variables", "Variables of this step; values may hold placeholders"),
-        "working_dir" => named("text", "A folder, seen from that of the file [default: that one]"),
+        "env" => named("variables", "Variables of this step; values may contain placeholders"),
+        "working_dir" => {
+            named("text", "A folder, relative to that of the file [default: that folder]")
+        }
         "timeout" => named("timeout", "Bounds one run of the command: a duration, or seconds"),
         "retry_config" => named("retry_config", "How it is retried [default: one attempt]"),
         "capture" | "capture_output" => key(
             &json!({ "type": ["string", "boolean"] }),
-            "The name of its output for later steps: small letters, digits and _",
+            "The name of its output for later steps: lowercase letters, digits and _",
         ),
         "capture_format" => words(
             CaptureFormat::NAMES.map(|(name, _)| name),
-            "What the captured output is read as [default: string]",
+            "The type of the captured output [default: string]",
         ),
-        "on_failure" => key(&on_failure(), "What comes after its last attempt [default: stop]"),
+        "on_failure" => key(&on_failure(), "What happens after its last attempt [default: stop]"),
         "on_success" => key(
             &json!({ "anyOf": [
                 { "$ref": "#/definitions/text" }, { "$ref": "#/definitions/steps" },
             ] }),
-            "A command or steps that run after it has succeeded",
+            "A command or steps to run after it has succeeded",
         ),
         "depends_on" => key(
             &json!({ "anyOf": [
                 { "$ref": "#/definitions/text" },
                 { "type": "array", "items": { "type": "string" } },
             ] }),
-            "Tasks that have to succeed before",
+            "Tasks that must succeed first",
         ),
         "max_retries" => whole(0, "Retries after the first call [default: 3]"),
         "retry_delay" => key(&seconds(), "The first wait, in seconds [default: 1.0]"),
@@ -299,7 +304,7 @@ fn step_key(name: &'static str) -> Value {
         // Of a repair.
         "max_attempts" => whole(1, "How often the repair runs [default: 1]"),
         "fail_workflow" => {
-            yes_or_no("Whether the step has failed where that did not help [default: true]")
+            yes_or_no("Whether the step fails if the repair did not help [default: true]")
         }
         _ => Value::Bool(true),
     }
@@ -325,7 +330,7 @@ fn on_failure() -> Value {
 fn end() -> Value {
     let command = json!({
         "type": "object", "required": ["command"], "additionalProperties": false,
-        "properties": { "command": named("text", "A command that runs instead, once") },
+        "properties": { "command": named("text", "A command to run instead, once") },
     });
     json!({
         "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
@@ -338,18 +343,24 @@ fn end() -> Value {
 fn map_key(name: &'static str) -> Value {
     match name {
         "input" => key(&input(), "Where items come from: a file, a command, or - for stdin"),
-        "json_path" => named("text", "Which parts of a JSON document are items [default: $[*]]"),
+        "json_path" => {
+            named("text", "Which parts of a JSON document are the items [default: $[*]]")
+        }
         "filter" => named("text", "A condition over the item's fields"),
-        "distinct" => named("text", "A field: of the items that have the same in it, the first"),
+        "distinct" => {
+            named("text", "A field: of the items with the same value in it, only the first is used")
+        }
         "sort_by" => named("texts", "Fields, each ASC or DESC"),
-        "offset" => whole(0, "So many are left out at the beginning [default: 0]"),
-        "max_items" => whole(1, "So many are taken [default: all]"),
+        "offset" => whole(0, "How many items to skip at the beginning [default: 0]"),
+        "max_items" => whole(1, "How many items to use at most [default: all]"),
         "item_id" => {
-            named("text", "What items are called [default: the field id, else the position]")
+            named("text", "The id of an item [default: its field id, or else its position]")
         }
         "agent_template" => named("steps", "The steps for each item"),
-        "max_parallel" => whole(1, "Items that are worked on at a time [default: 10]"),
-        "agent_timeout_secs" => named("timeout", "How long all steps of an item may run together"),
+        "max_parallel" => whole(1, "How many items run at the same time [default: 10]"),
+        "agent_timeout_secs" => {
+            named("timeout", "The time that all steps of an item together may take")
+        }
         "timeout_config" => key(&object(TIMEOUT_CONFIG, map_key), "The same as agent_timeout_secs"),
         _ => Value::Bool(true),
     }
@@ -357,8 +368,8 @@ fn map_key(name: &'static str) -> Value {
 
 fn input() -> Value {
     let keys = object(INPUT, |name| match name {
-        "file" => named("text", "A file, seen from the folder of the workflow file; - for stdin"),
-        "command" => named("text", "A command for sh, whose stdout is read"),
+        "file" => named("text", "A file, relative to the folder of the workflow file; - for stdin"),
+        "command" => named("text", "A command for sh, whose stdout is the input"),
         "format" => words(Format::NAMES.map(|(name, _)| name), "What is in it"),
         _ => Value::Bool(true),
     });
@@ -370,12 +381,12 @@ fn retry_key(name: &'static str) -> Value {
     match name {
         "attempts" | "max_attempts" => key(
             &json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "unlimited" }] }),
-            "The first call included [default: 3]",
+            "All calls, including the first [default: 3]",
         ),
         "backoff" => named("backoff", "How the waits grow [default: exponential]"),
         "initial_delay" => named("duration", "The first wait [default: 1s]"),
-        "max_delay" => named("duration", "No wait is longer [default: 30s]"),
-        "first_delay" => named("duration", "The first wait, where it is to differ from the curve"),
+        "max_delay" => named("duration", "The longest wait [default: 30s]"),
+        "first_delay" => named("duration", "A different first wait"),
         "jitter" => key(
             &json!({ "anyOf": [
                 { "type": ["boolean", "number"] },
@@ -389,7 +400,8 @@ fn retry_key(name: &'static str) -> Value {
         "retry_budget" | "budget" => key(&bound("duration"), "Bounds the sum of the waits"),
         "deadline" => key(
             &json!({ "not": {} }),
-            "is refused, for waits may outlive the process: write retry_budget, max_elapsed or timeout",
+            "is rejected, because waits may outlive the process: use retry_budget, max_elapsed or \
+             timeout",
         ),
         "max_elapsed" => {
             key(&bound("duration"), "No attempt begins later than this after the first failure")
@@ -407,7 +419,7 @@ fn retry_key(name: &'static str) -> Value {
         ),
         "on_failure" => key(
             &json!({ "anyOf": [{ "enum": ["stop", "continue"] }, end()] }),
-            "What comes after the last attempt [default: stop]",
+            "What happens after the last attempt [default: stop]",
         ),
         _ => Value::Bool(true),
     }
@@ -440,13 +452,13 @@ fn backoff() -> Value {
 fn curve_key(name: &'static str) -> Value {
     match name {
         "initial" | "delay" => named("duration", "The first wait"),
-        "increment" => named("duration", "Waits grow by that"),
+        "increment" => named("duration", "How much waits grow by"),
         "base" | "multiplier" => {
-            key(&json!({ "type": "number" }), "Waits grow by that factor [default: 2.0]")
+            key(&json!({ "type": "number" }), "The factor by which waits grow [default: 2.0]")
         }
         "delays" => key(
             &json!({ "type": "array", "items": { "$ref": "#/definitions/duration" } }),
-            "The waits, as they are listed",
+            "The list of waits",
         ),
         _ => Value::Bool(true),
     }
@@ -463,18 +475,18 @@ fn error_policy_key(name: &'static str) -> Value {
                     "properties": { "custom": named("text", "The name of a handler") },
                 },
             ] }),
-            "What becomes of an item whose steps have failed for good [default: dlq]",
+            "What happens to an item whose steps have failed for good [default: dlq]",
         ),
         "continue_on_failure" => {
             yes_or_no("false: the first failure stops the job [default: true]")
         }
-        "max_failures" => whole(0, "The job stops at so many failed items"),
+        "max_failures" => whole(0, "The number of failed items at which the job stops"),
         "failure_threshold" => key(
             &json!({ "type": "number" }),
-            "The job stops when more than this share of the items that have ended failed",
+            "The job stops when more than this share of the ended items failed",
         ),
         "minimum_items" => {
-            whole(0, "So many have to have ended before failure_threshold counts [default: 10]")
+            whole(0, "How many items must have ended before failure_threshold counts [default: 10]")
         }
         "error_collection" => key(
             &json!({ "anyOf": [
@@ -484,17 +496,17 @@ fn error_policy_key(name: &'static str) -> Value {
                     "type": "object", "required": ["batched"], "additionalProperties": false,
                     "properties": { "batched": {
                         "type": "object", "required": ["size"], "additionalProperties": false,
-                        "properties": { "size": whole(1, "So many together") },
+                        "properties": { "size": whole(1, "How many failures to report together") },
                     } },
                 },
             ] }),
-            "When failures are told [default: aggregate]",
+            "When failures are reported [default: aggregate]",
         ),
         "circuit_breaker" => {
-            key(&object(CIRCUIT_BREAKER, breaker_key), "While it is open no item is started")
+            key(&object(CIRCUIT_BREAKER, breaker_key), "While it is open, no item starts")
         }
         "retry_config" => {
-            named("item_retry_config", "How `retry` puts items back [default: 3 attempts]")
+            named("item_retry_config", "How `retry` re-queues items [default: 3 attempts]")
         }
         _ => Value::Bool(true),
     }
@@ -507,7 +519,9 @@ fn breaker_key(name: &'static str) -> Value {
         "timeout" => {
             named("timeout", "How long it stays open: a duration, or seconds [default: 30s]")
         }
-        "half_open_requests" => whole(1, "Items that probe at a time after that [default: 3]"),
+        "half_open_requests" => {
+            whole(1, "How many items may probe at the same time after that [default: 3]")
+        }
         "on_open" => words(["wait", "stop"], "stop ends the job instead [default: wait]"),
         _ => Value::Bool(true),
     }

@@ -31,10 +31,11 @@ static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     );
     Regex::new(&pattern).expect("a pattern of ours")
 });
-const PIPED: &str = "a shell gets its code from what this step writes, and a value in that may run as \
-                     code: hand values over as arguments, as in `sh -c 'echo \"$1\"' sh ${item.id}`";
+const PIPED: &str = "a shell reads its code from the output of this step, and a value in it could \
+                     run as code: pass values as arguments, as in `sh -c 'echo \"$1\"' sh \
+                     ${item.id}`";
 
-const CODE: &str = "this is the code of a shell, and a value in it runs as code: hand values over as \
+const CODE: &str = "this is shell code, and a value in it would run as code: pass values as \
                     arguments, as in [sh, -c, 'echo \"$1\"', sh, \"${item.id}\"]";
 
 /// Which of a program's arguments is code, if the program is a shell.
@@ -100,7 +101,7 @@ impl Forms<'_> {
         };
         let run = self.run(node, offers);
         let is_whole = run.is_some();
-        // What else is wrong with the step is told as well.
+        // Other mistakes in the step are reported as well.
         let mut step = Step::new(label, run.unwrap_or_else(|| Run::Agent(Template::default())));
         step.timeout = node.get("timeout").and_then(|node| self.timeout(node));
         step.env = node.get("env").map(|env| self.step_env(env, offers)).unwrap_or_default();
@@ -120,7 +121,7 @@ impl Forms<'_> {
             (Some(own), Some(_)) => {
                 self.wrong(
                     own.span,
-                    "what comes after a failure stands twice, here and in `retry_config`: keep one",
+                    "`on_failure` is set twice, here and in `retry_config`: keep one",
                 );
                 None
             }
@@ -150,8 +151,8 @@ impl Forms<'_> {
             return None;
         };
         if let Some((_, second)) = kinds.next() {
-            let message = "a step is one of `exec`, `shell` and `claude`: make this one a step of its \
-                           own";
+            let message =
+                "a step has only one of `exec`, `shell` and `claude`: make this a separate step";
             self.wrong(second.span, message);
             return None;
         }
@@ -182,8 +183,8 @@ impl Forms<'_> {
         let template = self.argument(program, offers)?;
         if let Some(placeholder) = template.placeholders().next() {
             let message = format!(
-                "`{}` cannot stand here: a value is an argument and never a program, nor part of its \
-                 name: write the name here",
+                "`{}` is not allowed here: a value can be an argument, but not a program or part \
+                 of its name; write the name here",
                 placeholder.written
             );
             self.wrong(placeholder.span, message);
@@ -206,7 +207,7 @@ impl Forms<'_> {
         };
         if let Some(at) = text.find('\0') {
             let span = node.span_within(&self.source.text, at, "");
-            self.wrong(span, "no command can hold a NUL character: remove it");
+            self.wrong(span, "a command cannot contain a NUL character: remove it");
             return None;
         }
         for (at, _) in text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$')) {
@@ -216,8 +217,8 @@ impl Forms<'_> {
             {
                 let span = node.span_within(&self.source.text, at, written);
                 let message = format!(
-                    "no shell reads `{written}` here: use `shell`, or write `$${{` for these \
-                     characters themselves"
+                    "no shell expands `{written}` here: use `shell`, or write `$${{` for the \
+                     literal characters"
                 );
                 self.wrong(span, message);
             }
@@ -231,8 +232,9 @@ impl Forms<'_> {
         if let Some(deadline) = config.get("deadline") {
             self.wrong(
                 deadline.span,
-                "a `deadline` bounds a call in one process, and a step may wait in its store for days: \
-                 write a `retry_budget` or a `max_elapsed`, which go on by the clock, or a `timeout` for each attempt",
+                "a `deadline` bounds a call in one process, but a step may wait in its store for \
+                 days: use a `retry_budget` or a `max_elapsed`, which still apply after a restart, \
+                 or a `timeout` for each attempt",
             );
         }
         // As beside `retry_config`.
@@ -272,7 +274,7 @@ impl Forms<'_> {
                 if !one.says_same(two) {
                     self.wrong(
                         two.span,
-                        format!("`{name}` and `{other}` mean the same, and differ here: keep one"),
+                        format!("`{name}` and `{other}` are the same setting, but have different values: keep one"),
                     );
                 }
                 Some(one)
@@ -317,7 +319,7 @@ impl Forms<'_> {
                 if let Some(format) = format {
                     self.wrong(
                         format.span,
-                        "`capture_format` is that of a captured output: add `capture: name`",
+                        "`capture_format` needs a captured output: add `capture: name`",
                     );
                 }
                 return None;
@@ -325,7 +327,7 @@ impl Forms<'_> {
             Some(capture) => self.text(capture)?,
         };
         if let (Some(why), Some(capture)) = (misnamed(name), capture) {
-            self.wrong(capture.span, format!("nothing can be captured as `{name}`: {why}"));
+            self.wrong(capture.span, format!("the output cannot be captured as `{name}`: {why}"));
         }
         let format = match format {
             None => CaptureFormat::String,
@@ -353,7 +355,7 @@ impl Forms<'_> {
         let text = self.text(node)?;
         if let Some(at) = text.find('\0') {
             let span = node.span_within(&self.source.text, at, "");
-            self.wrong(span, "no command can hold a NUL character: remove it");
+            self.wrong(span, "a command cannot contain a NUL character: remove it");
             return None;
         }
         let script = Script::parse(text, offers);

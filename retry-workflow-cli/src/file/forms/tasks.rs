@@ -46,7 +46,8 @@ impl Forms<'_> {
         {
             self.wrong(
                 capture.span,
-                "a task hands nothing to another one: let it write a file that they know",
+                "tasks do not pass outputs to each other: write the output to a file that both \
+                 know",
             );
         }
         let mut step = self.read_step(node, key.name.clone(), Offers::default())?;
@@ -54,7 +55,7 @@ impl Forms<'_> {
         match (own, step.policy()) {
             (Some(own), Some(_)) => {
                 let span = node.get("retry_config").map_or(node.span, |node| node.span);
-                let message = format!("the task has `{own}` and `retry_config`: keep one");
+                let message = format!("the task has both `{own}` and `retry_config`: keep one");
                 self.wrong(span, message);
             }
             (None, Some(_)) => {}

@@ -1,6 +1,6 @@
 //! [`Checks`]: whether each item has what the steps refer to, and a good id that no other has.
 //!
-//! Of each id that is none of two a hash and a position are kept, and nothing else.
+//! For each id that is not a duplicate, only a hash and a position are kept.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -35,15 +35,14 @@ impl IdRule {
     pub(crate) fn id(self, item: &Item, template: Option<&ItemId>) -> Result<String, String> {
         match (self, template) {
             (Self::Template, Some(id)) => render(&id.template, &item.value),
-            (Self::Own, _) => {
-                own_id(&item.value).ok_or_else(|| "its field `id` names it no longer".to_owned())
-            }
+            (Self::Own, _) => own_id(&item.value)
+                .ok_or_else(|| "its field `id` no longer identifies it".to_owned()),
             _ => Ok(item.position.to_string()),
         }
     }
 }
 
-/// What is to be told of the items of an input.
+/// What is to be reported about the items of an input.
 pub(crate) struct Checks<'a> {
     /// What the input is called.
     name: String,
@@ -162,12 +161,11 @@ impl<'a> Checks<'a> {
             let mut add = |message| mistakes.push(Mistake { message, span: Some(*span) });
             if let Some(first) = &self.empty.first {
                 let more = and_more(self.empty.more(), "has an empty id", "have an empty id", "");
-                add(format!(
-                    "the id of {first} is empty: name something that every item has{more}"
-                ));
+                add(format!("the id of {first} is empty: use something that every item has{more}"));
             }
             if let Some(first) = &self.failed.first {
-                let more = and_more(self.failed.more(), "has such an id", "have such an id", "");
+                let more =
+                    and_more(self.failed.more(), "has an id like that", "have an id like that", "");
                 add(format!("the id of {first}{more}"));
             }
         }
@@ -226,15 +224,15 @@ impl Doubles {
     /// What is wrong, if two have the same indeed.
     pub(crate) fn ended(self, rule: IdRule) -> Option<String> {
         let first = self.first?;
-        let more = and_more(self.more, "has the id", "have the id", " of an item before it");
+        let more = and_more(self.more, "has the id", "have the id", " of an earlier item");
         Some(format!("{first}: {}{more}", differ(rule)))
     }
 }
 
 pub(crate) fn differ(rule: IdRule) -> &'static str {
     match rule {
-        IdRule::Template => "name something that differs",
-        _ => "name what differs by `item_id`, or pick one of each by `distinct: id`",
+        IdRule::Template => "use something that differs between items",
+        _ => "set `item_id` to something that differs, or keep one of each with `distinct: id`",
     }
 }
 
@@ -293,8 +291,8 @@ fn others(all: u64, more: u64) -> String {
         (2, 0) => "; the other item has one".to_owned(),
         (_, 0) => format!("; the other {} items have one", all - 1),
         _ if more == all - 1 => format!("; none of the {all} items has one"),
-        (_, 1) => format!("; 1 more of the {all} items has none either"),
-        _ => format!("; {more} more of the {all} items have none either"),
+        (_, 1) => format!("; 1 other of the {all} items has none either"),
+        _ => format!("; {more} others of the {all} items have none either"),
     }
 }
 

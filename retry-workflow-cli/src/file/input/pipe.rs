@@ -86,7 +86,7 @@ impl Pipe {
             return Err(wrong(&"the job stops"));
         }
         let mut child = command.spawn().map_err(|error| wrong(&error))?;
-        let stdout = child.stdout.take().ok_or_else(|| wrong(&"it has no stdout"))?;
+        let stdout = child.stdout.take().ok_or_else(|| wrong(&"its stdout cannot be read"))?;
         let stderr = child.stderr.take().map(|stderr| std::thread::spawn(move || tail(stderr)));
         let masks = invocation.masks;
         state.running = Some(Running { child, stderr, masks, _files: files });
@@ -127,7 +127,7 @@ impl Running {
         let Some(code) = status.code().filter(|_| !status.success()) else {
             #[cfg(unix)]
             if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-                return Err(format!("the command of the input was ended by signal {signal}"));
+                return Err(format!("the command of the input was terminated by signal {signal}"));
             }
             return Ok(());
         };
@@ -136,7 +136,7 @@ impl Running {
         let said = self.masks.part(&stderr, from..stderr.len());
         let said = said.trim();
         let colon = if said.is_empty() { "" } else { ": " };
-        Err(format!("the command of the input has failed: exit status {code}{colon}{said}"))
+        Err(format!("the command of the input failed: exit status {code}{colon}{said}"))
     }
 }
 

@@ -153,7 +153,7 @@ fn json_lines(mut input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
         let value = serde_json::from_str(text).map_err(|error| {
             let column = error.column().saturating_sub(1).min(text.len());
             let what = if error.is_eof() {
-                "it ends too early; each line is one value".to_owned()
+                "it ends too early; each line must be a complete value".to_owned()
             } else {
                 why(&error)
             };
@@ -182,7 +182,7 @@ fn as_text(line: &[u8]) -> Option<&str> {
 }
 
 fn no_text(input: &Opened, line: u64) -> Halt {
-    let message = format!("this input is not text: line {line} is not UTF-8");
+    let message = format!("this input is not UTF-8 text: see line {line}");
     Halt::Failed(FileError::whole(&input.name, message))
 }
 
@@ -226,8 +226,8 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
             csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
                 let line = pos.as_ref().map_or(0, csv::Position::line);
                 format!(
-                    "line {line} has {len} fields, and the line of names has {expected_len}: put a \
-                     text with a comma in it in quotes"
+                    "line {line} has {len} fields, but the header has {expected_len}: quote text \
+                     that contains a comma"
                 )
             }
             csv::ErrorKind::Utf8 { pos, .. } => {
@@ -242,7 +242,7 @@ fn csv(input: Opened, each: &mut Sink<'_>) -> Result<(), FileError> {
     for (at, header) in names.iter().enumerate() {
         if names.iter().take(at).any(|other| other == header) {
             let message = format!(
-                "the first line of this CSV names `{}` twice: name each column once",
+                "the header of this CSV names `{}` twice: name each column once",
                 crate::file::shown_value::short(header)
             );
             return Err(FileError::whole(&name, message));
@@ -289,8 +289,8 @@ fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<End, File
         (Some(Halt::Failed(error)), _) => return Err(error),
         (None, Err(error)) => Err((error, None)),
         (None, Ok(())) => deserializer.end().map_err(|error| {
-            let what = "something follows its end: write one list of all items, or call it .jsonl \
-                        if each line is one";
+            let what = "something follows its end: write a single list of all items, or name the \
+                        file .jsonl if each line is an item";
             (error, Some(what))
         }),
     };
@@ -320,7 +320,7 @@ pub(crate) fn document(
 }
 
 fn empty(name: &Path) -> FileError {
-    let message = "this input is empty: write a list of items, which is `[]` if there are none";
+    let message = "this input is empty: write a list of items, or `[]` if there are none";
     FileError::whole(name, message)
 }
 

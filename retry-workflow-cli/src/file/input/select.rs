@@ -16,7 +16,7 @@ use crate::template::expression::{Expression, Types, compare, kind, number};
 use crate::template::placeholder::{Part, at};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
-/// So many values are held in memory, instead of a file, where no more are asked for.
+/// Up to this many values are held in memory, instead of a file.
 const HELD: u64 = 10_000;
 
 /// What `map` says of its input.
@@ -64,9 +64,8 @@ impl Selection {
                 let holds = filter.holds(types, &|path| at(&item.value, path).map(Cow::Borrowed));
                 let holds = holds.map_err(|why| {
                     let Item { position, place, .. } = item;
-                    let message = format!(
-                        "the filter cannot be decided for item {position} ({place}): {why}"
-                    );
+                    let message =
+                        format!("cannot evaluate the filter for item {position} ({place}): {why}");
                     wrong(source, *span, message)
                 })?;
                 if !holds {
@@ -188,7 +187,8 @@ fn same_kind(
         Value::Bool(_) => Kind::Bool,
         _ => {
             return Err(format!(
-                "`{}` of item {position} is {}, which has no order: sort by a number or a text",
+                "`{}` of item {position} is {}, which cannot be ordered: sort by a number or a \
+                 text",
                 key.name,
                 kind(value)
             ));
@@ -200,7 +200,8 @@ fn same_kind(
     }
     match known {
         Some((was, first)) if *was != is => Err(format!(
-            "`{}` is {} in item {first} and {} in item {position}: sort by what is the same in all",
+            "`{}` is {} in item {first} and {} in item {position}: sort by a field that has the \
+             same type in all items",
             key.name,
             was.named(),
             is.named()
@@ -243,7 +244,7 @@ impl Kind {
 }
 
 enum Order {
-    /// The first so many.
+    /// The first of them, up to a limit.
     Held(u64, BinaryHeap<Entry>),
     Spooled(Spool, Vec<Entry>),
 }

@@ -205,7 +205,7 @@ async fn a_checkpoint_that_cannot_be_read_is_a_failure() {
     for checkpoint in ["", "{", "[]", "{\"step\":-1}", &"[".repeat(100_000)] {
         let text = "commands:\n- shell: 'true'\n";
         let ended = Runner::new().attempt(text, Scope::default(), Some(checkpoint)).await;
-        assert!(failure(&ended).0.contains("cannot be read"), "{checkpoint:.20}");
+        assert!(failure(&ended).0.contains("cannot read what"), "{checkpoint:.20}");
     }
     // Of a file that has become shorter.
     let text = "commands:\n- shell: 'true'\n";
@@ -298,7 +298,7 @@ async fn a_prompt_that_looks_like_an_option_is_refused() {
     let scope = || Scope { item: Some(Arc::new(json!("--version"))), ..Scope::default() };
     let ended = Runner::new().attempt(&text("[-p]"), scope(), None).await;
     let told = format!("{:?}", ended.outcome);
-    assert!(told.contains("begin the prompt with a word"), "{told}");
+    assert!(told.contains("start the prompt with a word"), "{told}");
     let ended = Runner::new().attempt(&text("[-p, --]"), scope(), None).await;
     let told = format!("{:?}", ended.outcome);
     assert!(!told.contains("begin the prompt"), "{told}");
@@ -417,7 +417,7 @@ commands:
 async fn an_output_of_another_format_fails_its_step() {
     let text = "commands:\n- { shell: echo x, capture: n, capture_format: number }\n";
     let (message, _) = failure(&Runner::new().run(text).await);
-    assert_eq!(message, "its output, which `n` is to capture, is not a number");
+    assert_eq!(message, "its output, to be captured as `n`, is not a number");
     // Its retries are the step's own.
     let text = "commands:\n- { shell: 'echo x >> tries; wc -l < tries | grep 2 || echo x', capture: n, \
                 capture_format: number, retry_config: { attempts: 3, initial_delay: 1s } }\n";
@@ -429,7 +429,7 @@ async fn an_output_of_another_format_fails_its_step() {
 async fn a_condition_that_cannot_be_decided_fails_its_step() {
     let text = "commands:\n- { shell: echo 5, capture: n }\n- { shell: echo, when: 'n > 3' }\n";
     let (message, reason) = failure(&Runner::new().run(text).await);
-    assert!(message.contains("cannot be decided") && message.contains("capture_format: number"));
+    assert!(message.contains("cannot evaluate") && message.contains("capture_format: number"));
     assert_eq!(reason, Reason::NotRetryable);
 }
 
@@ -528,7 +528,7 @@ async fn all_steps_of_an_item_have_one_limit_of_time_and_waits_are_none_of_it() 
     let began = std::time::Instant::now();
     let ended = steps.attempted(&workspace, Scope::default(), None, &cx, limit).await.report;
     let (message, _) = failure(&ended);
-    assert!(message.contains("have run for 800ms, which is the `agent_timeout_secs`"), "{message}");
+    assert!(message.contains("exceeded the `agent_timeout_secs` of the map, 800ms"), "{message}");
     assert!(began.elapsed() < Duration::from_secs(10));
     // What has run before counts.
     let kept = r#"{ "step": 1, "ran": { "secs": 5, "nanos": 0 } }"#;

@@ -57,7 +57,7 @@ async fn a_failure_tells_its_status_and_the_last_lines() {
     let silent = sh("exit 4").run().await.unwrap_err();
     assert_eq!(silent.to_string(), "exit status 4");
     let killed = sh("kill -9 $$").run().await.unwrap_err();
-    assert_eq!(killed.to_string(), "ended by signal 9");
+    assert_eq!(killed.to_string(), "terminated by signal 9");
 }
 
 #[tokio::test]

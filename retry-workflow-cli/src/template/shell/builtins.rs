@@ -6,7 +6,7 @@ use super::variables::steers;
 use super::words::{Refusal, Word};
 
 const NEVER_A_COMMAND: &str =
-    "a value is an argument and never a command, nor part of a command's name: write the name here";
+    "a value can be an argument, but not a command or part of its name; write the name here";
 
 /// What a command does to the whole script.
 #[derive(Default)]
@@ -54,7 +54,7 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Verdict) -> Option<(usize, &'a s
         }
         // `{eval,x}` and `ev?l` may become the name of any command of the shell.
         if word.braces || word.pattern && word.text != "[" && !word.text.contains('/') {
-            let why = "the command's name before it may become several words: put it in quotes";
+            let why = "the command's name before it could become several words: put it in quotes";
             verdict.refuse(&words[at + 1..], why);
             return None;
         }
@@ -92,9 +92,9 @@ fn parses(name: &str) -> Option<String> {
     let instead = match name {
         "eval" | "trap" | "coproc" => "write the command itself",
         "." | "source" => "run the script as a command, `sh ./script.sh ${item.id}`",
-        "let" => "check the value with `case`, and give it to a variable first",
+        "let" => "check the value with `case`, and assign it to a variable first",
         "export" | "readonly" => "write `x=${item.id}`, and then `export x`",
-        "declare" | "typeset" | "local" => "write `x=${item.id}`, by itself",
+        "declare" | "typeset" | "local" => "write `x=${item.id}` on its own",
         "alias" | "unset" | "read" | "mapfile" | "readarray" | "getopts" | "bind" | "complete"
         | "compgen" | "compopt" | "enable" | "hash" | "wait" | "jobs" | "fc" | "history" => {
             "write this word without a value"
@@ -114,14 +114,14 @@ fn spoils(name: &str, arguments: &[Word]) -> Option<&'static str> {
     };
     match name {
         "declare" | "typeset" | "local" if options().any(|text| text.contains(['i', 'n'])) => Some(
-            "in a script with `declare -i` or `declare -n`, whose variables parse what they are \
-             given: leave these options out",
+            "in a script with `declare -i` or `declare -n`, whose variables parse the values \
+             assigned to them: remove these options",
         ),
         "set"
             if options().any(|text| text.contains('k'))
                 || arguments.iter().any(|word| word.text == "keyword") =>
         {
-            Some("in a script with `set -k`, which makes variables of arguments: leave that out")
+            Some("in a script with `set -k`, which turns arguments into variables: remove it")
         }
         "read" | "mapfile" | "readarray" | "getopts"
             if arguments.iter().any(|word| steers(&word.text)) =>
@@ -164,8 +164,8 @@ fn test(name: &str, arguments: &[Word], verdict: &mut Verdict) {
         verdict.refuse(
             arguments,
             &format!(
-                "`{name}` might take it for an operator: write each test by itself, as in \
-                 `[ -n ${{item.id}} ] && [ ${{item.id}} = x ]`, and a substitution in double quotes"
+                "`{name}` might take it for an operator: write each test separately, as in `[ -n \
+                 ${{item.id}} ] && [ ${{item.id}} = x ]`, and a substitution in double quotes"
             ),
         );
     }
@@ -236,9 +236,7 @@ fn shell(name: &str, words: &[Word], verdict: &mut Verdict) -> usize {
             let open = text.is_empty() || text.starts_with(['-', '+', '$', '`', '<', '>']);
             if code || options && (open || word.splits()) {
                 let instead = if code {
-                    format!(
-                        "hand it over as an argument, `{name} -c 'echo \"$1\"' {name} ${{item.id}}`"
-                    )
+                    format!("pass it as an argument, `{name} -c 'echo \"$1\"' {name} ${{item.id}}`")
                 } else {
                     format!(
                         "name the script, `{name} ./script.sh ${{item.id}}`, or write `--` before it"

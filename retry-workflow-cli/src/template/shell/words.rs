@@ -51,7 +51,7 @@ pub(super) struct Value {
     pub(super) part: String,
     /// Its number in the script; `None`: the output of a command that holds it.
     pub(super) number: Option<usize>,
-    /// So much of its word stands before it.
+    /// How much of its word precedes it.
     pub(super) before: usize,
 }
 
@@ -62,7 +62,7 @@ impl Value {
     pub(super) fn refused(&self, why: &str) -> Refusal {
         let Self { at, part, number, .. } = self;
         let what = if number.is_some() { "" } else { "the output of a command with " };
-        let message = format!("{what}`{part}` cannot stand here: {why}");
+        let message = format!("{what}`{part}` is not allowed here: {why}");
         Refusal(Fault { at: *at, part: part.clone(), message })
     }
 }
@@ -71,7 +71,7 @@ impl Value {
 #[derive(Default)]
 pub(super) struct Commands {
     pub(super) within: Within,
-    /// So much of the word around them stands before them.
+    /// How much of the surrounding word precedes them.
     pub(super) before: usize,
     pub(super) word: Option<Word>,
     pub(super) place: Place,
@@ -171,7 +171,7 @@ impl Commands {
             return;
         }
         if self.torn {
-            let why = "`&>` is one thing to `bash` and another one to `sh`: write `> file 2>&1`";
+            let why = "`&>` means different things in `bash` and `sh`: write `> file 2>&1`";
             self.refuse(&word.values, why);
         }
         let plain = !word.quoted && !word.expands && word.values.is_empty();
@@ -191,7 +191,7 @@ impl Commands {
                 "case" => {
                     self.place = Place::Subject;
                     if self.extended {
-                        self.lose("in or after a `case` that `time` or `function` stands before");
+                        self.lose("in or after a `case` that follows `time` or `function`");
                     }
                 }
                 "function" => {
@@ -199,7 +199,7 @@ impl Commands {
                     self.extended = true;
                 }
                 "[[" => self.place = Place::Condition,
-                "coproc" => self.lose("after `coproc`, which only `bash` knows"),
+                "coproc" => self.lose("after `coproc`, which exists only in `bash`"),
                 _ => self.simple(word),
             },
             Place::Words => self.simple(word),
@@ -246,7 +246,7 @@ impl Commands {
             }
             Place::Condition if keyword == "]]" => self.place = Place::Start,
             Place::Condition => {
-                let why = "`[[` may read it as arithmetic, and `sh` does not know it: use `[ … ]` or \
+                let why = "`[[` could read it as arithmetic, and `sh` has no `[[`: use `[ … ]` or \
                            `case`";
                 self.refuse(&word.values, why);
             }
@@ -289,7 +289,7 @@ impl Commands {
         let why = match redirection {
             Redirection::HereString => return,
             Redirection::Descriptor => {
-                "after `>&` or `<&` it would be the number of a file: write `> file 2>&1`"
+                "after `>&` or `<&` it would be a file descriptor: write `> file 2>&1`"
             }
             Redirection::File => {
                 let (before, from) = word.text.split_at(first.before);
@@ -310,8 +310,8 @@ impl Commands {
                     }
                     _ if !opens => return,
                     _ => {
-                        "`bash` would open a connection if this became `/dev/tcp/…`: begin the \
-                         name of the file with its folder, as in `> ./${item.id}`"
+                        "`bash` would open a network connection if this became `/dev/tcp/…`: start \
+                         the name of the file with its folder, as in `> ./${item.id}`"
                     }
                 }
             }
@@ -337,7 +337,7 @@ impl Commands {
             self.spoiled.get_or_insert(why);
         }
         if self.words.first().is_some_and(|word| word.is("alias")) {
-            self.lose("after an `alias`, which changes how the text is read");
+            self.lose("after an `alias`, which changes how the script is read");
         }
         self.words.clear();
         self.place = Place::Start;
@@ -366,5 +366,8 @@ impl Commands {
 }
 
 fn steered(name: &str) -> String {
-    format!("the shell makes more of `{name}` than a text: give the value to another variable")
+    format!(
+        "the shell does more with `{name}` than store a text: assign the value to another \
+             variable"
+    )
 }

@@ -134,11 +134,11 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Map(map) => match map.as_slice() {
                 [(key, value)] => Variant { name: &key.name, span: key.span, inside: Some(value) },
                 [_, (second, _), ..] => {
-                    let error: Complaint = de::Error::custom("this is one of several: keep one");
+                    let error: Complaint = de::Error::custom("this is a choice of one: keep one");
                     return Err(error.at(second.span));
                 }
                 [] => {
-                    let error: Complaint = de::Error::custom("this map is empty: name one");
+                    let error: Complaint = de::Error::custom("this map is empty: write one entry");
                     return Err(error.at(self.span));
                 }
             },
@@ -252,7 +252,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
 impl<'de> Variant<'de> {
     fn needed(&self) -> Result<&'de Node, Complaint> {
         self.inside.ok_or_else(|| {
-            let message = format!("`{0}` needs its setting: write `{0}: …`", self.name);
+            let message = format!("`{0}` needs a setting: write `{0}: …`", self.name);
             Complaint { message, span: Some(self.span) }
         })
     }

@@ -19,12 +19,12 @@ fn a_store_that_another_process_holds_ends_the_job_which_is_gone_on_with() {
     let store = Connection::open(place.path("retry-workflow.db")).unwrap();
     store.execute_batch("BEGIN IMMEDIATE").unwrap();
     place.write("locked", "");
-    assert!(running.line_with("is locked: another process holds it").is_some());
+    assert!(running.line_with("is locked by another process").is_some());
     place.ends(0, &["status"]).says("status    running");
     store.execute_batch("ROLLBACK").unwrap();
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    ran.says("what has been done is kept; go on by: retry-workflow resume job-1");
+    ran.says("completed work is kept; to resume: retry-workflow resume job-1");
     place.ends(0, &["resume"]).says("2 succeeded, of 2");
     assert!(place.read("log").ends_with("first\nsecond\n"));
 }

@@ -30,10 +30,8 @@ fn a_secret_is_in_no_store_and_no_line_and_its_step_runs_again_after_a_resume() 
          - shell: 'echo ${token} ${last.output} >> seen; echo \"no $KEY\" >&2; echo \"$KEY\"; test -e ready'\n\
          - shell: 'echo ${last.output} >> seen'\n",
     );
-    place.ends(2, &["run", "job.yml"]).says("there is no value for the secret `KEY`");
-    place
-        .ends(0, &["check", "job.yml"])
-        .says("not looked at: the secret $PLACE_KEY is not set here");
+    place.ends(2, &["run", "job.yml"]).says("the secret `KEY` has no value");
+    place.ends(0, &["check", "job.yml"]).says("not checked: the secret $PLACE_KEY is not set here");
     let with_key = |arguments: &[&str]| {
         let output = place.command(arguments).env("PLACE_KEY", "hush-hush").output().unwrap();
         let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
@@ -64,8 +62,8 @@ fn a_secret_that_is_too_short_is_refused() {
 #[test]
 fn a_file_of_variables_is_read_when_the_job_begins() {
     let place = Place::with("env_files: .env\ncommands: { shell: 'echo \"$A\" > seen' }\n");
-    place.ends(0, &["check", "job.yml"]).says("not looked at: `.env` is not there yet");
-    place.ends(2, &["run", "job.yml"]).says("cannot read the variables of `.env`");
+    place.ends(0, &["check", "job.yml"]).says("not checked: `.env` does not exist yet");
+    place.ends(2, &["run", "job.yml"]).says("cannot read the variables in `.env`");
     place.write(".env", "# of this machine\nA = 'b c'\noops\n");
     place.ends(2, &["run", "job.yml"]).says(".env:3:1");
     place.write(".env", "A='b c'\n");

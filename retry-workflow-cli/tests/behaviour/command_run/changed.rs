@@ -22,20 +22,29 @@ fn failed() -> Place {
 fn a_job_does_not_go_on_where_commands_that_are_done_have_changed() {
     let new = "shell: 'echo new >> log'";
     for (changed, says) in [
-        (&[new, FIRST, SECOND, FAILS][..], "step 1 was `echo 1 >> log` when the job began, and is"),
-        (&[SECOND, FAILS], "step 1 was `echo 1 >> log` when the job began, and is `echo 2 >> log`"),
-        (&[FIRST, new, FAILS], "step 2 was `echo 2 >> log` when the job began, and is `echo new"),
-        (&[FIRST], "step 2 was `echo 2 >> log` when the job began, and there is no such step now"),
+        (
+            &[new, FIRST, SECOND, FAILS][..],
+            "step 1 was `echo 1 >> log` when the job started, but is now",
+        ),
+        (
+            &[SECOND, FAILS],
+            "step 1 was `echo 1 >> log` when the job started, but is now `echo 2 >> log`",
+        ),
+        (
+            &[FIRST, new, FAILS],
+            "step 2 was `echo 2 >> log` when the job started, but is now `echo new",
+        ),
+        (&[FIRST], "step 2 was `echo 2 >> log` when the job started, but no longer exists"),
         (
             &[FIRST, "{ name: two, shell: 'echo 2 >> log' }", FAILS],
-            "step 2 was called `step 2` when the job began, and is called `two` now",
+            "step 2 was named `step 2` when the job started, but is now named `two`",
         ),
     ] {
         let place = failed();
         place.write("job.yml", &commands(changed));
         for arguments in [&["resume"][..], &["dlq", "retry", "job-1"]] {
             let ran = place.ends(2, arguments);
-            ran.says(says).says("change it back, or begin a new job by `run FILE`");
+            ran.says(says).says("change it back, or start a new job with `run FILE`");
         }
         assert_eq!(place.read("log"), "1\n2\n", "{changed:?}");
         place.write("job.yml", &commands(&[FIRST, SECOND, MENDED]));
@@ -68,7 +77,7 @@ fn a_reduce_is_gone_on_with_as_it_was() {
     let place = Place::with(&workflow(&format!("{first}{fails}"))).items(&["a", "b"]);
     place.ends(1, &["run", "job.yml"]);
     place.write("job.yml", &workflow(&format!("  - shell: 'true'\n{first}{fails}")));
-    place.ends(2, &["resume"]).says("of reduce, step 1 was `echo \"${map.total}\" >> log`");
+    place.ends(2, &["resume"]).says("in reduce, step 1 was `echo \"${map.total}\" >> log`");
     place.write("job.yml", &workflow(&format!("{first}  - shell: 'echo end >> log'\n")));
     place.ends(0, &["resume"]);
     assert_eq!(place.read("log"), "2\nend\n");

@@ -61,7 +61,7 @@ fn items_of_the_file_that_fail_are_dead_letters_and_counted_in_the_reduce() {
     let ran = place.ends(3, &["run", "job.yml"]);
     ran.says("2 succeeded, 1 dead letter, of 3");
     ran.says("b: dead after 1 attempt: exit status 4: no such customer");
-    ran.says("look at 1 dead letter by: retry-workflow dlq stats import-customers-1");
+    ran.says("to inspect 1 dead letter: retry-workflow dlq stats import-customers-1");
     assert_eq!(place.read("summary"), "2 1\n");
     assert_eq!(place.waits("b"), [0], "it is neither network nor timeout");
 }

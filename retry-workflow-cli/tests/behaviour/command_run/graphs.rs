@@ -28,8 +28,8 @@ fn what_depends_on_a_failure_is_skipped_and_names_it_and_the_rest_goes_on() {
     assert_eq!(place.sorted("log"), ["archive", "fetch", "fetch", "fetch", "notify"]);
     assert_eq!(place.waits("fetch"), [10, 20, 0]);
     for (task, why) in [
-        ("render", "`fetch` failed, and `render` needs it"),
-        ("upload", "`fetch` failed, and `upload` needs it through `render`"),
+        ("render", "`fetch` failed, which `render` needs"),
+        ("upload", "`fetch` failed, which `upload` needs through `render`"),
     ] {
         let shown = place.ends(0, &["dlq", "show", "site-1", task]);
         shown.says("state        skipped").says(why);

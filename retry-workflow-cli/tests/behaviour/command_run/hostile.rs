@@ -176,7 +176,7 @@ fn a_value_that_nothing_can_be_given_fails_its_item_at_once() {
 fn a_value_is_no_connection() {
     let place = place(&json!([{ "id": "/dev/tcp/127.0.0.1/9" }, { "id": "fine" }]));
     place.write("job.yml", &MAP.replace("./work.sh ${item.id}", "echo x > ${item.id}"));
-    place.ends(3, &["run", "job.yml"]).says("would connect to a machine");
+    place.ends(3, &["run", "job.yml"]).says("would open a network connection");
     assert_eq!(place.read("fine"), "x\n");
 }
 

@@ -15,8 +15,8 @@ fn setup_runs_once_and_what_it_writes_is_the_input() {
     );
     place
         .ends(0, &["check", "job.yml"])
-        .says("not looked at: items.jsonl, which is not there before `setup`");
-    place.ends(1, &["run", "job.yml"]).says("go on by: retry-workflow resume job-1");
+        .says("not checked: items.jsonl, which does not exist before `setup` has run");
+    place.ends(1, &["run", "job.yml"]).says("to resume: retry-workflow resume job-1");
     place.write("ready", "");
     place.ends(0, &["resume"]).says("2 succeeded, of 2");
     assert_eq!(place.sorted("seen"), ["a v7", "b v7"]);
@@ -44,7 +44,7 @@ fn items_of_a_command_are_worked_on_while_it_runs() {
     .script("list.sh", "seq 1 1500; while [ ! -e go ]; do sleep 0.02; done; echo last");
     place
         .ends(0, &["check", "job.yml"])
-        .says("not looked at: the items, for a check runs no command");
+        .says("not checked: the items, because a check runs no commands");
     let running = place.spawn(&["run", "job.yml"]);
     until("the first items are done", || place.read("seen").lines().count() > 20);
     place.write("go", "");
@@ -61,7 +61,7 @@ fn a_command_of_the_input_that_fails_stops_the_job_and_runs_again() {
     .script("list.sh", "echo a; test -e go || { echo no more >&2; exit 4; }; echo b");
     place
         .ends(2, &["run", "job.yml"])
-        .says("the command of the input has failed: exit status 4: no more")
+        .says("the command of the input failed: exit status 4: no more")
         .says("job.yml:3:21");
     place.write("go", "");
     place.ends(0, &["resume"]).says("2 succeeded, of 2");
@@ -75,7 +75,7 @@ fn items_of_stdin_are_told_of_when_they_are_found() {
     );
     place
         .ends(0, &["check", "job.yml"])
-        .says("not looked at: the items, for a check reads no stdin");
+        .says("not checked: the items, because a check does not read stdin");
     let with = |arguments: &[&str], input: &str| {
         let mut child = place.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! What becomes of items that fail: each action, each bound, the breaker, and how it is told.
+//! What happens to items that fail: each action, each bound, the breaker, and how it is told.
 
 use super::support::{Place, Ran};
 
@@ -17,7 +17,7 @@ fn place(policy: &str, ids: &[&str]) -> Place {
 fn stops(policy: &str, because: &str, tried: &str) -> (Place, Ran) {
     let place = place(policy, &["bad1", "bad2", "bad3", "late", "good"]);
     let ran = place.ends(1, &["run", "job.yml"]);
-    ran.says(because).says("go on by: retry-workflow resume job-1");
+    ran.says(because).says("to resume: retry-workflow resume job-1");
     assert!(ran.err.contains("stopping: "), "{ran:#?}");
     assert!(!ran.err.contains("Ctrl-C"), "nobody has asked for it: {ran:#?}");
     assert_eq!(place.read("log"), tried, "{policy}");
@@ -47,17 +47,17 @@ fn items_are_put_back_as_often_as_the_policy_says() {
     place.ends(3, &["run", "job.yml"]);
     assert_eq!(place.sorted("log"), ["bad1", "bad1", "bad1", "good"]);
     assert_eq!(place.waits("bad1"), [10, 10, 0]);
-    place.ends(0, &["explain", "job.yml"]).says("error_policy (items that are put back)");
+    place.ends(0, &["explain", "job.yml"]).says("error_policy (items that are re-queued)");
 }
 
 #[test]
 fn a_job_stops_for_an_item_for_the_first_for_so_many_or_for_a_share() {
     stops("{ on_item_failure: stop }", "stopped: `bad1` failed: exit status 1: no luck", "bad1\n");
     stops("{ continue_on_failure: false }", "`continue_on_failure` is false", "bad1\n");
-    stops("{ max_failures: 2 }", "as `max_failures` allows: 2", "bad1\nbad2\n");
+    stops("{ max_failures: 2 }", "the limit `max_failures: 2` was reached", "bad1\nbad2\n");
     stops(
         "{ failure_threshold: 0.5, minimum_items: 2 }",
-        "2 of 2 items failed, more than the share of 0.5",
+        "2 of 2 items failed, which is more than the `failure_threshold` of 0.5",
         "bad1\nbad2\n",
     );
 }

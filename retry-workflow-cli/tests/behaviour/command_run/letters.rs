@@ -24,7 +24,7 @@ fn the_cause_is_found_mended_and_the_rest_is_imported_and_reduced() {
     stats.says("order <n> has no customer").says("3 dead letters in 2 groups");
     place.write("mended", "");
     let ran = place.ends(0, &["dlq", "retry", "import-1"]);
-    ran.says("3 dead letters taken back")
+    ran.says("3 dead letters re-driven")
         .says("job import-1: finished\n  items     5 succeeded, of 5");
     assert_eq!(place.read("summary"), "2 3\n5 0\n", "reduced again");
     assert_eq!(place.read("log").lines().count(), 8);
@@ -45,9 +45,9 @@ fn only_those_that_are_meant_are_taken_back() {
     let groups = place.objects(&["dlq", "stats"]);
     let group = groups.iter().find(|group| group["count"] == 2).unwrap();
     let id = group["id"].as_str().unwrap();
-    place.ends(3, &["dlq", "retry", "--item", "bob-1"]).says("1 dead letter taken");
+    place.ends(3, &["dlq", "retry", "--item", "bob-1"]).says("1 dead letter re-driven");
     let of_it = ["dlq", "retry", "--signature", &id[..4], "--max", "1"];
-    place.ends(3, &of_it).says("1 dead letter taken back").says("4 succeeded, 1 dead letter, of 5");
+    place.ends(3, &of_it).says("1 dead letter re-driven").says("4 succeeded, 1 dead letter, of 5");
     place.ends(0, &of_it).says("5 succeeded, of 5");
     assert_eq!(place.read("summary"), "2 3\n3 2\n4 1\n5 0\n");
 }
@@ -68,7 +68,7 @@ fn those_that_are_taken_back_for_later_wait_for_resume() {
     place.ends(3, &["run", "job.yml"]);
     place.write("mended", "");
     let ran = place.ends(0, &["dlq", "retry", "--all", "--later"]);
-    ran.says("a worker resumes them; if none runs: retry-workflow resume");
+    ran.says("a running worker picks them up; if there is none: retry-workflow resume");
     assert_eq!(place.read("log").lines().count(), 5);
     place.ends(0, &["status"]).says("3 waiting").says("resume    retry-workflow resume import-1");
     place.ends(0, &["resume"]).says("5 succeeded, of 5");
@@ -84,7 +84,7 @@ fn a_process_that_works_takes_up_what_another_one_has_taken_back() {
     let running = place.spawn(&["run", "job.yml"]);
     until("two are dead", || place.objects(&["jobs"]).iter().any(|job| job["counts"]["dead"] == 2));
     place.write("mended", "");
-    place.ends(0, &["dlq", "retry", "--all", "--later"]).says("2 dead letters taken back");
+    place.ends(0, &["dlq", "retry", "--all", "--later"]).says("2 dead letters re-driven");
     until("they are imported", || place.read("log").lines().count() == 7);
     place.write("go", "");
     let ran = running.ended();
@@ -102,7 +102,7 @@ fn what_keeps_them_from_being_run_is_said_before_they_are_taken_back() {
     std::fs::remove_file(place.path("job.yml")).unwrap();
     place.ends(2, &["dlq", "retry", "--all"]).says("there is no such file");
     place.write("job.yml", "name: import\ncommands: [{ shell: 'true' }]\n");
-    place.ends(2, &["dlq", "retry", "--all"]).says("was begun in mode mapreduce");
+    place.ends(2, &["dlq", "retry", "--all"]).says("was started with mode mapreduce");
     let letters = place.objects(&["dlq", "list"]);
     assert_eq!(letters.len(), 3);
 }
@@ -134,10 +134,10 @@ fn imported_letters_are_a_job_that_needs_its_file() {
     let jobs = place.objects(&["jobs"]);
     let job = jobs.iter().find(|job| job["id"] == "again").unwrap();
     assert_eq!((&job["status"], &job["counts"]["dead"]), (&"finished".into(), &3.into()));
-    place.ends(2, &["dlq", "retry", "again"]).says("name the file by --file FILE");
+    place.ends(2, &["dlq", "retry", "again"]).says("name a file with --file FILE");
     assert_eq!(place.read("log").lines().count(), 5);
     let ran = place.ends(0, &["dlq", "retry", "again", "--file", "job.yml"]);
-    ran.says("3 dead letters taken back").says("job again: finished").says("3 succeeded, of 3");
+    ran.says("3 dead letters re-driven").says("job again: finished").says("3 succeeded, of 3");
     assert_eq!(place.read("log").lines().count(), 8);
     assert!(place.read("summary").ends_with("3 0\n"));
 }
@@ -148,8 +148,8 @@ fn an_imported_job_is_resumed_with_its_file() {
     place.ends(3, &["run", "job.yml"]);
     imported(&place);
     place.write("mended", "");
-    place.ends(0, &["dlq", "retry", "again", "--later"]).says("3 dead letters taken back");
-    place.ends(2, &["resume", "again"]).says("name the file by --file FILE");
+    place.ends(0, &["dlq", "retry", "again", "--later"]).says("3 dead letters re-driven");
+    place.ends(2, &["resume", "again"]).says("name a file with --file FILE");
     place.ends(0, &["resume", "again", "--file", "job.yml"]).says("3 succeeded, of 3");
     place.ends(0, &["resume", "again"]).says("has ended");
 }
@@ -161,14 +161,14 @@ fn a_job_without_a_file_does_not_keep_all_others_from_being_taken_back() {
     imported(&place);
     place.write("mended", "");
     let dry = place.ends(0, &["dlq", "retry", "--all", "--dry-run"]);
-    dry.says("3 dead letters would be taken back").says("left out: the job `again` was not made");
+    dry.says("3 dead letters would be re-driven").says("left out: the job `again` was not started");
     let dry = place.object(&["dlq", "retry", "--class", "other", "--dry-run", "--max", "2"]);
     assert_eq!((&dry["retried"], &dry["left_out"][0]), (&2.into(), &"again".into()));
     let ran = place.ends(0, &["dlq", "retry", "--all"]);
-    ran.says("left out: the job `again` was not made of a workflow file");
-    ran.says("3 dead letters taken back").says("job import-1: finished\n  items     5 succeeded");
+    ran.says("left out: the job `again` was not started from a workflow file");
+    ran.says("3 dead letters re-driven").says("job import-1: finished\n  items     5 succeeded");
     let left = place.ends(2, &["dlq", "retry", "--all"]);
-    left.says("the job `again` was not made of a workflow file");
+    left.says("the job `again` was not started from a workflow file");
     place.ends(0, &["dlq", "stats", "again"]).says("3 dead letters in 2 groups");
     place.ends(0, &["dlq", "retry", "--all", "--file", "job.yml"]).says("job again: finished");
 }
@@ -182,7 +182,7 @@ fn the_rate_and_the_bound_hold_for_all_jobs_that_are_taken_back() {
     place.write("mended", "");
     let begun = Instant::now();
     let ran = place.ends(3, &["dlq", "retry", "--all", "--max", "4", "--rate", "5/s"]);
-    ran.says("4 dead letters taken back at 5/s").says("job import-2: finished");
+    ran.says("4 dead letters re-driven at 5/s").says("job import-2: finished");
     assert!(begun.elapsed() >= Duration::from_millis(600), "the last one is due after 600 ms");
     assert_eq!(place.read("log").lines().count(), 14);
 }
@@ -194,7 +194,9 @@ fn a_file_whose_job_has_not_ended_is_run_anew_with_a_hint() {
     assert!(!first.err.contains("has not ended"), "{first:#?}");
     place.write("mended", "");
     let second = place.ends(0, &["run", "job.yml"]);
-    assert!(second.err.contains("job-1 of this file has not ended, and this is another job"));
+    assert!(
+        second.err.contains("this starts a new job, although job-1 of this file has not ended")
+    );
     assert!(second.err.contains("retry-workflow resume job-1"), "{second:#?}");
     second.says("job job-2: finished");
     place.ends(0, &["resume"]).says("job job-1: finished");

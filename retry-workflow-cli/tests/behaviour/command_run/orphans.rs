@@ -75,7 +75,7 @@ fn stopping_at_once_ends_them() {
     let mut running = place.spawn(&["run", "job.yml"]);
     all_beat(&place);
     running.signal("INT");
-    assert!(running.line_with("Ctrl-C again stops at once").is_some());
+    assert!(running.line_with("press Ctrl-C again to stop at once").is_some());
     running.signal("INT");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
@@ -124,7 +124,7 @@ fn a_signal_to_the_whole_group_is_one_request() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned()
             + &String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("stopped: it was asked to"), "{said}");
+        assert!(said.contains("stopped: it was requested to stop"), "{said}");
     }
     assert_eq!(place.read("ended"), "x\nx\n", "what ran has come to its end");
     assert_eq!(place.read("second"), "");

@@ -54,7 +54,7 @@ fn of_a_long_output_the_first_and_the_last_are_kept() {
     let left_out = 16_380 + "s3cret-token".len() + 3_000_000 + "\nend\n".len() - 2 * 16 * 1024;
     let lines: Vec<_> = stdout.lines().collect();
     assert!(lines[0].ends_with("aaa***"), "{}", &lines[0][16_000..]);
-    assert_eq!(lines[1], format!("[… {left_out} bytes are left out here …]"));
+    assert_eq!(lines[1], format!("[… {left_out} bytes omitted …]"));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn as_much_of_an_output_is_kept_as_is_asked_for() {
         let output = kept(size);
         for stream in ["stdout", "stderr"] {
             let text = output[stream].as_str().unwrap();
-            let is_whole = !text.contains("bytes are left out here");
+            let is_whole = !text.contains("bytes omitted");
             assert_eq!((is_whole, text.ends_with("\n9000")), (part > 40_000, true), "{text}");
             assert!(
                 is_whole || (2 * part - 10..2 * part + 60).contains(&text.len()),
@@ -274,7 +274,7 @@ fn a_joblog_that_cannot_be_written_is_told_once_to_those_who_want_quiet_too() {
         place.write("free", "");
         let ran = running.ended();
         assert_eq!(ran.code, Some(3), "{ran:#?}");
-        let told = "the joblog lacks an attempt of a, and perhaps others: ";
+        let told = "an attempt of a, and perhaps others, could not be added to the joblog: ";
         assert_eq!(ran.err.matches(told).count(), 1, "{ran:#?}");
     }
 }

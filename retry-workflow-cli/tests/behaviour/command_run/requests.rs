@@ -18,7 +18,7 @@ fn a_job_is_paused_from_elsewhere_and_resumed() {
     let place = place(SLOW);
     let running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
-    place.ends(0, &["pause", "job-1"]).says("go on by: retry-workflow resume job-1");
+    place.ends(0, &["pause", "job-1"]).says("to resume: retry-workflow resume job-1");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     ran.says("job job-1: stopped: it was paused");
@@ -58,7 +58,10 @@ fn what_is_left_of_a_cancelled_job_is_skipped_and_its_reduce_is_not_run() {
     let place = place(SLOW);
     let running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
-    place.ends(0, &["cancel", "job-1"]).says("waiting for what runs").says("job-1 is cancelled: ");
+    place
+        .ends(0, &["cancel", "job-1"])
+        .says("waiting for its running items")
+        .says("job-1 is cancelled: ");
     running.ended();
     let left = place.object(&["status"]);
     let count = |state: &str| left["counts"][state].as_u64().unwrap();
@@ -66,7 +69,7 @@ fn what_is_left_of_a_cancelled_job_is_skipped_and_its_reduce_is_not_run() {
     assert!(count("skipped") > 0 && count("skipped") + count("succeeded") == 6, "{left}");
     let skipped = place.objects(&["items", "list", "--state", "skipped"]);
     assert!(skipped.iter().all(|item| item["failure"]["class"] == "cancelled"), "{skipped:?}");
-    place.ends(0, &["resume"]).says("every job of this store has ended");
+    place.ends(0, &["resume"]).says("every job in this store has ended");
     assert_eq!(place.read("reduced"), "");
     place.ends(2, &["cancel", "job-1"]).says("job-1 has ended");
 }
@@ -80,7 +83,7 @@ fn a_job_on_which_nobody_works_is_cancelled_at_once() {
     );
     place.ends(1, &["run", "job.yml"]);
     place.ends(0, &["cancel", "job-1"]).says("job-1 is cancelled: 0 items skipped");
-    place.ends(0, &["resume"]).says("every job of this store has ended");
+    place.ends(0, &["resume"]).says("every job in this store has ended");
 }
 
 #[test]

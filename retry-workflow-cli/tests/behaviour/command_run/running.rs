@@ -31,8 +31,8 @@ fn a_second_run_of_a_running_file_is_refused() {
     let place = place(SLOW);
     let first = begun(&place);
     let second = place.ends(4, &["run", "job.yml"]);
-    let why = format!("error: job-1 of this file is running, in process {}", first.worker());
-    second.says(&why).says("by --if-running wait").says("by --if-running join");
+    let why = format!("error: job-1 of this file is running in process {}", first.worker());
+    second.says(&why).says("with --if-running wait").says("with --if-running join");
     place.ends(4, &["run", "job.yml", "--continue"]).says(&why);
     // While it reduces as well.
     until("it reduces", || !place.read("reduced").is_empty());
@@ -47,8 +47,8 @@ fn a_run_waits_for_the_end_of_another_and_begins_then() {
     let place = place(SLOW);
     let first = begun(&place);
     let mut second = place.spawn(&["run", "job.yml", "--if-running", "wait"]);
-    let told = second.line_with("waiting for job-1, on which process ").unwrap();
-    assert!(told.ends_with(&format!(" {} works", first.worker())), "{told}");
+    let told = second.line_with("waiting for job-1, which process ").unwrap();
+    assert!(told.ends_with(&format!(" {} is working on", first.worker())), "{told}");
     assert_eq!(jobs(&place), 1);
     assert_eq!((first.ended().code, second.ended().code), (Some(0), Some(0)));
     assert_eq!((jobs(&place), place.read("log").lines().count()), (2, 16));
@@ -122,27 +122,24 @@ fn a_job_has_the_id_that_it_is_given() {
     let first = place.spawn(&nightly);
     until("some have begun", || place.read("log").lines().count() >= 2);
     let other = ["run", "job.yml", "--if-running", "join", "--job-id", "other"];
-    place
-        .ends(4, &other)
-        .says("night 2026-11-22 of this file is running")
-        .says("remove the --job-id");
+    place.ends(4, &other).says("night 2026-11-22 of this file is running").says("remove --job-id");
     place.ends(4, &nightly).says("night 2026-11-22 of this file is running");
     first.signal("INT");
     let stopped = first.ended();
     assert_eq!(stopped.code, Some(1));
     stopped.says("resume 'night 2026-11-22'");
     let again = place.ends(2, &nightly);
-    again.says("there is a job night 2026-11-22 of this file already, which has not ended");
-    again.says("resume it by --continue, or write another --job-id");
+    again.says("there is already a job night 2026-11-22 of this file, which has not ended");
+    again.says("resume it with --continue, or choose another --job-id");
     place.write("other.yml", &place.read("job.yml"));
     let other = place.ends(2, &["run", "other.yml", "--continue", "--job-id", "night 2026-11-22"]);
-    other.says("it is none of this file: write another --job-id");
+    other.says("which belongs to another file: choose another --job-id");
     let went_on = place.ends(0, &[&nightly[..], &["--continue"]].concat());
     went_on.says("job night 2026-11-22: ").says("8 succeeded, of 8");
     for arguments in [&nightly[..], &[&nightly[..], &["--continue"]].concat()] {
         let ended = place.ends(2, arguments);
-        ended.says("night 2026-11-22 has ended: write another --job-id, or remove it");
-        ended.says("by: retry-workflow jobs rm 'night 2026-11-22'");
+        ended.says("night 2026-11-22 has ended: choose another --job-id, or remove the job");
+        ended.says("with: retry-workflow jobs rm 'night 2026-11-22'");
     }
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
     // What is asked for begins, whatever else there is.
@@ -155,6 +152,6 @@ fn the_id_of_a_job_is_checked_as_its_name_is() {
     let place = place(SLOW);
     place.ends(2, &["run", "job.yml", "--job-id", " "]).says("it is empty");
     let control = place.ends(2, &["run", "job.yml", "--job-id", "a\u{1b}[2J"]);
-    control.says("it has a control character in it, `\\u{1b}`");
+    control.says("it contains the control character `\\u{1b}`");
     assert!(!place.path("retry-workflow.db").exists());
 }

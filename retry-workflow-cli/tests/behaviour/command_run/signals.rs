@@ -21,13 +21,13 @@ fn stops_and_goes_on(signal: &str) {
     running.signal(signal);
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    ran.says("stopping: what runs comes to its end; Ctrl-C again stops at once");
-    ran.says("job job-1: stopped: it was asked to").says("2 succeeded, 4 to do, of 6");
-    ran.says("go on by: retry-workflow resume job-1");
+    ran.says("stopping: waiting for running items to finish; press Ctrl-C again to stop at once");
+    ran.says("job job-1: stopped: it was requested to stop").says("2 succeeded, 4 to do, of 6");
+    ran.says("to resume: retry-workflow resume job-1");
     assert_eq!(place.sorted("log").len(), 4, "what had begun has ended");
     assert_eq!(place.read("reduced"), "");
     let status = place.ends(0, &["status"]);
-    status.says("next      an item can be worked on now").says("resume    retry-workflow resume");
+    status.says("next      an item can run now").says("resume    retry-workflow resume");
     place.ends(0, &["resume"]).says("6 succeeded, of 6");
     let begun = place.sorted("log").iter().filter(|line| line.starts_with("begin")).count();
     assert_eq!(begun, 6, "none is run twice");
@@ -97,7 +97,7 @@ fn a_terminal_that_goes_away_twice_has_asked_once() {
     running.signal("HUP");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    ran.says("go on by: retry-workflow resume job-1");
+    ran.says("to resume: retry-workflow resume job-1");
     assert_eq!(place.sorted("log").len(), 4, "what had begun has ended");
 }
 
@@ -110,12 +110,15 @@ fn a_second_signal_ends_commands_and_all_that_they_have_started() {
     let mut running = place.spawn(&["run", "job.yml"]);
     until("they run", || place.read("beats").len() > 4);
     running.signal("INT");
-    assert!(running.line_with("Ctrl-C again stops at once").is_some());
+    assert!(running.line_with("press Ctrl-C again to stop at once").is_some());
     running.signal("TERM");
     let ran = running.ended();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert_eq!(place.read("asked"), "", "at once is without a word");
-    ran.says("stopped at once; what was running begins anew by: retry-workflow resume job-1");
+    ran.says(
+        "stopped at once; to resume, and restart what was running: retry-workflow resume \
+              job-1",
+    );
     let beats = place.read("beats").len();
     std::thread::sleep(Duration::from_millis(150));
     assert_eq!(place.read("beats").len(), beats, "they are gone");

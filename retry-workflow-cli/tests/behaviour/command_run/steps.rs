@@ -19,7 +19,7 @@ fn a_failure_ends_the_job_unless_it_says_otherwise() {
         let place = then(stop);
         let ran = place.ends(1, &["run", "job.yml"]);
         ran.says("job job-1: stopped: `step 1` failed: exit status 7: no luck");
-        ran.says("go on by: retry-workflow resume job-1");
+        ran.says("to resume: retry-workflow resume job-1");
         assert_eq!(place.read("second"), "", "{stop}");
     }
 }
@@ -67,7 +67,7 @@ fn a_job_of_commands_goes_on_with_the_one_that_failed() {
         "name: nightly report\ncommands:\n  - shell: 'echo 1 >> log'\n  - shell: 'echo 2 >> log; [ -f mended ]'\n  - shell: 'echo 3 >> log'\n",
     );
     let ran = place.ends(1, &["run", "job.yml"]);
-    ran.says("go on by: retry-workflow resume 'nightly report-1'");
+    ran.says("to resume: retry-workflow resume 'nightly report-1'");
     place.write("mended", "");
     place.ends(0, &["resume", "nightly report-1"]);
     assert_eq!(place.read("log"), "1\n2\n2\n3\n");

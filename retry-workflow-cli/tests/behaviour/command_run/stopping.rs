@@ -19,8 +19,8 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |number| number.parse().unwrap())
 }
 
-/// The command on a terminal, and a channel that hears when it shows items first; its end is that of
-/// the command.
+/// The command on a terminal, and a channel that hears when it shows items first; its end is that
+/// of the command.
 fn on_terminal(place: &Place, arguments: &[&str]) -> (Child, Pty, Receiver<()>) {
     let (terminal, side) = open().unwrap();
     terminal.resize(Size::new(24, 80)).unwrap();
@@ -115,14 +115,14 @@ fn a_command_that_dies_of_the_signal_that_stops_its_job_is_put_back() {
         let status = place.object(&["status", "job-1"]);
         let counts = &status["counts"];
         assert_eq!((&counts["pending"], &counts["attempts"]), (&1.into(), &0.into()), "{counts}");
-        assert_eq!(place.read("log"), "", "no further step was begun");
+        assert_eq!(place.read("log"), "", "no further step was started");
     }
 }
 
 #[test]
 fn a_command_that_dies_of_a_signal_of_its_own_has_failed() {
     let place = Place::with("name: job\ncommands:\n  - shell: 'kill -TERM $$'\n");
-    place.ends(1, &["run", "job.yml"]).says("ended by signal 15");
+    place.ends(1, &["run", "job.yml"]).says("terminated by signal 15");
     let place = Place::with("name: job\ncommands:\n  - shell: 'exit 130'\n");
     place.ends(1, &["run", "job.yml"]).says("exit status 130");
 }

@@ -35,7 +35,7 @@ fn a_store_of_a_newer_version_is_left_as_it_is() {
     store.pragma_update(None, "user_version", 999).unwrap();
     store.pragma_update(None, "journal_mode", "delete").unwrap();
     drop(store);
-    refused(&place, 2, "a newer retry-workflow wrote it; use that one. Nothing was changed");
+    refused(&place, 2, "a newer retry-workflow wrote it, so use that version. Nothing was changed");
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn a_file_of_another_program_is_left_as_it_is() {
         .execute_batch("CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup')")
         .unwrap();
     drop(store);
-    refused(&place, 2, "is not a store of retry-workflow");
+    refused(&place, 2, "is not a retry-workflow store");
     place.write("retry-workflow.db", &"dear diary, ".repeat(1_000));
-    refused(&place, 2, "is not a store of retry-workflow");
+    refused(&place, 2, "is not a retry-workflow store");
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn whoever_holds_the_store_is_waited_for_with_a_line_that_says_so() {
     let other = rusqlite::Connection::open(place.path("retry-workflow.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let ran = place.ends(1, &["run", "job.yml", "--busy-timeout", "1s"]);
-    ran.says("is locked: another process holds it");
+    ran.says("is locked by another process");
     // Who only looks waits for nobody.
     place.ends(0, &["status", "--busy-timeout", "0s"]).says("job-1");
     let mut waiting = place.spawn(&["run", "job.yml"]);
-    let told = waiting.line_with("waiting for the store ").unwrap();
-    assert!(told.ends_with("which another process holds: for up to 1m (--busy-timeout)"), "{told}");
+    let told = waiting.line_with("waiting up to 1m (--busy-timeout) for the store ").unwrap();
+    assert!(told.ends_with("which another process has locked"), "{told}");
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(waiting.ended().code, Some(0));
 }
@@ -109,7 +109,7 @@ fn a_store_may_be_named_with_its_kind_and_hints_repeat_what_they_need() {
     place.ends(1, &["run", "job.yml", "--store", "sqlite:my jobs.db"]).says("--store 'my jobs.db'");
     place.ends(0, &["status", "--store", "my jobs.db"]).says("job-1");
     let ran = place.ends(2, &["jobs", "--store", "mysql://me:secret@host/jobs"]);
-    ran.says("--store: `mysql://` is no kind of store");
+    ran.says("--store: `mysql://` is not a kind of store");
     assert!(!ran.err.contains("secret"), "{ran:#?}");
 }
 
@@ -128,5 +128,5 @@ fn status_goes_by_the_clock_of_the_store() {
     let store = rusqlite::Connection::open(place.path("retry-workflow.db")).unwrap();
     let day = 24 * 60 * 60 * 1_000_000_u64;
     store.execute(&format!("UPDATE clock SET time = time + {day}"), ()).unwrap();
-    place.ends(0, &["status"]).says("next      an item can be worked on now");
+    place.ends(0, &["status"]).says("next      an item can run now");
 }

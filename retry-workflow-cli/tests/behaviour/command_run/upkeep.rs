@@ -50,7 +50,7 @@ fn a_store_is_checked_and_what_is_wrong_is_exit_code_1() {
     let file = Connection::open(place.path("jobs.db")).unwrap();
     file.execute("UPDATE jobs SET dead = 7", ()).unwrap();
     let ran = place.ends(1, &["store", "check", "--store", "jobs.db"]);
-    ran.says("wrong   job-1: 7 dead are counted, and there are 2");
+    ran.says("wrong   job-1: the count says 7 dead, but there are 2");
     let check = place.object(&["store", "check", "--store", "jobs.db"]);
     let wrong = json!([{ "job": "job-1", "state": "dead", "counted": 7, "found": 2 }]);
     assert_eq!(check["disagreements"], wrong);
@@ -94,7 +94,7 @@ fn a_job_is_the_same_in_the_store_to_which_it_is_copied() {
         .says("job-1: 6 items copied")
         .says("retry-workflow --store one.db jobs rm job-1 --force");
     assert_eq!(seen(&place, "two.db"), before);
-    place.ends(0, &copy).says("job-1: 0 items copied; 6 were there already");
+    place.ends(0, &copy).says("job-1: 0 items copied; 6 already existed");
     place.ends(0, &["jobs", "rm", "job-1", "--force", "--store", "one.db"]);
     // It goes on there.
     place.ends(

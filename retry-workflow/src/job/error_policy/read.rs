@@ -130,7 +130,7 @@ impl BreakerKeys {
 impl<'de> Deserialize<'de> for ErrorPolicy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let keys: ErrorPolicyKeys =
-            from_map(deserializer, "a map of what becomes of items that fail")?;
+            from_map(deserializer, "a map that says what happens to items that fail")?;
         keys.try_into().map_err(D::Error::custom)
     }
 }
@@ -189,7 +189,7 @@ impl<'de> Deserialize<'de> for ErrorCollection {
                         "\"{word}\": write the size of a group as a number, such as `batched:10`"
                     ))),
                     None if word == "batched" => {
-                        Err(E::custom("`batched` needs its size: write `batched:10`"))
+                        Err(E::custom("`batched` needs a size: write `batched:10`"))
                     }
                     None => Form::deserialize(word.into_deserializer()),
                 }
@@ -217,7 +217,7 @@ impl<'de> Deserialize<'de> for OnItemFailure {
             type Value = OnItemFailure;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("dlq, retry, skip, stop, or `custom: name` of a handler")
+                f.write_str("dlq, retry, skip, stop, or `custom: name` with the name of a handler")
             }
 
             fn visit_str<E: Error>(self, word: &str) -> Result<OnItemFailure, E> {
@@ -235,14 +235,13 @@ impl<'de> Deserialize<'de> for OnItemFailure {
                     Some(key) if key == "custom" => OnItemFailure::Custom(map.next_value()?),
                     Some(key) => {
                         return Err(A::Error::custom(format!(
-                            "unknown action `{key}`: expected dlq, retry, skip, stop, or \
-                             `custom: name` of a handler"
+                            "unknown action `{key}`: expected dlq, retry, skip, stop, or `custom: name` with the name of a handler"
                         )));
                     }
                     None => return Err(A::Error::invalid_length(0, &self)),
                 };
                 if map.next_key::<serde::de::IgnoredAny>()?.is_some() {
-                    return Err(A::Error::custom("`on_item_failure` is one action: keep one"));
+                    return Err(A::Error::custom("`on_item_failure` is a single action: keep one"));
                 }
                 Ok(action)
             }

@@ -1,4 +1,4 @@
-//! Dead letters: grouped, driven again, emptied.
+//! Dead letters: grouped, re-driven, purged.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -71,7 +71,7 @@ pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult
     }
     let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
     if connection.is_readonly("main").map_err(named)? {
-        let reason = "it may be read, but not written: give its user leave to write it";
+        let reason = "it can be read, but not written: give its user permission to write it";
         return Err(StoreError::access(path, reason));
     }
     connection.busy_timeout(options.patience.at_a_time()).map_err(named)?;
@@ -220,7 +220,7 @@ impl Marks {
             }
             // No version of this program has written it.
             _ => {
-                let why = format!("its layout is {}, and the first one is 1", self.version);
+                let why = format!("its layout is {}, but the first layout is 1", self.version);
                 Err(StoreError::corrupt(path(), why))
             }
         }

@@ -177,7 +177,7 @@ pub(super) const LEASED: i64 = 1;
 pub(super) const SUCCEEDED: i64 = 2;
 pub(super) const DEAD: i64 = 3;
 pub(super) const SKIPPED: i64 = 4;
-/// Skipped, and emptied: it has nothing that could be run again.
+/// Skipped, and purged: it has nothing that could be run again.
 pub(super) const PURGED: i64 = 5;
 
 /// What the column `state` says; nothing if no version of this program wrote it.

@@ -116,7 +116,7 @@ fn where_none_can_leave_the_caller_gets_one_of_its_own_and_it_is_told_once() {
             assert_eq!(breaker.key(), Some("b"), "the first");
             counter.fetch_add(1, Ordering::Relaxed);
             let line = event.to_string();
-            assert!(line.starts_with("circuit breakers `full`: none can leave"), "{line}");
+            assert!(line.starts_with("circuit breakers `full`: none can be evicted"), "{line}");
         }
     });
     let family = Breakers::<String>::try_new("full", FRAGILE, 1).unwrap();

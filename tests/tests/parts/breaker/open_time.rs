@@ -1,4 +1,4 @@
-//! The open time: how it grows while nothing recovers, and begins anew once it does.
+//! The open time: how it grows while nothing recovers, and starts over once it does.
 
 use std::time::Duration;
 

@@ -70,7 +70,7 @@ fn consecutive_failures_or_a_rate_whichever_is_first() {
 
         by_rate.reset();
         fail(&by_rate, 3);
-        assert_eq!(by_rate.state(), State::Closed, "a streak begins anew");
+        assert_eq!(by_rate.state(), State::Closed, "a streak starts over");
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::super::{Script, reference, variable};
 use super::HERE;
 
-/// So many commands are run by one process.
+/// How many commands one process runs.
 const BATCH: usize = 250;
 
 /// What each process begins with. `show` marks a part of a value that came without the rest.

@@ -1,0 +1,104 @@
+//! Placeholders: how a value is put in its place, and why it is refused.
+
+use super::{Context, Found, IN_ARITHMETIC, IN_EXPANSION, Lexer};
+use crate::template::placeholder::{Braced, Fault, braced, never_closed};
+use crate::template::shell::reference;
+use crate::template::shell::words::Value;
+
+impl Lexer<'_> {
+    /// Refuses the placeholders in the next bytes.
+    pub(super) fn refuse_within(&mut self, bytes: usize, place: &str) {
+        let (begin, end) = (self.at, self.at + bytes);
+        while let Some(at) = self.text.get(self.at..end).and_then(|text| text.find("${")) {
+            self.at += at;
+            if !self.fault_here(place) {
+                self.at += 2;
+            }
+        }
+        self.at = begin;
+    }
+
+    /// Rejects the placeholder at this point, if there is one, and omits it.
+    pub(super) fn fault_here(&mut self, place: &str) -> bool {
+        let rest = self.rest();
+        let Some(len) = rest.find('}') else { return false };
+        let message = match braced(&rest[2..len], self.at, self.offers) {
+            Ok(Braced::Shell) => return false,
+            Ok(Braced::Placeholder(placeholder)) => {
+                format!("`{}` is not allowed {place}", placeholder.written)
+            }
+            Err(message) => message,
+        };
+        self.faults.push(Fault { at: self.at, part: rest[..=len].to_owned(), message });
+        self.at += len + 1;
+        true
+    }
+
+    /// Replaces the placeholder at this point with a reference, as part of the word;
+    /// `false` if this is an expansion of the shell's own.
+    pub(super) fn placeholder(&mut self, before: &str, after: &str) -> bool {
+        match self.found() {
+            Found::Shells => return false,
+            Found::Refused => {}
+            Found::Value(value, reference) => {
+                for part in [before, &reference, after] {
+                    self.script.text.push_str(part);
+                }
+                let word = self.commands().word();
+                let before = word.text.len();
+                word.values.push(Value { before, ..value });
+                word.text.push_str(&reference);
+            }
+        }
+        true
+    }
+
+    /// Reads the placeholder at this point.
+    pub(super) fn found(&mut self) -> Found {
+        let rest = self.rest();
+        let Some(len) = rest.find('}') else {
+            self.faults.push(never_closed(self.text, self.at));
+            self.at = self.text.len();
+            return Found::Refused;
+        };
+        let part = rest[..=len].to_owned();
+        let at = self.at;
+        let placeholder = match braced(&rest[2..len], self.at, self.offers) {
+            Ok(Braced::Shell) => return Found::Shells,
+            Ok(Braced::Placeholder(placeholder)) => placeholder,
+            Err(message) => {
+                self.faults.push(Fault { at, part, message });
+                self.at += len + 1;
+                return Found::Refused;
+            }
+        };
+        self.at += len + 1;
+        // What stands in a substitution stands where that does.
+        let within = self.stack.iter().rev().find_map(|context| match context {
+            Context::Expansion { .. } => Some(IN_EXPANSION),
+            Context::Arithmetic { .. } => Some(IN_ARITHMETIC),
+            Context::Commands(_) | Context::Double => None,
+        });
+        let refused = match (self.lost(), within) {
+            (Some(why), _) => {
+                Some(format!("here: its quoting is not certain {why}; put it before that"))
+            }
+            (None, within) => within.map(str::to_owned),
+        };
+        if let Some(why) = refused {
+            let message = format!("`{part}` is not allowed {why}");
+            self.faults.push(Fault { at, part, message });
+            return Found::Refused;
+        }
+        let values = &mut self.script.values;
+        let known = values.iter().position(|known| known.meaning == placeholder.meaning);
+        let number = known.unwrap_or_else(|| {
+            values.push(placeholder);
+            values.len() - 1
+        });
+        let value = Value { at, part, number: Some(number), before: 0 };
+        self.placed.push(value.clone());
+        self.commands().holds.get_or_insert_with(|| value.clone());
+        Found::Value(value, reference(number))
+    }
+}

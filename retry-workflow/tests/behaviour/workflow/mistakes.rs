@@ -1,0 +1,89 @@
+//! Settings that are not valid, and the causes of errors.
+
+use std::time::Duration;
+
+use retry_workflow::{ErrorPolicy, Policy, Store, Workflow, WorkflowError};
+
+#[tokio::test(start_paused = true)]
+async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
+    async fn refused<S: Store>(workflow: Workflow<S>) -> String {
+        let run = workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) });
+        chain(&run.await.unwrap_err())
+    }
+
+    let new = || Workflow::new("refused");
+    for (workflow, said) in [
+        (new().max_parallel(0), "write at least 1"),
+        (new().lease(Duration::ZERO), "at least 100ms"),
+        (new().retry(Policy::new().attempts(0)), "at least 1"),
+        (new().retry(Policy::new().deadline(Duration::from_secs(60))), "use a `budget`"),
+        (new().error_policy(ErrorPolicy::new().failure_threshold(1.5)), "such as 0.25"),
+        (new().error_policy(ErrorPolicy::new().max_failures(0)), "continue_on_failure: false"),
+    ] {
+        let error = refused(workflow).await;
+        assert!(error.contains(said), "{error}");
+    }
+    let resume = Workflow::new("x").resume("nothing-1", |_: u32, _| async { Ok::<_, String>(()) });
+    let error = resume.await.unwrap_err();
+    assert!(matches!(&error, WorkflowError::UnknownJob { .. }));
+    assert_eq!(error.to_string(), "this store has no job `nothing-1`: it has no jobs");
+}
+
+/// An error with all that lies below it, as `{:#}` of anyhow prints it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let below = std::iter::successors(error.source(), |&error| error.source());
+    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_tell_their_causes_once() {
+    let policy = retry_workflow::Policy::new().attempts(0);
+    let run =
+        Workflow::new("none").retry(policy).run([1], |_: u32, _| async { Ok::<_, String>(()) });
+    let error = run.await.unwrap_err();
+    assert_eq!(error.to_string(), "the retry policy is not valid");
+    let cause = policy.validate().unwrap_err();
+    assert_eq!(chain(&error), format!("the retry policy is not valid: {cause}"));
+
+    // JSON has texts only for keys.
+    let odd = std::collections::BTreeMap::from([((1, 2), 3)]);
+    let run = Workflow::new("odd").run(
+        retry_workflow::keyed([odd], |_| "a".to_owned()),
+        |_: std::collections::BTreeMap<(u32, u32), u32>, _| async { Ok::<_, String>(()) },
+    );
+    let error = run.await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot write item `a` as JSON");
+    assert_eq!(chain(&error), "cannot write item `a` as JSON: key must be a string");
+
+    // What only passes an error on adds nothing to it.
+    let store = retry_workflow::StoreError::other("the cable is cut");
+    let shown = "the store failed: the cable is cut";
+    assert_eq!(chain(&store), shown);
+    assert_eq!(chain(&WorkflowError::from(store.clone())), shown);
+    assert_eq!(chain(&retry_workflow::ImportError::from(store.clone())), shown);
+    assert_eq!(chain(&retry_workflow::ExportError::from(store.clone())), shown);
+    assert_eq!(chain(&retry_workflow::SignatureError::from(store)), shown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_ids_are_made_of_is_checked() {
+    let run = |workflow: Workflow| workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) });
+    for (name, why) in [
+        (
+            " ",
+            "` ` is not a valid job name: it is empty, but the ids of jobs are built from it: \
+             write one",
+        ),
+        (
+            "a\nb",
+            "`a\\nb` is not a valid job name: it contains the control character `\\n`, but the ids \
+             of jobs are built from it: remove the character",
+        ),
+    ] {
+        let error = run(Workflow::new(name)).await.unwrap_err();
+        assert!(matches!(error, WorkflowError::Name { .. }));
+        assert_eq!(error.to_string(), why);
+        let error = run(Workflow::new("good").job_id(name)).await.unwrap_err();
+        assert_eq!(error.to_string(), why);
+    }
+}

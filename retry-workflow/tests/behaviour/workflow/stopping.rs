@@ -1,0 +1,187 @@
+//! Jobs that stop, are dropped, and are resumed; who works on them, and by which clock.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use retry_workflow::{
+    BreakerConfig, ErrorPolicy, Filter, ItemContext, ItemState, Job, MemoryStore, StopReason,
+    Store, Timestamp, WaitReason, Workflow, policy,
+};
+use tokio::time::Instant;
+
+use super::support::{Calls, Waits, odd, refused};
+
+#[tokio::test(start_paused = true)]
+async fn the_budget_goes_on_while_nothing_runs() {
+    let store = MemoryStore::new();
+    let calls = Calls::default();
+    let workflow = || {
+        Workflow::new("budget").store(store.clone()).retry(policy!(
+            attempts = 10,
+            initial_delay = "60s",
+            max_delay = "60s",
+            budget = "5m"
+        ))
+    };
+    let handler = {
+        let calls = calls.clone();
+        move |n: u32, _: retry_workflow::ItemContext| {
+            calls.count(n);
+            async { Err::<(), _>(refused()) }
+        }
+    };
+    // Stopped while the item waits for its second attempt.
+    let stop = tokio::time::sleep(Duration::from_secs(10));
+    let report = workflow().stop_on(stop).run([1], handler.clone()).await.unwrap();
+    assert_eq!((report.stopped(), calls.sum()), (Some(&StopReason::Requested), 1));
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    let report = workflow().resume("budget-1", handler).await.unwrap();
+    assert_eq!((report.dead(), calls.sum()), (1, 1));
+    assert_eq!(report.classes, BTreeMap::from([("network".into(), 1)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_lets_running_items_end_and_puts_the_others_back() {
+    let store = MemoryStore::new();
+    let (calls, start) = (Calls::default(), Instant::now());
+    let run = |stop: Duration| {
+        let calls = calls.clone();
+        Workflow::new("ctrl-c")
+            .store(store.clone())
+            .max_parallel(4)
+            .stop_on(tokio::time::sleep(stop))
+            .run(0..12_u32, move |n: u32, _| {
+                calls.count(n);
+                async move {
+                    tokio::time::sleep(Duration::from_secs(10)).await;
+                    Ok::<_, String>(())
+                }
+            })
+    };
+    let report = run(Duration::from_secs(5)).await.unwrap();
+    assert_eq!(report.stopped(), Some(&StopReason::Requested));
+    assert_eq!((report.succeeded(), report.counts.leased), (4, 0));
+    assert_eq!(start.elapsed().as_secs(), 10);
+    let report = run(Duration::from_secs(3600)).await.unwrap();
+    assert!(report.is_success());
+    assert_eq!(calls.sum(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_job_loses_nothing() {
+    let store = MemoryStore::new();
+    let calls = Calls::default();
+    let run = || {
+        let calls = calls.clone();
+        Workflow::new("dropped").store(store.clone()).max_parallel(3).run(
+            0..9_u32,
+            move |n: u32, _| {
+                calls.count(n);
+                async move {
+                    tokio::time::sleep(Duration::from_secs(10)).await;
+                    Ok::<_, String>(())
+                }
+            },
+        )
+    };
+    let cut = tokio::time::timeout(Duration::from_secs(15), run()).await;
+    assert!(cut.is_err());
+    let start = Instant::now();
+    let report = run().await.unwrap();
+    assert!(report.is_success());
+    // Given back, not waited for: a lease is 30 s long.
+    assert!(start.elapsed() <= Duration::from_secs(21), "{:?}", start.elapsed());
+    assert_eq!(calls.sum(), 9 + 3);
+    assert_eq!(report.counts.lost, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_stops_waits_for_what_runs() {
+    let waits = Waits::default();
+    let hears = waits.clone();
+    let report = Workflow::new("stops")
+        .retry(policy!(attempts = 1))
+        .error_policy(ErrorPolicy::new().continue_on_failure(false))
+        .on_event(move |event| hears.hear(event))
+        .run(1..=2_u32, |n: u32, _| async move {
+            tokio::time::sleep(Duration::from_secs(u64::from(n - 1) * 30)).await;
+            odd(n)
+        })
+        .await
+        .unwrap();
+    assert_eq!((report.dead(), report.succeeded()), (1, 1));
+    assert_eq!(waits.heard(), [WaitReason::Stop]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_job_is_a_finished_one() {
+    let store = MemoryStore::new();
+    let report = Workflow::new("empty")
+        .store(store.clone())
+        .run(Vec::<u32>::new(), |_: u32, _| async { Ok::<_, String>(()) })
+        .await
+        .unwrap();
+    assert!(report.is_success());
+    assert_eq!(Job::all(&store).await.unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_knows_who_works_on_it_until_that_ends() {
+    let store = MemoryStore::new();
+    let (seen, in_handler) = (Arc::new(Mutex::new(Vec::new())), store.clone());
+    let log = Arc::clone(&seen);
+    Workflow::new("seen")
+        .store(store.clone())
+        .run([1], move |_: u32, cx: ItemContext| {
+            let (store, log) = (in_handler.clone(), Arc::clone(&log));
+            async move {
+                // Longer than a heartbeat is good for.
+                tokio::time::sleep(Duration::from_secs(100)).await;
+                let job = Job::find(&store, cx.job()).await.unwrap().unwrap();
+                assert!(job.is_live(Timestamp::now()));
+                log.lock().unwrap().extend(job.workers.into_iter().map(|one| one.worker));
+                assert_eq!(*log.lock().unwrap(), [cx.worker()]);
+                Ok::<_, String>(())
+            }
+        })
+        .await
+        .unwrap();
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    let job = Job::find(&store, "seen-1").await.unwrap().unwrap();
+    assert!(job.workers.is_empty() && !job.is_live(Timestamp::now()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_asks_no_other_clock_than_that_of_its_store() {
+    let then: Timestamp = "2100-01-01".parse().unwrap();
+    let begun = Instant::now();
+    let store = MemoryStore::with_clock(move || then + begun.elapsed());
+    let in_handler = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&in_handler);
+    let breaker = BreakerConfig::new().failure_threshold(2).timeout(Duration::from_secs(30));
+    Workflow::new("late")
+        .store(store.clone())
+        .retry(policy!(attempts = 3, initial_delay = "1s", budget = "1h"))
+        .error_policy(ErrorPolicy::new().circuit_breaker(breaker))
+        .run(0..4, move |n: u32, _| {
+            asked.lock().unwrap().push(Timestamp::now());
+            async move { odd(n) }
+        })
+        .await
+        .unwrap();
+    let job = Job::find(&store, "late-1").await.unwrap().unwrap();
+    let mut times = vec![job.created, job.ended.unwrap()];
+    times.append(&mut in_handler.lock().unwrap());
+    for n in ["0", "1", "2", "3"] {
+        let listed =
+            store.list(&Filter::job("late-1").states(ItemState::ALL), None, 9).await.unwrap();
+        let id = &listed.items[n.parse::<usize>().unwrap()].id;
+        let item = store.item("late-1", id).await.unwrap().unwrap();
+        times.push(item.ended.unwrap());
+        times.extend(item.history.iter().map(|row| row.started));
+    }
+    assert!(times.len() > 12);
+    assert!(times.iter().all(|time| time.since(then) < Duration::from_secs(3_600)), "{times:?}");
+    assert!(times.iter().all(|time| *time >= then), "{times:?}");
+}

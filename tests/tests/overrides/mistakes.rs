@@ -1,0 +1,249 @@
+//! The messages about mistakes, and that a mistake changes nothing.
+
+use retry_runtime::{Overrides, report};
+
+use crate::support::{alone, attempts_of_fetch, of, vars, wrong, wrong_yaml};
+
+#[test]
+fn a_name_or_a_key_that_nobody_knows_is_told_with_its_place() {
+    const KEYS: &str = "`attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, `first_delay`, `jitter`, \
+                        `jitter_factor`, `retry_budget`, `budget`, `deadline`, `max_elapsed`, `timeout`";
+
+    let known = "the functions with #[retry] are `billing.fetch`, `billing.pay`, `shop.asks`, `shop.custom`, \
+                 `shop.generic`, `shop.look`, `shop.look-up`, `shop.look.up`, `shop.order`, `shop.patient`, `twin`";
+    for (text, complaint) in [
+        (
+            "billing.pay:\n  attempts: 2\nbilling.fetc:\n  attempts: 2\n",
+            format!(
+                "error: line 3 column 1: unknown function `billing.fetc`: did you mean `billing.fetch`? {known}"
+            ),
+        ),
+        (
+            "fetch:\n  attempts: 2\n",
+            format!(
+                "error: line 1 column 1: unknown function `fetch`: did you mean `billing.fetch`? {known}"
+            ),
+        ),
+        (
+            "billing.fetch:\n  jitter: true\n  atempts: 2\n",
+            format!(
+                "error: line 3 column 3: unknown key `atempts`: did you mean `attempts`? the keys are {KEYS}"
+            ),
+        ),
+        (
+            "billing.fetch:\n  retry_on: [network]\n",
+            format!(
+                "error: line 2 column 3: `retry_on` cannot be changed while the program runs: it \
+                 is compiled into the function; the keys that can be changed are {KEYS}"
+            ),
+        ),
+        (
+            "billing.fetch:\n  attempts: 2\n  on_failure: stop\n",
+            format!(
+                "error: line 3 column 3: `on_failure` cannot be changed while the program runs: it \
+                 is compiled into the function; the keys that can be changed are {KEYS}"
+            ),
+        ),
+    ] {
+        assert_eq!(wrong_yaml(text), complaint, "{text}");
+    }
+}
+
+#[test]
+fn a_value_that_does_not_suit_is_told_with_its_place() {
+    for (text, complaint) in [
+        (
+            "billing.fetch:\n  attempts: many\n",
+            "error: line 2 column 13: \"many\": expected a number of attempts, or `unlimited`",
+        ),
+        (
+            "billing.fetch:\n  max_delay: 5\n",
+            "error: line 2 column 14: \"5\": a duration needs a unit: write `\"5s\"` for seconds or `\"5ms\"` \
+             for milliseconds",
+        ),
+        (
+            "billing.pay:\n  jitter: true\nbilling.fetch:\n  max_delay: 500ms\n",
+            "error: line 4 column 3: `billing.fetch`: `initial_delay` is longer than `max_delay`, which caps \
+             every wait: lower the first or raise the second (initial_delay 1s, max_delay 500ms)",
+        ),
+        (
+            "billing.fetch:\n  attempts: 0\n",
+            "error: line 2 column 3: `billing.fetch`: `attempts` counts all calls, including the \
+             first, so it must be at least 1: write `attempts: 1` for a single call, or leave it \
+             out for the default, as compiled",
+        ),
+        (
+            "billing.fetch:\n  attempts: unlimited\n",
+            "error: line 2 column 3: `billing.fetch`: `attempts: unlimited` never ends on its own: \
+             add a `budget` (bounds the waits), a `deadline` (bounds the whole call) or a \
+             `max_elapsed` (no attempt begins after it); if that is intended, write `budget: \
+             unlimited`",
+        ),
+        (
+            "billing.pay:\n  jitter_factor: 0.5\n",
+            "error: line 2 column 3: `billing.pay`: `jitter_factor` only applies to `jitter: \
+             true`: add that, or write `jitter: 0.5` instead",
+        ),
+        (
+            "billing.fetch:\n  timeout: 5s\n",
+            "error: line 2 column 3: `billing.fetch`: there is no `timeout` in its #[retry], and \
+             an override can only change one that is there, because its timer is compiled into the \
+             function",
+        ),
+        (
+            "shop.look:\n  deadline: 5s\n",
+            "error: line 2 column 3: `shop.look`: there is no `deadline` in its #[retry], and an \
+             override can only change one that is there, because its timer is compiled into the \
+             function",
+        ),
+        (
+            "shop.generic:\n  timeout: 5s\n",
+            "error: line 2 column 3: `shop.generic`: only its calls know whether there is a \
+             `timeout` in its #[retry], and an override can only change one that is there, because \
+             its timer is compiled into the function",
+        ),
+        (
+            "\"*\":\n  max_delay: 9s\n  backoff: { custom: { delays: [10s] } }\nbilling.pay: { max_delay: 10s }\n",
+            "`billing.fetch`: this delay is longer than `max_delay`, which caps every wait: \
+             lower it or raise `max_delay`; and 9 more, of other functions",
+        ),
+        ("[1]", "error: line 1 column 1: expected mapping start"),
+    ] {
+        assert_eq!(wrong_yaml(text), complaint, "{text}");
+    }
+    assert_eq!(
+        serde_json::from_str::<Overrides>(r#"{ "twin": {}, "twin": {} }"#).unwrap_err().to_string(),
+        "`twin` appears twice: keep one at line 1 column 20"
+    );
+    assert_eq!(
+        serde_json::from_str::<Overrides>("[]").unwrap_err().to_string(),
+        "invalid type: sequence, expected a map of functions, each with a map of the settings to \
+         change, such as { attempts: 2 } at line 1 column 0"
+    );
+}
+
+#[test]
+fn all_mistakes_of_a_list_are_told() {
+    let told = wrong([
+        ("billing.fetch", "attempts", "two"),
+        ("billing.fetc", "attempts", "2"),
+        ("billing.fetch", "atempts", "2"),
+        ("billing.fetch", "backoff", "linear"),
+        ("billing.fetch", "backoff", "custom"),
+        ("billing.fetch", "backoff", "exponential(base = two)"),
+        ("billing.fetch", "jitter_factor", "half"),
+        ("billing.fetch", "timeout", "5"),
+        ("billing.pay", "budget", "5s"),
+        ("billing.pay", "retry_budget", "6s"),
+    ]);
+    let told: Vec<_> = told.lines().collect();
+    assert!(told[0].starts_with(
+        "unknown function `billing.fetc`: did you mean `billing.fetch`? the functions"
+    ));
+    assert!(told[1].starts_with(
+        "`billing.fetch`: unknown key `atempts`: did you mean `attempts`? the keys are"
+    ));
+    assert_eq!(
+        told[2..],
+        [
+            "`attempts` of `billing.fetch`: \"two\": expected a number of attempts, or `unlimited`",
+            "`backoff` of `billing.fetch`: a linear backoff needs an `increment`: write \
+             `linear(increment = 2s)`",
+            "`backoff` of `billing.fetch`: a custom backoff needs `delays`: write `custom(500ms, \
+             1s)`",
+            "`backoff` of `billing.fetch`: \"two\": expected a number",
+            "`jitter_factor` of `billing.fetch`: \"half\": expected a number",
+            "`timeout` of `billing.fetch`: \"5\": a duration needs a unit: write `\"5s\"` for seconds or `\"5ms\"` \
+             for milliseconds",
+            "`budget` of `billing.pay` and `retry_budget` of `billing.pay` set the same thing: \
+             keep one",
+        ]
+    );
+    let zero = "`attempts` counts all calls, including the first, so it must be at least 1: write \
+                `attempts: 1` for a single call, or leave it out for the default, as compiled";
+    assert_eq!(
+        wrong([("billing.fetch", "attempts", "0"), ("billing.pay", "attempts", "0")]),
+        format!("`billing.fetch`: {zero}\n`billing.pay`: {zero}")
+    );
+}
+
+#[test]
+fn a_mistake_in_the_environment_is_told_with_its_variable() {
+    for (variable, value, complaint) in [
+        (
+            "RETRY_BILLING_FETC_ATTEMPTS",
+            "2",
+            "unknown variable `RETRY_BILLING_FETC_ATTEMPTS`: did you mean \
+             `RETRY_BILLING_FETCH_ATTEMPTS`? `BILLING_FETC` is neither a function with #[retry], \
+             written in capitals, nor ALL",
+        ),
+        (
+            "RETRY_BILLING_FETCH_ATEMPTS",
+            "2",
+            "unknown variable `RETRY_BILLING_FETCH_ATEMPTS`: did you mean `RETRY_BILLING_FETCH_ATTEMPTS`?",
+        ),
+        (
+            "RETRY_BILLING_FETCH_attempts",
+            "2",
+            "unknown variable `RETRY_BILLING_FETCH_attempts`: did you mean `RETRY_BILLING_FETCH_ATTEMPTS`?",
+        ),
+        (
+            "RETRY_ATTEMPTS",
+            "2",
+            "unknown variable `RETRY_ATTEMPTS`: did you mean `RETRY_ALL_ATTEMPTS`, for all functions?",
+        ),
+        (
+            "RETRY_QUICKLY",
+            "1",
+            "unknown variable `RETRY_QUICKLY`: after `RETRY_` comes a function's name in capitals, \
+             or ALL, and then one of `ATTEMPTS`, `MAX_ATTEMPTS`, `BACKOFF`, `INITIAL_DELAY`, \
+             `MAX_DELAY`, `FIRST_DELAY`, `JITTER`, `JITTER_FACTOR`, `RETRY_BUDGET`, `BUDGET`, \
+             `DEADLINE`, `MAX_ELAPSED`, `TIMEOUT`",
+        ),
+        (
+            "RETRY_BILLING_FETCH_RETRY_ON",
+            "network",
+            "`RETRY_BILLING_FETCH_RETRY_ON`, for `billing.fetch`: `retry_on` cannot be changed \
+             while the program runs: it is compiled into the function; the keys that can be \
+             changed are `attempts`, `max_attempts`, `backoff`, `initial_delay`, `max_delay`, \
+             `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, `budget`, `deadline`, \
+             `max_elapsed`, `timeout`",
+        ),
+        (
+            "RETRY_BILLING_FETCH_MAX_DELAY",
+            "5",
+            "`RETRY_BILLING_FETCH_MAX_DELAY`: \"5\": a duration needs a unit: write `\"5s\"` for seconds or \
+             `\"5ms\"` for milliseconds",
+        ),
+        (
+            "RETRY_BILLING_FETCH_MAX_DELAY",
+            "500ms",
+            "`RETRY_BILLING_FETCH_MAX_DELAY`: `billing.fetch`: `initial_delay` is longer than `max_delay`, which \
+             caps every wait: lower the first or raise the second (initial_delay 1s, max_delay 500ms)",
+        ),
+        (
+            "RETRY_SHOP_LOOK_UP_ATTEMPTS",
+            "2",
+            "`RETRY_SHOP_LOOK_UP_ATTEMPTS` is ambiguous: it could mean `attempts` of \
+             `shop.look-up` or `attempts` of `shop.look.up`; use the full name, in a file or with \
+             `Overrides::from_pairs`, or give one of the functions another `name`",
+        ),
+    ] {
+        assert_eq!(vars([(variable, value)]).unwrap_err(), complaint);
+    }
+    let both = vars([("RETRY_TWIN_ATTEMPTS", "x"), ("RETRY_TWIN_JITTER", "y")]).unwrap_err();
+    assert_eq!(both.lines().count(), 2, "{both}");
+}
+
+#[test]
+fn what_is_refused_leaves_everything_as_it_was() {
+    alone(async {
+        of("billing.fetch", "attempts", "2").apply();
+        let before = report().to_string();
+        wrong_yaml("billing.fetch: { attempts: 9 }\nbilling.pay: { atempts: 9 }");
+        wrong([("billing.fetch", "attempts", "9"), ("billing.pay", "attempts", "0")]);
+        vars([("RETRY_BILLING_FETCH_ATTEMPTS", "9"), ("RETRY_?", "")]).unwrap_err();
+        assert_eq!(report().to_string(), before);
+        assert_eq!(attempts_of_fetch().await, 2);
+    });
+}

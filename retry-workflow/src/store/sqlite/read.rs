@@ -43,15 +43,17 @@ pub(super) fn list(
     let mut page = Page { items: Vec::new(), next: None };
     let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(page) };
     let mut last = after.unwrap_or(Cursor(0));
+    let mut found = last;
     let (mut bytes, mut unwanted) = (0_usize, 0);
     let mut read = tx.prepare(&one())?;
     selection.look(tx, last.0, |number, is_wanted| {
         let is_full = page.items.len() >= max || bytes >= LARGEST_PAGE;
         if unwanted == MOST_LOOKED_AT || (is_wanted && is_full) {
-            page.next = Some(last);
+            page.next = Some(if is_full { found } else { last });
             return Ok(ControlFlow::Break(()));
         }
         if is_wanted {
+            found = Cursor(number);
             let item = read.query_row((number,), record)?;
             let output = item.output.as_ref().map_or(0, String::len);
             bytes = bytes.saturating_add(item.payload.len()).saturating_add(output);

@@ -23,7 +23,7 @@ pub(crate) fn hour(time: &str) -> String {
 /// Adds the failures of `source` to the groups: `job`, `state`, `class`, `signature`, `ended`, `item`.
 /// A key of an index may not be long, and a class may: it has a digest of both.
 pub(crate) fn grouped(source: &str) -> String {
-    changed(source, "count(*)", "min(w.ended), max(w.ended), max(w.item)")
+    changed(source, "count(*)", "min(w.ended), max(w.ended), min(w.item)")
 }
 
 /// Takes the failures of `source` from the groups.
@@ -43,7 +43,7 @@ fn changed(source: &str, count: &str, rest: &str) -> String {
          ON CONFLICT (job, alike, hour, state, shard) DO UPDATE SET \
              count = g.count + excluded.count, first = least(g.first, excluded.first), \
              last = greatest(g.last, excluded.last), \
-             example = coalesce(excluded.example, g.example)"
+             example = least(g.example, excluded.example)"
     )
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn groups(
              SELECT g.class, g.signature, g.hour, sum(g.count)::bigint AS count, \
                  min(g.first) FILTER (WHERE g.count > 0) AS first, \
                  max(g.last) FILTER (WHERE g.count > 0) AS last, max(g.job) AS job, \
-                 max(g.example) AS example \
+                 min(g.example) AS example \
              FROM @groups g WHERE {of_job} AND g.state = ANY ($1::smallint[]) \
                  AND ($3::text IS NULL OR {of_class}) \
                  AND ($4::text IS NULL OR g.signature = $4::text) \

@@ -69,7 +69,8 @@ impl Summaries {
         change.count += 1;
         change.first = change.first.min(ended);
         change.last = change.last.max(ended);
-        change.example = Some(item);
+        // The first of them, so that one run shows what another does.
+        change.example = Some(change.example.map_or(item, |example| example.min(item)));
     }
 
     /// The failure of an item is gone.
@@ -119,7 +120,7 @@ impl Summaries {
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
                      ON CONFLICT DO UPDATE SET count = count + excluded.count, \
                      first = min(first, excluded.first), last = max(last, excluded.last), \
-                     example = coalesce(excluded.example, example)",
+                     example = coalesce(min(example, excluded.example), excluded.example, example)",
                 )?
                 .execute((
                     job,

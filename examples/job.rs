@@ -1,4 +1,4 @@
-//! A job of many items: some fail, become dead letters, and are taken back once their cause is
+//! A job of many items: some fail, become dead letters, and are re-driven once their cause is
 //! fixed. In the middle of it the job is dropped, as if the process had been killed.
 //!
 //! `cargo run --example job`

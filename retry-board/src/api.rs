@@ -60,7 +60,7 @@ const ROWS: &[Row] = &[
         "Items with their histories, whole, an object a line",
         FILTER,
     ),
-    (Room::Jobs, "/api/re-drive", "get", "How many dead letters would be taken back", FILTER),
+    (Room::Jobs, "/api/re-drive", "get", "How many dead letters would be re-driven", FILTER),
     (
         Room::Jobs,
         "/api/re-drive",
@@ -68,7 +68,7 @@ const ROWS: &[Row] = &[
         "Takes dead letters back; also rate, max, dry_run, all",
         FILTER,
     ),
-    (Room::Jobs, "/api/purge", "get", "How many dead letters would be emptied", FILTER),
+    (Room::Jobs, "/api/purge", "get", "How many dead letters would be purged", FILTER),
     (
         Room::Jobs,
         "/api/purge",

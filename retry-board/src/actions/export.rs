@@ -28,7 +28,7 @@ pub(crate) fn response<S: Store>(letters: DeadLetters<S>, filter: Filter) -> Res
     (headers, Body::from_stream(try_unfold(rest, next))).into_response()
 }
 
-/// A line. What was settled or taken back meanwhile is left out.
+/// A line. What was settled or re-driven meanwhile is left out.
 async fn next<S: Store>(mut rest: Rest<S>) -> Result<Option<(Bytes, Rest<S>)>, StoreError> {
     loop {
         if let Some(listed) = rest.listed.pop_front() {

@@ -92,7 +92,7 @@ impl LettersForm {
         Ok((rate, max))
     }
 
-    /// Takes them back, or says how many that would be.
+    /// Re-drives them, or says how many that would be.
     pub(crate) async fn redrive<S: Store>(
         &self,
         letters: &DeadLetters<S>,
@@ -103,7 +103,7 @@ impl LettersForm {
         if self.dry_run.is_true() {
             let all = letters.count(&filter).await?;
             let some = max.map_or(all, |max| all.min(max));
-            let mut said = format!("{} would be taken back", count(some, "dead letter"));
+            let mut said = format!("{} would be re-driven", count(some, "dead letter"));
             if let Some(rate) = rate.filter(|_| some > 1) {
                 let steps = u32::try_from(some - 1).unwrap_or(u32::MAX);
                 let last = duration(rate.every().saturating_mul(steps));
@@ -121,13 +121,13 @@ impl LettersForm {
         let taken = letters.retry(&filter, how).await?;
         let at = rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
         let said = format!(
-            "{} taken back{at}. A worker of the job resumes them; if none runs: retry-workflow resume",
+            "{} re-driven{at}. A worker of the job picks them up; if none runs: retry-workflow resume",
             count(taken, "dead letter")
         );
         Ok(Done::new(said, json!({ "dry_run": false, "retried": taken })))
     }
 
-    /// Empties them for good, if the number that was typed is still theirs; or says how many that
+    /// Purges them for good, if the number that was typed is still theirs; or says how many that
     /// would be.
     pub(crate) async fn purge<S: Store>(&self, letters: &DeadLetters<S>) -> Result<Done, Problem> {
         self.is_meant()?;
@@ -135,23 +135,23 @@ impl LettersForm {
         let meant = letters.count(&filter).await?;
         let letters_of = count(meant, "dead letter");
         if self.dry_run.is_true() {
-            let said = format!("{letters_of} would be emptied");
+            let said = format!("{letters_of} would be purged");
             return Ok(Done::new(said, json!({ "dry_run": true, "purged": meant })));
         }
         let wanted = confirmation(meant);
         if self.confirm.text() != Some(&wanted) {
             return Err(Problem::changed(format!(
-                "Nothing was emptied. {letters_of} would be emptied for good: type \"{wanted}\" to \
-                 confirm it."
+                "Nothing was purged. {letters_of} would be purged for good: type \"{wanted}\" to \
+                 confirm."
             )));
         }
         let purged = letters.purge(&filter).await?;
-        let said = format!("{} emptied", count(purged, "dead letter"));
+        let said = format!("{} purged", count(purged, "dead letter"));
         Ok(Done::new(said, json!({ "dry_run": false, "purged": purged })))
     }
 }
 
-/// What has to be typed to empty so many.
+/// What has to be typed to purge so many.
 pub(crate) fn confirmation(count: u64) -> String {
     format!("purge {count}")
 }

@@ -89,8 +89,8 @@ impl Changes {
         let taken = before - pairs.len();
         changed.apply(pairs).map_err(|error| Problem::bad(error.to_string()))?;
         let said = match form.name.text() {
-            Some(name) => format!("What was changed here of {name} is taken back"),
-            None => "What was changed here is taken back".to_owned(),
+            Some(name) => format!("The changes made here to {name} are removed"),
+            None => "All changes made here are removed".to_owned(),
         };
         Ok(Done::new(said, json!({ "taken_back": taken })))
     }

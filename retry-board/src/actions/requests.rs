@@ -21,7 +21,7 @@ pub(crate) struct JobForm {
     pub(crate) proof: Proof,
 }
 
-/// Between two looks at a job that is to end.
+/// How often a job that is to end is polled.
 const EACH: Duration = Duration::from_secs(1);
 /// A worker that has not stopped by then may be told again.
 const PATIENCE: u32 = 3_600;
@@ -42,9 +42,11 @@ impl JobForm {
         let id = self.unfinished(store).await?;
         let is_heard = Job::ask(store, &self.job, Request::Pause).await?;
         let said = if is_heard {
-            format!("{id} stops once what runs has ended; go on by: retry-workflow resume {id}")
+            format!(
+                "{id} stops when its running items have finished; to resume: retry-workflow resume {id}"
+            )
         } else {
-            format!("No process works on {id}; go on by: retry-workflow resume {id}")
+            format!("No process works on {id}; to resume: retry-workflow resume {id}")
         };
         Ok(Done::new(said, json!({ "job": self.job, "asked": is_heard })))
     }
@@ -53,7 +55,7 @@ impl JobForm {
         let id = self.unfinished(store).await?;
         if Job::ask(store, &self.job, Request::Cancel).await? {
             tokio::spawn(cancel_later(store.clone(), self.job.clone()));
-            let said = format!("{id} is to end: waiting for what runs");
+            let said = format!("Cancelling {id}: waiting for its running items");
             return Ok(Done::new(said, json!({ "job": self.job, "asked": true, "skipped": null })));
         }
         let skipped = Job::cancel(store, &self.job).await?;

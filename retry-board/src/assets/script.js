@@ -13,6 +13,7 @@
   let state = "";
   let lastHeard = Date.now();
   let lastShown = Date.now();
+  let lastAsked = 0;
   let isLoading = false;
   let isWanted = false;
 
@@ -91,6 +92,14 @@
       isWanted = true;
       return;
     }
+    // Of a busy job something changes all the time: once a second is enough.
+    const early = lastAsked + 1000 - Date.now();
+    if (early > 0) {
+      if (!isWanted) setTimeout(refresh, early);
+      isWanted = true;
+      return;
+    }
+    lastAsked = Date.now();
     isLoading = true;
     isWanted = false;
     try {

@@ -36,7 +36,7 @@ pub(crate) fn redrive(visit: &Visit, filter: &FilterFields, number: u64) -> Resp
     let main = html! {
         h1 { "Re-drive" }
         section.panel {
-            p #would { strong { (count(number, "dead letter")) } " would be taken back: each begins a new run with all its attempts and a fresh budget, and keeps its history." }
+            p #would { strong { (count(number, "dead letter")) } " will be re-driven: each begins a new run with all its attempts and a fresh budget, and keeps its history." }
             (meant(filter))
             @if number > 0 {
                 form.stack #form method="post" action="re-drive" {
@@ -57,7 +57,7 @@ pub(crate) fn purge(visit: &Visit, filter: &FilterFields, number: u64) -> Respon
     let main = html! {
         h1 { "Purge" }
         section.panel {
-            p #would { strong { (count(number, "dead letter")) } " would be emptied for good: payload, history and failure are gone. Nothing brings them back." }
+            p #would { strong { (count(number, "dead letter")) } " will be purged for good: payload, history and failure are gone. Nothing brings them back." }
             (meant(filter))
             @if number > 0 {
                 form.stack #form method="post" action="purge" {

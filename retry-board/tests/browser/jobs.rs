@@ -27,7 +27,7 @@ pub(crate) fn import(server: &Server, store: &MemoryStore) -> JobReport {
     report.expect("it runs")
 }
 
-/// The cause is fixed: what was taken back succeeds, each item after such a wait.
+/// The cause is fixed: what was re-driven succeeds, each item after such a wait.
 pub(crate) fn resume(server: &Server, store: &MemoryStore, each: Duration) -> JobReport {
     let import = Workflow::new("import").max_parallel(1).store(store.clone());
     let report =

@@ -72,7 +72,7 @@ async fn an_action_needs_its_forms_token_the_boards_origin_and_host() {
 async fn dead_letters_are_counted_and_then_taken_back_once() {
     let (app, store) = acting().await;
     let (page, cookie, proof) = form(&app, "/re-drive?job=import-1").await;
-    page.says("2 dead letters").says("would be taken back");
+    page.says("2 dead letters").says("will be re-driven");
     assert_eq!(dead(&store).await, 2, "a look changes nothing");
     let body = format!("job=import-1&rate=&max=1&{proof}");
     for _ in 0..2 {
@@ -81,7 +81,7 @@ async fn dead_letters_are_counted_and_then_taken_back_once() {
         let to = done.header("location");
         assert!(to.starts_with("job?id=import-1&done="), "{to}");
         let page = ask(&app, Method::GET, &format!("/{to}"), &[("cookie", &cookie)], "").await;
-        page.says("1 dead letter taken back");
+        page.says("1 dead letter re-driven");
     }
     assert_eq!(dead(&store).await, 1, "what is sent twice is done once");
     let (_, cookie, proof) = form(&app, "/re-drive?job=import-1").await;
@@ -98,12 +98,12 @@ async fn dead_letters_are_counted_and_then_taken_back_once() {
 async fn a_purge_is_confirmed_with_the_number_of_what_is_lost() {
     let (app, store) = acting().await;
     let (page, cookie, proof) = form(&app, "/purge?job=import-1").await;
-    page.says("purge 2").says("emptied for good");
+    page.says("purge 2").says("purged for good");
     for confirm in ["", "yes", "purge", "purge 3"] {
         let body = format!("job=import-1&confirm={}&{proof}", confirm.replace(' ', "+"));
         let answer = send(&app, "/purge", &cookie, &body).await;
         assert_eq!(answer.status, StatusCode::CONFLICT, "{confirm}");
-        answer.says("Nothing was emptied");
+        answer.says("Nothing was purged");
     }
     assert_eq!(dead(&store).await, 2);
     let body = format!("job=import-1&confirm=purge+2&{proof}");

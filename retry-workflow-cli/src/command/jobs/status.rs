@@ -92,8 +92,7 @@ impl Status {
         }
         if let Some(Asked { request, at, .. }) = job.requested {
             let (request, at) = (request.as_str(), moment(at));
-            screen
-                .line(format_args!("requested {request} at {at}: what runs is finished first"))?;
+            screen.line(format_args!("requested {request} at {at}: running items finish first"))?;
         }
         let unit = job.unit.as_str();
         screen.line(format_args!("{unit}s     {}: {}", job.items(), states(counts, job.unit)))?;

@@ -35,7 +35,7 @@ fn status_shows_a_requested_pause_until_it_is_done() {
     let running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
     place.ends(0, &["pause", "job-1"]);
-    place.ends(0, &["status"]).says("requested pause at ").says("what runs is finished first");
+    place.ends(0, &["status"]).says("requested pause at ").says("running items finish first");
     assert_eq!(place.object(&["status"])["requested"]["request"], "pause");
     place.write("go", "");
     running.ended().says("job job-1: stopped: it was paused");

@@ -38,7 +38,7 @@ async fn charge(order: u64, is_down: bool) -> io::Result<u64> {
 #[retry(attempts = 4, backoff = fibonacci, initial_delay = "100ms", quota = OUTBOUND, breaker = WAREHOUSES.of(warehouse), name = "shop.reserve")]
 async fn reserve(warehouse: &str, is_slow: bool) -> Result<u32, RetryError<String>> {
     if is_slow && warehouse == "leipzig" {
-        return Err(format!("{warehouse} does not answer").into());
+        return Err(format!("{warehouse} does not answer"));
     }
     Ok(1)
 }

@@ -33,7 +33,7 @@ async fn it_is_told_once_and_once_that_it_is_over() {
     assert_eq!(told.len(), 2, "{told:?}");
     assert_eq!(
         told[0],
-        "fleet `billing`: the hub cannot be reached: breakers and quotas go on alone"
+        "fleet `billing`: the hub cannot be reached: breakers and quotas work alone until it is back"
     );
     assert!(told[1].starts_with("fleet `billing`: the hub is back after 1"), "{told:?}");
 }

@@ -86,7 +86,7 @@ async fn what_depends_on_a_failed_task_is_skipped_by_the_name_of_the_culprit() {
     let render = store.item("site-1", "render").await.unwrap().unwrap();
     assert_eq!(message(render), "`fetch` failed, which `render` needs");
     let check = store.item("site-1", "check").await.unwrap().unwrap();
-    assert_eq!(message(check), "`fetch` failed, and `check` needs it through `render`");
+    assert_eq!(message(check), "`fetch` failed, which `check` needs through `render`");
 }
 
 /// The culprits of all that was skipped, by task.

@@ -73,5 +73,5 @@ async fn what_is_required_is_checked_and_what_is_preferred_is_encrypted() {
     let error = PostgresStore::options().root_certificates(path("none")).connect(&url).await;
     let error = error.unwrap_err();
     let why = std::error::Error::source(&error).expect("a reason").to_string();
-    assert!(why.contains("cannot be read"), "{why}");
+    assert!(why.contains("cannot read the certificates"), "{why}");
 }

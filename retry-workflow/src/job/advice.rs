@@ -37,7 +37,7 @@ impl Group {
     ///
     /// let failure = Failure::new("timeout", "no answer after 30s");
     /// let group = Group::new(&failure, "A-17", Timestamp::from_micros(1));
-    /// assert!(group.advice().starts_with("it took too long"));
+    /// assert!(group.advice().starts_with("these took too long"));
     /// ```
     pub fn advice(&self) -> &'static str {
         advice(&self.class)

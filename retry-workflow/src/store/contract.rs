@@ -358,7 +358,7 @@ pub async fn a_stale_start_is_left_out<S: Store>(store: &S) {
     assert_eq!(claim_one(store, 300).await.dropped, 1, "of `b`");
 }
 
-/// [`Lease::lost`] and [`Lease::dropped`] are 0 again after a settlement.
+/// [`Lease::lost`](crate::Lease::lost) and [`Lease::dropped`](crate::Lease::dropped) are 0 again after a settlement.
 pub async fn losses_in_a_row_are_counted_until_one_is_settled<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     assert_eq!(claim_one(store, 0).await.lost, 0);

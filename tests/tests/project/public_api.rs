@@ -84,4 +84,5 @@ fn the_surface_is_the_one_that_is_written_down() {
     compare("retry-workflow");
     compare("retry-workflow-postgres");
     compare("retry-fleet");
+    compare("retry-board");
 }

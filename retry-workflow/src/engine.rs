@@ -625,6 +625,10 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.ledger.counted(changes, counts, is_settling);
         self.report_progress();
         self.check_bounds();
+        // It was read before the last change, and nothing else that happens would count again.
+        if self.is_idle() && !self.ledger.is_current() {
+            self.start_counting();
+        }
     }
 
     fn report_progress(&self) {

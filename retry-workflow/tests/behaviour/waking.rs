@@ -185,3 +185,31 @@ async fn a_task_that_needs_what_two_workers_do_is_not_waited_for() {
     assert!(one.unwrap().is_success() && two.unwrap().is_success());
     assert!(started.elapsed() < 18 * SECOND, "{:?}", started.elapsed());
 }
+
+/// On real time and several threads: how the answers of a store interleave with what happens each
+/// second is what this is about.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_ends_with_its_last_item_in_whatever_order_the_store_answers() {
+    let mut jobs = tokio::task::JoinSet::new();
+    for number in 0..300 {
+        jobs.spawn(async move {
+            sleep(Duration::from_millis(number * 5)).await;
+            let last = Arc::new(std::sync::Mutex::new(Instant::now()));
+            let attempt = {
+                let last = Arc::clone(&last);
+                move |number: u32, _| {
+                    *last.lock().unwrap() = Instant::now();
+                    async move { if number % 2 == 0 { Ok(()) } else { Err("it is odd") } }
+                }
+            };
+            let workflow = Workflow::new("prompt").store(MemoryStore::new());
+            let report = workflow.run([8, 6, 3, 4], attempt).await.unwrap();
+            assert_eq!((report.succeeded(), report.dead()), (3, 1));
+            last.lock().unwrap().elapsed()
+        });
+    }
+    while let Some(late) = jobs.join_next().await {
+        let late = late.unwrap();
+        assert!(late < 6 * SECOND, "{late:?} after the last attempt");
+    }
+}

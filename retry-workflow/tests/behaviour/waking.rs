@@ -199,7 +199,7 @@ async fn a_job_ends_with_its_last_item_in_whatever_order_the_store_answers() {
                 let last = Arc::clone(&last);
                 move |number: u32, _| {
                     *last.lock().unwrap() = Instant::now();
-                    async move { if number % 2 == 0 { Ok(()) } else { Err("it is odd") } }
+                    async move { if number.is_multiple_of(2) { Ok(()) } else { Err("it is odd") } }
                 }
             };
             let workflow = Workflow::new("prompt").store(MemoryStore::new());

@@ -102,7 +102,7 @@ impl Board {
         }
     }
 
-    /// Lets visitors change things: take dead letters back or empty them, pause and cancel jobs,
+    /// Lets visitors change things: re-drive or purge dead letters, pause and cancel jobs,
     /// override policies. By default everything can be looked at, and nothing changed.
     pub fn allow_actions(mut self) -> Self {
         self.allows_actions = true;

@@ -35,7 +35,7 @@ pub trait Hub: Send + Sync + 'static {
     fn poll(&self, fleet: &str, beat: &Beat) -> impl Future<Output = HubResult<View>> + Send;
 
     /// Changes the record of a breaker by [`BreakerRecord::apply`], and returns it as it is then,
-    /// with whether that did anything. A breaker that nobody knows has the default record.
+    /// with whether that did anything. An unknown breaker has the default record.
     fn change(
         &self,
         fleet: &str,
@@ -46,7 +46,7 @@ pub trait Hub: Send + Sync + 'static {
 
     /// Lends a part of a bucket by [`Book::lend`](crate::Book::lend).
     ///
-    /// A bucket that nobody knows is full. A lease runs for [`lasts`](Ask::lasts) from its
+    /// An unknown bucket is full. A lease runs for [`lasts`](Ask::lasts) from its
     /// renewal on. A member is silent when its lease has ended, and forgotten, with its floor,
     /// once it has not asked for [`forgotten`](Ask::forgotten); time in which no member asked
     /// for as long as a lease lasts does not count, for then the hub was away.

@@ -10,7 +10,7 @@ use sha2::Sha256;
 pub(crate) struct Secret([u8; 32]);
 
 impl Secret {
-    /// One that nobody knows, gone with the process.
+    /// A random key, which ends with the process.
     pub(crate) fn random() -> Self {
         let mut key = [0; 32];
         // Without randomness of the system there is no safe page: nothing works without it.

@@ -88,7 +88,7 @@ async fn dead_letters_are_counted_and_then_taken_back_once() {
     let bad = send(&app, "/re-drive", &cookie, &format!("job=import-1&rate=fast&{proof}")).await;
     assert_eq!(bad.status, StatusCode::BAD_REQUEST);
     bad.says("30/m");
-    // What failed may be sent again, mended.
+    // What failed may be sent again, repaired.
     let done = send(&app, "/re-drive", &cookie, &format!("job=import-1&rate=10/s&{proof}")).await;
     assert_eq!(done.status, StatusCode::SEE_OTHER);
     assert_eq!(dead(&store).await, 0);

@@ -204,8 +204,8 @@ async fn once_the_culprit_has_succeeded_what_was_skipped_is_run_after_all() {
     let store = MemoryStore::new();
     let graph = |good: bool| {
         let fine = |_| async { Ok::<_, String>(()) };
-        Graph::new("mended")
-            .job_id("mended")
+        Graph::new("repaired")
+            .job_id("repaired")
             .store(store.clone())
             .task(
                 Task::new("a", move |_| async move { if good { Ok(()) } else { Err("bad") } })
@@ -216,12 +216,12 @@ async fn once_the_culprit_has_succeeded_what_was_skipped_is_run_after_all() {
             .run()
     };
     assert_eq!(graph(false).await.unwrap().skipped(), 2);
-    // The cause is mended, and the dead letter re-driven.
-    let dead = Filter::job("mended");
+    // The cause is repaired, and the dead letter re-driven.
+    let dead = Filter::job("repaired");
     assert_eq!(store.redrive(&dead, None, Timestamp::now(), Duration::ZERO).await.unwrap(), 1);
     let report = graph(true).await.unwrap();
     assert!(report.is_success(), "{report}");
-    assert_eq!(state(&store, "mended", "c").await, ItemState::Succeeded);
+    assert_eq!(state(&store, "repaired", "c").await, ItemState::Succeeded);
 }
 
 #[tokio::test(start_paused = true)]

@@ -325,10 +325,10 @@ async fn events_of_a_step_have_its_name() {
     assert_eq!(*heard.lock().unwrap(), [1, 2]);
 }
 
-/// A step that writes a line for each call, and succeeds once `mended` is there; its repair.
+/// A step that writes a line for each call, and succeeds once `repaired` is there; its repair.
 fn repaired(on_failure: &str) -> String {
     format!(
-        "commands:\n- shell: echo call >> calls; test -e mended\n  retry_config: {{ attempts: 2, \
+        "commands:\n- shell: echo call >> calls; test -e repaired\n  retry_config: {{ attempts: 2, \
          initial_delay: 1s, backoff: fixed }}\n  on_failure: {on_failure}\n- shell: echo next\n"
     )
 }
@@ -337,7 +337,7 @@ fn repaired(on_failure: &str) -> String {
 async fn a_repair_runs_after_the_retries_and_then_the_step_begins_anew() {
     let runner = Runner::new();
     let text = repaired(
-        "{ shell: 'echo repair >> calls; test $(grep -c repair calls) -lt 2 || touch mended', max_attempts: 3 }",
+        "{ shell: 'echo repair >> calls; test $(grep -c repair calls) -lt 2 || touch repaired', max_attempts: 3 }",
     );
     let (ended, waits) = runner.run_through(&text).await;
     assert_eq!(output(&ended), "next");
@@ -357,7 +357,7 @@ async fn a_repair_that_does_not_help_ends_the_step_or_is_passed_over() {
         ("{ shell: 'echo repair >> calls; false', max_attempts: 3 }", "ccRRR", false),
         ("true", "cc", true),
         ("false", "cc", false),
-        ("[{ shell: 'echo repair >> calls; touch mended' }]", "ccR", false),
+        ("[{ shell: 'echo repair >> calls; touch repaired' }]", "ccR", false),
     ] {
         let runner = Runner::new();
         let (ended, _) = runner.run_through(&repaired(on_failure)).await;
@@ -375,7 +375,7 @@ async fn a_repair_that_does_not_help_ends_the_step_or_is_passed_over() {
 async fn a_repair_has_retries_and_the_place_in_both_loops_is_kept() {
     let runner = Runner::new();
     let text = repaired(
-        "{ shell: 'echo repair >> calls; test $(grep -c repair calls) -ge 3 && touch mended', \
+        "{ shell: 'echo repair >> calls; test $(grep -c repair calls) -ge 3 && touch repaired', \
          retry_config: { attempts: 2, initial_delay: 5s, backoff: fixed }, max_attempts: 2 }",
     );
     let (ended, waits) = runner.run_through(&text).await;

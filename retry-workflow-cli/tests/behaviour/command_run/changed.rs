@@ -9,7 +9,7 @@ fn commands(commands: &[&str]) -> String {
 const FIRST: &str = "shell: 'echo 1 >> log'";
 const SECOND: &str = "shell: 'echo 2 >> log'";
 const FAILS: &str = "shell: 'exit 7'";
-const MENDED: &str = "shell: 'echo 3 >> log'";
+const REPAIRED: &str = "shell: 'echo 3 >> log'";
 
 /// A job of three commands, whose third has failed.
 fn failed() -> Place {
@@ -47,7 +47,7 @@ fn a_job_does_not_go_on_where_commands_that_are_done_have_changed() {
             ran.says(says).says("change it back, or start a new job with `run FILE`");
         }
         assert_eq!(place.read("log"), "1\n2\n", "{changed:?}");
-        place.write("job.yml", &commands(&[FIRST, SECOND, MENDED]));
+        place.write("job.yml", &commands(&[FIRST, SECOND, REPAIRED]));
         place.ends(0, &["resume"]);
         assert_eq!(place.read("log"), "1\n2\n3\n");
     }
@@ -60,7 +60,7 @@ fn what_has_failed_and_what_comes_later_may_change() {
     let cause = "shell: 'echo cause >> log'";
     place.write("job.yml", &format!("\n\n{}", commands(&[FIRST, retried, cause, FAILS])));
     place.ends(1, &["resume"]).says("`step 4` failed");
-    place.write("job.yml", &commands(&[FIRST, retried, cause, MENDED, SECOND]));
+    place.write("job.yml", &commands(&[FIRST, retried, cause, REPAIRED, SECOND]));
     place.ends(0, &["resume"]);
     assert_eq!(place.read("log"), "1\n2\ncause\n3\n2\n");
 }
@@ -102,14 +102,14 @@ fn steps_that_get_a_namesake_later_stay_what_they_are() {
     let one = "{ name: x, shell: 'echo 1 >> log' }";
     let place = Place::with(&commands(&[one, FAILS]));
     place.ends(1, &["run", "job.yml"]);
-    place.write("job.yml", &commands(&[one, MENDED, one]));
+    place.write("job.yml", &commands(&[one, REPAIRED, one]));
     place.ends(0, &["resume"]);
     assert_eq!(place.read("log"), "1\n3\n1\n");
 }
 
 #[test]
 fn a_job_of_commands_knows_how_many_there_are() {
-    let place = Place::with(&commands(&[FIRST, FAILS, SECOND, MENDED]));
+    let place = Place::with(&commands(&[FIRST, FAILS, SECOND, REPAIRED]));
     place.ends(1, &["run", "job.yml"]).says("1 of 4 steps (25 %), 1 failed\n");
     let status = place.ends(0, &["status"]);
     status.says("steps     4: 1 succeeded, 1 failed").says(" 25 %");

@@ -16,7 +16,7 @@ tasks:
 fn place() -> Place {
     Place::with(GRAPH).script(
         "task.sh",
-        "echo $1 >> log; [ $1 != fetch ] || [ -f mended ] || { echo 'no route' >&2; exit 1; }",
+        "echo $1 >> log; [ $1 != fetch ] || [ -f repaired ] || { echo 'no route' >&2; exit 1; }",
     )
 }
 
@@ -40,7 +40,7 @@ fn what_depends_on_a_failure_is_skipped_and_names_it_and_the_rest_goes_on() {
 fn what_was_skipped_runs_when_its_culprit_has_been_mended() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
-    place.write("mended", "");
+    place.write("repaired", "");
     place.ends(0, &["dlq", "retry", "site-1"]).says("5 succeeded, of 5");
     let log = place.sorted("log");
     assert_eq!(log.iter().filter(|task| *task == "notify").count(), 1);

@@ -9,7 +9,7 @@ fn place(policy: &str, ids: &[&str]) -> Place {
     );
     Place::with(&workflow).items(ids).script(
         "work.sh",
-        "echo $1 >> log\ncase $1 in bad*) [ -f mended ] || { echo \"no luck with $1\" >&2; exit 1; }; esac",
+        "echo $1 >> log\ncase $1 in bad*) [ -f repaired ] || { echo \"no luck with $1\" >&2; exit 1; }; esac",
     )
 }
 
@@ -65,7 +65,7 @@ fn a_job_stops_for_an_item_for_the_first_for_so_many_or_for_a_share() {
 #[test]
 fn a_stopped_job_goes_on_with_those_that_have_not_ended() {
     let (place, _) = stops("{ max_failures: 2 }", "max_failures", "bad1\nbad2\n");
-    place.write("mended", "");
+    place.write("repaired", "");
     place.ends(3, &["resume"]).says(" of 5");
     assert_eq!(place.sorted("log"), ["bad1", "bad2", "bad3", "good", "late"], "none is run twice");
     place.ends(0, &["dlq", "retry", "--all"]).says("5 succeeded, of 5");
@@ -125,11 +125,11 @@ fn an_open_breaker_lets_items_wait_and_loses_none() {
     )
     .script(
         "work.sh",
-        "echo $1 >> log; [ -f mended ] || { echo 'connection refused' >&2; exit 1; }",
+        "echo $1 >> log; [ -f repaired ] || { echo 'connection refused' >&2; exit 1; }",
     );
     let running = place.spawn(&["run", "job.yml", "--lease", "1s"]);
     super::support::until("two have failed", || place.read("log").lines().count() == 2);
-    place.write("mended", "");
+    place.write("repaired", "");
     let mut status = String::new();
     super::support::until("the status tells of it", || {
         status = place.ran(&["status"]).out;
@@ -163,8 +163,7 @@ fn an_empty_list_of_items_is_a_job_that_has_ended() {
 #[test]
 fn a_reduce_that_fails_stops_the_job_and_is_gone_on_with() {
     let place = place("{}", &["a"]);
-    let reduce =
-        "reduce:\n  - shell: 'echo 1 >> reduced'\n  - shell: 'echo 2 >> reduced; [ -f mended ]'\n";
+    let reduce = "reduce:\n  - shell: 'echo 1 >> reduced'\n  - shell: 'echo 2 >> reduced; [ -f repaired ]'\n";
     place.write("job.yml", &format!("{}{reduce}", place.read("job.yml")));
     let ran = place.ends(1, &["run", "job.yml"]);
     ran.says("job job-1: finished").says("job job-1/reduce-1: stopped: `step 2` failed");
@@ -172,7 +171,7 @@ fn a_reduce_that_fails_stops_the_job_and_is_gone_on_with() {
     status.says("job       job-1\nstatus    finished at ").says("\nreduce    stopped at ");
     status.says("\nresume    retry-workflow resume job-1\n");
     place.ends(0, &["jobs"]).says("\n  reduce-1  stopped ");
-    place.write("mended", "");
+    place.write("repaired", "");
     place.ends(0, &["resume"]);
     assert_eq!((place.read("log"), place.read("reduced")), ("a\n".into(), "1\n2\n2\n".into()));
     place.ends(0, &["status"]).says("\nreduce    finished at ");

@@ -47,7 +47,8 @@ fn a_killed_job_goes_on_with_what_had_not_ended() {
 }
 
 /// Kills the job from within, as soon as the test has said who it is.
-const KILLS: &str = "while [ ! -f pid ]; do sleep 0.01; done; [ -f mended ] || kill -9 $(cat pid)";
+const KILLS: &str =
+    "while [ ! -f pid ]; do sleep 0.01; done; [ -f repaired ] || kill -9 $(cat pid)";
 
 #[test]
 fn a_job_that_is_killed_as_its_reduce_begins_runs_it_later() {
@@ -59,7 +60,7 @@ fn a_job_that_is_killed_as_its_reduce_begins_runs_it_later() {
     let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
     place.write("pid", &running.worker().to_string());
     assert_eq!(running.ended().code, None);
-    place.write("mended", "");
+    place.write("repaired", "");
     place.write("reduced", "");
     place.ends(0, &["resume"]).says("12 succeeded, of 12");
     assert_eq!(place.read("log").lines().count(), 12);
@@ -73,7 +74,7 @@ fn a_job_that_is_killed_in_the_midst_of_its_reduce_repeats_no_step_that_has_ende
     let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
     place.write("pid", &running.worker().to_string());
     assert_eq!(running.ended().code, None);
-    place.write("mended", "");
+    place.write("repaired", "");
     place.ends(0, &["resume"]);
     assert_eq!(place.read("reduced").matches("one").count(), 1);
     assert!(place.read("reduced").contains("two"));

@@ -1,10 +1,10 @@
-//! From dead letters to a job that has ended well: look, mend, `dlq retry`.
+//! From dead letters to a job that has ended well: look, repair, `dlq retry`.
 
 use std::time::{Duration, Instant};
 
 use super::support::{Place, until};
 
-/// An import of five customers, of whom three cannot be imported until something is mended.
+/// An import of five customers, of whom three cannot be imported until something is repaired.
 fn place() -> Place {
     Place::with(
         "name: import\nmap:\n  input: items.json\n  agent_template:\n    - shell: './import.sh ${item.id}'\nreduce:\n  - shell: 'echo ${map.successful} ${map.failed} >> summary'\n",
@@ -12,7 +12,7 @@ fn place() -> Place {
     .items(&["ada-1", "ada-2", "bob-1", "eve-1", "eve-2"])
     .script(
         "import.sh",
-        "echo $1 >> log\n[ -f mended ] && exit\ncase $1 in ada*) echo \"order 471${1#ada-} has no customer\" >&2; exit 1;; bob*) echo 'read timed out' >&2; exit 1;; esac",
+        "echo $1 >> log\n[ -f repaired ] && exit\ncase $1 in ada*) echo \"order 471${1#ada-} has no customer\" >&2; exit 1;; bob*) echo 'read timed out' >&2; exit 1;; esac",
     )
 }
 
@@ -22,7 +22,7 @@ fn the_cause_is_found_mended_and_the_rest_is_imported_and_reduced() {
     place.ends(3, &["run", "job.yml"]).says("2 succeeded, 3 dead letters, of 5");
     let stats = place.ends(0, &["dlq", "stats"]);
     stats.says("order <n> has no customer").says("3 dead letters in 2 groups");
-    place.write("mended", "");
+    place.write("repaired", "");
     let ran = place.ends(0, &["dlq", "retry", "import-1"]);
     ran.says("3 dead letters re-driven")
         .says("job import-1: finished\n  items     5 succeeded, of 5");
@@ -41,7 +41,7 @@ fn the_cause_is_found_mended_and_the_rest_is_imported_and_reduced() {
 fn only_those_that_are_meant_are_taken_back() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
-    place.write("mended", "");
+    place.write("repaired", "");
     let groups = place.objects(&["dlq", "stats"]);
     let group = groups.iter().find(|group| group["count"] == 2).unwrap();
     let id = group["id"].as_str().unwrap();
@@ -56,7 +56,7 @@ fn only_those_that_are_meant_are_taken_back() {
 fn no_more_are_begun_in_a_second_than_were_asked_for() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
-    place.write("mended", "");
+    place.write("repaired", "");
     let begun = Instant::now();
     place.ends(0, &["dlq", "retry", "--all", "--rate", "5/s"]).says("at 5/s");
     assert!(begun.elapsed() >= Duration::from_millis(400), "the last one is due after 400 ms");
@@ -66,7 +66,7 @@ fn no_more_are_begun_in_a_second_than_were_asked_for() {
 fn those_that_are_taken_back_for_later_wait_for_resume() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
-    place.write("mended", "");
+    place.write("repaired", "");
     let ran = place.ends(0, &["dlq", "retry", "--all", "--later"]);
     ran.says("a running worker picks them up; if there is none: retry-workflow resume");
     assert_eq!(place.read("log").lines().count(), 5);
@@ -79,11 +79,11 @@ fn those_that_are_taken_back_for_later_wait_for_resume() {
 fn a_process_that_works_takes_up_what_another_one_has_taken_back() {
     let place = place().script(
         "import.sh",
-        "echo $1 >> log\ncase $1 in ada*) [ -f mended ] || exit 1;; eve-2) while [ ! -f go ]; do sleep 0.02; done;; esac",
+        "echo $1 >> log\ncase $1 in ada*) [ -f repaired ] || exit 1;; eve-2) while [ ! -f go ]; do sleep 0.02; done;; esac",
     );
     let running = place.spawn(&["run", "job.yml"]);
     until("two are dead", || place.objects(&["jobs"]).iter().any(|job| job["counts"]["dead"] == 2));
-    place.write("mended", "");
+    place.write("repaired", "");
     place.ends(0, &["dlq", "retry", "--all", "--later"]).says("2 dead letters re-driven");
     until("they are imported", || place.read("log").lines().count() == 7);
     place.write("go", "");
@@ -110,10 +110,10 @@ fn what_keeps_them_from_being_run_is_said_before_they_are_taken_back() {
 #[test]
 fn a_reduce_that_failed_is_taken_back_as_part_of_its_job() {
     let place = place();
-    let workflow = place.read("job.yml").replace("echo ${map", "[ -f mended ] && echo ${map");
+    let workflow = place.read("job.yml").replace("echo ${map", "[ -f repaired ] && echo ${map");
     place.write("job.yml", &workflow);
     place.ends(1, &["run", "job.yml"]);
-    place.write("mended", "");
+    place.write("repaired", "");
     place.ends(3, &["dlq", "retry", "import-1/reduce-1"]).says("job import-1: finished");
     assert_eq!(place.read("summary"), "2 3\n");
 }
@@ -130,7 +130,7 @@ fn imported_letters_are_a_job_that_needs_its_file() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
     imported(&place);
-    place.write("mended", "");
+    place.write("repaired", "");
     let jobs = place.objects(&["jobs"]);
     let job = jobs.iter().find(|job| job["id"] == "again").unwrap();
     assert_eq!((&job["status"], &job["counts"]["dead"]), (&"finished".into(), &3.into()));
@@ -147,7 +147,7 @@ fn an_imported_job_is_resumed_with_its_file() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
     imported(&place);
-    place.write("mended", "");
+    place.write("repaired", "");
     place.ends(0, &["dlq", "retry", "again", "--later"]).says("3 dead letters re-driven");
     place.ends(2, &["resume", "again"]).says("name a file with --file FILE");
     place.ends(0, &["resume", "again", "--file", "job.yml"]).says("3 succeeded, of 3");
@@ -159,7 +159,7 @@ fn a_job_without_a_file_does_not_keep_all_others_from_being_taken_back() {
     let place = place();
     place.ends(3, &["run", "job.yml"]);
     imported(&place);
-    place.write("mended", "");
+    place.write("repaired", "");
     let dry = place.ends(0, &["dlq", "retry", "--all", "--dry-run"]);
     dry.says("3 dead letters would be re-driven").says("left out: the job `again` was not started");
     let dry = place.object(&["dlq", "retry", "--class", "other", "--dry-run", "--max", "2"]);
@@ -179,7 +179,7 @@ fn the_rate_and_the_bound_hold_for_all_jobs_that_are_taken_back() {
     place.ends(3, &["run", "job.yml"]);
     place.ends(3, &["run", "job.yml"]);
     imported(&place);
-    place.write("mended", "");
+    place.write("repaired", "");
     let begun = Instant::now();
     let ran = place.ends(3, &["dlq", "retry", "--all", "--max", "4", "--rate", "5/s"]);
     ran.says("4 dead letters re-driven at 5/s").says("job import-2: finished");
@@ -189,10 +189,10 @@ fn the_rate_and_the_bound_hold_for_all_jobs_that_are_taken_back() {
 
 #[test]
 fn a_file_whose_job_has_not_ended_is_run_anew_with_a_hint() {
-    let place = Place::with("name: job\ncommands:\n  - shell: 'echo x >> log; [ -f mended ]'\n");
+    let place = Place::with("name: job\ncommands:\n  - shell: 'echo x >> log; [ -f repaired ]'\n");
     let first = place.ends(1, &["run", "job.yml"]);
     assert!(!first.err.contains("has not ended"), "{first:#?}");
-    place.write("mended", "");
+    place.write("repaired", "");
     let second = place.ends(0, &["run", "job.yml"]);
     assert!(
         second.err.contains("this starts a new job, although job-1 of this file has not ended")

@@ -4,7 +4,7 @@ use super::support::Place;
 
 fn place() -> Place {
     Place::with(
-        "name: job\nerror_policy: { error_collection: immediate }\nmap:\n  input: items.json\n  agent_template:\n    - shell: 'test ${item.id} = good || [ -f mended ]'\nreduce:\n  - shell: 'true'\n",
+        "name: job\nerror_policy: { error_collection: immediate }\nmap:\n  input: items.json\n  agent_template:\n    - shell: 'test ${item.id} = good || [ -f repaired ]'\nreduce:\n  - shell: 'true'\n",
     )
     .items(&["good", "bad"])
 }
@@ -41,7 +41,7 @@ fn every_command_writes_an_object_a_line_and_nothing_else() {
     ] {
         alone(arguments, 0);
     }
-    place.write("mended", "");
+    place.write("repaired", "");
     let retried = alone(&["dlq", "retry", "--all"], 0);
     assert_eq!((retried.len(), &retried[0]["counts"]["succeeded"]), (1, &2.into()));
 }

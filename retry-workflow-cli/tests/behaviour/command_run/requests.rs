@@ -100,7 +100,7 @@ fn a_dead_letter_is_run_again_with_another_payload() {
     place.ends(3, &["run", "job.yml"]);
     let failed = place.objects(&["dlq", "list"]).remove(0);
     let id = failed["id"].as_str().unwrap();
-    place.write("new.json", "{ \"id\": \"mended\" }\n");
+    place.write("new.json", "{ \"id\": \"repaired\" }\n");
     let edit = |file: &'static str, code: i32| {
         place.ends(code, &["dlq", "retry", "job-1", "--item", id, "--edit", file])
     };
@@ -108,7 +108,7 @@ fn a_dead_letter_is_run_again_with_another_payload() {
     edit("bad.json", 2).says("bad.json is not JSON");
     place.ends(2, &["dlq", "retry", "job-1", "--item", "x", "--edit", "new.json"]);
     edit("new.json", 0);
-    assert!(place.sorted("log").contains(&"mended".to_owned()));
+    assert!(place.sorted("log").contains(&"repaired".to_owned()));
     let shown = place.object(&["items", "show", "job-1", id]);
-    assert_eq!(shown["payload"]["id"], "mended");
+    assert_eq!(shown["payload"]["id"], "repaired");
 }

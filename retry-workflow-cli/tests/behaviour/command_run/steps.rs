@@ -64,11 +64,11 @@ fn steps_that_handle_a_failure_are_told_of_it_and_the_job_ends() {
 #[test]
 fn a_job_of_commands_goes_on_with_the_one_that_failed() {
     let place = Place::with(
-        "name: nightly report\ncommands:\n  - shell: 'echo 1 >> log'\n  - shell: 'echo 2 >> log; [ -f mended ]'\n  - shell: 'echo 3 >> log'\n",
+        "name: nightly report\ncommands:\n  - shell: 'echo 1 >> log'\n  - shell: 'echo 2 >> log; [ -f repaired ]'\n  - shell: 'echo 3 >> log'\n",
     );
     let ran = place.ends(1, &["run", "job.yml"]);
     ran.says("to resume: retry-workflow resume 'nightly report-1'");
-    place.write("mended", "");
+    place.write("repaired", "");
     place.ends(0, &["resume", "nightly report-1"]);
     assert_eq!(place.read("log"), "1\n2\n2\n3\n");
     let again = place.ends(0, &["resume", "nightly report-1"]);

@@ -69,8 +69,9 @@
 //!
 //! # Behind a pooler
 //!
-//! `PgBouncer` in transaction mode needs version 1.21 with `max_prepared_statements`. Settings that
-//! it does not let through are left out.
+//! `PgBouncer` in session mode passes all on but some settings, which are left out then. In
+//! transaction mode it needs version 1.21 with `max_prepared_statements`: behind an older one the
+//! first error says so. `LISTEN` does not work in transaction mode, so that waits look each second.
 //!
 //! # Further tables on the same server
 //!

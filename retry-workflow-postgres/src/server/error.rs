@@ -139,6 +139,14 @@ impl PostgresError {
                          target_session_attrs=read-write)",
                     );
                 }
+                let pooled = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
+                if pooled.contains(code) {
+                    return why(
+                        "another connection answers than the one on which a statement was \
+                         prepared: a pooler in transaction mode is in between. PgBouncer needs \
+                         version 1.21 with max_prepared_statements, or pool_mode=session",
+                    );
+                }
                 if *code == SqlState::UNDEFINED_TABLE {
                     return StoreError::Missing { path: path() };
                 }

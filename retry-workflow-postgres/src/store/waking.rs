@@ -1,9 +1,8 @@
 //! [`Waking`]: whoever waits for changes of a job is told of them, by whichever process they were
 //! made, through `LISTEN` and `NOTIFY`.
 //!
-//! A connection of its own listens, once somebody waits. Where it is refused, lost, or behind a
-//! pooler that does not pass on what it probed, those who wait look each second, and it is tried
-//! again.
+//! A connection of its own listens, once somebody waits. Where it is refused or lost, or a pooler
+//! does not let its probe through, those who wait look each second, and it is tried again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -29,7 +28,7 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 /// tell share.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
-/// A connection probed what it says itself by then, or probed nothing.
+/// A connection has heard its own probe by then, or it hears nothing.
 const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
 /// What nobody has heard of by then is found by looking.

@@ -40,17 +40,17 @@ pub(crate) fn server() -> Option<&'static Server> {
         }
     });
     if server.is_none() {
-        assert!(
-            std::env::var_os("RETRY_TEST_REQUIRE_POSTGRES").is_none(),
-            "there is no Postgres: install it, or name one by RETRY_TEST_POSTGRES"
-        );
-        // Past what the harness holds back of tests that succeed.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: there is no Postgres (install it, or name one by RETRY_TEST_POSTGRES)"
-        );
+        let why = "there is no Postgres: install it, or name one by RETRY_TEST_POSTGRES";
+        skip("RETRY_TEST_REQUIRE_POSTGRES", why);
     }
     server.as_ref()
+}
+
+/// Says aloud that a test is not done, past what the harness holds back of tests that succeed; where
+/// the variable `RETRY_TEST_REQUIRE_…` asks for it, that is a failure.
+pub(crate) fn skip(require: &str, why: &str) {
+    assert!(std::env::var_os(require).is_none(), "{why}");
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 /// Where `initdb` is: on the path, or where Debian has it.
@@ -64,11 +64,12 @@ fn binaries() -> Option<PathBuf> {
     debian.sort();
     std::env::split_paths(&path)
         .chain(debian.into_iter().rev())
-        .find(|folder| folder.join("initdb").is_file())
+        // A link to one program says where the others are.
+        .find_map(|folder| Some(folder.join("initdb").canonicalize().ok()?.parent()?.to_owned()))
 }
 
 /// A command that runs as somebody who may do little, for a server refuses to be root's.
-fn unprivileged(program: &Path) -> Command {
+pub(crate) fn unprivileged(program: &Path) -> Command {
     let Some(user) = user() else { return Command::new(program) };
     let mut command = Command::new("setpriv");
     let group = if user == "nobody" { "nogroup" } else { user };
@@ -106,6 +107,27 @@ pub(crate) fn give_to_server(folder: &Path, files: &[&str]) {
 impl OwnServer {
     /// Starts a server with these settings beside those of all tests.
     pub(crate) fn start(settings: &[&str]) -> Option<(String, Self)> {
+        let (url, own) = Self::prepare(settings)?;
+        own.run("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]);
+        own.resume();
+        Some((url, own))
+    }
+
+    /// Starts a standby of the server at this address, which follows it.
+    pub(crate) fn start_standby(primary: &str) -> Option<(String, Self)> {
+        let (url, own) = Self::prepare(&["fsync=off"])?;
+        own.run("pg_basebackup", &["-d", primary, "-R", "-X", "stream", "-c", "fast", "-N"]);
+        own.resume();
+        Some((url, own))
+    }
+
+    /// Makes a standby the primary.
+    pub(crate) fn promote(&self) {
+        self.run("pg_ctl", &["-w", "promote"]);
+    }
+
+    /// What a server has before it has data: a folder, a port, and who ends it.
+    fn prepare(settings: &[&str]) -> Option<(String, Self)> {
         let binaries = binaries()?;
         let folder = tempfile::tempdir().expect("a folder").keep();
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("opened");
@@ -143,8 +165,6 @@ impl OwnServer {
             .spawn()
             .expect("a shell");
         let own = Self { binaries, folder, options, keeper };
-        own.run("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]);
-        own.resume();
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
         Some((url, own))
     }

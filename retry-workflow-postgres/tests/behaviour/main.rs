@@ -8,6 +8,7 @@ mod fixture;
 mod fleet;
 mod migrations;
 mod plans;
+mod pooler;
 mod processes;
 mod property;
 mod proxy;

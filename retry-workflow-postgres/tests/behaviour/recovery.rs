@@ -298,3 +298,65 @@ async fn a_read_only_server_is_told_of_as_one() {
     let why = std::error::Error::source(&error).expect("a reason").to_string();
     assert!(why.contains("read-only") && why.contains("name the primary"), "{why}");
 }
+
+/// A server, and its address.
+type Node = (String, OwnServer);
+
+/// The address of both, a primary, and its standby.
+fn with_standby() -> Option<(String, Node, Node)> {
+    server()?;
+    let primary = OwnServer::start(&["fsync=off"])?;
+    let standby = OwnServer::start_standby(&primary.0)?;
+    let (_, after) = standby.0.split_once('@').expect("a user");
+    let (standby_host, _) = after.split_once('/').expect("a database");
+    let both = primary.0.replacen("/postgres?", &format!(",{standby_host}/postgres?"), 1);
+    Some((both, primary, standby))
+}
+
+/// What a standby has heard of a value, once it has.
+async fn arrives(store: &PostgresStore, key: &str) -> String {
+    loop {
+        if let Some(value) = store.get(key).await.unwrap() {
+            return value.1;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_standby_can_be_looked_at_and_says_what_it_is() {
+    let Some((_, primary, standby)) = with_standby() else { return };
+    let writes = PostgresStore::connect(&primary.0).await.expect("a store");
+    assert_eq!(writes.cas("k", 0, "one").await, Ok(true));
+    let reads = PostgresStore::connect(&standby.0).await.expect("a standby of a store");
+    assert_eq!(arrives(&reads, "k").await, "one");
+    let error = reads.cas("k", 1, "two").await.unwrap_err();
+    let why = std::error::Error::source(&error).expect("a reason").to_string();
+    assert!(why.contains("read-only") && why.contains("name the primary"), "{why}");
+}
+
+#[tokio::test]
+async fn a_job_goes_on_at_the_standby_that_is_promoted() {
+    let Some((both, primary, standby)) = with_standby() else { return };
+    let url = format!("{both}&target_session_attrs=read-write");
+    let store = PostgresStore::connect(&url).await.expect("a store");
+    let items = (0..50).map(|id| NewItem::new(id.to_string(), "1")).collect();
+    assert_eq!(store.enqueue("job", items, at(0)).await, Ok(50));
+    let leases = store.claim("job", "worker", at(1), 10, 10, MINUTE).await.unwrap();
+    assert_eq!(store.cas("k", 0, "said last").await, Ok(true));
+    let reads = PostgresStore::connect(&standby.0).await.expect("a standby of a store");
+    assert_eq!(arrives(&reads, "k").await, "said last");
+    let failover = tokio::task::spawn_blocking(move || {
+        primary.1.crash();
+        standby.1.promote();
+        standby
+    });
+    for lease in &leases {
+        let settled =
+            store.settle(vec![settlement(lease, Settled::Succeeded(None))], Vec::new(), at(1));
+        assert_eq!(settled.await, Ok(vec![true]));
+    }
+    let _standby = failover.await.unwrap();
+    let counts = store.counts("job").await.unwrap();
+    assert_eq!((counts.succeeded, counts.pending, counts.attempts), (10, 40, 10));
+}

@@ -127,6 +127,7 @@ mod member;
 mod fleet;
 
 pub use fleet::{BreakerSharing, Fleet, QuotaSharing, Share};
+#[doc(inline)]
 pub use hub::{Hub, HubError, MemoryHub};
 pub use observe::FleetEvent;
 #[cfg(feature = "metrics")]

@@ -5,6 +5,16 @@ use core::time::Duration;
 use crate::policy::arithmetic::{less, min, power, scale};
 
 /// What a failure rate is measured over.
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_rules::{BreakerConfig, Window};
+///
+/// let config = BreakerConfig::new().failure_rate(0.5);
+/// assert_eq!(config.get_window(), Window::Calls(100));
+/// let second = Duration::from_secs(1);
+/// assert_eq!(config.window_time(second).get_window(), Window::Time(second));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Window {
@@ -15,6 +25,15 @@ pub enum Window {
 }
 
 /// Calls that take this long count as slow; too many of them open the breaker.
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_rules::BreakerConfig;
+///
+/// let config = BreakerConfig::new().slow_calls(Duration::from_secs(2), 0.5);
+/// let slow = config.get_slow_calls().unwrap();
+/// assert_eq!((slow.longer_than(), slow.rate()), (Duration::from_secs(2), 0.5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowCalls {
     pub(crate) longer_than: Duration,
@@ -22,12 +41,12 @@ pub struct SlowCalls {
 }
 
 impl SlowCalls {
-    /// A call that takes longer than this is slow.
+    /// Returns how long a call may take before it counts as slow.
     pub const fn longer_than(&self) -> Duration {
         self.longer_than
     }
 
-    /// The share of slow calls, above 0 and up to 1, that opens the breaker.
+    /// Returns the share of slow calls, above 0 and up to 1, that opens the breaker.
     pub const fn rate(&self) -> f64 {
         self.rate
     }
@@ -88,6 +107,14 @@ pub struct BreakerConfig {
 
 impl BreakerConfig {
     /// Creates a config with the defaults of the table above.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new();
+    /// assert_eq!(config.get_failure_threshold(), 5);
+    /// assert_eq!(config.get_timeout(), Duration::from_secs(30));
+    /// ```
     pub const fn new() -> Self {
         Self {
             failure_threshold: None,
@@ -107,30 +134,62 @@ impl BreakerConfig {
 
     /// Sets how many consecutive failures open the breaker. Default 5; at least 1.
     /// With a rate there is no default: whichever of the two is reached first opens it.
+    ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// const WARY: BreakerConfig = BreakerConfig::new().failure_threshold(2);
+    /// assert!(WARY.is_by_streak());
+    /// assert!(WARY.failure_threshold(0).validate().is_err());
+    /// ```
     pub const fn failure_threshold(mut self, failures: u32) -> Self {
         self.failure_threshold = Some(failures);
         self
     }
 
     /// Opens when at least this share of the calls in the window failed; above 0, up to 1.
+    ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// const HALF: BreakerConfig = BreakerConfig::new().failure_rate(0.5);
+    /// assert!(HALF.is_by_rate() && !HALF.is_by_streak());
+    /// ```
     pub const fn failure_rate(mut self, rate: f64) -> Self {
         self.failure_rate = Some(rate);
         self
     }
 
     /// Measures rates over the last `calls` calls. The default, with 100.
+    ///
+    /// ```
+    /// # use retry_rules::{BreakerConfig, Window};
+    /// let config = BreakerConfig::new().failure_rate(0.5).window_calls(20);
+    /// assert_eq!(config.get_window(), Window::Calls(20));
+    /// ```
     pub const fn window_calls(mut self, calls: u32) -> Self {
         self.window = Window::Calls(calls);
         self
     }
 
     /// Measures rates over the last `time`.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new().failure_rate(0.5).window_time(Duration::from_secs(10));
+    /// assert!(config.validate().is_ok());
+    /// ```
     pub const fn window_time(mut self, time: Duration) -> Self {
         self.window = Window::Time(time);
         self
     }
 
     /// Sets how many calls must be in the window before a rate counts. Default 10.
+    ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new().failure_rate(0.5).minimum_calls(20);
+    /// assert_eq!(config.get_minimum_calls(), 20);
+    /// ```
     pub const fn minimum_calls(mut self, calls: u32) -> Self {
         self.minimum_calls = calls;
         self
@@ -138,6 +197,14 @@ impl BreakerConfig {
 
     /// Opens when at least the share `rate` of the calls in the window took longer than
     /// `longer_than`.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::BreakerConfig;
+    /// // Half of the calls took longer than 2 s.
+    /// let config = BreakerConfig::new().slow_calls(Duration::from_secs(2), 0.5);
+    /// assert!(config.validate().is_ok());
+    /// ```
     pub const fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
         self.slow_calls = Some(SlowCalls { longer_than, rate });
         self
@@ -166,12 +233,24 @@ impl BreakerConfig {
     }
 
     /// Sets how many successful probes close the breaker. Default 3.
+    ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// assert_eq!(BreakerConfig::new().success_threshold(1).get_success_threshold(), 1);
+    /// ```
     pub const fn success_threshold(mut self, successes: u32) -> Self {
         self.success_threshold = successes;
         self
     }
 
     /// Sets how long the breaker stays open before it lets probes through. Default 30 s.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new().timeout(Duration::from_secs(10));
+    /// assert_eq!(config.open_time(0).0, Duration::from_secs(10));
+    /// ```
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -179,6 +258,12 @@ impl BreakerConfig {
 
     /// Multiplies the open time by this factor each time a probe fails, up to
     /// `max_timeout`; closing resets it to `timeout`. At least 1 (default): it does not grow.
+    ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new().timeout_growth(2.0);
+    /// assert_eq!(config.open_time(1).0.as_secs(), 60);
+    /// ```
     pub const fn timeout_growth(mut self, factor: f64) -> Self {
         self.timeout_growth = factor;
         self
@@ -186,6 +271,13 @@ impl BreakerConfig {
 
     /// Sets the longest open time, jitter included. Default 5 min, or `timeout` if
     /// that is longer.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::BreakerConfig;
+    /// let config = BreakerConfig::new().timeout_growth(2.0).max_timeout(Duration::from_secs(45));
+    /// assert_eq!(config.open_time(9).1, Duration::from_secs(45));
+    /// ```
     pub const fn max_timeout(mut self, timeout: Duration) -> Self {
         self.max_timeout = Some(timeout);
         self
@@ -193,12 +285,23 @@ impl BreakerConfig {
 
     /// Extends the open time by up to this share at random, so that processes that
     /// opened together do not probe together. From 0 (default) to 1.
+    ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// let (shortest, longest) = BreakerConfig::new().timeout_jitter(0.5).open_time(0);
+    /// assert_eq!((shortest.as_secs(), longest.as_secs()), (30, 45));
+    /// ```
     pub const fn timeout_jitter(mut self, factor: f64) -> Self {
         self.timeout_jitter = factor;
         self
     }
 
     /// Sets how many probes may run at a time while half-open. Default 3.
+    ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// assert_eq!(BreakerConfig::new().half_open_requests(1).get_half_open_requests(), 1);
+    /// ```
     pub const fn half_open_requests(mut self, requests: u32) -> Self {
         self.half_open_requests = requests;
         self
@@ -206,6 +309,12 @@ impl BreakerConfig {
 
     /// Rejects nothing: measures, and reports what the breaker would have done. For the
     /// first weeks in production.
+    ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// const TRIAL: BreakerConfig = BreakerConfig::new().observe_only();
+    /// assert!(TRIAL.is_observe_only());
+    /// ```
     pub const fn observe_only(mut self) -> Self {
         self.observe_only = true;
         self

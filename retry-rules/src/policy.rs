@@ -16,6 +16,13 @@ use self::jitter::Jitter;
 use self::shown::Shown;
 
 /// How many calls are made in all, the first included.
+///
+/// ```
+/// use retry_rules::{Attempts, Policy};
+///
+/// assert_eq!(Policy::new().get_attempts(), Attempts::Limited(3));
+/// assert_eq!(Policy::new().unlimited().get_attempts(), Attempts::Unlimited);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempts {
     /// At most this many; at least 1.
@@ -78,6 +85,13 @@ impl Policy {
     pub(crate) const MAX_DELAY: Duration = Duration::from_secs(30);
 
     /// Creates the default policy: 3 attempts, 1 s and 2 s apart.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let s = Duration::from_secs;
+    /// assert!(Policy::new().waits().eq([s(1), s(2)]));
+    /// ```
     pub const fn new() -> Self {
         Self {
             attempts: Attempts::Limited(3),
@@ -94,6 +108,12 @@ impl Policy {
     }
 
     /// Sets the total calls, the first included. Default 3; at least 1.
+    ///
+    /// ```
+    /// # use retry_rules::Policy;
+    /// const PATIENT: Policy = Policy::new().attempts(10);
+    /// assert!(PATIENT.allows_after(9) && !PATIENT.allows_after(10));
+    /// ```
     pub const fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = Attempts::Limited(attempts);
         self
@@ -111,18 +131,40 @@ impl Policy {
 
     /// Removes the limit on calls; a budget, a deadline or `max_elapsed` must end them,
     /// or be [`Bound::Unlimited`].
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// assert!(Policy::new().unlimited().validate().is_err(), "nothing ends it");
+    /// assert!(Policy::new().unlimited().budget(Duration::from_secs(60)).validate().is_ok());
+    /// ```
     pub const fn unlimited(mut self) -> Self {
         self.attempts = Attempts::Unlimited;
         self
     }
 
     /// Sets the curve of the waits. Default: exponential with base 2.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Backoff, Policy};
+    /// let s = Duration::from_secs;
+    /// let linear = Policy::new().attempts(4).backoff(Backoff::Linear { increment: s(5) });
+    /// assert!(linear.waits().eq([s(1), s(6), s(11)]));
+    /// ```
     pub const fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
     /// Sets the first wait. Default 1 s.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let ms = Duration::from_millis;
+    /// assert!(Policy::new().initial_delay(ms(100)).waits().eq([ms(100), ms(200)]));
+    /// ```
     pub const fn initial_delay(mut self, delay: Duration) -> Self {
         self.initial_delay = delay;
         self
@@ -130,6 +172,13 @@ impl Policy {
 
     /// Sets the longest wait, jitter included. Default 30 s; or the `initial_delay` of a
     /// fixed backoff, or the longest delay of a custom one, if that is longer.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let s = Duration::from_secs;
+    /// assert!(Policy::new().attempts(5).max_delay(s(3)).waits().eq([s(1), s(2), s(3), s(3)]));
+    /// ```
     pub const fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = Some(delay);
         self
@@ -150,23 +199,52 @@ impl Policy {
     }
 
     /// Sets how waits are spread. Default: not at all.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Jitter, Policy};
+    /// let ms = Duration::from_millis;
+    /// let policy = Policy::new().jitter(Jitter::Proportional(0.3));
+    /// assert_eq!(policy.wait_interval(1, None), (ms(700), ms(1_300)));
+    /// ```
     pub const fn jitter(mut self, jitter: Jitter) -> Self {
         self.jitter = jitter;
         self
     }
 
     /// Bounds the sum of the waits, not the time inside the calls. Default: no bound.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let s = Duration::from_secs;
+    /// let policy = Policy::new().unlimited().budget(s(10));
+    /// assert!(policy.waits().eq([s(1), s(2), s(4)]), "8 s more would exceed it");
+    /// ```
     pub const fn budget(self, budget: Duration) -> Self {
         self.with_budget(Bound::Limited(budget))
     }
 
     /// Sets the [`budget`](Self::budget) as a bound, which may be none.
+    ///
+    /// ```
+    /// # use retry_rules::{Bound, Policy};
+    /// let for_ever = Policy::new().unlimited().with_budget(Bound::Unlimited);
+    /// assert!(for_ever.validate().is_ok());
+    /// ```
     pub const fn with_budget(mut self, budget: Bound) -> Self {
         self.budget = budget;
         self
     }
 
     /// Bounds the whole call, the running attempt included. Default: no bound.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let policy = Policy::new().attempts(10).deadline(Duration::from_secs(30));
+    /// assert_eq!(policy.longest_total_wait(), Some(Duration::from_secs(30)));
+    /// ```
     pub const fn deadline(self, deadline: Duration) -> Self {
         self.with_deadline(Bound::Limited(deadline))
     }
@@ -179,6 +257,14 @@ impl Policy {
 
     /// Bounds when attempts begin, from the start of the call; the running one is never
     /// cut off. Default: no bound.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let policy = Policy::new().unlimited().max_elapsed(Duration::from_secs(60));
+    /// assert!(policy.has_max_elapsed());
+    /// assert!(!policy.is_timed(), "it cuts no attempt off");
+    /// ```
     pub const fn max_elapsed(self, max_elapsed: Duration) -> Self {
         self.with_max_elapsed(Bound::Limited(max_elapsed))
     }
@@ -190,6 +276,13 @@ impl Policy {
     }
 
     /// Bounds one attempt. Default: no bound.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// let policy = Policy::new().timeout(Duration::from_secs(2));
+    /// assert!(policy.is_timed());
+    /// ```
     pub const fn timeout(self, timeout: Duration) -> Self {
         self.with_timeout(Bound::Limited(timeout))
     }
@@ -301,6 +394,12 @@ impl Policy {
     }
 
     /// Returns the `n`-th wait (from 1) by the curve, before jitter.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Policy;
+    /// assert_eq!(Policy::new().wait(3), Duration::from_secs(4));
+    /// ```
     pub const fn wait(&self, n: u32) -> Duration {
         let max = self.get_max_delay();
         match self.first_delay {

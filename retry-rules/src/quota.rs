@@ -16,7 +16,6 @@
 /// | [`timeout_cost`](Self::timeout_cost): what a retry after a timeout costs | 10 |
 /// | [`throttling_cost`](Self::throttling_cost): what a retry after a rate limit costs | as any other, 5 |
 /// | [`success_refund`](Self::success_refund): what a first-try success refunds | 1 |
-///
 /// | [`refill_per_sec`](Self::refill_per_sec): tokens that come back each second | 0 |
 ///
 /// A retry that succeeds refunds its own cost.
@@ -39,6 +38,11 @@ pub struct QuotaConfig {
 
 impl QuotaConfig {
     /// Creates a config with the defaults of the table above.
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// assert_eq!(QuotaConfig::new().get_capacity(), 500);
+    /// ```
     pub const fn new() -> Self {
         Self {
             capacity: 500,
@@ -51,18 +55,36 @@ impl QuotaConfig {
     }
 
     /// Sets the tokens in a full bucket. Default 500.
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// // Twenty retries at once.
+    /// let config = QuotaConfig::new().capacity(100);
+    /// assert_eq!(config.get_capacity() / config.get_retry_cost(), 20);
+    /// ```
     pub const fn capacity(mut self, tokens: u32) -> Self {
         self.capacity = tokens;
         self
     }
 
     /// Sets the tokens that a retry costs. Default 5.
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// assert_eq!(QuotaConfig::new().retry_cost(14).get_retry_cost(), 14);
+    /// assert!(QuotaConfig::new().retry_cost(0).validate().is_err());
+    /// ```
     pub const fn retry_cost(mut self, tokens: u32) -> Self {
         self.retry_cost = tokens;
         self
     }
 
     /// Sets the tokens that a retry after a timeout costs. Default 10.
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// assert_eq!(QuotaConfig::new().timeout_cost(20).get_timeout_cost(), 20);
+    /// ```
     pub const fn timeout_cost(mut self, tokens: u32) -> Self {
         self.timeout_cost = tokens;
         self
@@ -70,6 +92,13 @@ impl QuotaConfig {
 
     /// Sets the tokens that a retry costs after the server asked for fewer calls: HTTP
     /// 429 and the like. Default: the [`retry_cost`](Self::retry_cost).
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// let config = QuotaConfig::new().retry_cost(14);
+    /// assert_eq!(config.get_throttling_cost(), 14);
+    /// assert_eq!(config.throttling_cost(5).get_throttling_cost(), 5);
+    /// ```
     pub const fn throttling_cost(mut self, tokens: u32) -> Self {
         self.throttling_cost = Some(tokens);
         self
@@ -80,12 +109,24 @@ impl QuotaConfig {
     ///
     /// Without it only successes fill a bucket, and an empty one stays empty while all
     /// first attempts fail.
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// // One retry each ten seconds, whatever happens.
+    /// let config = QuotaConfig::new().refill_per_sec(0.5);
+    /// assert!(config.validate().is_ok());
+    /// ```
     pub const fn refill_per_sec(mut self, tokens: f64) -> Self {
         self.refill_per_sec = tokens;
         self
     }
 
     /// Sets the tokens that a call refunds if its first attempt succeeds. Default 1.
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// assert_eq!(QuotaConfig::new().success_refund(2).get_success_refund(), 2);
+    /// ```
     pub const fn success_refund(mut self, tokens: u32) -> Self {
         self.success_refund = tokens;
         self

@@ -16,6 +16,17 @@ use crate::outcome::error::{Ended, Reason, Rounded};
 /// [`on_event`](crate::on_event), `tracing` and `metrics` receive it.
 ///
 /// A call that succeeds at its first attempt reports nothing.
+///
+/// ```
+/// use retry_runtime::{Event, on_event};
+///
+/// let listening = on_event(|event| match event {
+///     Event::Retry { name, attempt, wait, .. } => println!("{name}: {attempt}, next in {wait:?}"),
+///     Event::GaveUp { name, reason, .. } => println!("{name}: {reason}"),
+///     other => println!("{other}"),
+/// });
+/// # listening.stop();
+/// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {

@@ -36,6 +36,9 @@
 //! Waits and timeouts use tokio's timer: an async function with a policy needs a tokio
 //! runtime with time enabled, or panics at its first wait, as `tokio::time::sleep` does.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// A model checker's flag is nothing that a reader could turn on.
+#![cfg_attr(docsrs, doc(auto_cfg(hide(retry_loom))))]
+// A model checker's flag is nothing that a reader could turn on.
 
 mod base;
 mod outcome;
@@ -83,6 +86,7 @@ macro_rules! __retry_for_tests {
 pub mod __private;
 
 // Reading order: the policy, the call, its error, what protects it, what is seen of it.
+// What stands in a public module too is documented here as well: `doc(inline)`.
 #[cfg(feature = "serde")]
 pub use retry_rules::file;
 pub use retry_rules::{
@@ -91,15 +95,19 @@ pub use retry_rules::{
 pub use retry_rules::{Field, Fields, Invalid, Rule, Rules, Style};
 
 pub use call::attempt::Attempt;
+#[doc(inline)]
 pub use retrier::Retrier;
 #[cfg(feature = "serde")]
 pub use retrier::config::{OnFailure, RetryConfig, RetryConfigKeys};
+#[doc(inline)]
 pub use retrier::durable;
 
 pub use outcome::Missing;
 pub use outcome::error::{Interrupted, Reason, RetryError};
 
+#[doc(inline)]
 pub use classify::matchers;
+#[doc(inline)]
 pub use classify::{Class, Classify};
 
 pub use base::name::Name;

@@ -75,6 +75,12 @@ pub struct Listening(Arc<Listener>);
 #[cfg(not(retry_loom))]
 impl Listening {
     /// Stops the listener: no later event reaches it.
+    ///
+    /// ```
+    /// # use retry_runtime::on_event;
+    /// let listening = on_event(|event| eprintln!("{event}"));
+    /// listening.stop();
+    /// ```
     pub fn stop(self) {
         LISTENERS.remove(&self.0);
     }

@@ -79,7 +79,18 @@ impl Site {
         self
     }
 
-    /// Its name: module path and function name, unless set.
+    /// Returns its name: module path and function name, unless set.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, sites};
+    ///
+    /// #[retry(name = "billing.name")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// assert!(sites().iter().any(|site| site.name() == "billing.name"));
+    /// ```
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -97,6 +108,18 @@ impl Site {
     /// Returns the policy that calls obey now, or `None` if it depends on the function's
     /// generic parameters. With the feature `overrides` it may differ from the
     /// [`compiled`](Self::compiled) one.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, sites};
+    ///
+    /// #[retry(attempts = 5, name = "billing.policy")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let site = sites().into_iter().find(|site| site.name() == "billing.policy").unwrap();
+    /// assert_eq!(site.policy().unwrap(), retry_runtime::Policy::new().attempts(5));
+    /// ```
     pub fn policy(&self) -> Option<Policy> {
         #[cfg(feature = "overrides")]
         if let Some(policy) = self.policy_override.get() {
@@ -117,6 +140,18 @@ impl Site {
     }
 
     /// Returns `true` if its policy is changed by [`Overrides`](crate::Overrides) now.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, sites};
+    ///
+    /// #[retry(attempts = 5, name = "billing.overridden")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let site = sites().into_iter().find(|site| site.name() == "billing.overridden").unwrap();
+    /// assert!(!site.is_overridden());
+    /// ```
     #[cfg(feature = "overrides")]
     pub fn is_overridden(&self) -> bool {
         self.policy_override.get().is_some()
@@ -142,6 +177,19 @@ impl Site {
     }
 
     /// Returns the outcomes of its calls.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, sites};
+    ///
+    /// #[retry(attempts = 5, name = "billing.stats")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let site = sites().into_iter().find(|site| site.name() == "billing.stats").unwrap();
+    /// assert_eq!(fetch(), Ok(7));
+    /// assert_eq!(site.stats().gave_up(), 0);
+    /// ```
     pub fn stats(&self) -> Stats {
         self.counters.read()
     }

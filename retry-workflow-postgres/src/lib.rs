@@ -91,6 +91,7 @@ mod hub;
 
 #[cfg(feature = "fleet")]
 pub use hub::PostgresHub;
+#[doc(inline)]
 pub use server::PostgresOptions;
 pub use store::PostgresStore;
 /// What the statements of [`server::Server::run`] are written with.

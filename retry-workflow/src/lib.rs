@@ -142,10 +142,12 @@ pub use item::record::{
 };
 pub use item::summary::{Group, HourCount, JobRow, Minute};
 #[cfg(feature = "sqlite")]
+#[doc(inline)]
 pub use store::SqliteStore;
+#[doc(inline)]
 pub use store::{MemoryStore, Store, StoreError};
 
-/// What a policy is made of, from `retry-runtime`.
+// What a policy is made of. Each has a page here, which says what `retry-runtime` says of it.
 pub use retry_runtime::{
     Backoff, BreakerConfig, Interrupted, Jitter, Policy, Reason, Retrier, State, Transition,
     durable, matchers, policy, retrier,

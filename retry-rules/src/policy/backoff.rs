@@ -73,6 +73,13 @@ impl Backoff {
     }
 
     /// Returns the `n`-th wait (from 1) of a policy with these delays, before jitter.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::Backoff;
+    /// let s = Duration::from_secs;
+    /// assert_eq!(Backoff::Linear { increment: s(2) }.wait(3, s(1), s(30)), s(5));
+    /// ```
     pub const fn wait(self, n: u32, initial: Duration, max: Duration) -> Duration {
         let before = n.saturating_sub(1);
         let wait = match self {

@@ -14,6 +14,15 @@ use crate::policy::arithmetic::{less, min, scale, times};
 ///
 /// Full, equal and decorrelated jitter are those of Marc Brooker, [Exponential
 /// Backoff and Jitter](https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_rules::{Jitter, Policy};
+///
+/// const SPREAD: Policy = Policy::new().jitter(Jitter::Equal);
+/// let (shortest, longest) = SPREAD.wait_interval(2, None);
+/// assert_eq!((shortest, longest), (Duration::from_secs(1), Duration::from_secs(2)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Jitter {

@@ -66,6 +66,12 @@ impl Error for Invalid {}
 impl Policy {
     /// Checks that this policy keeps all rules; see [`Rule`](crate::Rule) for the list.
     ///
+    /// ```
+    /// # use retry_rules::Policy;
+    /// let invalid = Policy::new().attempts(0).validate().unwrap_err();
+    /// assert!(invalid.to_string().contains("at least 1"));
+    /// ```
+    ///
     /// # Errors
     /// The rules that it breaks.
     pub const fn validate(&self) -> Result<(), Invalid> {
@@ -85,6 +91,11 @@ impl Policy {
 impl BreakerConfig {
     /// Checks that these settings keep all rules; see [`Rule`](crate::Rule) for the list.
     ///
+    /// ```
+    /// # use retry_rules::BreakerConfig;
+    /// assert!(BreakerConfig::new().failure_rate(1.5).validate().is_err());
+    /// ```
+    ///
     /// # Errors
     /// The rules that they break.
     pub const fn validate(&self) -> Result<(), Invalid> {
@@ -103,6 +114,11 @@ impl BreakerConfig {
 
 impl QuotaConfig {
     /// Checks that these settings keep all rules; see [`Rule`](crate::Rule) for the list.
+    ///
+    /// ```
+    /// # use retry_rules::QuotaConfig;
+    /// assert!(QuotaConfig::new().retry_cost(0).validate().is_err());
+    /// ```
     ///
     /// # Errors
     /// The rules that they break.

@@ -60,6 +60,77 @@ impl Attempt {
         }
     }
 
+    /// Returns the number of this attempt; the first is 1.
+    ///
+    /// ```
+    /// # use retry_runtime::retry;
+    /// #[retry(context = cx)]
+    /// async fn fetch() -> Result<u32, &'static str> {
+    ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.number()) }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// assert_eq!(fetch().await, Ok(3));
+    /// # }
+    /// ```
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns `true` if the policy allows no attempt after this one. The budget, the
+    /// deadline, the quota or the breaker may end a call earlier.
+    ///
+    /// ```
+    /// # use retry_runtime::retry;
+    /// #[retry(attempts = 3, context = cx)]
+    /// async fn from_replica_or_primary() -> Result<&'static str, &'static str> {
+    ///     if cx.is_last() { Ok("primary") } else { Err("replica is behind") }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// assert_eq!(from_replica_or_primary().await, Ok("primary"));
+    /// # }
+    /// ```
+    pub fn is_last(&self) -> bool {
+        matches!(self.attempts, Attempts::Limited(attempts) if self.number >= attempts)
+    }
+
+    /// Returns the wait before this attempt, or `None` for the first.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_runtime::retry;
+    /// #[retry(context = cx)]
+    /// async fn fetch() -> Result<Option<Duration>, &'static str> {
+    ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.last_delay()) }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// assert_eq!(fetch().await, Ok(Some(Duration::from_secs(2))));
+    /// # }
+    /// ```
+    pub fn last_delay(&self) -> Option<Duration> {
+        self.last_delay
+    }
+
+    /// Returns the sum of the waits so far.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_runtime::retry;
+    /// #[retry(context = cx)]
+    /// async fn fetch() -> Result<Duration, &'static str> {
+    ///     if cx.number() < 3 { Err("not yet") } else { Ok(cx.waited()) }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// assert_eq!(fetch().await, Ok(Duration::from_secs(3)));
+    /// # }
+    /// ```
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+
     /// Makes a failure of this attempt end the call, whatever matchers say: it is not
     /// retryable. Call it where the error is raised; the last call counts.
     ///
@@ -114,26 +185,5 @@ impl Attempt {
     pub fn retry_after(&self, wait: Duration) {
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX).min(GIVE_UP - 1);
         self.ruling.store(nanos, Ordering::Relaxed);
-    }
-
-    /// Returns the number of this attempt; the first is 1.
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// Returns `true` if the policy allows no attempt after this one. The budget, the
-    /// deadline, the quota or the breaker may end a call earlier.
-    pub fn is_last(&self) -> bool {
-        matches!(self.attempts, Attempts::Limited(attempts) if self.number >= attempts)
-    }
-
-    /// Returns the wait before this attempt, or `None` for the first.
-    pub fn last_delay(&self) -> Option<Duration> {
-        self.last_delay
-    }
-
-    /// Returns the sum of the waits so far.
-    pub fn waited(&self) -> Duration {
-        self.waited
     }
 }

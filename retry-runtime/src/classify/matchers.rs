@@ -19,7 +19,16 @@ use core::fmt;
 use crate::classify::Class;
 use crate::classify::probe::ErrorView;
 
-/// One entry of `retry_on`.
+/// One entry of `retry_on` or `abort_on`.
+///
+/// ```
+/// use retry_runtime::matchers::{Matcher, network, rate_limit};
+/// use retry_runtime::{Policy, Retrier};
+///
+/// const TRANSIENT: [Matcher; 2] = [network, rate_limit];
+///
+/// let retrier = Retrier::new(Policy::new()).retry_on(TRANSIENT);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Matcher(Kind);
 
@@ -34,13 +43,53 @@ enum Kind {
 mod named {
     use super::{Class, Kind, Matcher};
 
-    /// The other side could not be reached, or the connection broke.
+    /// Matches failures to reach the other side, and connections that broke.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Policy, Retrier, matchers::network};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
+    ///     .retry_on([network]);
+    /// let error = retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err();
+    /// assert_eq!(error.attempts(), 2);
+    /// ```
     pub const network: Matcher = Matcher(Kind::Class(Class::NETWORK));
-    /// It took too long.
+    /// Matches what took too long: an attempt that the policy's `timeout` cut off, too.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Policy, Retrier, matchers::timeout};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
+    ///     .retry_on([timeout]);
+    /// let error = retrier.run_sync(|| Err::<(), _>(std::io::Error::from(std::io::ErrorKind::TimedOut))).unwrap_err();
+    /// assert_eq!(error.attempts(), 2);
+    /// ```
     pub const timeout: Matcher = Matcher(Kind::Class(Class::TIMEOUT));
-    /// The server failed: HTTP 5xx and the like.
+    /// Matches failures of the server: HTTP 5xx and the like.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Policy, Retrier, matchers::server_error};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
+    ///     .retry_on([server_error]);
+    /// let error = retrier.run_sync(|| Err::<(), _>("503 Service Unavailable")).unwrap_err();
+    /// assert_eq!(error.attempts(), 2);
+    /// ```
     pub const server_error: Matcher = Matcher(Kind::Class(Class::SERVER_ERROR));
-    /// The server asks for fewer calls: HTTP 429 and the like.
+    /// Matches servers that ask for fewer calls: HTTP 429 and the like.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Policy, Retrier, matchers::rate_limit};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
+    ///     .retry_on([rate_limit]);
+    /// let error = retrier.run_sync(|| Err::<(), _>("429 Too Many Requests")).unwrap_err();
+    /// assert_eq!(error.attempts(), 2);
+    /// ```
     pub const rate_limit: Matcher = Matcher(Kind::Class(Class::RATE_LIMIT));
 }
 
@@ -48,6 +97,21 @@ pub use named::{network, rate_limit, server_error, timeout};
 
 /// Creates a matcher from a regular expression over the text of an error and of what it
 /// wraps.
+///
+/// ```
+/// use std::time::Duration;
+/// use retry_runtime::matchers::pattern;
+/// use retry_runtime::{Policy, Retrier};
+///
+/// # fn main() -> Result<(), retry_runtime::matchers::InvalidPattern> {
+/// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
+///     .retry_on([pattern("(?i)database is locked")?]);
+/// let locked = retrier.run_sync(|| Err::<(), _>("Database is locked")).unwrap_err();
+/// let missing = retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err();
+/// assert_eq!((locked.attempts(), missing.attempts()), (2, 1));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// The text is not a valid regular expression; the error shows where.

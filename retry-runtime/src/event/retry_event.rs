@@ -55,22 +55,62 @@ impl<E> Copy for Failure<'_, E> {}
 
 impl<E> RetryEvent<'_, E> {
     /// Returns the name of the function: module path and function name, unless set.
+    ///
+    /// ```
+    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+    ///     assert_eq!(event.name(), "orders");
+    /// });
+    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+    /// ```
     pub fn name(&self) -> &str {
         self.name
     }
 
     /// Returns the number of the attempt that failed; the first is 1.
+    ///
+    /// ```
+    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+    ///     assert_eq!(event.attempt(), 1);
+    /// });
+    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+    /// ```
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
     /// Returns how many attempts the policy allows.
+    ///
+    /// ```
+    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+    ///     assert_eq!(event.attempts(), Attempts::Limited(2));
+    /// });
+    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+    /// ```
     pub fn attempts(&self) -> Attempts {
         self.attempts
     }
 
     /// Returns the error that it failed with, or `None` if a value counts as the failure
     /// (`ok(…)`), or the attempt was [`interrupted`](Self::interrupted).
+    ///
+    /// ```
+    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+    ///     assert_eq!(event.error(), Some(&"busy"));
+    /// });
+    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+    /// ```
     pub fn error(&self) -> Option<&E> {
         match self.failure {
             Failure::Error(error) => Some(error),
@@ -81,6 +121,19 @@ impl<E> RetryEvent<'_, E> {
     /// Returns what cut the attempt off, if the function returns
     /// [`RetryError`](crate::RetryError). Other functions convert it into their own
     /// error: see [`error`](Self::error).
+    ///
+    /// ```
+    /// # use retry_runtime::{Interrupted, Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let policy = Policy::new().attempts(2).timeout(Duration::from_secs(2));
+    /// let retrier = Retrier::new(policy).on_retry(|event: &RetryEvent<'_, String>| {
+    ///     assert!(matches!(event.interrupted(), Some(Interrupted::Timeout { .. })));
+    /// });
+    /// assert!(retrier.run(|| core::future::pending::<Result<(), String>>()).await.is_err());
+    /// # }
+    /// ```
     pub fn interrupted(&self) -> Option<&Interrupted> {
         match self.failure {
             Failure::Interrupted(interrupted) => Some(interrupted),
@@ -89,11 +142,31 @@ impl<E> RetryEvent<'_, E> {
     }
 
     /// Returns the wait before the next attempt.
+    ///
+    /// ```
+    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+    ///     assert_eq!(event.wait(), Duration::from_millis(1));
+    /// });
+    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+    /// ```
     pub fn wait(&self) -> Duration {
         self.wait
     }
 
     /// Returns the sum of the waits before this one.
+    ///
+    /// ```
+    /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// let policy = Policy::new().attempts(2).initial_delay(Duration::from_millis(1));
+    /// let retrier = Retrier::new(policy).name("orders").on_retry(|event: &RetryEvent<'_, &str>| {
+    ///     assert_eq!(event.waited(), Duration::ZERO);
+    /// });
+    /// assert!(retrier.run_sync(|| Err::<(), _>("busy")).is_err());
+    /// ```
     pub fn waited(&self) -> Duration {
         self.waited
     }

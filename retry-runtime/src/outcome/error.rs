@@ -9,6 +9,15 @@ use std::sync::Arc;
 use crate::base::name::Name;
 
 /// Why a call is not retried.
+///
+/// ```
+/// use retry_runtime::{Policy, Reason, Retrier, matchers::network};
+///
+/// let retrier = Retrier::new(Policy::new()).retry_on([network]);
+/// let error = retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err();
+/// assert_eq!(error.reason(), Reason::NotRetryable);
+/// assert_eq!(error.reason().to_string(), "the failure is not retryable");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -265,22 +274,54 @@ pub struct RetryError<E> {
 
 impl<E> RetryError<E> {
     /// Returns why the call was given up.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Reason, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(1));
+    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+    /// assert_eq!(error.reason(), Reason::Attempts);
+    /// ```
     pub fn reason(&self) -> Reason {
         self.ended.reason
     }
 
     /// Returns how many attempts were made; 0 if a breaker rejected the first.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(4).initial_delay(Duration::from_millis(1)));
+    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+    /// assert_eq!(error.attempts(), 4);
+    /// ```
     pub fn attempts(&self) -> u32 {
         self.ended.attempts
     }
 
     /// Returns the sum of the waits between the attempts.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let error = Retrier::new(Policy::new()).run(|| async { Err::<(), _>("busy") }).await.unwrap_err();
+    /// assert_eq!(error.waited(), Duration::from_secs(3));
+    /// # }
+    /// ```
     pub fn waited(&self) -> Duration {
         self.ended.waited
     }
 
     /// Returns the last error, or `None` if there was none: see
     /// [`interrupted`](Self::interrupted).
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(1));
+    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+    /// assert_eq!(error.last(), Some(&"busy"));
+    /// ```
     pub fn last(&self) -> Option<&E> {
         match &self.last {
             AttemptError::Error(error) => Some(error),
@@ -289,6 +330,13 @@ impl<E> RetryError<E> {
     }
 
     /// Returns the last error, by value.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(1));
+    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+    /// assert_eq!(error.into_last(), Some("busy"));
+    /// ```
     pub fn into_last(self) -> Option<E> {
         match self.last {
             AttemptError::Error(error) => Some(error),
@@ -365,6 +413,19 @@ impl<E> RetryError<E> {
 
     /// Returns how the last attempt ended if it had no error: what cut it off, or that it
     /// returned a value.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_runtime::{Interrupted, Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let policy = Policy::new().attempts(1).timeout(Duration::from_secs(2));
+    /// let retrier = Retrier::new(policy);
+    /// let error = retrier.run(|| core::future::pending::<Result<(), String>>()).await.unwrap_err();
+    /// assert!(matches!(error.interrupted(), Some(Interrupted::Timeout { .. })));
+    /// assert_eq!(error.last(), None);
+    /// # }
+    /// ```
     pub fn interrupted(&self) -> Option<&Interrupted> {
         match &self.last {
             AttemptError::Interrupted(interrupted) => Some(interrupted),

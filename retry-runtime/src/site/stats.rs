@@ -40,11 +40,38 @@ pub struct Stats {
 
 impl Stats {
     /// Returns how many calls were given up.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, sites};
+    ///
+    /// #[retry(attempts = 1, name = "doc.gave_up")]
+    /// fn fail() -> Result<(), String> {
+    ///     Err("no".to_owned())
+    /// }
+    ///
+    /// let _ = fail();
+    /// let site = sites().into_iter().find(|site| site.name() == "doc.gave_up").unwrap();
+    /// assert_eq!(site.stats().gave_up(), 1);
+    /// ```
     pub fn gave_up(&self) -> u64 {
         self.gave_up.iter().sum()
     }
 
     /// Returns how many calls were given up for this reason.
+    ///
+    /// ```
+    /// use retry_runtime::{Reason, retry, sites};
+    ///
+    /// #[retry(attempts = 1, name = "doc.gave_up_by")]
+    /// fn fail() -> Result<(), String> {
+    ///     Err("no".to_owned())
+    /// }
+    ///
+    /// let _ = fail();
+    /// let site = sites().into_iter().find(|site| site.name() == "doc.gave_up_by").unwrap();
+    /// assert_eq!(site.stats().gave_up_by(Reason::Attempts), 1);
+    /// assert_eq!(site.stats().gave_up_by(Reason::Budget), 0);
+    /// ```
     pub fn gave_up_by(&self, reason: Reason) -> u64 {
         self.gave_up[reason.index()]
     }

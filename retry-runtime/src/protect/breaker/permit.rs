@@ -4,6 +4,7 @@ use core::fmt;
 use core::mem;
 
 use super::CircuitBreaker;
+use super::rejected::Rejected;
 use super::state_machine::Verdict;
 use super::word::Tag;
 use crate::base::sync::Arc;
@@ -149,6 +150,29 @@ pub struct OwnedPermit {
 }
 
 impl CircuitBreaker {
+    /// Returns a permit to make one call now.
+    ///
+    /// ```
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// let permit = breaker.try_acquire().expect("a new breaker is closed");
+    /// permit.success();
+    /// ```
+    ///
+    /// # Errors
+    /// [`Rejected`] while the breaker is open, and while it is half-open and
+    /// `half_open_requests` probes are under way.
+    #[inline]
+    pub fn try_acquire(&self) -> Result<Permit<'_>, Rejected> {
+        let word = self.word();
+        if word.is_closed() {
+            Ok(Permit::new(self, Tag::untimed(word)))
+        } else {
+            self.acquire(word)
+        }
+    }
+
     /// Returns a permit to make one call now, as [`try_acquire`](Self::try_acquire) does,
     /// which holds its breaker.
     ///
@@ -162,7 +186,7 @@ impl CircuitBreaker {
     /// let breaker = Arc::new(CircuitBreaker::new("db", BreakerConfig::new()));
     /// breaker.try_acquire_owned().unwrap().success();
     /// ```
-    pub fn try_acquire_owned(self: &Arc<Self>) -> Result<OwnedPermit, super::Rejected> {
+    pub fn try_acquire_owned(self: &Arc<Self>) -> Result<OwnedPermit, Rejected> {
         let (_, tag) = self.try_acquire()?.into_parts();
         Ok(OwnedPermit { breaker: Arc::clone(self), tag: Some(tag) })
     }
@@ -170,6 +194,15 @@ impl CircuitBreaker {
 
 impl OwnedPermit {
     /// Reports that the call succeeded, as [`Permit::success`] does.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// # let breaker = Arc::new(CircuitBreaker::new("db", BreakerConfig::new()));
+    /// let permit = breaker.try_acquire_owned().unwrap();
+    /// permit.success();
+    /// assert_eq!(breaker.snapshot().consecutive_failures, 0);
+    /// ```
     pub fn success(mut self) {
         if let Some(permit) = self.take() {
             permit.success();
@@ -177,6 +210,15 @@ impl OwnedPermit {
     }
 
     /// Reports that the call failed, as [`Permit::failure`] does.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// # let breaker = Arc::new(CircuitBreaker::new("db", BreakerConfig::new()));
+    /// let permit = breaker.try_acquire_owned().unwrap();
+    /// permit.failure();
+    /// assert_eq!(breaker.snapshot().consecutive_failures, 1);
+    /// ```
     pub fn failure(mut self) {
         if let Some(permit) = self.take() {
             permit.failure();
@@ -184,6 +226,15 @@ impl OwnedPermit {
     }
 
     /// Reports that the call failed with this error, as [`Permit::failure_with`] does.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// # let breaker = Arc::new(CircuitBreaker::new("db", BreakerConfig::new()));
+    /// let permit = breaker.try_acquire_owned().unwrap();
+    /// permit.failure_with(&"connection refused");
+    /// assert_eq!(breaker.snapshot().consecutive_failures, 1);
+    /// ```
     pub fn failure_with(mut self, error: &dyn fmt::Display) {
         if let Some(permit) = self.take() {
             permit.failure_with(error);
@@ -191,6 +242,15 @@ impl OwnedPermit {
     }
 
     /// Reports no outcome, as [`Permit::forgive`] does.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// # let breaker = Arc::new(CircuitBreaker::new("db", BreakerConfig::new()));
+    /// let permit = breaker.try_acquire_owned().unwrap();
+    /// permit.forgive();
+    /// assert_eq!(breaker.snapshot().consecutive_failures, 0);
+    /// ```
     pub fn forgive(mut self) {
         if let Some(permit) = self.take() {
             permit.forgive();

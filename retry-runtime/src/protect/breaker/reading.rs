@@ -1,0 +1,184 @@
+//! What can be read of a breaker: its state, for how long, its numbers, its name.
+
+use core::time::Duration;
+
+use retry_rules::BreakerConfig;
+
+use super::snapshot::Snapshot;
+use super::window::Tally;
+use super::word::Kind;
+use super::{CircuitBreaker, FOR_EVER};
+use crate::base::clock;
+use crate::base::sync::{Arc, Ordering};
+use crate::event::transition::{State, Transition};
+use crate::protect::stamp;
+
+impl CircuitBreaker {
+    /// Returns what the breaker does with calls.
+    ///
+    /// An open breaker whose time is up stays [`State::Open`] until a call probes it;
+    /// [`is_open`](Self::is_open) says whether that call would be rejected.
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker, State};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// breaker.force_open();
+    /// assert_eq!(breaker.state(), State::Open);
+    /// ```
+    pub fn state(&self) -> State {
+        self.word().kind().state()
+    }
+
+    /// Returns `true` if a call would be rejected now because the breaker is open and its
+    /// time is not up. When closed, this costs one load. One that only observes rejects
+    /// none.
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// assert!(!breaker.is_open());
+    /// ```
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        !self.word().is_closed() && !self.observes() && !self.remaining().is_zero()
+    }
+
+    /// Returns how long until the breaker admits a call: zero if it would now, or `None`
+    /// if it is open until reset. When closed, this costs one load.
+    ///
+    /// While it is half-open and its probes are taken, that is how long they may stay
+    /// silent; the first one to report admits another earlier.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// assert_eq!(breaker.until_admits(), Some(Duration::ZERO));
+    /// breaker.force_open();
+    /// assert_eq!(breaker.until_admits(), None);
+    /// ```
+    #[inline]
+    pub fn until_admits(&self) -> Option<Duration> {
+        if self.word().is_closed() { Some(Duration::ZERO) } else { self.until_probed() }
+    }
+
+    #[cold]
+    fn until_probed(&self) -> Option<Duration> {
+        if self.observes() {
+            return Some(Duration::ZERO);
+        }
+        let inner = self.lock();
+        match self.word().kind() {
+            Kind::Open => Some(self.remaining()).filter(|remaining| *remaining != Duration::MAX),
+            Kind::HalfOpen => Some(inner.probes.until_free(
+                clock::now(),
+                self.most_probes(&inner),
+                self.config.get_timeout(),
+            )),
+            _ => Some(Duration::ZERO),
+        }
+    }
+
+    /// Returns how long the breaker stays open: zero if it is not, or its time is up, and
+    /// [`Duration::MAX`] if it is open until reset.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// assert_eq!(breaker.remaining(), Duration::ZERO);
+    /// breaker.force_open();
+    /// assert_eq!(breaker.remaining(), Duration::MAX);
+    /// ```
+    pub fn remaining(&self) -> Duration {
+        if self.word().kind() != Kind::Open {
+            return Duration::ZERO;
+        }
+        match self.open_until.load(Ordering::Relaxed) {
+            FOR_EVER => Duration::MAX,
+            until => Duration::from_nanos(until.saturating_sub(stamp::nanos())),
+        }
+    }
+
+    /// Returns what the breaker knows, for people and dashboards.
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// breaker.try_acquire().unwrap().failure();
+    /// assert_eq!(breaker.snapshot().consecutive_failures, 1);
+    /// ```
+    pub fn snapshot(&self) -> Snapshot {
+        let inner = self.lock();
+        let Tally { calls, failures, slow } = if self.word().kind().is_measured() {
+            inner.window.tally(stamp::nanos())
+        } else {
+            inner.last_closed
+        };
+        let by_rate = self.config.is_by_rate();
+        Snapshot {
+            name: self.name.clone(),
+            state: self.state(),
+            forced: inner.forced,
+            led: inner.led,
+            consecutive_failures: match (self.config.is_by_streak(), by_rate) {
+                (false, _) => 0,
+                (true, false) => self.streak.failures(),
+                (true, true) => inner.streak,
+            },
+            calls,
+            failures,
+            slow_calls: slow,
+            probes: inner.probes.count(),
+            probe_successes: inner.probes.successes(),
+            remaining: self.remaining(),
+            reopenings: inner.reopenings,
+            opened_by: inner.opened_by.clone(),
+            outcomes: self.counters.read(by_rate.then_some(inner.successes)),
+        }
+    }
+
+    /// Calls `listener` at each change of state from now on.
+    ///
+    /// Listeners are called in the order of the changes, one change after another, by one
+    /// of the threads that caused them, with no lock held: a listener may use the
+    /// breaker. A listener that panics is called again at the next change. A listener
+    /// cannot be removed.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker, State};
+    ///
+    /// let seen = Arc::new(Mutex::new(Vec::new()));
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// let log = Arc::clone(&seen);
+    /// breaker.on_transition(move |transition| log.lock().unwrap().push(transition.to));
+    ///
+    /// breaker.force_open();
+    /// assert_eq!(*seen.lock().unwrap(), [State::Open]);
+    /// ```
+    pub fn on_transition(&self, listener: impl Fn(&Transition) + Send + Sync + 'static) {
+        self.listeners.add(Arc::new(listener));
+    }
+
+    /// Returns the name that appears in events.
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// assert_eq!(CircuitBreaker::new("db", BreakerConfig::new()).name(), "db");
+    /// ```
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the settings.
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+    /// assert_eq!(breaker.config().get_failure_threshold(), 5);
+    /// ```
+    pub const fn config(&self) -> &BreakerConfig {
+        &self.config
+    }
+}

@@ -1,0 +1,212 @@
+//! The bucket as its users meet it: they create it, pay from it, give back, read its level.
+
+use core::sync::atomic::{AtomicBool, AtomicU32};
+
+use retry_rules::{Invalid, QuotaConfig};
+
+use super::RetryQuota;
+use super::level::Level;
+use crate::base::const_panic::const_panic;
+use crate::base::name::Name;
+use crate::base::sync::{AtomicU64, Mutex, Ordering, const_fn};
+use crate::classify::Class;
+use crate::event::Event;
+use crate::observe;
+
+impl RetryQuota {
+    const_fn! {
+    /// Creates a full bucket. The name appears in events.
+    ///
+    /// ```
+    /// use retry_runtime::{QuotaConfig, RetryQuota};
+    ///
+    /// static SMALL: RetryQuota = RetryQuota::new("small", QuotaConfig::new().capacity(100));
+    /// assert_eq!(SMALL.available(), 100);
+    /// ```
+    ///
+    /// # Panics
+    /// If the settings break a rule; while compiling, for a `static`:
+    ///
+    /// ```compile_fail
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// static FREE: RetryQuota = RetryQuota::new("free", QuotaConfig::new().retry_cost(0));
+    /// # FREE.available();
+    /// ```
+    #[track_caller]
+    pub const fn new(name: &'static str, config: QuotaConfig) -> Self {
+        if let Err(invalid) = config.validate() {
+            const_panic(invalid)
+        }
+        Self::valid(Name::from_static(name), config)
+    }
+    }
+
+    /// Creates a bucket as [`new`](Self::new) does, with a name made at run time.
+    ///
+    /// ```
+    /// use retry_runtime::{QuotaConfig, RetryQuota};
+    ///
+    /// let quota = RetryQuota::named(format!("tenant {}", 7), QuotaConfig::new());
+    /// assert_eq!(quota.name(), "tenant 7");
+    /// ```
+    ///
+    /// # Panics
+    /// If the settings break a rule.
+    #[track_caller]
+    pub fn named(name: impl Into<Name>, config: QuotaConfig) -> Self {
+        match Self::try_new(name, config) {
+            Ok(quota) => quota,
+            Err(invalid) => const_panic(invalid),
+        }
+    }
+
+    /// Creates a bucket with settings from a file.
+    ///
+    /// ```
+    /// use retry_runtime::{QuotaConfig, RetryQuota};
+    ///
+    /// assert!(RetryQuota::try_new("free", QuotaConfig::new().retry_cost(0)).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The rules that the settings break.
+    pub fn try_new(name: impl Into<Name>, config: QuotaConfig) -> Result<Self, Invalid> {
+        config.validate().map(|()| Self::valid(name.into(), config))
+    }
+
+    /// Takes what a retry costs, and returns how much that was; or takes nothing, and
+    /// returns `None`, if the bucket holds less. Then the retry is not made.
+    ///
+    /// The cost depends on the class of the failure: after a rate limit it is
+    /// `throttling_cost` tokens (5 unless set), after a timeout `timeout_cost` (10 unless
+    /// set), after any other `retry_cost` (5 unless set).
+    ///
+    /// ```
+    /// use retry_runtime::{Class, QuotaConfig, RetryQuota};
+    ///
+    /// let quota = RetryQuota::new("api", QuotaConfig::new().capacity(12));
+    /// assert_eq!(quota.try_acquire(Class::TIMEOUT), Some(10));
+    /// assert_eq!(quota.try_acquire(Class::empty()), None, "2 tokens are left");
+    /// ```
+    pub fn try_acquire(&self, class: Class) -> Option<u32> {
+        let cost = if class.contains(Class::RATE_LIMIT) {
+            self.config.get_throttling_cost()
+        } else if class.contains(Class::TIMEOUT) {
+            self.config.get_timeout_cost()
+        } else {
+            self.config.get_retry_cost()
+        };
+        self.obey_terms();
+        self.note_demand(cost);
+        self.refill();
+        match self.change(|level| level.take(cost)) {
+            Some(level) => {
+                observe::quota_level(&self.name, level.tokens());
+                Some(cost)
+            }
+            None => {
+                if !self.reported.swap(true, Ordering::Relaxed) {
+                    observe::emit(&Event::QuotaEmpty { quota: &self.name });
+                }
+                None
+            }
+        }
+    }
+
+    /// Gives back what the last retry took, because it succeeded or was not made.
+    ///
+    /// What earlier retries of the same call took is lost. The bucket never holds more
+    /// than its capacity.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// if let Some(cost) = quota.try_acquire(Class::empty()) {
+    ///     quota.release(cost);
+    /// }
+    /// assert_eq!(quota.available(), 500);
+    /// ```
+    pub fn release(&self, cost: u32) {
+        self.put(cost);
+    }
+
+    /// Gives back `success_refund` tokens (1 unless set): a call succeeded on its first
+    /// attempt.
+    ///
+    /// On a full bucket, the healthy case, this only reads.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// let _lost = quota.try_acquire(Class::empty());
+    /// quota.refund();
+    /// assert_eq!(quota.available(), 496);
+    /// ```
+    #[inline]
+    pub fn refund(&self) {
+        if !self.level().is_full() {
+            self.put(self.config.get_success_refund());
+        }
+    }
+
+    /// Returns how many tokens are in the bucket now.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).available(), 500);
+    /// ```
+    pub fn available(&self) -> u32 {
+        self.obey_terms();
+        self.refill();
+        self.level().tokens()
+    }
+
+    /// Fills the bucket.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// let _lost = quota.try_acquire(Class::TIMEOUT);
+    /// quota.reset();
+    /// assert_eq!(quota.available(), 500);
+    /// ```
+    pub fn reset(&self) {
+        self.put(self.config.get_capacity());
+    }
+
+    /// Returns the name that appears in events.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).name(), "api");
+    /// ```
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the settings.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// let quota = RetryQuota::new("api", QuotaConfig::new());
+    /// assert_eq!(quota.config().get_retry_cost(), 5);
+    /// ```
+    pub const fn config(&self) -> &QuotaConfig {
+        &self.config
+    }
+
+    const_fn! {
+    const fn valid(name: Name, config: QuotaConfig) -> Self {
+        Self {
+            level: AtomicU64::new(Level::full(config.get_capacity()).0),
+            reported: AtomicBool::new(false),
+            filled_until: AtomicU64::new(0),
+            config,
+            name,
+            is_lent: AtomicBool::new(false),
+            demand: AtomicU32::new(0),
+            terms: Mutex::new(None),
+        }
+    }
+    }
+}

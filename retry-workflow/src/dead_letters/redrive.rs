@@ -1,0 +1,36 @@
+//! How many dead letters are re-driven at once, and how fast.
+
+use super::rate::Rate;
+
+/// How many items are re-driven at once, and how far apart they become due.
+///
+/// ```
+/// use retry_workflow::Redrive;
+///
+/// let gently = Redrive::new().max(1_000).rate("10/s".parse().unwrap());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "options do nothing until dead letters are re-driven with them"]
+pub struct Redrive {
+    pub(super) max: Option<u64>,
+    pub(super) rate: Option<Rate>,
+}
+
+impl Redrive {
+    /// Takes back everything that the filter selects, all due at once.
+    pub const fn new() -> Self {
+        Self { max: None, rate: None }
+    }
+
+    /// Limits how many are re-driven. Default: no limit.
+    pub const fn max(mut self, items: u64) -> Self {
+        self.max = Some(items);
+        self
+    }
+
+    /// Limits how fast they become due. Default: all at once.
+    pub const fn rate(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+}

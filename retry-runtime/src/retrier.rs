@@ -48,7 +48,7 @@ mod settings;
 mod run;
 pub mod durable;
 
-use core::fmt::{self, Display};
+use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ use crate::protect::quota::RetryQuota;
 use crate::protect::shared::Shared;
 
 pub use self::decider::{
-    Boxed, Classified, Decider, FailedAttempt, Lists, MatchOutcome, MatcherStack, Matchers, Opaque,
-    Readable, ReadsError, With,
+    Boxed, Classified, Decider, FailedAttempt, Known, Lists, MatchOutcome, MatcherStack, Matchers,
+    Opaque, Readable, ReadsError, With,
 };
 pub use self::hooks::{CallOnRetry, CallWhen, Hook, OnRetry, RetryAfter, When};
 pub use self::operation::{Operation, WithState};
@@ -370,15 +370,17 @@ impl<M, V> Retrier<M, V> {
     ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
-    pub fn run<T, E, Kind, Op, Fut>(&self, operation: Op) -> Run<'_, Op, Fut, T, E, &M, V, Kind>
+    pub fn run<T, E, Kind, Op, Fut>(
+        &self,
+        operation: Op,
+    ) -> Run<'_, Op, Fut, T, E, Known<'_, M, E>, V>
     where
         M: Decider<E, Kind>,
         V: Values<T>,
-        E: Display,
         Op: FnMut() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        Run::new(&self.settings, &self.matchers, &self.values, operation)
+        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
     }
 
     /// Does the same for a closure that takes state by value, and returns it with the result:
@@ -409,16 +411,15 @@ impl<M, V> Retrier<M, V> {
         &self,
         state: S,
         operation: Op,
-    ) -> Run<'_, WithState<S, Op>, Fut, T, E, &M, V, Kind>
+    ) -> Run<'_, WithState<S, Op>, Fut, T, E, Known<'_, M, E>, V>
     where
         M: Decider<E, Kind>,
         V: Values<T>,
-        E: Display,
         Op: FnMut(S, Arc<Attempt>) -> Fut,
         Fut: Future<Output = (S, Result<T, E>)>,
     {
         let operation = WithState::new(state, operation);
-        Run::new(&self.settings, &self.matchers, &self.values, operation)
+        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
     }
 
     /// Does the same as [`run`](Self::run) for a closure that is not async: [`Run::call`]
@@ -433,14 +434,13 @@ impl<M, V> Retrier<M, V> {
     pub fn blocking<T, E, Kind, Op>(
         &self,
         operation: Op,
-    ) -> Run<'_, Op, Blocking, T, E, &M, V, Kind>
+    ) -> Run<'_, Op, Blocking, T, E, Known<'_, M, E>, V>
     where
         M: Decider<E, Kind>,
         V: Values<T>,
-        E: Display,
         Op: FnMut() -> Result<T, E>,
     {
-        Run::new(&self.settings, &self.matchers, &self.values, operation)
+        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
     }
 
     /// Calls [`blocking`](Self::blocking) at once. The thread sleeps; the policy's
@@ -455,7 +455,6 @@ impl<M, V> Retrier<M, V> {
     where
         M: Decider<E, Kind>,
         V: Values<T>,
-        E: Display,
     {
         self.blocking(operation).call()
     }

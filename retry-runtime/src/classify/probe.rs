@@ -441,7 +441,7 @@ judged_by_type!(known tonic::Status, tonic::TimeoutExpired, tonic::ConnectError)
     note = "or implement `retry_runtime::Classify` for it and add `.classified()` to the retrier",
     note = "or add `.opaque()` to the retrier, which then does not inspect the error"
 )]
-pub trait Fault<Kind> {
+pub trait Fault<Kind>: Display {
     /// What the error has to say.
     fn view(&self) -> ErrorView<'_>;
 }
@@ -472,7 +472,7 @@ impl<E: Error + 'static> Fault<SourceChain> for E {
     }
 }
 
-impl<E: AsRef<dyn Error + Send + Sync>> Fault<DynError> for E {
+impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<DynError> for E {
     fn view(&self) -> ErrorView<'_> {
         ErrorView::Typed(self.as_ref())
     }

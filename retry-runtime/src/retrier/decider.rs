@@ -93,15 +93,54 @@ pub trait Decider<E, Kind> {
 
     /// Receives a failure that will be retried.
     fn on_retry(&self, event: &RetryEvent<'_, E>);
+
+    /// Returns the error as its text.
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display;
 }
 
-impl<E, Kind, D: Decider<E, Kind>> Decider<E, Kind> for &D {
+/// The decider of a retrier, of which it is known that it decides about errors of type `E`.
+///
+/// What takes one asks for no more: whoever has an error that cannot be read is told so where
+/// the operation is given, and not once more at each `.await`.
+pub struct Known<'r, M, E> {
+    matchers: &'r M,
+    functions: &'r Functions<M, E>,
+}
+
+/// Those of [`Decider`].
+struct Functions<M, E> {
+    decide: fn(&M, &FailedAttempt<'_, E>) -> MatchOutcome,
+    on_retry: fn(&M, &RetryEvent<'_, E>),
+    shown: for<'e> fn(&M, &'e E) -> &'e dyn Display,
+}
+
+impl<'r, M, E> Known<'r, M, E> {
+    pub(super) fn new<Kind>(matchers: &'r M) -> Self
+    where
+        M: Decider<E, Kind>,
+    {
+        let functions = &Functions { decide: M::decide, on_retry: M::on_retry, shown: M::shown };
+        Self { matchers, functions }
+    }
+}
+
+impl<M: fmt::Debug, E> fmt::Debug for Known<'_, M, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.matchers.fmt(f)
+    }
+}
+
+impl<M, E> Decider<E, ()> for Known<'_, M, E> {
     fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome {
-        D::decide(self, failed)
+        (self.functions.decide)(self.matchers, failed)
     }
 
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
-        D::on_retry(self, event);
+        (self.functions.on_retry)(self.matchers, event);
+    }
+
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
+        (self.functions.shown)(self.matchers, error)
     }
 }
 
@@ -165,12 +204,19 @@ impl<E, Kind, R: ReadsError<E, Kind>> Decider<E, Kind> for Matchers<R> {
     }
 
     fn on_retry(&self, _: &RetryEvent<'_, E>) {}
+
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
+        self.read_by.shown(error)
+    }
 }
 
 /// How an error of type `E` is read. `Kind` is inferred.
 pub trait ReadsError<E, Kind> {
     /// Returns what tells its class and its hint, and what tells its texts.
     fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>);
+
+    /// Returns the error as its text.
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display;
 }
 
 /// Errors are read from outside, by their types and texts: any [`Error`](core::error::Error)
@@ -183,6 +229,10 @@ impl<E: Fault<Kind>, Kind> ReadsError<E, Kind> for Readable {
         let view = error.view();
         (Classifier::View(view), view)
     }
+
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
+        error
+    }
 }
 
 /// Errors are asked, by their [`Classify`]: [`Retrier::classified`](crate::Retrier::classified).
@@ -193,6 +243,10 @@ impl<E: Classify> ReadsError<E, ()> for Classified {
     fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>) {
         (Classifier::Own(error), ErrorView::Text(error))
     }
+
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
+        error
+    }
 }
 
 /// Errors are of no class and have no hint: [`Retrier::opaque`](crate::Retrier::opaque).
@@ -202,6 +256,10 @@ pub struct Opaque;
 impl<E: Display> ReadsError<E, ()> for Opaque {
     fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>) {
         (Classifier::View(ErrorView::Nothing), ErrorView::Text(error))
+    }
+
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
+        error
     }
 }
 
@@ -266,6 +324,10 @@ impl<E, Kind, M: Decider<E, Kind>, X: Hook<E>> Decider<E, Kind> for With<M, X> {
         self.matchers.on_retry(event);
         self.hook.on_retry(event);
     }
+
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
+        self.matchers.shown(error)
+    }
 }
 
 /// Any decider about errors of type `E`, as a type that a field can have:
@@ -300,6 +362,10 @@ impl<E> Decider<E, ()> for Boxed<E> {
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
         self.0.on_retry(event);
     }
+
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
+        self.0.shown(error)
+    }
 }
 
 /// A decider of a kind that is known here, and nowhere outside.
@@ -312,5 +378,9 @@ impl<E, Kind, M: Decider<E, Kind>> Decider<E, ()> for OfKind<M, Kind> {
 
     fn on_retry(&self, event: &RetryEvent<'_, E>) {
         self.0.on_retry(event);
+    }
+
+    fn shown<'e>(&self, error: &'e E) -> &'e dyn Display {
+        self.0.shown(error)
     }
 }

@@ -80,11 +80,10 @@ impl<M, V> Retrier<M, V> {
     pub fn decide<E, Kind>(&self, state: &mut CallState, failed: &Failed<'_, E>) -> Decision
     where
         M: Decider<E, Kind>,
-        E: Display,
     {
         self.settings.warn();
         let (attempt, shown): (_, &dyn Display) = match &failed.error {
-            Ok(error) => (FailedAttempt::Error(*error), error),
+            Ok(error) => (FailedAttempt::Error(*error), self.matchers.shown(error)),
             Err(interrupted) => (FailedAttempt::Interrupted(interrupted), interrupted),
         };
         let verdict = self.matchers.decide(&attempt).verdict(ErrorDisplay::Display(shown));

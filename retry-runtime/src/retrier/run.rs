@@ -1,9 +1,8 @@
 //! [`Run`]: one call of a [`Retrier`](crate::Retrier), as a future or on the thread.
 
 use core::cell::RefCell;
-use core::fmt::{self, Display};
+use core::fmt;
 use core::future::Future;
-use core::marker::PhantomData;
 use core::mem::take;
 use core::ops::ControlFlow;
 use core::pin::Pin;
@@ -47,8 +46,8 @@ pin_project_lite::pin_project! {
     /// # }
     /// ```
     #[must_use = "a call does nothing until it is awaited, or called if it is blocking"]
-    pub struct Run<'r, Op, Fut, T, E, D, V, Kind> {
-        parts: Parts<'r, Op, D, V, Kind>,
+    pub struct Run<'r, Op, Fut, T, E, D, V> {
+        parts: Parts<'r, Op, D, V>,
         call: Call<'r, T, E>,
         // On the heap, and only where there is a bound: a timer is larger than all the rest.
         timer: Option<Box<Timer<Fut>>>,
@@ -60,12 +59,11 @@ pin_project_lite::pin_project! {
 }
 
 /// What a call is made of before it begins.
-struct Parts<'r, Op, D, V, Kind> {
+struct Parts<'r, Op, D, V> {
     settings: &'r Settings,
     decider: D,
     values: &'r V,
     operation: Op,
-    kind: PhantomData<fn() -> Kind>,
 }
 
 /// Stands for the future of an attempt in a blocking call, which has none.
@@ -88,9 +86,9 @@ struct Timer<Fut> {
     attempt: Option<Pin<Box<CutOff<Fut>>>>,
 }
 
-impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
+impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V> {
     pub(super) fn new(settings: &'r Settings, decider: D, values: &'r V, operation: Op) -> Self {
-        let parts = Parts { settings, decider, values, operation, kind: PhantomData };
+        let parts = Parts { settings, decider, values, operation };
         Self {
             parts,
             call: Call::new(),
@@ -101,8 +99,8 @@ impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
         }
     }
 
-    pub(crate) fn with<X>(self, hook: X) -> Run<'r, Op, Fut, T, E, With<D, X>, V, Kind> {
-        let Parts { settings, decider: matchers, values, operation, .. } = self.parts;
+    pub(crate) fn with<X>(self, hook: X) -> Run<'r, Op, Fut, T, E, With<D, X>, V> {
+        let Parts { settings, decider: matchers, values, operation } = self.parts;
         Run::new(settings, With { matchers, hook }, values, operation)
     }
 
@@ -115,7 +113,7 @@ impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
     /// let error = retrier.blocking(|| Err::<(), u16>(404)).when(|code| *code >= 500).call();
     /// assert_eq!(error.unwrap_err().attempts(), 1);
     /// ```
-    pub fn when<F>(self, predicate: F) -> Run<'r, Op, Fut, T, E, With<D, CallWhen<F>>, V, Kind>
+    pub fn when<F>(self, predicate: F) -> Run<'r, Op, Fut, T, E, With<D, CallWhen<F>>, V>
     where
         F: FnMut(&E) -> bool,
     {
@@ -135,10 +133,7 @@ impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
     ///     .call();
     /// assert_eq!(last, Some("down"));
     /// ```
-    pub fn on_retry<F>(
-        self,
-        listener: F,
-    ) -> Run<'r, Op, Fut, T, E, With<D, CallOnRetry<F>>, V, Kind>
+    pub fn on_retry<F>(self, listener: F) -> Run<'r, Op, Fut, T, E, With<D, CallOnRetry<F>>, V>
     where
         F: FnMut(&RetryEvent<'_, E>),
     {
@@ -146,12 +141,11 @@ impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind> {
     }
 }
 
-impl<'r, Op, Fut, T, E, D, V, Kind> Run<'r, Op, Fut, T, E, D, V, Kind>
+impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
-    E: Display,
-    D: Decider<E, Kind>,
+    D: Decider<E, ()>,
     V: Values<T>,
 {
     /// An attempt begins, or the call ends.
@@ -268,12 +262,11 @@ fn timing<Fut>(timer: Option<&Timer<Fut>>) -> Timing {
     timer.map_or(Timing::NONE, |timer| timer.timed.timing())
 }
 
-impl<Op, Fut, T, E, D, V, Kind> Future for Run<'_, Op, Fut, T, E, D, V, Kind>
+impl<Op, Fut, T, E, D, V> Future for Run<'_, Op, Fut, T, E, D, V>
 where
     Op: Operation<Fut, T, E>,
     Fut: Future,
-    E: Display,
-    D: Decider<E, Kind>,
+    D: Decider<E, ()>,
     V: Values<T>,
 {
     type Output = Op::Output;
@@ -319,11 +312,10 @@ where
     }
 }
 
-impl<Op, T, E, D, V, Kind> Run<'_, Op, Blocking, T, E, D, V, Kind>
+impl<Op, T, E, D, V> Run<'_, Op, Blocking, T, E, D, V>
 where
     Op: FnMut() -> Result<T, E>,
-    E: Display,
-    D: Decider<E, Kind>,
+    D: Decider<E, ()>,
     V: Values<T>,
 {
     /// Calls the operation until it succeeds or the policy ends the call. The thread
@@ -362,7 +354,7 @@ where
     }
 }
 
-impl<Op, Fut, T, E, D, V, Kind> fmt::Debug for Run<'_, Op, Fut, T, E, D, V, Kind> {
+impl<Op, Fut, T, E, D, V> fmt::Debug for Run<'_, Op, Fut, T, E, D, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").field("name", &self.parts.settings.name).finish_non_exhaustive()
     }

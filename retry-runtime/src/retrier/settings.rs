@@ -160,9 +160,9 @@ impl Settings {
 
     /// The end of the call; it continues after a failure that is followed by a wait.
     #[cold]
-    pub(super) fn failed<'r, T, E: Display, Kind>(
+    pub(super) fn failed<'r, T, E>(
         &'r self,
-        matchers: &impl Decider<E, Kind>,
+        matchers: &impl Decider<E, ()>,
         call: &mut Call<'r, T, E>,
         timing: Timing,
         permit: Option<Permit<'_>>,
@@ -172,7 +172,7 @@ impl Settings {
         let Failed { outcome, value, attempt, can_repeat } = failed;
         let value = value.unwrap_or(&PickedValue);
         let (asked, shown): (_, &dyn Display) = match &outcome {
-            Err(AttemptError::Error(error)) => (FailedAttempt::Error(error), error),
+            Err(AttemptError::Error(error)) => (FailedAttempt::Error(error), matchers.shown(error)),
             Err(AttemptError::Interrupted(cut)) => (FailedAttempt::Interrupted(cut), cut),
             Ok(_) => (FailedAttempt::Value(value), &value),
         };

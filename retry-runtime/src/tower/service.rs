@@ -90,7 +90,7 @@ where
     S: Service<Q> + Clone + Send + 'static,
     S::Future: Send,
     S::Response: Send + 'static,
-    S::Error: fmt::Display + Send + 'static,
+    S::Error: Send + 'static,
     Q: Send + 'static,
     M: Decider<S::Error, Kind> + Clone + Send + Sync + 'static,
     Kind: 'static,
@@ -174,7 +174,6 @@ async fn call<S, Q, M, Kind, R, C>(
 ) -> Result<S::Response, RetryError<S::Error>>
 where
     S: Service<Q>,
-    S::Error: fmt::Display,
     M: Decider<S::Error, Kind> + Clone,
     R: Values<S::Response> + Clone,
     C: Requests<Q>,

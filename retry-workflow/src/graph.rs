@@ -158,6 +158,20 @@ impl<S: Store> Graph<S> {
     ///
     /// A skipped task is run after all, if what it needs has succeeded since.
     ///
+    /// ```
+    /// # use retry_workflow::{Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Graph::new("publish")
+    ///     .task(Task::new("render", |_| async { Ok::<_, String>(()) }))
+    ///     .task(Task::new("upload", |_| async { Ok::<_, String>(()) }).depends_on(["render"]))
+    ///     .run()
+    ///     .await?;
+    /// assert_eq!(report.succeeded(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The tasks form a cycle, need one that does not exist, or have invalid settings; or the
     /// store fails. A task that fails is not an error: it is in the report.

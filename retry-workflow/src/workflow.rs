@@ -79,6 +79,21 @@ pub struct Workflow<S = MemoryStore, M = Matchers> {
 
 impl Workflow {
     /// Creates a workflow with this name.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .run(["Ada", "Grace"].map(String::from), |name: String, _| async move {
+    ///         println!("{name}");
+    ///         Ok::<_, std::io::Error>(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(report.job.id, "import-1");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         let retrier = Retrier::new(Policy::new()).name(name.clone());
@@ -89,11 +104,37 @@ impl Workflow {
 impl<S, M: MatcherStack> Workflow<S, M> {
     /// Retries only failures that one of these matchers matches; any other one ends the retries
     /// of its item at once.
+    ///
+    /// ```
+    /// # use retry_workflow::{Workflow, matchers::network};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .retry_on([network])
+    ///     .run([1, 2], |_: u32, _| async { Err::<(), _>("no such customer") })
+    ///     .await?;
+    /// assert_eq!((report.dead(), report.counts.attempts), (2, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
         self.with_retrier(|retrier| retrier.retry_on(matchers))
     }
 
     /// Does not retry failures that one of these matchers matches, whatever `retry_on` says.
+    ///
+    /// ```
+    /// # use retry_workflow::{Workflow, matchers::pattern};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .abort_on([pattern("no such")?])
+    ///     .run([1, 2], |_: u32, _| async { Err::<(), _>("no such customer") })
+    ///     .await?;
+    /// assert_eq!((report.dead(), report.counts.attempts), (2, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn abort_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
         self.with_retrier(|retrier| retrier.abort_on(matchers))
     }
@@ -107,6 +148,19 @@ impl<S, M: MatcherStack> Workflow<S, M> {
 impl<S, M> Workflow<S, M> {
     /// Retries failures for which `predicate` holds: in addition to those that `retry_on`
     /// names, or, without it, only these.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .retry_when(|error: &std::io::Error| error.raw_os_error() == Some(11))
+    ///     .run([1, 2], |_: u32, _| async { Err::<(), _>(std::io::Error::other("no such customer")) })
+    ///     .await?;
+    /// assert_eq!((report.dead(), report.counts.attempts), (2, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn retry_when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Workflow<S, With<M, When<F>>> {
         self.with_retrier(|retrier| retrier.when(predicate))
     }
@@ -116,21 +170,66 @@ impl<S, M> Workflow<S, M> {
         Workflow { runner, retrier: change(retrier) }
     }
 
-    /// Sets how often an item is tried, and how far apart. The waits are durable: the item goes
-    /// back to the store, and its place is free for others. The budget also runs by the clock,
-    /// from the first failure of the item, even while nothing runs.
+    /// Sets how often an item is tried, and how far apart. Default: 3 attempts, 1 s and 2 s apart.
+    ///
+    /// The waits are durable: the item goes back to the store, and its place is free for others.
+    /// The budget also runs by the clock, from the first failure of the item, even while nothing
+    /// runs.
+    ///
+    /// ```
+    /// # use retry_workflow::{Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .retry(policy!(attempts = 5, jitter, budget = "5m"))
+    ///     .run([1, 2], |_: u32, _| async { Err::<(), _>("busy") })
+    ///     .await?;
+    /// assert_eq!((report.dead(), report.counts.attempts), (2, 10));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn retry(self, policy: Policy) -> Self {
         self.with_retrier(|retrier| retrier.with_policy(policy))
     }
 
-    /// Pays for retries from this quota.
+    /// Pays for retries from this quota: a `&'static`, or an `Arc`. Default: no quota.
+    ///
+    /// ```
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+    ///
+    /// let report = Workflow::new("import")
+    ///     .quota(&OUTBOUND)
+    ///     .run([1, 2], |_: u32, _| async { Err::<(), _>("busy") })
+    ///     .await?;
+    /// assert_eq!((report.dead(), report.counts.attempts), (2, 6));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn quota(self, quota: impl Into<Shared<RetryQuota>>) -> Self {
         self.with_retrier(|retrier| retrier.quota(quota))
     }
 
     settings!(runner);
 
-    /// Sets where the job lives.
+    /// Sets where the job lives. Default: in memory.
+    ///
+    /// ```
+    /// # use retry_workflow::{MemoryStore, Store, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let report = Workflow::new("import")
+    ///     .store(store.clone())
+    ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+    ///     .await?;
+    /// assert_eq!(store.counts("import-1").await?.succeeded, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn store<T: Store>(self, store: T) -> Workflow<T, M> {
         let Self { runner, retrier } = self;
         Workflow { runner: runner.store(store), retrier }
@@ -156,6 +255,20 @@ impl<S: Store, M> Workflow<S, M> {
     /// that, no job of the process starts a handler. A handler may run its own job and await it.
     /// If a handler spawns a task that runs a job, and waits for that task, a suspect of that job
     /// waits for the handler, and the handler for it: await such a job in place.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("halve")
+    ///     .run([8, 6, 3], |n: u32, cx| async move {
+    ///         if n % 2 == 0 { Ok(n / 2) } else { Err(format!("{}: {n} is odd", cx.id())) }
+    ///     })
+    ///     .await?;
+    /// assert_eq!((report.succeeded(), report.dead()), (2, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The settings cannot be obeyed, an item is not JSON, or the store fails. An item that fails
@@ -186,6 +299,26 @@ impl<S: Store, M> Workflow<S, M> {
 
     /// Resumes a job, with the items that are in the store: attempt numbers, due times,
     /// budgets and the breaker are as they were.
+    ///
+    /// ```
+    /// # use retry_workflow::{MemoryStore, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let import = || Workflow::new("import").store(store.clone());
+    /// let report = import()
+    ///     .stop_on(std::future::ready(()))
+    ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+    ///     .await?;
+    /// assert!(!report.is_success(), "it was stopped");
+    ///
+    /// let report = import().run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
+    /// assert!(report.is_success());
+    /// let report = import().resume("import-1", |_: u32, _| async { Ok::<_, String>(()) }).await?;
+    /// assert_eq!(report.succeeded(), 3, "nothing is left to do");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// There is no such job, or one of those of [`run`](Self::run).

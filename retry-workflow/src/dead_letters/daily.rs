@@ -14,6 +14,19 @@ const LARGEST_PAGE: usize = 16 * 1024 * 1024;
 
 impl<S: Store> DeadLetters<S> {
     /// Creates a handle on the dead letters of this store.
+    ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
+    /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
+    /// let letters = DeadLetters::new(store);
+    /// assert_eq!(letters.count(&Filter::default()).await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn new(store: S) -> Self {
         Self { store }
     }
@@ -25,6 +38,24 @@ impl<S: Store> DeadLetters<S> {
 
     /// Returns the first `max` after `after`, in the order in which items were added,
     /// without histories; fewer where their payloads are large.
+    ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
+    /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
+    /// let letters = DeadLetters::new(store);
+    /// let orders = Filter::job("orders-1");
+    /// let mut page = letters.list(&orders, None, 100).await?;
+    /// while let Some(next) = page.next {
+    ///     page = letters.list(&orders, Some(next), 100).await?;
+    /// }
+    /// assert_eq!(page.items[0].payload, "17");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store cannot be read.
@@ -50,6 +81,21 @@ impl<S: Store> DeadLetters<S> {
     /// Returns all that is known about an item, whatever its state: all runs, all
     /// attempts.
     ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
+    /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
+    /// let letters = DeadLetters::new(store);
+    /// let page = letters.list(&Filter::default(), None, 1).await?;
+    /// let letter = letters.show("orders-1", &page.items[0].id).await?.unwrap();
+    /// assert_eq!(letter.history.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The store cannot be read.
     pub async fn show(&self, job: &str, id: &str) -> StoreResult<Option<ItemRecord>> {
@@ -58,6 +104,20 @@ impl<S: Store> DeadLetters<S> {
 
     /// Returns their failures, grouped by likeness; the largest group first.
     ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
+    /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
+    /// let letters = DeadLetters::new(store);
+    /// let groups = letters.stats(&Filter::job("orders-1")).await?;
+    /// assert_eq!((groups[0].count, groups[0].signature.as_str()), (1, "<n> timed out"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The store cannot be read.
     pub async fn stats(&self, filter: &Filter) -> StoreResult<Vec<Group>> {
@@ -65,6 +125,19 @@ impl<S: Store> DeadLetters<S> {
     }
 
     /// Returns how many there are.
+    ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
+    /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
+    /// let letters = DeadLetters::new(store);
+    /// assert_eq!(letters.count(&Filter::job("orders-1")).await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store cannot be read.
@@ -77,6 +150,21 @@ impl<S: Store> DeadLetters<S> {
     /// and a fresh budget, and keeps its history and its correlation id. A worker of the
     /// job, now or later, does the rest.
     ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Redrive, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
+    /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
+    /// let letters = DeadLetters::new(store);
+    /// let gently = Redrive::new().max(1_000).rate("10/s".parse()?);
+    /// assert_eq!(letters.retry(&Filter::job("orders-1"), gently).await?, 1);
+    /// assert_eq!(letters.count(&Filter::job("orders-1")).await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The store cannot be written.
     pub async fn retry(&self, filter: &Filter, redrive: Redrive) -> StoreResult<u64> {
@@ -86,6 +174,19 @@ impl<S: Store> DeadLetters<S> {
 
     /// Empties items for good, and returns how many: payload, history and failure are
     /// gone. Their ids stay, as skipped, so that they are not added to the job again.
+    ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = MemoryStore::new();
+    /// # let import = Workflow::new("orders").store(store.clone()).retry(policy!(attempts = 1));
+    /// # import.run([17_u32], |n: u32, _| async move { Err::<(), _>(format!("{n} timed out")) }).await?;
+    /// let letters = DeadLetters::new(store);
+    /// assert_eq!(letters.purge(&Filter::job("orders-1")).await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store cannot be written.

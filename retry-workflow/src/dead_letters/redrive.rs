@@ -23,12 +23,27 @@ impl Redrive {
     }
 
     /// Limits how many are re-driven. Default: no limit.
+    ///
+    /// ```
+    /// # use retry_workflow::Redrive;
+    /// let a_few = Redrive::new().max(100);
+    /// # let _ = a_few;
+    /// ```
     pub const fn max(mut self, items: u64) -> Self {
         self.max = Some(items);
         self
     }
 
     /// Limits how fast they become due. Default: all at once.
+    ///
+    /// ```
+    /// # use retry_workflow::Redrive;
+    /// # fn main() -> Result<(), retry_workflow::InvalidRate> {
+    /// let gently = Redrive::new().rate("600/m".parse()?);
+    /// # let _ = gently;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn rate(mut self, rate: Rate) -> Self {
         self.rate = Some(rate);
         self

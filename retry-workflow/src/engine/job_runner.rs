@@ -59,6 +59,19 @@ macro_rules! settings {
     ($($runner:ident)?) => {
         /// Sets what becomes of items that fail for good, and when the job stops. Default: they
         /// are dead letters, and it continues.
+        ///
+        /// ```
+        /// # use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .error_policy(ErrorPolicy::new().on_item_failure(OnItemFailure::Skip))
+        ///     .run([1, 2], |_: u32, _| async { Err::<(), _>("no address") })
+        ///     .await?;
+        /// assert_eq!(report.skipped(), 2);
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn error_policy(mut self, policy: $crate::job::error_policy::ErrorPolicy) -> Self {
             self$(.$runner)?.options.policy = policy;
             self
@@ -98,6 +111,19 @@ macro_rules! settings {
         }
 
         /// Sets how many items are worked on at a time in this process. Default: 10.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .max_parallel(2)
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert_eq!(report.succeeded(), 3);
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn max_parallel(mut self, most: usize) -> Self {
             self$(.$runner)?.options.max_parallel = most;
             self
@@ -106,6 +132,20 @@ macro_rules! settings {
         /// Sets how long a worker holds an item before it must renew its lease, which it does
         /// in time. The items of a killed worker are worked on again after this time. Default:
         /// 30 s; at least 100 ms.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .lease(Duration::from_secs(120))
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert!(report.is_success());
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn lease(mut self, lease: std::time::Duration) -> Self {
             self$(.$runner)?.options.lease = lease;
             self
@@ -113,6 +153,24 @@ macro_rules! settings {
 
         /// Stops the job this long after this process began or resumed it: no further item is
         /// started, and it can be resumed. Default: none.
+        ///
+        /// ```
+        /// # use std::time::Duration;
+        /// # use retry_workflow::{StopReason, Workflow};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .max_parallel(1)
+        ///     .deadline(Duration::from_secs(3600))
+        ///     .run(1..=3_u32, |_: u32, _| async {
+        ///         tokio::time::sleep(Duration::from_secs(2400)).await;
+        ///         Ok::<_, String>(())
+        ///     })
+        ///     .await?;
+        /// assert_eq!((report.succeeded(), report.stopped()), (2, Some(&StopReason::Deadline)));
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn deadline(mut self, after: std::time::Duration) -> Self {
             self$(.$runner)?.options.deadline = Some(after);
             self
@@ -123,6 +181,19 @@ macro_rules! settings {
         ///
         /// Without it, `run` continues the last job of this name that has not finished, or
         /// begins a new one.
+        ///
+        /// ```
+        /// # use retry_workflow::Workflow;
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .job_id("import-2026-11-22")
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// assert_eq!(report.job.id, "import-2026-11-22");
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn job_id(mut self, id: impl Into<String>) -> Self {
             self$(.$runner)?.job_id = Some(id.into());
             self
@@ -130,6 +201,22 @@ macro_rules! settings {
 
         /// Calls `listener` with the events of the job while it runs. The job waits for it: it
         /// should be quick.
+        ///
+        /// ```
+        /// # use retry_workflow::{JobEvent, Workflow};
+        /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let report = Workflow::new("import")
+        ///     .on_event(|event| {
+        ///         if let JobEvent::Failures(failures) = event {
+        ///             eprintln!("{} items failed", failures.len());
+        ///         }
+        ///     })
+        ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+        ///     .await?;
+        /// # Ok(())
+        /// # }
+        /// ```
         pub fn on_event(
             mut self,
             listener: impl Fn(&$crate::job::event::JobEvent<'_>) + Send + Sync + 'static,
@@ -163,6 +250,12 @@ impl<S> JobRunner<S> {
     settings!();
 
     /// Sets where the job lives. Default: in memory.
+    ///
+    /// ```
+    /// # use retry_workflow::{JobRunner, MemoryStore};
+    /// let store = MemoryStore::new();
+    /// let runner = JobRunner::new("import").store(store.clone());
+    /// ```
     pub fn store<T: Store>(self, store: T) -> JobRunner<T> {
         let Self { name, job_id, store: _, options, stop } = self;
         JobRunner { name, job_id, store, options, stop }

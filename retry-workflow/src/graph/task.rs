@@ -19,6 +19,20 @@ use crate::item::context::ItemContext;
 /// | [`max_retries`](Self::max_retries): retries, not attempts | 3 |
 /// | [`retry_delay`](Self::retry_delay): the first wait; each further one is twice as long | 1 s |
 /// | [`max_retry_delay`](Self::max_retry_delay) | 300 s |
+///
+/// ```
+/// # use std::time::Duration;
+/// # use retry_workflow::{Graph, Task};
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let render = Task::new("render", |_| async { Err::<(), _>("no template") })
+///     .max_retries(1)
+///     .retry_delay(Duration::from_millis(100));
+/// let report = Graph::new("publish").task(render).run().await?;
+/// assert_eq!((report.dead(), report.counts.attempts), (1, 2));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a task does nothing until its graph is run"]
 pub struct Task<H, M = Matchers> {
     pub(super) name: String,
@@ -57,6 +71,20 @@ impl<H> Task<H> {
 
 impl<H, M> Task<H, M> {
     /// Starts the task only when all of these have succeeded.
+    ///
+    /// ```
+    /// # use retry_workflow::{Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Graph::new("publish")
+    ///     .task(Task::new("render", |_| async { Ok::<_, String>(()) }))
+    ///     .task(Task::new("upload", |_| async { Ok::<_, String>(()) }).depends_on(["render"]))
+    ///     .run()
+    ///     .await?;
+    /// assert_eq!(report.succeeded(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn depends_on<T: Into<String>>(mut self, tasks: impl IntoIterator<Item = T>) -> Self {
         self.needs.extend(tasks.into_iter().map(Into::into));
         self

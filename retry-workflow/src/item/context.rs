@@ -3,6 +3,22 @@
 use std::sync::Arc;
 
 /// Identifies the item that an attempt works on, and counts its attempts.
+///
+/// ```
+/// # use retry_workflow::Workflow;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let report = Workflow::new("import")
+///     .run([17_u32], |order: u32, cx| async move {
+///         // Whoever gets this twice knows that it is the same order.
+///         println!("PUT /orders/{order} Idempotency-Key: {}/{}", cx.job(), cx.id());
+///         if cx.attempt() == 1 { Err("busy") } else { Ok(()) }
+///     })
+///     .await?;
+/// assert!(report.is_success());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ItemContext {
     pub(crate) job: Arc<str>,

@@ -461,35 +461,73 @@ pub struct Filter {
 
 impl Filter {
     /// Creates a filter that selects all dead letters of a job.
+    ///
+    /// ```
+    /// # use retry_workflow::Filter;
+    /// assert_eq!(Filter::job("import-1").job.as_deref(), Some("import-1"));
+    /// ```
     pub fn job(job: impl Into<String>) -> Self {
         Self { job: Some(job.into()), ..Self::default() }
     }
 
     /// Selects only these items.
+    ///
+    /// ```
+    /// # use retry_workflow::Filter;
+    /// let two = Filter::job("import-1").ids(["17", "23"]);
+    /// # let _ = two;
+    /// ```
     pub fn ids<I: Into<String>>(mut self, ids: impl IntoIterator<Item = I>) -> Self {
         self.ids = Some(ids.into_iter().map(Into::into).collect());
         self
     }
 
     /// Selects items in one of these states, instead of dead letters.
+    ///
+    /// ```
+    /// # use retry_workflow::{Filter, ItemState};
+    /// let failed = Filter::job("import-1").states([ItemState::Dead, ItemState::Skipped]);
+    /// assert!(failed.wants_state(ItemState::Skipped));
+    /// ```
     pub fn states(mut self, states: impl IntoIterator<Item = ItemState>) -> Self {
         self.states = Some(states.into_iter().collect());
         self
     }
 
     /// Selects failures with exactly this signature.
+    ///
+    /// ```
+    /// # use retry_workflow::Filter;
+    /// let alike = Filter::job("import-1").signature("<n> timed out");
+    /// # let _ = alike;
+    /// ```
     pub fn signature(mut self, signature: impl Into<String>) -> Self {
         self.signature = Some(signature.into());
         self
     }
 
     /// Selects failures of this class, alone or among others.
+    ///
+    /// ```
+    /// # use retry_workflow::Filter;
+    /// let timeouts = Filter::default().class("timeout");
+    /// # let _ = timeouts;
+    /// ```
     pub fn class(mut self, class: impl Into<String>) -> Self {
         self.class = Some(class.into());
         self
     }
 
     /// Selects items that ended then or later.
+    ///
+    /// ```
+    /// # use retry_workflow::Filter;
+    /// # fn main() -> Result<(), retry_workflow::InvalidTimestamp> {
+    /// let today = Filter::default().since("2026-11-22T00:00:00Z".parse()?);
+    /// # let _ = today;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn since(mut self, since: Timestamp) -> Self {
         self.since = Some(since);
         self

@@ -190,6 +190,11 @@ impl Default for ErrorPolicy {
 
 impl ErrorPolicy {
     /// Creates a policy with the defaults of the table above.
+    ///
+    /// ```
+    /// # use retry_workflow::ErrorPolicy;
+    /// assert!(ErrorPolicy::new().validate().is_ok());
+    /// ```
     pub const fn new() -> Self {
         Self {
             on_item_failure: OnItemFailure::Dlq,
@@ -205,18 +210,54 @@ impl ErrorPolicy {
     }
 
     /// Sets what happens to an item whose retries have ended. Default: a dead letter.
+    ///
+    /// ```
+    /// # use retry_workflow::{ErrorPolicy, OnItemFailure};
+    /// let lenient = ErrorPolicy::new().on_item_failure(OnItemFailure::Skip);
+    /// assert_eq!(*lenient.get_on_item_failure(), OnItemFailure::Skip);
+    /// ```
     pub fn on_item_failure(mut self, action: OnItemFailure) -> Self {
         self.on_item_failure = action;
         self
     }
 
     /// Sets whether the job continues after an item has failed. Default: it does.
+    ///
+    /// ```
+    /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .max_parallel(1)
+    ///     .retry(policy!(attempts = 1))
+    ///     .error_policy(ErrorPolicy::new().continue_on_failure(false))
+    ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
+    ///     .await?;
+    /// assert_eq!(report.dead(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn continue_on_failure(mut self, go_on: bool) -> Self {
         self.continue_on_failure = go_on;
         self
     }
 
     /// Stops the job when this many items have failed. Default: it does not stop.
+    ///
+    /// ```
+    /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .max_parallel(1)
+    ///     .retry(policy!(attempts = 1))
+    ///     .error_policy(ErrorPolicy::new().max_failures(3))
+    ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
+    ///     .await?;
+    /// assert_eq!(report.dead(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_failures(mut self, failures: u64) -> Self {
         self.max_failures = Some(failures);
         self
@@ -224,18 +265,45 @@ impl ErrorPolicy {
 
     /// Stops the job when more than this share of the ended items failed; above 0, below 1.
     /// Default: it does not stop.
+    ///
+    /// ```
+    /// # use retry_workflow::{ErrorPolicy, Workflow, policy};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .max_parallel(1)
+    ///     .retry(policy!(attempts = 1))
+    ///     .error_policy(ErrorPolicy::new().failure_threshold(0.25).minimum_items(4))
+    ///     .run(1..=9_u32, |_: u32, _| async { Err::<(), _>("no address") })
+    ///     .await?;
+    /// assert_eq!(report.dead(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn failure_threshold(mut self, share: f64) -> Self {
         self.failure_threshold = Some(share);
         self
     }
 
     /// Sets how many items must have ended before the threshold counts. Default: 10.
+    ///
+    /// ```
+    /// # use retry_workflow::ErrorPolicy;
+    /// let policy = ErrorPolicy::new().failure_threshold(0.25).minimum_items(100);
+    /// assert!(policy.validate().is_ok());
+    /// ```
     pub fn minimum_items(mut self, items: u64) -> Self {
         self.minimum_items = items;
         self
     }
 
     /// Sets when failures are reported. Default: in one report at the end.
+    ///
+    /// ```
+    /// # use retry_workflow::{ErrorCollection, ErrorPolicy};
+    /// let policy = ErrorPolicy::new().error_collection(ErrorCollection::Batched { size: 20 });
+    /// assert!(policy.validate().is_ok());
+    /// ```
     pub fn error_collection(mut self, collection: ErrorCollection) -> Self {
         self.error_collection = collection;
         self
@@ -243,18 +311,38 @@ impl ErrorPolicy {
 
     /// Sets a breaker for the whole job: while it is open, no item is started. It makes
     /// nothing fail, and loses nothing. Default: none.
+    ///
+    /// ```
+    /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
+    /// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new().failure_threshold(20));
+    /// assert!(policy.validate().is_ok());
+    /// ```
     pub fn circuit_breaker(mut self, breaker: BreakerConfig) -> Self {
         self.circuit_breaker = Some(breaker);
         self
     }
 
     /// Sets what an open breaker does to the job. Default: it waits.
+    ///
+    /// ```
+    /// # use retry_workflow::{BreakerConfig, ErrorPolicy, OnOpen};
+    /// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new()).on_open(OnOpen::Stop);
+    /// assert!(policy.validate().is_ok());
+    /// ```
     pub fn on_open(mut self, action: OnOpen) -> Self {
         self.on_open = action;
         self
     }
 
     /// Sets how often, and how far apart, [`OnItemFailure::Retry`] puts an item back.
+    ///
+    /// ```
+    /// # use retry_workflow::{ErrorPolicy, OnItemFailure, Policy};
+    /// let policy = ErrorPolicy::new()
+    ///     .on_item_failure(OnItemFailure::Retry)
+    ///     .retry_config(Policy::new().attempts(5));
+    /// assert!(policy.validate().is_ok());
+    /// ```
     pub fn retry_config(mut self, policy: Policy) -> Self {
         self.retry_config = policy;
         self
@@ -281,6 +369,12 @@ impl ErrorPolicy {
     }
 
     /// Checks that the settings are valid.
+    ///
+    /// ```
+    /// # use retry_workflow::ErrorPolicy;
+    /// let error = ErrorPolicy::new().failure_threshold(25.0).validate().unwrap_err();
+    /// assert!(error.to_string().contains("0.25 for a quarter"));
+    /// ```
     ///
     /// # Errors
     /// The first invalid setting, and what to write instead.

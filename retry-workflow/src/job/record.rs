@@ -20,6 +20,17 @@ use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
 /// What a store knows about a job, besides its items.
+///
+/// ```
+/// # use retry_workflow::{Job, JobStatus, MemoryStore};
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let job = Job::create(&store, "import", None).await?;
+/// assert_eq!((job.id.as_str(), job.status), ("import-1", JobStatus::Running));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Job {
@@ -222,6 +233,18 @@ impl Job {
 
     /// Returns the job with this id, if there is one.
     ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// assert!(Job::find(&store, "import-1").await?.is_some());
+    /// assert!(Job::find(&store, "export-1").await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The store cannot be read.
     pub async fn find<S: Store>(store: &S, id: &str) -> Result<Option<Self>, StoreError> {
@@ -229,6 +252,18 @@ impl Job {
     }
 
     /// Returns the job with this id, or an error that names the existing ones.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// let unknown = Job::get(&store, "import-2").await.unwrap_err();
+    /// assert!(unknown.to_string().contains("import-1"));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store cannot be read, or has no such job.
@@ -242,6 +277,17 @@ impl Job {
     }
 
     /// Returns all jobs of a store, the oldest first.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// assert_eq!(Job::all(&store).await?.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store cannot be read.
@@ -302,6 +348,22 @@ impl Job {
     /// [`job_id`](crate::JobRunner::job_id) to run it.
     ///
     /// `origin` is for the program that resumes it: see [`Job::origin`].
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// let report = Workflow::new("import")
+    ///     .store(store)
+    ///     .job_id(&job.id)
+    ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+    ///     .await?;
+    /// assert_eq!(report.job.id, "import-1");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store fails.
@@ -452,6 +514,18 @@ impl Job {
     /// is started, and running items finish. It does not affect whoever resumes the job later.
     /// Returns `false` if there is no such job, or nobody works on it.
     ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, Request};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// let asked = Job::ask(&store, "import-1", Request::Pause).await?;
+    /// assert!(!asked, "nobody works on it");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The store fails.
     pub async fn ask<S: Store>(store: &S, id: &str, request: Request) -> Result<bool, StoreError> {
@@ -466,6 +540,18 @@ impl Job {
     /// Cancels the rest of a job that nobody works on: items that have not ended are skipped,
     /// with a failure of the class `cancelled`, and the job is finished. Returns how many these
     /// were. Items that a worker still holds are left to it.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, NewItem, Store};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// store.enqueue("import-1", vec![NewItem::new("17", "{}")], store.now()).await?;
+    /// assert_eq!(Job::cancel(&store, "import-1").await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store fails.
@@ -495,6 +581,18 @@ impl Job {
     ///
     /// Its workers lose their leases. If this ends half-way, the job still exists with
     /// fewer items; remove it again.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// Job::remove(&store, "import-1", []).await?;
+    /// assert!(Job::all(&store).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store fails.

@@ -86,6 +86,23 @@ const MOST_GROUPS: usize = 100;
 impl JobReport {
     /// Loads the current report of the job with this id, or `None` if there is no such job.
     ///
+    /// ```
+    /// # use retry_workflow::{JobReport, MemoryStore, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// Workflow::new("import")
+    ///     .store(store.clone())
+    ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+    ///     .await?;
+    ///
+    /// // In another process:
+    /// let report = JobReport::load(&store, "import-1").await?.unwrap();
+    /// assert_eq!(report.succeeded(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The store cannot be read.
     pub async fn load<S: Store>(store: &S, job: &str) -> Result<Option<Self>, StoreError> {
@@ -127,16 +144,58 @@ impl JobReport {
     }
 
     /// Returns the number of items.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("halve")
+    ///     .run([8, 6, 3], |n: u32, _| async move {
+    ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
+    ///     })
+    ///     .await?;
+    /// assert_eq!(report.total(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn total(&self) -> u64 {
         self.counts.total()
     }
 
     /// Returns the number of items that succeeded.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("halve")
+    ///     .run([8, 6, 3], |n: u32, _| async move {
+    ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
+    ///     })
+    ///     .await?;
+    /// assert_eq!(report.succeeded(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn succeeded(&self) -> u64 {
         self.counts.succeeded
     }
 
     /// Returns the number of dead letters.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("halve")
+    ///     .run([8, 6, 3], |n: u32, _| async move {
+    ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
+    ///     })
+    ///     .await?;
+    /// assert_eq!(report.dead(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn dead(&self) -> u64 {
         self.counts.dead
     }
@@ -147,11 +206,39 @@ impl JobReport {
     }
 
     /// Returns `true` if every item has succeeded.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("halve")
+    ///     .run([8, 6, 3], |n: u32, _| async move {
+    ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
+    ///     })
+    ///     .await?;
+    /// assert!(!report.is_success(), "{report}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_success(&self) -> bool {
         self.job.status == JobStatus::Finished && self.counts.failed() == 0
     }
 
     /// Returns why the job stopped before its end, if it did.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("halve")
+    ///     .run([8, 6, 3], |n: u32, _| async move {
+    ///         if n % 2 == 0 { Ok(()) } else { Err("odd") }
+    ///     })
+    ///     .await?;
+    /// assert_eq!(report.stopped(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stopped(&self) -> Option<&StopReason> {
         match &self.job.status {
             JobStatus::Stopped { reason } => Some(reason),

@@ -38,6 +38,11 @@ pub struct MemoryStore {
 
 impl MemoryStore {
     /// Creates an empty store.
+    ///
+    /// ```
+    /// # use retry_workflow::{MemoryStore, Workflow};
+    /// let workflow = Workflow::new("import").store(MemoryStore::new());
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }

@@ -96,6 +96,17 @@ impl Inner {
 impl SqliteStore {
     /// Opens the store in this file. If there is none, or an empty one, it becomes a new store.
     ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let store = SqliteStore::open(&path)?;
+    /// assert!(store.path().is_absolute());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// - [`Access`](super::StoreError::Access): the folder does not exist, or the file
@@ -112,6 +123,16 @@ impl SqliteStore {
 
     /// Opens the store in this file, which must exist.
     ///
+    /// ```
+    /// # use retry_workflow::{SqliteStore, StoreError};
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// assert!(matches!(SqliteStore::open_existing(&path), Err(StoreError::Missing { .. })));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Missing`](super::StoreError::Missing) if it does not, and those of
@@ -121,6 +142,21 @@ impl SqliteStore {
     }
 
     /// Returns the default options for opening a store.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::store::{SqliteStore, Synchronous};
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let store = SqliteStore::options()
+    ///     .synchronous(Synchronous::Full)
+    ///     .busy_timeout(Duration::from_secs(30))
+    ///     .open(&path)?;
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn options() -> SqliteOptions {
         SqliteOptions::default()
     }
@@ -128,6 +164,18 @@ impl SqliteStore {
     /// Frees the disk space of what was removed, and returns the size of the file in bytes,
     /// before and after. It needs as much space again while it works, and no other process
     /// may write meanwhile.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// # drop(SqliteStore::open(&path)?);
+    /// let (before, after) = SqliteStore::vacuum(&path)?;
+    /// assert!(after <= before);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -141,6 +189,18 @@ impl SqliteStore {
 
     /// Migrates the store in this file to the newest layout, as [`open`](Self::open) does, and
     /// returns the old and the new layout.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// # drop(SqliteStore::open(&path)?);
+    /// let (old, new) = SqliteStore::migrate(&path)?;
+    /// assert_eq!(old, new, "it was up to date");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -205,7 +265,21 @@ pub enum Synchronous {
     Full,
 }
 
-/// How a [`SqliteStore`] is opened.
+/// How a [`SqliteStore`] is opened: [`SqliteStore::options`].
+///
+/// ```
+/// # use retry_workflow::store::{SqliteStore, Synchronous};
+/// # fn main() -> Result<(), retry_workflow::StoreError> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("jobs.db");
+/// let store = SqliteStore::options()
+///     .synchronous(Synchronous::Full)
+///     .max_bytes(1 << 30)
+///     .open(&path)?;
+/// # drop(store);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "options do nothing until a store is opened with them"]
 pub struct SqliteOptions {
@@ -253,6 +327,18 @@ impl SqliteOptions {
     /// anyone who may read the file can. Writing fails with
     /// [`Access`](super::StoreError::Access). A store with an older layout is migrated first.
     /// `false` by default.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// # drop(SqliteStore::open(&path)?);
+    /// let store = SqliteStore::options().read_only(true).open(&path)?;
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self

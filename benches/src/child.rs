@@ -1,7 +1,7 @@
 //! What other processes find out: callgrind counts instructions, `count` allocations,
 //! and `fail` times calls that fail.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::{env, io};
 
@@ -92,19 +92,24 @@ pub fn make_calls(contender: &str, calls: u64) {
 
 /// The instructions of one call that succeeds; nothing if there is no valgrind.
 pub fn instructions(contender: &str) -> Option<f64> {
+    instructions_of(&env::current_exe().ok()?, &[MAKE_CALLS, contender])
+}
+
+/// The same of a program that makes so many calls as its last argument says.
+pub fn instructions_of(program: &Path, arguments: &[&str]) -> Option<f64> {
     const CALLS: u32 = 20_000;
     // The start of the program and of the contender is in both, and goes out.
-    let once = callgrind(contender, CALLS).ok()?;
-    let twice = callgrind(contender, 2 * CALLS).ok()?;
+    let once = callgrind(program, arguments, CALLS).ok()?;
+    let twice = callgrind(program, arguments, 2 * CALLS).ok()?;
     Some((twice - once) / f64::from(CALLS))
 }
 
-fn callgrind(contender: &str, calls: u32) -> io::Result<f64> {
-    let this: PathBuf = env::current_exe()?;
+fn callgrind(program: &Path, arguments: &[&str], calls: u32) -> io::Result<f64> {
     let Output { stderr, .. } = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(this)
-        .args([MAKE_CALLS, contender, &calls.to_string()])
+        .arg(program)
+        .args(arguments)
+        .arg(calls.to_string())
         .output()?;
     let printed = text(stderr);
     let collected = printed.lines().find_map(|line| line.split_once("Collected : "));

@@ -6,7 +6,7 @@
 //! cargo run --release --manifest-path benches/Cargo.toml -- build --runs 1  # in a hurry
 //! ```
 //!
-//! The parts are `calls`, `breakers`, `jobs` and `commands`, which take a minute or two, and `compile`
+//! The parts are `calls`, `breakers`, `jobs`, `board` and `commands`, which take a minute or two, and `compile`
 //! and `build`, which run cargo over and over and take many. Figures of different machines
 //! and days are not comparable; the ratios are, for all of a table is measured in turns.
 
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use retry_benches::report::Report;
 use retry_benches::{child, parts};
 
-const PARTS: [&str; 6] = ["calls", "breakers", "jobs", "commands", "compile", "build"];
+const PARTS: [&str; 7] = ["calls", "breakers", "jobs", "board", "commands", "compile", "build"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -76,6 +76,7 @@ impl<'a> Wanted<'a> {
                 "calls" => parts::calls::run(&mut report),
                 "breakers" => parts::breakers::run(&mut report),
                 "jobs" => parts::jobs::run(&mut report, self.runs),
+                "board" => parts::board::run(&mut report),
                 "commands" => parts::commands::run(&mut report, self.runs),
                 "compile" => parts::compile::run(&mut report, self.runs),
                 _ => parts::build::run(&mut report, self.runs),

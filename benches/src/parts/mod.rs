@@ -5,4 +5,5 @@ pub mod build;
 pub mod calls;
 pub mod compile;
 pub mod jobs;
+pub mod board;
 pub mod commands;

@@ -1,5 +1,5 @@
 //! The work of the part `jobs`, and what is told of it: the same file in our program and
-//! in that of the peer, which cannot share a lock file with us.
+//! in that of the peers, which cannot share a lock file with us.
 
 use std::fs;
 use std::time::Duration;

@@ -6,10 +6,14 @@
 
 #[path = "../chore.rs"]
 mod chore;
+#[path = "../trips.rs"]
+mod trips;
 
 use std::convert::Infallible;
 use std::env;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use retry_workflow::store::Synchronous;
@@ -23,6 +27,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 
 use self::chore::{Chore, THREADS, chores, report};
+use self::trips::Trips;
 
 /// The id that the first job of the workflow gets.
 const JOB: &str = "chores-1";
@@ -40,8 +45,8 @@ fn main() {
     };
     let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let spent = runtime.block_on(async {
-        match what.as_str() {
+    runtime.block_on(async {
+        let spent = match what.as_str() {
             "workflow" => workflow(open(Synchronous::Normal), items, at_a_time).await,
             "full" => workflow(open(Synchronous::Full), items, at_a_time).await,
             "memory" => workflow(MemoryStore::new(), items, at_a_time).await,
@@ -56,43 +61,143 @@ fn main() {
                 };
                 on_postgres(file, helped).await
             }
+            "postgres-counted" => counted(file, items, at_a_time).await,
+            "postgres-settings" => return settings(file).await,
             "postgres-help" => helper(file, at_a_time).await,
             "postgres-store" => {
                 on_postgres(file, |store, _| store_alone(store, items, at_a_time)).await
             }
             _ => panic!("there is no `{what}`"),
-        }
+        };
+        report(spent, None);
     });
-    report(spent, None);
 }
 
 /// As a caller has it, putting the items in included.
 async fn workflow<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration {
     let workflow = Workflow::new("chores").store(store).max_parallel(at_a_time);
+    let ends = Arc::new(Ends::default());
+    let handle = {
+        let ends = Arc::clone(&ends);
+        move |_: Chore, _| {
+            ends.handled(items);
+            async { Ok::<_, Infallible>(()) }
+        }
+    };
     let start = Instant::now();
-    let ended = workflow.run(chores(items), |_: Chore, _| async { Ok::<_, Infallible>(()) }).await;
-    let spent = start.elapsed();
+    let ended = workflow.run(chores(items), handle).await;
+    let end = Instant::now();
     assert_eq!(ended.expect("a store that works").succeeded(), items);
-    spent
+    ends.report(start, end);
+    end - start
+}
+
+/// How many items make the first and the last of a job.
+const END: u64 = 100_000;
+
+/// When the first items were handled, and when only the last ones were left.
+#[derive(Debug, Default)]
+struct Ends {
+    handled: AtomicU64,
+    first: OnceLock<Instant>,
+    last: OnceLock<Instant>,
+}
+
+impl Ends {
+    /// One more, of so many.
+    fn handled(&self, items: u64) {
+        let handled = self.handled.fetch_add(1, Ordering::Relaxed) + 1;
+        if handled == END {
+            self.first.get_or_init(Instant::now);
+        }
+        if handled + END == items {
+            self.last.get_or_init(Instant::now);
+        }
+    }
+
+    /// Tells how long each took; nothing of a job that is too short to have both.
+    fn report(&self, start: Instant, end: Instant) {
+        if let (Some(first), Some(last)) = (self.first.get(), self.last.get()) {
+            println!("first\t{}", (*first - start).as_secs_f64());
+            println!("last\t{}", (end - *last).as_secs_f64());
+        }
+    }
 }
 
 /// The schema of one run, which a helper has as well.
 const SCHEMA: &str = "RETRY_BENCH_SCHEMA";
+
+/// The name of a schema that no other run has.
+fn own_schema() -> String {
+    format!("retry_bench_{}", std::process::id())
+}
+
+/// A store on this server.
+async fn store(url: &str, schema: &str) -> PostgresStore {
+    PostgresStore::options().schema(schema).connect(url).await.expect("a server")
+}
 
 /// Does this on a store in a schema of its own, which is thrown away.
 async fn on_postgres<F: Future<Output = Duration>>(
     url: &str,
     run: impl FnOnce(PostgresStore, String) -> F,
 ) -> Duration {
-    let schema = format!("retry_bench_{}", std::process::id());
-    let store = PostgresStore::options().schema(&schema).connect(url).await.expect("a server");
+    let schema = own_schema();
+    let store = store(url, &schema).await;
     let spent = run(store.clone(), schema.clone()).await;
+    throw_away(&store, &schema).await;
+    spent
+}
+
+async fn throw_away(store: &PostgresStore, schema: &str) {
     let sql = format!("DROP SCHEMA {schema} CASCADE");
     let dropped = store
         .server()
         .run(sql, |client, sql, _| Box::pin(async move { Ok(client.batch_execute(sql).await?) }));
     dropped.await.expect("it is there");
+}
+
+/// As `workflow`, with a count of round trips and of the rows that the server has touched.
+async fn counted(url: &str, items: u64, at_a_time: usize) -> Duration {
+    let schema = own_schema();
+    let trips = Trips::to(url).await;
+    let counted = store(&trips.url, &schema).await;
+    let before = trips.count();
+    let spent = workflow(counted, items, at_a_time).await;
+    println!("trips\t{}", trips.count() - before);
+    // A server's process tells its counts when its connection ends.
+    drop(trips);
+    sleep(Duration::from_secs(2)).await;
+    let store = store(url, &schema).await;
+    let sql = format!(
+        "SELECT sum(n_tup_ins)::bigint, sum(n_tup_upd)::bigint, sum(n_tup_del)::bigint,
+             (sum(seq_tup_read) + sum(coalesce(idx_tup_fetch, 0)))::bigint
+         FROM pg_stat_user_tables WHERE schemaname = '{schema}'"
+    );
+    let row = store.server().run(sql, |client, sql, _| {
+        Box::pin(async move { Ok(client.query_one(sql.as_str(), &[]).await?) })
+    });
+    let row = row.await.expect("a server's own table");
+    for (place, name) in ["inserted", "updated", "deleted", "fetched"].into_iter().enumerate() {
+        println!("{name}\t{}", row.get::<_, i64>(place));
+    }
+    throw_away(&store, &schema).await;
     spent
+}
+
+/// Prints what the server is, and what of its settings matters here.
+async fn settings(url: &str) {
+    let schema = own_schema();
+    let store = store(url, &schema).await;
+    let sql = "SELECT string_agg(format('`%s = %s`', name, current_setting(name)), ', ')
+        FROM unnest(ARRAY['server_version', 'shared_buffers', 'max_wal_size',
+            'synchronous_commit', 'fsync', 'autovacuum']) AS name";
+    let row = store
+        .server()
+        .run(sql, |client, sql, _| Box::pin(async move { Ok(client.query_one(*sql, &[]).await?) }));
+    let row = row.await.expect("settings that every server has");
+    println!("settings\t{}", row.get::<_, String>(0));
+    throw_away(&store, &schema).await;
 }
 
 /// A second process with this one's arguments, which works on the same job.
@@ -105,7 +210,7 @@ fn help(arguments: &[String], schema: &str) -> JoinHandle<ExitStatus> {
 /// Works on the job that another process has begun, to its end.
 async fn helper(url: &str, at_a_time: usize) -> Duration {
     let schema = env::var(SCHEMA).expect("whom it helps");
-    let store = PostgresStore::options().schema(schema).connect(url).await.expect("a server");
+    let store = store(url, &schema).await;
     while Job::find(&store, JOB).await.expect("a store that works").is_none() {
         sleep(Duration::from_millis(1)).await;
     }

@@ -1,9 +1,9 @@
 //! What a job of many items on SQLite costs: ours, the store alone, and apalis; and on Postgres,
-//! where `RETRY_BENCH_POSTGRES` is the address of a server.
+//! with `graphile_worker` as well, where `RETRY_BENCH_POSTGRES` is the address of a server.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, fmt, fs};
+use std::{env, fmt, fs, iter};
 
 use crate::race::median;
 use crate::report::{Report, Section};
@@ -17,6 +17,19 @@ struct Run {
     /// Without the time that it takes to put the items in.
     handled_per_second: f64,
     mebibytes: f64,
+    /// The rate of the last 100,000 items, of that of the first.
+    flatness: f64,
+    touched: Touched,
+}
+
+/// What a server has done for each item.
+#[derive(Clone, Copy, Debug, Default)]
+struct Touched {
+    round_trips: f64,
+    inserted: f64,
+    updated: f64,
+    deleted: f64,
+    fetched: f64,
 }
 
 /// What runs one job in a process of its own: which program, doing what, and how much.
@@ -33,8 +46,8 @@ impl Racer {
         Self { program: "jobs", what, items, at_a_time }
     }
 
-    const fn apalis(items: u32, at_a_time: u32) -> Self {
-        Self { program: "jobs-apalis", what: "apalis", items, at_a_time }
+    const fn peer(what: &'static str, items: u32, at_a_time: u32) -> Self {
+        Self { program: "jobs-peers", what, items, at_a_time }
     }
 
     /// Whether it is run again to be surer of the figures: a long run is its own median.
@@ -48,6 +61,29 @@ impl Racer {
 
     /// Runs it on a store that is new, and thrown away.
     fn run(self) -> Run {
+        let printed = self.printed();
+        let figure = |name: &str| told(&printed, name)?.parse::<f64>().ok();
+        let items = f64::from(self.items);
+        let rate = |name| figure(name).map_or(0.0, |seconds| items / seconds);
+        let each = |name| figure(name).map_or(0.0, |count| count / items);
+        let flatness = figure("first").zip(figure("last"));
+        Run {
+            items_per_second: rate("seconds"),
+            handled_per_second: rate("handling"),
+            mebibytes: figure("peak").unwrap_or(0.0) / 1024.0,
+            flatness: flatness.map_or(0.0, |(first, last)| first / last),
+            touched: Touched {
+                round_trips: each("trips"),
+                inserted: each("inserted"),
+                updated: each("updated"),
+                deleted: each("deleted"),
+                fetched: each("fetched"),
+            },
+        }
+    }
+
+    /// What it says of its run.
+    fn printed(self) -> String {
         let folder = Folder::new("jobs");
         let output = Command::new(target_folder().join("release").join(self.program))
             .args([self.what, &self.items.to_string(), &self.at_a_time.to_string()])
@@ -60,18 +96,14 @@ impl Racer {
             .output()
             .expect("it was built just now");
         assert!(output.status.success(), "{self:?} failed");
-        let printed = String::from_utf8(output.stdout).expect("children print UTF-8");
-        let figure = |name: &str| {
-            let mut pairs = printed.lines().filter_map(|line| line.split_once('\t'));
-            pairs.find(|(found, _)| *found == name)?.1.parse::<f64>().ok()
-        };
-        let rate = |name| figure(name).map_or(0.0, |seconds| f64::from(self.items) / seconds);
-        Run {
-            items_per_second: rate("seconds"),
-            handled_per_second: rate("handling"),
-            mebibytes: figure("peak").unwrap_or(0.0) / 1024.0,
-        }
+        String::from_utf8(output.stdout).expect("children print UTF-8")
     }
+}
+
+/// What a child says of this.
+fn told<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
+    let mut pairs = printed.lines().filter_map(|line| line.split_once('\t'));
+    pairs.find(|(found, _)| *found == name).map(|(_, told)| told)
 }
 
 /// The server that a person has named.
@@ -104,54 +136,70 @@ struct Row {
     what: &'static str,
     ours: Racer,
     /// Who does the same, by name.
-    other: Option<(&'static str, Racer)>,
+    others: &'static [(&'static str, Racer)],
 }
 
 impl Row {
     const fn of(what: &'static str, ours: Racer) -> Self {
-        Self { what, ours, other: None }
+        Self { what, ours, others: &[] }
     }
 
-    const fn beside(self, name: &'static str, racer: Racer) -> Self {
-        Self { other: Some((name, racer)), ..self }
+    const fn beside(self, others: &'static [(&'static str, Racer)]) -> Self {
+        Self { others, ..self }
     }
 }
 
 /// In the order of the table.
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 13] = [
     Row::of("100,000 items, 10 at a time", Racer::ours("workflow", 100_000, 10))
-        .beside("the store alone, by 100 items", Racer::ours("store", 100_000, 100)),
+        .beside(&[("the store alone, by 100 items", Racer::ours("store", 100_000, 100))]),
     Row::of("100,000 items, 100 at a time", Racer::ours("workflow", 100_000, 100)),
     Row::of("100,000 items, `Synchronous::Full`", Racer::ours("full", 100_000, 10)),
     Row::of("100,000 items, `MemoryStore`", Racer::ours("memory", 100_000, 10)),
     Row::of("1,000,000 items, 10 at a time", Racer::ours("workflow", 1_000_000, 10)),
     Row::of("10,000 items, 10 at a time", Racer::ours("workflow", 10_000, 10))
-        .beside("apalis", Racer::apalis(10_000, 10)),
+        .beside(&[("apalis", Racer::peer("apalis", 10_000, 10))]),
     Row::of("10,000 items, 100 at a time", Racer::ours("workflow", 10_000, 100))
-        .beside("apalis", Racer::apalis(10_000, 100)),
+        .beside(&[("apalis", Racer::peer("apalis", 10_000, 100))]),
+    Row::of("10,000 items, `PostgresStore`, 10 at a time", Racer::ours("postgres", 10_000, 10))
+        .beside(&[
+            ("apalis", Racer::peer("postgres-apalis", 10_000, 10)),
+            ("graphile_worker", Racer::peer("postgres-graphile", 10_000, 10)),
+        ]),
+    Row::of("10,000 items, `PostgresStore`, 100 at a time", Racer::ours("postgres", 10_000, 100))
+        .beside(&[
+            ("apalis", Racer::peer("postgres-apalis", 10_000, 100)),
+            ("graphile_worker", Racer::peer("postgres-graphile", 10_000, 100)),
+        ]),
     Row::of("100,000 items, `PostgresStore`, 10 at a time", Racer::ours("postgres", 100_000, 10)),
     Row::of("100,000 items, `PostgresStore`, 100 at a time", Racer::ours("postgres", 100_000, 100))
-        .beside("the store alone, by 100 items", Racer::ours("postgres-store", 100_000, 100)),
+        .beside(&[("the store alone, by 100 items", Racer::ours("postgres-store", 100_000, 100))]),
     Row::of(
         "100,000 items, `PostgresStore`, two processes, each 100 at a time",
         Racer::ours("postgres-helped", 100_000, 100),
     ),
     Row::of(
-        "1,000,000 items, `PostgresStore`, 100 at a time",
-        Racer::ours("postgres", 1_000_000, 100),
+        "2,000,000 items, `PostgresStore`, 100 at a time",
+        Racer::ours("postgres", 2_000_000, 100),
     ),
+];
+
+/// Of which the server's work is counted.
+const COUNTED: [Racer; 3] = [
+    Racer::ours("postgres-counted", 10_000, 1),
+    Racer::ours("postgres-counted", 100_000, 10),
+    Racer::ours("postgres-counted", 100_000, 100),
 ];
 
 /// Adds its section: of `runs` runs, in turns, the median.
 pub fn run(report: &mut Report, runs: usize) {
     build(&["--features", "jobs", "--bin", "jobs"], Path::new("Cargo.toml"));
-    build(&["--bin", "jobs-apalis"], &Path::new("apalis").join("Cargo.toml"));
+    build(&["--bin", "jobs-peers"], &Path::new("peers").join("Cargo.toml"));
     let is_run = |row: &Row| server().is_some() || !row.ours.is_on_postgres();
     let rows: Vec<Row> = ROWS.into_iter().filter(is_run).collect();
     let racers: Vec<Racer> = rows
         .iter()
-        .flat_map(|row| [Some(row.ours), row.other.map(|(_, racer)| racer)])
-        .flatten()
+        .flat_map(|row| iter::once(row.ours).chain(row.others.iter().map(|(_, racer)| *racer)))
         .collect();
     let mut told = vec![Vec::with_capacity(runs); racers.len()];
     for round in 0..runs {
@@ -167,40 +215,76 @@ pub fn run(report: &mut Report, runs: usize) {
         2,
         ["a job of", "by", "items per second", "peak memory", "`retry-workflow` ÷ this"],
     );
-    for Row { what, other, .. } in rows {
+    for Row { what, others, .. } in rows {
         let Some(ours) = told.next() else { break };
         table.row(cells(what, "`retry-workflow`", ours, String::new()));
-        let Some((name, theirs)) = other.and_then(|(name, _)| Some((name, told.next()?))) else {
-            continue;
-        };
-        let ratio = ours.items_per_second / theirs.items_per_second;
-        // The noise of other tables, of what is better the more it is.
-        let mark = if ratio < 0.97 { "**" } else { "" };
-        table.row(cells("the same", name, theirs, format!("{mark}{ratio:.2}{mark}")));
-        if theirs.handled_per_second > 0.0 {
+        if ours.flatness > 0.0 {
             section.note(format!(
-                "{name}, {what}, all put in before: {} a second.",
-                Thousands(theirs.handled_per_second)
+                "{what}: the last 100,000 went at {:.2} times the rate of the first.",
+                ours.flatness
             ));
+        }
+        for ((name, _), theirs) in others.iter().zip(&mut told) {
+            let ratio = ours.items_per_second / theirs.items_per_second;
+            // The noise of other tables, of what is better the more it is.
+            let mark = if ratio < 0.97 { "**" } else { "" };
+            table.row(cells("the same", name, theirs, format!("{mark}{ratio:.2}{mark}")));
+            if theirs.handled_per_second > 0.0 {
+                section.note(format!(
+                    "{name}, {what}, all put in before: {} a second.",
+                    Thousands(theirs.handled_per_second)
+                ));
+            }
         }
     }
     section.table(table);
     section.note(format!(
         "Items of 200 bytes that take no time, put in and handled, on 2 threads; SQLite with \
          `synchronous = NORMAL` where nothing else is said; the median of {runs} runs, but of \
-         a million items one. Here more is better: **bold** is where they do more."
+         a million items and more one. Here more is better: **bold** is where they do more."
     ));
-    section.note(if server().is_some() {
-        "Postgres runs on the same machine, with `synchronous_commit` and autovacuum on; an item's \
-         history is written as well. Our peak is that of the process which puts the items in."
+    if server().is_some() {
+        on_postgres(&mut section);
     } else {
-        "Without Postgres: RETRY_BENCH_POSTGRES=postgres://… names a server."
-    });
+        section.note("Without Postgres: RETRY_BENCH_POSTGRES=postgres://… names a server.");
+    }
     section.note(
-        "apalis has 10,000 items: what it takes for an item grows with their number, for each \
+        "apalis on SQLite has 10,000 items: what it takes for an item grows with their number, for each \
          acknowledgement looks through all that its worker ever had.",
     );
     report.add(section);
+}
+
+/// What a server has to do, and what was set.
+fn on_postgres(section: &mut Section) {
+    let mut table = Table::new(
+        1,
+        ["for each item", "round trips", "rows inserted", "updated", "deleted", "rows fetched"],
+    );
+    for racer in COUNTED {
+        let Touched { round_trips, inserted, updated, deleted, fetched } = racer.run().touched;
+        let figures = [round_trips, inserted, updated, deleted, fetched];
+        let what = format!("{} at a time", racer.at_a_time);
+        table.row(iter::once(what).chain(figures.map(|figure| format!("{figure:.3}"))));
+    }
+    section.table(table);
+    section.note(
+        "For each item, enqueued and handled: each `Query` and `Sync` of Postgres' protocol is a round \
+         trip, counted by a proxy, those of processes at rest included; rows are those of \
+         `pg_stat_user_tables`, a row of history among them.",
+    );
+    let printed = Racer::ours("postgres-settings", 0, 0).printed();
+    section.note(format!(
+        "Postgres runs on the same machine; an item's history is written as well. Its settings: {}. \
+         Our peak is that of the process which puts the items in.",
+        told(&printed, "settings").expect("a server tells")
+    ));
+    section.note(
+        "On Postgres, apalis has as many workers as items at a time, each with one item, pushes \
+         1,000 at once and fetches 100, without `lock_tasks`; graphile_worker has a local queue of \
+         1,000, completes in batches of 5 ms, and adds 1,000 at once. graphile_worker keeps \
+         nothing of an item that is done.",
+    );
 }
 
 fn cells(what: &str, who: &str, run: Run, ratio: String) -> [String; 5] {
@@ -215,6 +299,8 @@ fn middle(runs: &[Run]) -> Run {
         items_per_second: of(|run| run.items_per_second),
         handled_per_second: of(|run| run.handled_per_second),
         mebibytes: of(|run| run.mebibytes),
+        flatness: of(|run| run.flatness),
+        touched: Touched::default(),
     }
 }
 

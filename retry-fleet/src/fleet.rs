@@ -76,6 +76,16 @@ impl Fleet {
     /// reached is not an error: the member works alone, an event reports it, and it joins once the
     /// hub is back.
     ///
+    /// ```
+    /// # use retry_fleet::{Fleet, MemoryHub};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), retry_fleet::HubError> {
+    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+    /// assert_eq!(fleet.name(), "billing");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`HubError::Refused`]: retrying does not help.
     ///
@@ -121,6 +131,19 @@ impl Fleet {
 
     /// Returns the members that live now, by their names, this one among them.
     ///
+    /// ```
+    /// # use retry_fleet::{Fleet, MemoryHub};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), retry_fleet::HubError> {
+    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+    /// for member in fleet.members().await? {
+    ///     println!("{} joined {:?} ago", member.id, member.joined);
+    /// }
+    /// # assert_eq!(fleet.members().await?.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// Those of the hub.
     pub async fn members(&self) -> HubResult<Vec<Member>> {
@@ -131,11 +154,31 @@ impl Fleet {
 
     /// Returns how many members live, as this one knows: without asking, and up to some seconds
     /// old.
+    ///
+    /// ```
+    /// # use retry_fleet::{Fleet, MemoryHub};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), retry_fleet::HubError> {
+    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+    /// assert_eq!(fleet.known_members(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn known_members(&self) -> u32 {
         self.handle.common.members.load(Ordering::Relaxed)
     }
 
-    /// Returns who this process is in the fleet.
+    /// Returns the identity of this process in the fleet.
+    ///
+    /// ```
+    /// # use retry_fleet::{Fleet, MemoryHub};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), retry_fleet::HubError> {
+    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+    /// println!("this process is {}", fleet.id());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn id(&self) -> &MemberId {
         &self.handle.common.contact.id
     }
@@ -147,15 +190,35 @@ impl Fleet {
 
     /// Calls `listener` with each [`FleetEvent`] of this member from now on, from its background
     /// task; it should be quick.
+    ///
+    /// ```
+    /// # use retry_fleet::{Fleet, MemoryHub};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), retry_fleet::HubError> {
+    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+    /// fleet.on_event(|event| eprintln!("{event}"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn on_event(&self, listener: impl Fn(&FleetEvent<'_>) + Send + Sync + 'static) {
         self.handle.common.contact.listeners.add(listener);
     }
 
-    /// Leaves the fleet: gives back what was lent, and says good-bye. It ends when the hub knows,
-    /// or has not answered for some seconds.
+    /// Leaves the fleet: gives back what was lent, and signs off. It ends when the hub knows, or
+    /// has not answered for some seconds.
     ///
     /// A process that does not leave counts as a member for 10 s more, and its part of a quota
     /// is held back for a minute.
+    ///
+    /// ```
+    /// # use retry_fleet::{Fleet, MemoryHub};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), retry_fleet::HubError> {
+    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+    /// fleet.leave().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn leave(&self) {
         self.handle.common.leave();
         // It changes only by its end.
@@ -211,7 +274,7 @@ impl fmt::Debug for Fleet {
             a quota"
 )]
 pub trait Share: sealed::Sealed {
-    /// What sharing it gives: where it is set how.
+    /// What [`Fleet::share`] returns: settings of what is shared.
     type Sharing;
 
     #[doc(hidden)]
@@ -222,7 +285,21 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A circuit breaker that is shared with a fleet.
+/// A circuit breaker that is shared with a fleet, as [`Fleet::share`] returns it.
+///
+/// ```
+/// # use retry_fleet::{Fleet, MemoryHub};
+/// use retry_runtime::{BreakerConfig, CircuitBreaker};
+///
+/// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), retry_fleet::HubError> {
+/// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+/// fleet.share(&DB).opens_at(0.3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct BreakerSharing {
     opens_at: Arc<OpensAt>,
@@ -231,6 +308,20 @@ pub struct BreakerSharing {
 impl BreakerSharing {
     /// Opens the breaker everywhere once this share of the members that call it has opened it:
     /// half of them, unless set. It takes two at least, unless there is one.
+    ///
+    /// ```
+    /// # use retry_fleet::{Fleet, MemoryHub};
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker};
+    ///
+    /// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), retry_fleet::HubError> {
+    /// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+    /// fleet.share(&DB).opens_at(0.3);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// If the share is not above 0 and at most 1.
@@ -247,7 +338,7 @@ impl BreakerSharing {
     }
 }
 
-/// A retry quota that is shared with a fleet.
+/// A retry quota that is shared with a fleet, as [`Fleet::share`] returns it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct QuotaSharing;

@@ -23,8 +23,25 @@ pub type HubResult<T> = Result<T, HubError>;
 /// Where the members of a fleet meet: memory, a database, whatever keeps a few rows.
 ///
 /// Each method is one transaction. The hub has the clock: its times are durations since a
-/// moment of its own, and members only compare them with each other. `contract` (with the
-/// feature `testing`) checks every hub for what is described here.
+/// moment of its own, and members only compare them with each other.
+///
+/// # A hub of your own
+///
+/// - Start from [`MemoryHub`], the shortest one: it keeps members, records of breakers, and one
+///   [`Book`](crate::Book) for each quota.
+/// - The rules are in this crate: [`change`](Self::change) applies [`BreakerRecord::apply`] and
+///   [`lend`](Self::lend) applies [`Book::lend`](crate::Book::lend), each with the row locked.
+/// - [`HubError::Unavailable`] is what members retry by themselves; [`HubError::Refused`] is what
+///   [`Fleet::join`](crate::Fleet::join) returns.
+/// - The feature `testing` has a test for each promise on this page:
+///
+#[cfg_attr(feature = "testing", doc = "```no_run")]
+#[cfg_attr(not(feature = "testing"), doc = "```ignore")]
+/// # use retry_fleet::MemoryHub as MyHub;
+/// // In `tests/my_hub.rs`; the second value lives as long as the test.
+/// retry_fleet::hub_contract!(async || Some((MyHub::new(), ())));
+/// # fn main() {}
+/// ```
 pub trait Hub: Send + Sync + 'static {
     /// Writes down what a member says, and tells it what is new: the one question that every
     /// member asks all the time, so it should be one query.

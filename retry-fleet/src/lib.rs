@@ -38,61 +38,60 @@
 //! ```
 //!
 //! Members meet in a [`Hub`]: `PostgresHub` in the crate `retry-workflow-postgres`, [`MemoryHub`]
-//! for tests, and others by that trait. The hub keeps
-//! what they say; each member decides by the same rules, in the background, on its own breaker
-//! and its own part of the bucket.
+//! for tests, or one of your own. The hub keeps what they report; each member decides by the same
+//! rules, in the background, on its own breaker and its own part of the bucket.
 //!
 //! # Members
 //!
 //! Each process has its own identity, sends a heartbeat every 3 s, and asks the hub what is new at
-//! least every 400 ms: one question for all that it shares. Who was silent for 10 s does not count.
-//! Members that begin together join within 400 ms, at moments of their own.
-//! [`Fleet::members`] lists them; [`FleetEvent`]s, `tracing` (target `retry`) and, with the
-//! feature `metrics`, numbers tell what happens.
+//! least every 400 ms: one query for all that it shares. A member that is silent for 10 s no longer
+//! counts. Members that start together join within 400 ms, each at a random moment.
+//! [`Fleet::members`] lists them; [`FleetEvent`]s, `tracing` (target `retry`) and the feature
+//! `metrics` report what happens.
 //!
 //! # Breakers
 //!
-//! Each member's breaker decides by its own settings, as ever. Beyond that:
+//! Each member's breaker decides by its own settings, as without a fleet. In addition:
 //!
-//! - It *opens everywhere* once the share `opens_at` of those members that called it in the last
-//!   10 s have opened it themselves: two at least, unless there is one. So a bad node poisons
-//!   nobody. A rejected call is a call, and who has opened it counts as one who calls.
-//! - Open everywhere it is for the breaker's own open time (`timeout`, `timeout_growth`), and
-//!   then *one member at a time probes*: one that has rejected calls in the last second asks for
-//!   the leave to, and its next calls are the probes, one after another, until
-//!   `success_threshold` of them have succeeded or one has failed. A leave that nobody uses
-//!   within 2 s goes to another.
-//! - The verdict *closes it for all* within a second, at moments of their own; or it is open
+//! - It *opens everywhere* once the share `opens_at` of the members that called it in the last
+//!   10 s have opened it themselves: at least two, unless there is only one. A bad node therefore
+//!   harms nobody else. A rejected call counts as a call, and a member that has opened the breaker
+//!   counts as a caller.
+//! - It stays open everywhere for the breaker's own open time (`timeout`, `timeout_growth`). Then
+//!   *one member at a time probes*: one that has rejected calls in the last second asks for
+//!   permission, and its next calls are the probes, one after another, until
+//!   `success_threshold` of them have succeeded or one has failed. A permission that is not used
+//!   within 2 s goes to another member.
+//! - The verdict *closes it for all* within a second, each at a random moment; or opens it
 //!   everywhere once more.
-//! - Being open everywhere is a *lease with an end*: 10 s after the open time, if nobody has probed
-//!   until then, each member decides alone. So does one that is cut off.
+//! - Being open everywhere is a *lease with an end*: if nobody has probed by 10 s after the open
+//!   time, each member decides alone. So does one that is cut off.
 //!
-//! What a person has forced on one member (`force_open`, `force_closed`) stays, and is no reason to
-//! open it elsewhere.
+//! What a person has forced on one member (`force_open`, `force_closed`) stays, and does not open
+//! the breaker elsewhere.
 //!
 //! # Quotas
 //!
 //! Members borrow parts of one bucket, with the tokens in them, for 10 s at a time: about half of
-//! it is dealt out evenly, the rest goes to those who need it, and what a member does not need it
-//! gives back. What is lent is never more than the capacity. Successes fill the part of the
-//! member that had them, and the rest of the bucket with it, where there is room;
-//! `refill_per_sec` fills each part by its part.
+//! it is dealt out evenly, the rest goes to those that need it, and a member returns what it does
+//! not need. Never more than the capacity is lent. Successes fill the part of the member that had
+//! them, and the rest of the bucket with it, where there is room; `refill_per_sec` fills each part
+//! in proportion.
 //!
 //! The part of a member that is cut off ends by its own clock, a second before it ends for the
-//! hub. What is left then is a floor of capacity / members, which the hub holds back until it
-//! has not heard of the member for a minute: at first as much of it as the member held, and all of
+//! hub. It then has a floor of capacity / members, which the hub holds back until it has not heard
+//! from the member for a minute: at first as much of it as the member held, and all of
 //! it 21 s after the last answer. A process that is killed holds its floor for that minute;
-//! one that [leaves](Fleet::leave) gives all back at once.
+//! one that [leaves](Fleet::leave) returns everything at once.
 //!
 //! # Without the hub
 //!
 //! Everything works locally: breakers as if they were not shared, quotas with their floors. This is
-//! reported once, the members ask again every 3 s at least, and what then holds is what the hub
-//! says.
+//! reported once. Members ask again at least every 3 s, and follow the hub once it answers.
 //!
 //! # What it is worth
 //!
-//! A thousand members on virtual time, which call between 20 times a second and once in 5 s; five
+//! A thousand members on virtual time, each calling between 20 times a second and once in 5 s; five
 //! failures open a breaker for 5 s, three successes close it (`tests/fleet/simulation.rs`):
 //!
 //! | | shared | alone |
@@ -106,9 +105,9 @@
 //! | half of them cannot reach the hub | 940 calls in 20 s of outage, as 500 alone; closed 5.9 s (those with the hub) and 14.2 s (those without) after its end, 99th | |
 //! | requests to the hub | 2.9/s for each member | none |
 //!
-//! Ten real processes with a Postgres on the same machine, all of it busy: open everywhere 0.2 to
-//! 0.4 s after the fifth of ten had opened its own, one probe at a time, and closed everywhere 0.5
-//! to 0.7 s after the verdict.
+//! Ten real processes with Postgres on the same, busy machine: open everywhere 0.2 to 0.4 s after
+//! the fifth of ten had opened its own, one probe at a time, and closed everywhere 0.5 to 0.7 s
+//! after the verdict.
 //!
 //! # Features
 //!

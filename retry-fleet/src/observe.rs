@@ -12,6 +12,20 @@ use crate::rules::quorum::Tally;
 
 /// Something that happened to a fleet, as this member knows it. What a member has done for all
 /// is reported by that one.
+///
+/// ```
+/// use retry_fleet::{Fleet, FleetEvent, MemoryHub};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), retry_fleet::HubError> {
+/// let fleet = Fleet::join(MemoryHub::new(), "billing").await?;
+/// fleet.on_event(|event| match event {
+///     FleetEvent::HubLost { error, .. } => eprintln!("alone for now: {error}"),
+///     other => println!("{other}"),
+/// });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum FleetEvent<'a> {

@@ -250,6 +250,13 @@ impl Policy {
     }
 
     /// Sets the [`deadline`](Self::deadline) as a bound, which may be none.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Bound, Policy};
+    /// let bounded = Policy::new().deadline(Duration::from_secs(60));
+    /// assert_eq!(bounded.with_deadline(Bound::None), Policy::new());
+    /// ```
     pub const fn with_deadline(mut self, deadline: Bound) -> Self {
         self.deadline = deadline;
         self
@@ -270,6 +277,13 @@ impl Policy {
     }
 
     /// Sets the [`max_elapsed`](Self::max_elapsed) as a bound, which may be none.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Bound, Policy};
+    /// let bounded = Policy::new().max_elapsed(Duration::from_secs(60));
+    /// assert_eq!(bounded.with_max_elapsed(Bound::None), Policy::new());
+    /// ```
     pub const fn with_max_elapsed(mut self, max_elapsed: Bound) -> Self {
         self.max_elapsed = max_elapsed;
         self
@@ -288,6 +302,13 @@ impl Policy {
     }
 
     /// Sets the [`timeout`](Self::timeout) as a bound, which may be none.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use retry_rules::{Bound, Policy};
+    /// let bounded = Policy::new().timeout(Duration::from_secs(60));
+    /// assert_eq!(bounded.with_timeout(Bound::None), Policy::new());
+    /// ```
     pub const fn with_timeout(mut self, timeout: Bound) -> Self {
         self.timeout = timeout;
         self

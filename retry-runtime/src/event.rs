@@ -159,6 +159,17 @@ pub enum Event<'a> {
 
 impl<'a> Event<'a> {
     /// Returns the name of the function, the breaker or the quota.
+    ///
+    /// ```
+    /// use retry_runtime::on_event;
+    ///
+    /// let listening = on_event(|event| {
+    ///     if event.name().starts_with("billing::") {
+    ///         eprintln!("{event}");
+    ///     }
+    /// });
+    /// # listening.stop();
+    /// ```
     pub fn name(&self) -> &'a str {
         self.subject()
     }

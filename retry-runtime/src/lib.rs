@@ -11,10 +11,23 @@
 //! }
 //! ```
 //!
-//! One dependency, one attribute: [`retry`](macro@retry). A policy that cannot work does
-//! not compile. [`policy!`] makes one to share, [`Retrier`] retries closures without a
-//! macro, [`CircuitBreaker`] and [`RetryQuota`] protect what is called. The [`guide`] has
-//! a page for each task.
+//! One dependency, one attribute. A policy that cannot work does not compile. The
+//! [`guide`] has a page for each task.
+//!
+//! # Where to begin
+//!
+//! | to | use |
+//! | --- | --- |
+//! | retry a function | [`#[retry]`](macro@retry) |
+//! | retry a closure, or with a policy that is known at run time | [`Retrier`] |
+//! | share a policy between functions | [`policy!`], [`Policy`] |
+//! | choose which failures to retry | `retry_on`: [`matchers`], or [`Classify`] for your own error |
+//! | know how a call ended | return [`RetryError`] |
+//! | stop calling what does not respond | [`CircuitBreaker`]; [`Breakers`] for one each host |
+//! | bound the load that retries add | [`RetryQuota`] |
+//! | see what is retried | [`sites`], [`report`], [`on_event`], the features `tracing` and `metrics` |
+//! | change policies while the program runs | `Overrides`, with the feature `overrides` |
+//! | test code that retries | `testing`, with the feature of that name |
 //!
 //! # Features
 //!

@@ -69,6 +69,14 @@ pub fn on_event(listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Listen
 
 /// A listener added by [`on_event`]. It listens until [`stop`](Self::stop), even if this
 /// is dropped.
+///
+/// ```
+/// use retry_runtime::on_event;
+///
+/// let listening = on_event(|event| eprintln!("{event}"));
+/// // …
+/// listening.stop();
+/// ```
 #[cfg(not(retry_loom))]
 pub struct Listening(Arc<Listener>);
 

@@ -45,6 +45,20 @@ impl<T, E> Outcome for Result<T, E> {
 }
 
 /// The failure of an `Option`: there is no value.
+///
+/// ```
+/// use retry_runtime::{Missing, retry};
+///
+/// #[retry(attempts = 2)]
+/// async fn find() -> Option<u32> {
+///     None
+/// }
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// assert_eq!(find().await, None);
+/// assert_eq!(Missing.to_string(), "there is no value");
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing;
 

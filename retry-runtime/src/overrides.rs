@@ -141,7 +141,8 @@ impl Overrides {
         Self::from_env_with_prefix("RETRY_")
     }
 
-    /// Does the same with another prefix: `MYAPP_RETRY_`, with its final `_`.
+    /// Reads changes from environment variables, as [`from_env`](Self::from_env) does, with another
+    /// prefix: `MYAPP_RETRY_`, with its final `_`.
     ///
     /// ```
     /// use retry_runtime::Overrides;
@@ -156,7 +157,8 @@ impl Overrides {
         env::real(prefix).map(Self::new)
     }
 
-    /// Does the same with the given variables, not those of the process.
+    /// Reads changes as [`from_env`](Self::from_env) does, from the given variables instead of those
+    /// of the process.
     ///
     /// ```
     /// use retry_runtime::{Overrides, retry};
@@ -337,7 +339,8 @@ pub fn with_overrides<F: Future>(
     scope::around(Arc::clone(&overrides.0), future)
 }
 
-/// Does the same for calls without an await.
+/// Runs a closure with these changes on top of those in force, for what it calls: as
+/// [`with_overrides`] does, for calls without an await.
 ///
 /// ```
 /// use retry_runtime::{Overrides, retry, with_overrides_sync};

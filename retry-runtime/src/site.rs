@@ -96,11 +96,35 @@ impl Site {
     }
 
     /// Returns the source file, as given to the compiler.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, sites};
+    ///
+    /// #[retry(attempts = 5, name = "billing.file")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let site = sites().into_iter().find(|site| site.name() == "billing.file").unwrap();
+    /// println!("{}:{}", site.file(), site.line());
+    /// ```
     pub const fn file(&self) -> &'static str {
         self.location.file()
     }
 
     /// Returns the line of the attribute; the first is 1.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, sites};
+    ///
+    /// #[retry(attempts = 5, name = "billing.line")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let site = sites().into_iter().find(|site| site.name() == "billing.line").unwrap();
+    /// assert!(site.line() > 0);
+    /// ```
     pub const fn line(&self) -> u32 {
         self.location.line()
     }
@@ -135,6 +159,18 @@ impl Site {
     }
 
     /// Returns the policy in the source code.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, sites};
+    ///
+    /// #[retry(attempts = 5, name = "billing.compiled")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let site = sites().into_iter().find(|site| site.name() == "billing.compiled").unwrap();
+    /// assert_eq!(site.compiled().unwrap(), &retry_runtime::Policy::new().attempts(5));
+    /// ```
     pub const fn compiled(&self) -> Option<&Policy> {
         self.policy.as_ref()
     }

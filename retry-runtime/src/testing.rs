@@ -56,6 +56,151 @@ pub struct Testing {
     entered: EnteredHooks,
 }
 
+#[cfg(feature = "macros")]
+impl Testing {
+    /// Makes the next `times` attempts of the annotated function of this name fail with
+    /// what `error` returns, without running its body. Everything else happens as if the
+    /// body had failed: matchers, breaker, waits, events.
+    ///
+    /// Failures planned for one name follow each other. `error` returns exactly the
+    /// function's error type, or the inner `E` if it returns `RetryError<E>`.
+    ///
+    /// ```
+    /// use retry_runtime::{retry, testing};
+    /// use std::io::{Error, ErrorKind};
+    ///
+    /// #[retry(attempts = 3, retry_on = [network], name = "doc.fail")]
+    /// fn fetch() -> Result<u32, Error> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// retries.fail("doc.fail", 2, || Error::from(ErrorKind::ConnectionRefused));
+    /// assert_eq!(fetch().unwrap(), 7);
+    /// assert_eq!(retries.attempts("doc.fail").len(), 3);
+    /// ```
+    ///
+    /// # Panics
+    /// If no annotated function has this name. The attempt panics if that is not the
+    /// type of its error, and if it cannot be made to fail: see
+    /// [what can](self#what-can-be-made-to-fail).
+    #[track_caller]
+    pub fn fail<E: Any>(
+        &self,
+        name: &str,
+        times: u32,
+        error: impl Fn() -> E + Send + Sync + 'static,
+    ) -> &Self {
+        self.plan(name, Failure::from_fn(error), Some(times))
+    }
+
+    /// Makes all later attempts fail in the same way.
+    ///
+    /// ```
+    /// # use retry_runtime::{retry, testing};
+    /// #[retry(attempts = 3, name = "doc.fail_always")]
+    /// fn fetch() -> Result<u32, String> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// retries.fail_always("doc.fail_always", || "no".to_owned());
+    /// assert_eq!(fetch(), Err("no".to_owned()));
+    /// ```
+    ///
+    /// # Panics
+    /// As [`fail`](Self::fail).
+    #[track_caller]
+    pub fn fail_always<E: Any>(
+        &self,
+        name: &str,
+        error: impl Fn() -> E + Send + Sync + 'static,
+    ) -> &Self {
+        self.plan(name, Failure::from_fn(error), None)
+    }
+
+    /// Makes the next `times` attempts of a function that returns an `Option` be `None`.
+    ///
+    /// ```
+    /// # use retry_runtime::{retry, testing};
+    /// #[retry(attempts = 3, name = "doc.miss")]
+    /// fn find() -> Option<u32> {
+    ///     Some(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// retries.miss("doc.miss", 2);
+    /// assert_eq!(find(), Some(7));
+    /// assert_eq!(retries.attempts("doc.miss").len(), 3);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`fail`](Self::fail).
+    #[track_caller]
+    pub fn miss(&self, name: &str, times: u32) -> &Self {
+        self.plan(name, Failure::Missing, Some(times))
+    }
+
+    /// Makes all later attempts `None`.
+    ///
+    /// ```
+    /// # use retry_runtime::{retry, testing};
+    /// # #[retry(attempts = 3, name = "doc.miss_always")]
+    /// # fn find() -> Option<u32> {
+    /// #     Some(7)
+    /// # }
+    /// let retries = testing::start();
+    /// retries.skip_waits();
+    /// retries.miss_always("doc.miss_always");
+    /// assert_eq!(find(), None);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`fail`](Self::fail).
+    #[track_caller]
+    pub fn miss_always(&self, name: &str) -> &Self {
+        self.plan(name, Failure::Missing, None)
+    }
+
+    #[track_caller]
+    fn plan(&self, name: &str, failure: Failure, times: Option<u32>) -> &Self {
+        self.hooks().plan(known(name).name(), Plan { failure, times });
+        self
+    }
+
+    /// Returns this test's own instance of a function's inline breaker: `breaker(…)`.
+    ///
+    /// ```
+    /// use retry_runtime::{RetryError, retry, testing};
+    ///
+    /// #[retry(breaker(failure_threshold = 2), name = "doc.breaker_of")]
+    /// fn query() -> Result<u32, RetryError<String>> {
+    ///     Ok(7)
+    /// }
+    ///
+    /// let retries = testing::start();
+    /// retries.breaker_of("doc.breaker_of").force_open();
+    /// assert!(query().is_err());
+    /// ```
+    ///
+    /// # Panics
+    /// If no annotated function has this name, or that one has no inline breaker.
+    #[track_caller]
+    pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
+        let site = known(name);
+        let mut all = lend::RETRY_BREAKERS_0_1.into_iter();
+        match all.find(|in_place| in_place.site.name() == site.name()) {
+            Some(in_place) => self.breaker(in_place.breaker),
+            None => panic!(
+                "the function `{name}` has no inline breaker: for a shared one, use `breaker(&DB)`"
+            ),
+        }
+    }
+}
+
 impl Testing {
     fn hooks(&self) -> &Arc<TestHooks> {
         self.entered.hooks()
@@ -254,8 +399,8 @@ impl Testing {
         Scoped { future, hooks: Arc::clone(self.hooks()) }
     }
 
-    /// Does the same for a closure: wrap what you pass to `std::thread::spawn` or
-    /// `tokio::task::spawn_blocking`.
+    /// Carries this test along with a closure, to whatever thread calls it: wrap what you pass to
+    /// `std::thread::spawn` or `tokio::task::spawn_blocking`.
     ///
     /// ```
     /// use retry_runtime::{retry, testing};
@@ -275,151 +420,6 @@ impl Testing {
         move || {
             let _entered = EnteredHooks::new(hooks);
             f()
-        }
-    }
-}
-
-#[cfg(feature = "macros")]
-impl Testing {
-    /// Makes the next `times` attempts of the annotated function of this name fail with
-    /// what `error` returns, without running its body. Everything else happens as if the
-    /// body had failed: matchers, breaker, waits, events.
-    ///
-    /// Failures planned for one name follow each other. `error` returns exactly the
-    /// function's error type, or the inner `E` if it returns `RetryError<E>`.
-    ///
-    /// ```
-    /// use retry_runtime::{retry, testing};
-    /// use std::io::{Error, ErrorKind};
-    ///
-    /// #[retry(attempts = 3, retry_on = [network], name = "doc.fail")]
-    /// fn fetch() -> Result<u32, Error> {
-    ///     Ok(7)
-    /// }
-    ///
-    /// let retries = testing::start();
-    /// retries.skip_waits();
-    /// retries.fail("doc.fail", 2, || Error::from(ErrorKind::ConnectionRefused));
-    /// assert_eq!(fetch().unwrap(), 7);
-    /// assert_eq!(retries.attempts("doc.fail").len(), 3);
-    /// ```
-    ///
-    /// # Panics
-    /// If no annotated function has this name. The attempt panics if that is not the
-    /// type of its error, and if it cannot be made to fail: see
-    /// [what can](self#what-can-be-made-to-fail).
-    #[track_caller]
-    pub fn fail<E: Any>(
-        &self,
-        name: &str,
-        times: u32,
-        error: impl Fn() -> E + Send + Sync + 'static,
-    ) -> &Self {
-        self.plan(name, Failure::from_fn(error), Some(times))
-    }
-
-    /// Makes all later attempts fail in the same way.
-    ///
-    /// ```
-    /// # use retry_runtime::{retry, testing};
-    /// #[retry(attempts = 3, name = "doc.fail_always")]
-    /// fn fetch() -> Result<u32, String> {
-    ///     Ok(7)
-    /// }
-    ///
-    /// let retries = testing::start();
-    /// retries.skip_waits();
-    /// retries.fail_always("doc.fail_always", || "no".to_owned());
-    /// assert_eq!(fetch(), Err("no".to_owned()));
-    /// ```
-    ///
-    /// # Panics
-    /// As [`fail`](Self::fail).
-    #[track_caller]
-    pub fn fail_always<E: Any>(
-        &self,
-        name: &str,
-        error: impl Fn() -> E + Send + Sync + 'static,
-    ) -> &Self {
-        self.plan(name, Failure::from_fn(error), None)
-    }
-
-    /// Makes the next `times` attempts of a function that returns an `Option` be `None`.
-    ///
-    /// ```
-    /// # use retry_runtime::{retry, testing};
-    /// #[retry(attempts = 3, name = "doc.miss")]
-    /// fn find() -> Option<u32> {
-    ///     Some(7)
-    /// }
-    ///
-    /// let retries = testing::start();
-    /// retries.skip_waits();
-    /// retries.miss("doc.miss", 2);
-    /// assert_eq!(find(), Some(7));
-    /// assert_eq!(retries.attempts("doc.miss").len(), 3);
-    /// ```
-    ///
-    /// # Panics
-    /// As [`fail`](Self::fail).
-    #[track_caller]
-    pub fn miss(&self, name: &str, times: u32) -> &Self {
-        self.plan(name, Failure::Missing, Some(times))
-    }
-
-    /// Makes all later attempts `None`.
-    ///
-    /// ```
-    /// # use retry_runtime::{retry, testing};
-    /// # #[retry(attempts = 3, name = "doc.miss_always")]
-    /// # fn find() -> Option<u32> {
-    /// #     Some(7)
-    /// # }
-    /// let retries = testing::start();
-    /// retries.skip_waits();
-    /// retries.miss_always("doc.miss_always");
-    /// assert_eq!(find(), None);
-    /// ```
-    ///
-    /// # Panics
-    /// As [`fail`](Self::fail).
-    #[track_caller]
-    pub fn miss_always(&self, name: &str) -> &Self {
-        self.plan(name, Failure::Missing, None)
-    }
-
-    #[track_caller]
-    fn plan(&self, name: &str, failure: Failure, times: Option<u32>) -> &Self {
-        self.hooks().plan(known(name).name(), Plan { failure, times });
-        self
-    }
-
-    /// Returns this test's own instance of a function's inline breaker: `breaker(…)`.
-    ///
-    /// ```
-    /// use retry_runtime::{RetryError, retry, testing};
-    ///
-    /// #[retry(breaker(failure_threshold = 2), name = "doc.breaker_of")]
-    /// fn query() -> Result<u32, RetryError<String>> {
-    ///     Ok(7)
-    /// }
-    ///
-    /// let retries = testing::start();
-    /// retries.breaker_of("doc.breaker_of").force_open();
-    /// assert!(query().is_err());
-    /// ```
-    ///
-    /// # Panics
-    /// If no annotated function has this name, or that one has no inline breaker.
-    #[track_caller]
-    pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
-        let site = known(name);
-        let mut all = lend::RETRY_BREAKERS_0_1.into_iter();
-        match all.find(|in_place| in_place.site.name() == site.name()) {
-            Some(in_place) => self.breaker(in_place.breaker),
-            None => panic!(
-                "the function `{name}` has no inline breaker: for a shared one, use `breaker(&DB)`"
-            ),
         }
     }
 }

@@ -2,8 +2,8 @@
 //! inspected, re-driven, purged, and carried to another store; nothing is ever
 //! dropped for its age or its size.
 
-// First, because the page of the type lists methods in this order.
-mod operations;
+// First what is done daily: its page lists methods in this order.
+mod daily;
 mod exchange;
 mod signature;
 mod redrive;

@@ -61,6 +61,19 @@ pub struct Graph<S = MemoryStore> {
 
 impl Graph {
     /// Creates a graph with this name, without tasks.
+    ///
+    /// ```
+    /// # use retry_workflow::{Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Graph::new("publish")
+    ///     .task(Task::new("render", |_| async { Ok::<_, String>(()) }))
+    ///     .run()
+    ///     .await?;
+    /// assert_eq!(report.job.id, "publish-1");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(name: impl Into<String>) -> Self {
         JobRunner::new(name).into()
     }
@@ -81,6 +94,18 @@ impl<S> From<JobRunner<S>> for Graph<S> {
 
 impl<S> Graph<S> {
     /// Adds a task.
+    ///
+    /// ```
+    /// # use retry_workflow::{Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let graph = Graph::new("publish")
+    ///     .task(Task::new("render", |_| async { Ok::<_, String>(()) }))
+    ///     .task(Task::new("upload", |_| async { Ok::<_, String>(()) }).depends_on(["render"]));
+    /// assert!(graph.run().await?.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn task<H, M, Fut, T, E, DeciderKind, FaultKind>(mut self, task: Task<H, M>) -> Self
     where
         H: Fn(ItemContext) -> Fut + Send + Sync + 'static,
@@ -141,12 +166,41 @@ impl<S> Graph<S> {
 
     /// Restarts tasks that are dead letters when the graph is run. By default they stay dead
     /// until re-driven.
+    ///
+    /// ```
+    /// # use retry_workflow::{Graph, MemoryStore, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let publish = |is_fixed: bool| {
+    ///     let render = Task::new("render", move |_| async move {
+    ///         if is_fixed { Ok(()) } else { Err("no template") }
+    ///     });
+    ///     Graph::new("publish").store(store.clone()).job_id("publish").task(render.max_retries(0))
+    /// };
+    /// assert_eq!(publish(false).run().await?.dead(), 1);
+    /// assert_eq!(publish(true).redrive_dead().run().await?.succeeded(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn redrive_dead(mut self) -> Self {
         self.redrives_dead = true;
         self
     }
 
     /// Sets where the graph lives. Default: in memory.
+    ///
+    /// ```
+    /// # use retry_workflow::{Graph, MemoryStore, Store, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let graph = Graph::new("publish").store(store.clone());
+    /// graph.task(Task::new("render", |_| async { Ok::<_, String>(()) })).run().await?;
+    /// assert_eq!(store.counts("publish-1").await?.succeeded, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn store<T: Store>(self, store: T) -> Graph<T> {
         let Self { runner, needs, tasks, policies, redrives_dead } = self;
         Graph { runner: runner.store(store), needs, tasks, policies, redrives_dead }

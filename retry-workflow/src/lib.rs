@@ -15,13 +15,13 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("import.db");
 //! let store = SqliteStore::open(&path)?;
-//! let import = |is_mended: bool| {
+//! let import = |is_fixed: bool| {
 //!     Workflow::new("import")
 //!         .retry(policy!(attempts = 3, initial_delay = "10ms", jitter, budget = "5m"))
 //!         .max_parallel(4)
 //!         .store(store.clone())
 //!         .run(keyed(1..=20_u32, u32::to_string), move |n: u32, _| async move {
-//!             if n % 5 == 0 && !is_mended { Err(format!("{n} has no address")) } else { Ok(()) }
+//!             if n % 5 == 0 && !is_fixed { Err(format!("{n} has no address")) } else { Ok(()) }
 //!         })
 //! };
 //! let report = import(false).await?;
@@ -33,7 +33,7 @@
 //! let groups = letters.stats(&Filter::job("import-1")).await?;
 //! assert_eq!(groups[0].signature.as_str(), "<n> has no address");
 //!
-//! // The cause is fixed: take them back, and go on.
+//! // The cause is fixed: re-drive them, and resume.
 //! letters.retry(&Filter::job("import-1"), Redrive::new()).await?;
 //! let report = Workflow::new("import")
 //!     .store(store.clone())
@@ -48,7 +48,7 @@
 //! - [`Graph`]: named tasks with dependencies
 //! - [`ErrorPolicy`]: dead letters, thresholds, a breaker for the whole job
 //! - [`JobReport`]: totals, failures by class and by [`Signature`], patterns with advice
-//! - [`DeadLetters`]: list, show, count, take back, empty, export, import
+//! - [`DeadLetters`]: list, show, count, re-drive, purge, export, import
 //! - [`store`]: [`SqliteStore`], [`MemoryStore`], and the trait for others
 //! - [`Work`] and [`Source`]: your own kinds of work and sources of items, which a
 //!   [`JobRunner`] runs

@@ -49,8 +49,57 @@ pub type StoreResult<T> = Result<T, StoreError>;
 ///
 /// Each method is one transaction: it happens as a whole, and is durable when its future
 /// resolves. A clone is another handle on the same store. Points in time and durations
-/// are kept in whole microseconds. `contract` (with the feature `testing`) checks every
-/// store against what is documented here.
+/// are kept in whole microseconds.
+///
+/// Jobs use it by themselves; programs call it to look at what is there:
+///
+/// ```
+/// use std::time::Duration;
+/// use retry_workflow::{MemoryStore, NewItem, Settled, Settlement, Store};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), retry_workflow::StoreError> {
+/// let store = MemoryStore::new();
+/// store.enqueue("orders", vec![NewItem::new("17", "{}")], store.now()).await?;
+///
+/// // What a worker does:
+/// let lasts = Duration::from_secs(30);
+/// let leases = store.claim("orders", "worker-1", store.now(), 10, 10, lasts).await?;
+/// let done = Settlement::new(leases[0].key, Settled::Succeeded(None), Vec::new());
+/// assert_eq!(store.settle(vec![done], Vec::new(), store.now()).await?, [true]);
+///
+/// assert_eq!(store.counts("orders").await?.succeeded, 1);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # A store of your own
+///
+/// | what it keeps | methods |
+/// | --- | --- |
+/// | items and leases, for workers | `enqueue`, `claim`, `claim_suspect`, `settle`, `extend`, `expire`, `next_due`, `next_suspect`, `waiting` |
+/// | what people look at | `counts`, `item`, `list`, `stats`, `minutes`, `jobs` |
+/// | dead letters, and items that come or go | `redrive`, `purge`, `edit`, `skip`, `remove`, `import` |
+/// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert` |
+///
+/// - Start from [`MemoryStore`], the shortest one.
+/// - A lease is an item's number and a token that grows with each claim. `settle` and `extend`
+///   compare the token, so that a worker whose lease was taken over writes nothing.
+/// - The caller passes the time in. Only [`now`](Self::now) reads a clock.
+/// - The defaults of [`now`](Self::now) and [`changed`](Self::changed) work; [`Changes`] wakes
+///   workers of the same process at once.
+/// - A store that is one of several others, or adds something to one, delegates the rest:
+///   [`delegate_store!`](crate::delegate_store).
+/// - The feature `testing` has a test for each promise on this page. With it, the whole test of a
+///   store is:
+///
+#[cfg_attr(feature = "testing", doc = "```no_run")]
+#[cfg_attr(not(feature = "testing"), doc = "```ignore")]
+/// # use retry_workflow::MemoryStore as MyStore;
+/// // In `tests/my_store.rs`; the second value lives as long as the test.
+/// retry_workflow::store_contract!(|| (MyStore::new(), ()));
+/// # fn main() {}
+/// ```
 pub trait Store: Clone + Send + Sync + 'static {
     /// Returns the time by this store's clock: the only one that jobs use, and what they pass to
     /// the other methods. It never goes backwards, whatever happens to the system's clock.

@@ -139,7 +139,40 @@ impl<S, M: MatcherStack> Workflow<S, M> {
         self.with_retrier(|retrier| retrier.abort_on(matchers))
     }
 
-    /// Classifies an error with its [`Classify`](retry_runtime::Classify).
+    /// Asks the error itself what it is, and how long to wait, through its
+    /// [`Classify`](retry_runtime::Classify).
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, Classify, classify};
+    /// # use retry_workflow::{Workflow, matchers::server_error};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// #[derive(Debug)]
+    /// struct Http(u16);
+    ///
+    /// impl std::fmt::Display for Http {
+    ///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    ///         write!(f, "HTTP {}", self.0)
+    ///     }
+    /// }
+    ///
+    /// impl std::error::Error for Http {}
+    ///
+    /// impl Classify for Http {
+    ///     fn class(&self) -> Class {
+    ///         classify::status(self.0)
+    ///     }
+    /// }
+    ///
+    /// let report = Workflow::new("import")
+    ///     .retry_on([server_error])
+    ///     .classified()
+    ///     .run([1], |_: u32, _| async { Err::<(), _>(Http(404)) })
+    ///     .await?;
+    /// assert_eq!(report.counts.attempts, 1, "404 is not an error of the server");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn classified(self) -> Workflow<S, M::ReadBy<Classified>> {
         self.with_retrier(Retrier::classified)
     }

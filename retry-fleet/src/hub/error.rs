@@ -7,6 +7,15 @@ use core::time::Duration;
 type Source = Box<dyn Error + Send + Sync>;
 
 /// A hub could not do what it was asked for.
+///
+/// ```
+/// use retry_fleet::HubError;
+///
+/// fn may_be_back(error: &HubError) -> bool {
+///     !matches!(error, HubError::Refused(_))
+/// }
+/// assert!(may_be_back(&HubError::unavailable("connection refused")));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HubError {
@@ -20,11 +29,25 @@ pub enum HubError {
 
 impl HubError {
     /// Creates the error of a hub that may be back soon.
+    ///
+    /// ```
+    /// use retry_fleet::HubError;
+    ///
+    /// let error = HubError::unavailable("connection refused");
+    /// assert_eq!(error.to_string(), "the hub cannot be reached");
+    /// ```
     pub fn unavailable(source: impl Into<Source>) -> Self {
         Self::Unavailable(source.into())
     }
 
-    /// Creates the error of a hub that will not go away by itself.
+    /// Creates the error of a hub that refuses, and would again.
+    ///
+    /// ```
+    /// use retry_fleet::HubError;
+    ///
+    /// let error = HubError::refused("permission denied for table members");
+    /// assert_eq!(error.to_string(), "the hub refused the request");
+    /// ```
     pub fn refused(source: impl Into<Source>) -> Self {
         Self::Refused(source.into())
     }

@@ -6,6 +6,17 @@ use core::time::Duration;
 use crate::rules::member_id::MemberId;
 
 /// A breaker as the hub keeps it. All times are the hub's.
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_fleet::{BreakerRecord, Change, MemberId};
+///
+/// let (now, s) = (Duration::from_secs(100), Duration::from_secs);
+/// let mut record = BreakerRecord::default();
+/// let change = Change::Open { open_time: s(5), patience: s(10) };
+/// assert!(record.apply(&MemberId::new(), change, now));
+/// assert!(record.is_open(now + s(14)) && !record.is_open(now + s(15)));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BreakerRecord {
     /// Rises with each change that all members follow.
@@ -60,12 +71,12 @@ pub enum Change {
 }
 
 impl BreakerRecord {
-    /// Whether it is open everywhere.
+    /// Returns `true` if it is open everywhere.
     pub fn is_open(&self, now: Duration) -> bool {
         self.open.as_ref().is_some_and(|open| open.until > now)
     }
 
-    /// Whether it is time to probe, and nobody else does.
+    /// Returns `true` if it is time to probe, and no other member does.
     pub fn may_probe(&self, member: &MemberId, now: Duration) -> bool {
         self.open.as_ref().is_some_and(|open| {
             let is_free = match &open.probe {

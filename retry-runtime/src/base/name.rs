@@ -35,11 +35,22 @@ pub(crate) enum Text {
 
 impl Name {
     /// Creates a name from a literal, for a `const` or a `static`.
+    ///
+    /// ```
+    /// # use retry_runtime::Name;
+    /// const DB: Name = Name::from_static("db");
+    /// assert_eq!(DB.as_str(), "db");
+    /// ```
     pub const fn from_static(name: &'static str) -> Self {
         Self(Text::Static(name))
     }
 
     /// Returns the name as text.
+    ///
+    /// ```
+    /// # use retry_runtime::Name;
+    /// assert_eq!(Name::from("db".to_owned()).as_str(), "db");
+    /// ```
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(name) => name,
@@ -74,6 +85,13 @@ impl Name {
     }
 
     /// Returns the key of a breaker in its family, or `None` for any other.
+    ///
+    /// ```
+    /// # use retry_runtime::{BreakerConfig, Breakers, Name};
+    /// let hosts = Breakers::<String>::new("hosts", BreakerConfig::new(), 1_000);
+    /// assert_eq!(hosts.of("example.org").snapshot().name.key(), Some("example.org"));
+    /// assert_eq!(Name::from_static("db").key(), None);
+    /// ```
     pub fn key(&self) -> Option<&str> {
         match &self.0 {
             Text::Member(name, length) => name.get(*length as usize + 1..name.len() - 1),

@@ -3,6 +3,16 @@
 use core::time::Duration;
 
 /// The attempts and waits of a call so far.
+///
+/// ```
+/// use retry_runtime::durable::{CallState, Failed};
+/// use retry_runtime::{Policy, Retrier};
+/// use std::time::Duration;
+///
+/// let mut state = CallState::default();
+/// Retrier::new(Policy::new()).decide(&mut state, &Failed::now(&"busy"));
+/// assert_eq!((state.attempts, state.waited), (1, Duration::from_secs(1)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct CallState {

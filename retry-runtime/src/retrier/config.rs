@@ -9,7 +9,6 @@ use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::classify::matchers::Matcher;
-use crate::retrier::Retrier;
 
 /// What a file says about retrying: a policy in the command style, with the keys
 /// `retry_on` and `on_failure`.
@@ -48,8 +47,15 @@ pub struct RetryConfig {
 
 /// What happens when a call gives up.
 ///
-/// A [`Retrier`] always returns its error; acting on it is up to whoever knows the
+/// A [`Retrier`](crate::Retrier) always returns its error; acting on it is up to whoever knows the
 /// command (`retry-workflow` does).
+///
+/// ```
+/// use retry_runtime::{OnFailure, RetryConfig};
+///
+/// let config: RetryConfig = serde_json::from_str(r#"{ "on_failure": "continue" }"#).unwrap();
+/// assert_eq!(config.on_failure, OnFailure::Continue);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -168,24 +174,5 @@ impl Serialize for RetryConfig {
         style.retry_on = self.retry_on.as_ref();
         style.on_failure = on_failure;
         style.serialize(serializer)
-    }
-}
-
-impl Retrier {
-    /// Creates a retrier from what a file says.
-    ///
-    /// ```
-    /// use retry_runtime::{Retrier, RetryConfig};
-    ///
-    /// let config: RetryConfig = serde_json::from_str(r#"{ "retry_on": ["network"] }"#).unwrap();
-    /// let retrier = Retrier::from_config(&config);
-    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
-    /// ```
-    pub fn from_config(config: &RetryConfig) -> Self {
-        let retrier = Self::new(config.policy);
-        match &config.retry_on {
-            Some(matchers) => retrier.retry_on(matchers.iter().cloned()),
-            None => retrier,
-        }
     }
 }

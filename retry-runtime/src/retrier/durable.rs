@@ -40,6 +40,16 @@ use crate::retrier::decider::{Decider, FailedAttempt};
 pub use crate::call::call_state::CallState;
 
 /// What comes after a failure.
+///
+/// ```
+/// use retry_runtime::durable::{CallState, Decision, Failed};
+/// use retry_runtime::{Policy, Retrier};
+/// use std::time::Duration;
+///
+/// let retrier = Retrier::new(Policy::new());
+/// let decision = retrier.decide(&mut CallState::default(), &Failed::now(&"busy"));
+/// assert_eq!(decision, Decision::Wait(Duration::from_secs(1)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Wait this long, then try again.
@@ -49,6 +59,18 @@ pub enum Decision {
 }
 
 /// An attempt that failed.
+///
+/// ```
+/// use retry_runtime::durable::{CallState, Decision, Failed};
+/// use retry_runtime::{Policy, Reason, Retrier};
+/// use std::time::Duration;
+///
+/// // The budget ends by the clock, too: nobody continued this call for an hour.
+/// let retrier = Retrier::new(Policy::new().budget(Duration::from_secs(60)));
+/// let failed = Failed::after(Duration::from_secs(3_600), &"busy");
+/// let decision = retrier.decide(&mut CallState::default(), &failed);
+/// assert_eq!(decision, Decision::GiveUp(Reason::Budget));
+/// ```
 #[derive(Debug)]
 pub struct Failed<'a, E> {
     error: Result<&'a E, &'a Interrupted>,
@@ -68,7 +90,19 @@ impl<'a, E> Failed<'a, E> {
         Self { error: Ok(error), since_first }
     }
 
-    /// Creates the same for an attempt that was cut off.
+    /// Creates the failure of an attempt that was cut off.
+    ///
+    /// ```
+    /// use retry_runtime::durable::{CallState, Decision, Failed};
+    /// use retry_runtime::{Interrupted, Policy, Reason, Retrier};
+    /// use std::time::Duration;
+    ///
+    /// let timed_out = Interrupted::timeout(Duration::from_secs(2));
+    /// let failed = Failed::<std::io::Error>::cut(Duration::ZERO, &timed_out);
+    /// let retrier = Retrier::new(Policy::new().attempts(1));
+    /// let decision = retrier.decide(&mut CallState::default(), &failed);
+    /// assert_eq!(decision, Decision::GiveUp(Reason::Attempts));
+    /// ```
     pub fn cut(since_first: Duration, interrupted: &'a Interrupted) -> Self {
         Self { error: Err(interrupted), since_first }
     }
@@ -77,6 +111,16 @@ impl<'a, E> Failed<'a, E> {
 impl<M, V> Retrier<M, V> {
     /// Decides what comes after a failure of a call that is kept elsewhere, and updates
     /// its `state`. Reports the same events as [`run`](Self::run).
+    ///
+    /// ```
+    /// use retry_runtime::durable::{CallState, Decision, Failed};
+    /// use retry_runtime::{Policy, Reason, Retrier};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(1));
+    /// let mut state = CallState::default();
+    /// let decision = retrier.decide(&mut state, &Failed::now(&"busy"));
+    /// assert_eq!(decision, Decision::GiveUp(Reason::Attempts));
+    /// ```
     pub fn decide<E, Kind>(&self, state: &mut CallState, failed: &Failed<'_, E>) -> Decision
     where
         M: Decider<E, Kind>,
@@ -103,6 +147,19 @@ impl<M, V> Retrier<M, V> {
     }
 
     /// Reports that a call that is kept elsewhere has succeeded.
+    ///
+    /// ```
+    /// use retry_runtime::durable::{CallState, Decision, Failed};
+    /// use retry_runtime::{Policy, Retrier};
+    ///
+    /// let retrier = Retrier::new(Policy::new());
+    /// let mut state = CallState::default();
+    /// let decision = retrier.decide(&mut state, &Failed::now(&"busy"));
+    /// assert!(matches!(decision, Decision::Wait(_)));
+    ///
+    /// // After the wait, the second attempt succeeded.
+    /// retrier.succeeded_after(state);
+    /// ```
     pub fn succeeded_after(&self, state: CallState) {
         Session::<()>::resumed(state).succeeded(self.settings.origin());
     }

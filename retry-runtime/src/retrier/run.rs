@@ -321,6 +321,12 @@ where
     /// Calls the operation until it succeeds or the policy ends the call. The thread
     /// sleeps; the policy's `timeout` cannot cut an attempt off, and is ignored.
     ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new());
+    /// assert_eq!(retrier.blocking(|| "7".parse::<u32>()).call().unwrap(), 7);
+    /// ```
+    ///
     /// # Errors
     /// The call was given up: why, after how many attempts, and the last error.
     pub fn call(self) -> Result<T, RetryError<E>> {

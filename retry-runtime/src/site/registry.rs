@@ -61,7 +61,11 @@ pub fn report() -> Report {
     Report(sites())
 }
 
-/// The table of [`report`]; its `Display` reads the counters.
+/// The table that [`report`] returns; its `Display` reads the counters.
+///
+/// ```
+/// println!("{}", retry_runtime::report());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Report(Vec<&'static Site>);
 

@@ -11,6 +11,17 @@ use crate::outcome::error::Rounded;
 /// [`Testing::attempts`](crate::testing::Testing::attempts).
 ///
 /// Its `Display` is one line: `attempt 1: will be retried after 1s: connection refused`.
+///
+/// ```
+/// use retry_runtime::testing;
+/// use retry_runtime::{Policy, Retrier};
+///
+/// let retries = testing::start();
+/// let _ = Retrier::new(Policy::new().attempts(1)).name("doc.record").run_sync(|| Err::<(), _>("busy"));
+/// let attempts = retries.attempts("doc.record");
+/// assert_eq!(attempts[0].attempt, 1);
+/// assert!(attempts[0].is_last());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptRecord {
@@ -21,6 +32,19 @@ pub struct AttemptRecord {
 }
 
 /// The outcome of an attempt.
+///
+/// ```
+/// use retry_runtime::testing::{self, AttemptOutcome};
+/// use retry_runtime::{Policy, Reason, Retrier};
+///
+/// let retries = testing::start();
+/// let _ = Retrier::new(Policy::new().attempts(1)).name("doc.outcome").run_sync(|| Err::<(), _>("busy"));
+/// let attempts = retries.attempts("doc.outcome");
+/// assert!(matches!(
+///     attempts[0].became,
+///     AttemptOutcome::GaveUp { reason: Reason::Attempts, .. },
+/// ));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptOutcome {

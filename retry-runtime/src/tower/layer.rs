@@ -46,6 +46,18 @@ pub struct RetryLayer<M = Matchers, Kind = (), R = AllSucceed, C = ByClone> {
 impl<M, Kind, R> RetryLayer<M, Kind, R> {
     /// Creates a layer that retries errors as `retrier` does, and the responses that it
     /// [picks](Retrier::retry_on_value).
+    ///
+    /// ```
+    /// # use retry_runtime::tower::RetryLayer;
+    /// # use retry_runtime::{Policy, Retrier, matchers::network};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let layer = RetryLayer::new(Retrier::new(Policy::new()).retry_on([network]));
+    /// let service = layer.layer(service_fn(|n: u32| async move { Ok::<_, std::io::Error>(n + 1) }));
+    /// assert_eq!(service.oneshot(6).await.unwrap(), 7);
+    /// # }
+    /// ```
     pub fn new(retrier: Retrier<M, R>) -> Self {
         Self { retrier, requests: ByClone, kind: PhantomData }
     }

@@ -136,6 +136,21 @@ impl<S: Store> DeadLetters<S> {
     /// before it stay. That does no harm, because the same lines may be imported again;
     /// [`check`](Self::check) finds a bad line before anything is imported.
     ///
+    /// ```
+    /// # use retry_workflow::{DeadLetters, MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let line = r#"{"job":"orders","id":"17","payload":"{}","correlation":"orders/17","state":"dead",
+    /// #   "run":0,"attempt":3,"ended":"2026-11-21T08:00:00Z","failure":{"class":"timeout",
+    /// #   "message":"no answer after 30s","signature":"no answer after <n>s"}}"#.replace('\n', "");
+    /// // One line of JSON for each item, as `export` writes them.
+    /// let letters = DeadLetters::new(MemoryStore::new());
+    /// let imported = letters.import(line.as_bytes(), Some("orders-again")).await?;
+    /// assert_eq!((imported.new, imported.known), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// A line is not an item (with its number), the lines cannot be read, or the store
     /// cannot be written.

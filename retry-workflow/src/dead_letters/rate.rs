@@ -42,16 +42,40 @@ impl Unit {
 
 impl Rate {
     /// Creates a rate of this many items per second.
+    ///
+    /// ```
+    /// # use std::num::NonZeroU64;
+    /// # use std::time::Duration;
+    /// # use retry_workflow::Rate;
+    /// let rate = Rate::per_second(NonZeroU64::new(10).unwrap());
+    /// assert_eq!(rate.every(), Duration::from_millis(100));
+    /// ```
     pub const fn per_second(items: NonZeroU64) -> Self {
         Self { items, per: Unit::Second }
     }
 
     /// Creates a rate of this many items per minute.
+    ///
+    /// ```
+    /// # use std::num::NonZeroU64;
+    /// # use std::time::Duration;
+    /// # use retry_workflow::Rate;
+    /// let rate = Rate::per_minute(NonZeroU64::new(60).unwrap());
+    /// assert_eq!(rate.every(), Duration::from_millis(1000));
+    /// ```
     pub const fn per_minute(items: NonZeroU64) -> Self {
         Self { items, per: Unit::Minute }
     }
 
     /// Creates a rate of this many items per hour.
+    ///
+    /// ```
+    /// # use std::num::NonZeroU64;
+    /// # use std::time::Duration;
+    /// # use retry_workflow::Rate;
+    /// let rate = Rate::per_hour(NonZeroU64::new(3600).unwrap());
+    /// assert_eq!(rate.every(), Duration::from_millis(1000));
+    /// ```
     pub const fn per_hour(items: NonZeroU64) -> Self {
         Self { items, per: Unit::Hour }
     }

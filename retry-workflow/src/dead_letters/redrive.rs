@@ -17,7 +17,12 @@ pub struct Redrive {
 }
 
 impl Redrive {
-    /// Takes back everything that the filter selects, all due at once.
+    /// Creates options that re-drive everything that the filter selects, all due at once.
+    ///
+    /// ```
+    /// # use retry_workflow::Redrive;
+    /// assert_eq!(Redrive::new(), Redrive::default());
+    /// ```
     pub const fn new() -> Self {
         Self { max: None, rate: None }
     }

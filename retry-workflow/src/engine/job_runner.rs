@@ -291,7 +291,7 @@ impl<S> JobRunner<S> {
 }
 
 impl<S: Store> JobRunner<S> {
-    /// Does this work on all items of a source, and reports their outcomes.
+    /// Does `work` on all items of a source, and reports their outcomes.
     ///
     /// Dropping the future loses nothing: what it has not settled stays in the store.
     ///

@@ -46,6 +46,19 @@ pub struct Task<H, M = Matchers> {
 
 impl<H> Task<H> {
     /// Creates a task with this name and handler.
+    ///
+    /// ```
+    /// # use retry_workflow::{Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let greet = Task::new("greet", |cx| async move {
+    ///     println!("attempt {}", cx.attempt());
+    ///     Ok::<_, String>(())
+    /// });
+    /// assert!(Graph::new("hello").task(greet).run().await?.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new<Fut: Future>(name: impl Into<String>, handler: H) -> Self
     where
         // Here, so that the closure's argument need not name its type.
@@ -64,6 +77,17 @@ impl<H> Task<H> {
     }
 
     /// Retries only failures that one of these matchers matches.
+    ///
+    /// ```
+    /// # use retry_workflow::{Graph, Task, matchers::network};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let render = Task::new("render", |_| async { Err::<(), _>("no template") });
+    /// let report = Graph::new("publish").task(render.retry_on([network])).run().await?;
+    /// assert_eq!(report.counts.attempts, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn retry_on(self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
         Self { retrier: self.retrier.retry_on(matchers), ..self }
     }
@@ -91,6 +115,17 @@ impl<H, M> Task<H, M> {
     }
 
     /// Sets the retries after the first attempt. Default: 3.
+    ///
+    /// ```
+    /// # use retry_workflow::{Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).max_retries(1);
+    /// let report = Graph::new("publish").task(render).run().await?;
+    /// assert_eq!(report.counts.attempts, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.max_retries = retries;
         self
@@ -98,12 +133,36 @@ impl<H, M> Task<H, M> {
 
     /// Sets the wait before the first retry; each further one is twice as long. Default:
     /// 1 s.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::{Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).retry_delay(Duration::from_millis(10));
+    /// let report = Graph::new("publish").task(render).run().await?;
+    /// assert_eq!(report.counts.attempts, 4);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn retry_delay(mut self, delay: Duration) -> Self {
         self.retry_delay = delay;
         self
     }
 
     /// Sets the longest wait. Default: 300 s.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::{Graph, Task};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let render = Task::new("render", |_| async { Err::<(), _>("no template") }).max_retry_delay(Duration::from_secs(2));
+    /// let report = Graph::new("publish").task(render).run().await?;
+    /// assert_eq!(report.counts.attempts, 4);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_retry_delay(mut self, delay: Duration) -> Self {
         self.max_retry_delay = delay;
         self

@@ -27,6 +27,11 @@ impl Timestamp {
     /// Returns the current time: in a handler, by the clock of the job's store
     /// ([`Store::now`](crate::Store::now)); in a test on virtual time, by tokio's; else by the
     /// system's.
+    ///
+    /// ```
+    /// # use retry_workflow::Timestamp;
+    /// println!("{}", Timestamp::now()); // 2026-11-22T08:00:00.25Z
+    /// ```
     pub fn now() -> Self {
         if let Ok(now) = CLOCK.try_with(|clock| clock()) {
             return now;
@@ -56,6 +61,14 @@ impl Timestamp {
     }
 
     /// Returns how much later this is than `earlier`, or zero if it is not.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::Timestamp;
+    /// let (start, end) = (Timestamp::from_micros(1_000_000), Timestamp::from_micros(3_000_000));
+    /// assert_eq!(end.since(start), Duration::from_secs(2));
+    /// assert_eq!(start.since(end), Duration::ZERO);
+    /// ```
     pub fn since(self, earlier: Self) -> Duration {
         let micros = self.0.saturating_sub(earlier.0);
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))

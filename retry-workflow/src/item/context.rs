@@ -33,6 +33,13 @@ pub struct ItemContext {
 impl ItemContext {
     /// Creates the context of the first attempt at an item: for tests of a
     /// [`Work`](crate::Work) of your own. The engine makes all others.
+    ///
+    /// ```
+    /// use retry_workflow::ItemContext;
+    ///
+    /// let cx = ItemContext::new("import-1", "17", "worker-1");
+    /// assert_eq!((cx.correlation_id().as_str(), cx.attempt()), ("import-1/17", 1));
+    /// ```
     pub fn new(
         job: impl Into<Arc<str>>,
         id: impl Into<String>,
@@ -50,11 +57,41 @@ impl ItemContext {
     }
 
     /// Returns the id of the job.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .run([17], |_: u32, cx| async move {
+    ///         assert_eq!(cx.job(), "import-1");
+    ///         Ok::<_, String>(())
+    ///     })
+    ///     .await?;
+    /// assert!(report.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn job(&self) -> &str {
         &self.job
     }
 
     /// Returns the item's id within the job: a good idempotency key.
+    ///
+    /// ```
+    /// # use retry_workflow::{Workflow, keyed};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .run(keyed([17], |n: &u32| format!("order-{n}")), |_: u32, cx| async move {
+    ///         assert_eq!((cx.id(), cx.correlation_id().as_str()), ("order-17", "import-1/order-17"));
+    ///         Ok::<_, String>(())
+    ///     })
+    ///     .await?;
+    /// assert!(report.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -67,12 +104,42 @@ impl ItemContext {
     }
 
     /// Returns 0, and one more for each time that the item was re-driven.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .run([17], |_: u32, cx| async move {
+    ///         assert_eq!(cx.run(), 0);
+    ///         Ok::<_, String>(())
+    ///     })
+    ///     .await?;
+    /// assert!(report.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn run(&self) -> u32 {
         self.run
     }
 
     /// Returns the number of this attempt within the run; the first is 1. Attempts whose process
     /// was killed count.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .run([17], |_: u32, cx| async move {
+    ///         assert_eq!(cx.attempt(), 1);
+    ///         Ok::<_, String>(())
+    ///     })
+    ///     .await?;
+    /// assert!(report.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
@@ -80,6 +147,21 @@ impl ItemContext {
     /// Returns how often the policy has retried this item or task: 0 in the first attempt.
     /// Unlike [`attempt`](Self::attempt), it leaves out attempts whose process was killed. A
     /// [`Work`](crate::Work) that does its own retries counts them itself: it sees 0 here.
+    ///
+    /// ```
+    /// # use retry_workflow::Workflow;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("import")
+    ///     .run([17], |_: u32, cx| async move {
+    ///         assert_eq!(cx.retry_count(), 0);
+    ///         Ok::<_, String>(())
+    ///     })
+    ///     .await?;
+    /// assert!(report.is_success());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn retry_count(&self) -> u32 {
         self.retries
     }

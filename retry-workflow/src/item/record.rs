@@ -14,6 +14,14 @@ use crate::item::json::{embedded, seconds};
 /// The state of an item.
 ///
 /// Every store writes and reads each of them, so there will be no others.
+///
+/// ```
+/// use retry_workflow::{Filter, ItemState};
+///
+/// let pending = Filter::job("import-1").states([ItemState::Pending]);
+/// assert!(pending.wants_state(ItemState::Pending));
+/// assert!(!ItemState::Pending.is_final());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemState {
@@ -58,6 +66,13 @@ impl fmt::Display for ItemState {
 }
 
 /// An item that is new to a store.
+///
+/// ```
+/// use retry_workflow::NewItem;
+///
+/// let order = NewItem::new("A-17", r#"{"quantity": 3}"#);
+/// assert_eq!(order.id, "A-17");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewItem {
@@ -384,6 +399,18 @@ impl ItemRecord {
 /// How many items of a job are in each state, and what they have taken so far.
 ///
 /// Your own store sets the fields of [`Counts::default`].
+///
+/// ```
+/// # use retry_workflow::{MemoryStore, NewItem, Store};
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// store.enqueue("orders", vec![NewItem::new("17", "{}")], store.now()).await?;
+/// let counts = store.counts("orders").await?;
+/// assert_eq!((counts.total(), counts.ended(), counts.unfinished()), (1, 0, 1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counts {
@@ -534,6 +561,15 @@ impl Filter {
     }
 
     /// Selects items that ended before.
+    ///
+    /// ```
+    /// # use retry_workflow::Filter;
+    /// # fn main() -> Result<(), retry_workflow::InvalidTimestamp> {
+    /// let old = Filter::default().until("2026-01-01T00:00:00Z".parse()?);
+    /// # let _ = old;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn until(mut self, until: Timestamp) -> Self {
         self.until = Some(until);
         self

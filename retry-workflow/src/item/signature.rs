@@ -36,6 +36,11 @@ const LONGEST: usize = 200;
 
 impl Signature {
     /// Creates the signature of a message.
+    ///
+    /// ```
+    /// # use retry_workflow::Signature;
+    /// assert_eq!(Signature::new("order 17 timed out").as_str(), "order <n> timed out");
+    /// ```
     pub fn new(message: &str) -> Self {
         let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
         // Folding shortens the text: a little more of it is read than is kept.

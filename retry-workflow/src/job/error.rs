@@ -15,6 +15,20 @@ use crate::store::StoreError;
 
 /// Why a job cannot run, or cannot continue. An item that fails is not one of these: it
 /// is in the [`JobReport`](crate::JobReport).
+///
+/// ```
+/// # use retry_workflow::{Workflow, WorkflowError};
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let error = Workflow::new("import")
+///     .max_parallel(0)
+///     .run([1], |_: u32, _| async { Ok::<_, String>(()) })
+///     .await
+///     .unwrap_err();
+/// assert!(matches!(error, WorkflowError::NoParallelism));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WorkflowError {

@@ -67,6 +67,13 @@ pub struct ErrorPolicy {
 }
 
 /// What becomes of an item whose retries have ended.
+///
+/// ```
+/// use retry_workflow::{ErrorPolicy, OnItemFailure};
+///
+/// let policy = ErrorPolicy::new().on_item_failure(OnItemFailure::Skip);
+/// assert_eq!(*policy.get_on_item_failure(), OnItemFailure::Skip);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnItemFailure {
@@ -85,6 +92,13 @@ pub enum OnItemFailure {
 }
 
 /// When failures of items are reported.
+///
+/// ```
+/// use retry_workflow::{ErrorCollection, ErrorPolicy};
+///
+/// let policy = ErrorPolicy::new().error_collection(ErrorCollection::Immediate);
+/// assert_eq!(policy.get_error_collection(), ErrorCollection::Immediate);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorCollection {
@@ -101,6 +115,13 @@ pub enum ErrorCollection {
 }
 
 /// What an open breaker does to a job.
+///
+/// ```
+/// use retry_workflow::{BreakerConfig, ErrorPolicy, OnOpen};
+///
+/// let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new()).on_open(OnOpen::Stop);
+/// assert!(policy.validate().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -91,6 +91,20 @@ pub enum WaitReason {
 }
 
 /// Something that happened to a job; see [`Workflow::on_event`](crate::Workflow::on_event).
+///
+/// ```
+/// # use retry_workflow::{JobEvent, Workflow};
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let workflow = Workflow::new("import").on_event(|event| match event {
+///     JobEvent::Progress { counts, .. } => println!("{} of {}", counts.ended(), counts.total()),
+///     JobEvent::Failures(failures) => println!("{} items failed", failures.len()),
+///     _ => {}
+/// });
+/// workflow.run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) }).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum JobEvent<'a> {

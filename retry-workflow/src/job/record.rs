@@ -64,6 +64,18 @@ pub struct Job {
 }
 
 /// What anyone with access to its store can ask the workers of a job for.
+///
+/// ```
+/// # use retry_workflow::{Job, MemoryStore, Request};
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// Job::create(&store, "import", None).await?;
+/// Job::ask(&store, "import-1", Request::Pause).await?;
+/// assert_eq!(Request::Pause.as_str(), "pause");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -231,6 +243,38 @@ impl Job {
         }
     }
 
+    /// Creates a job whose id is its name and the next free number. Pass it to
+    /// [`job_id`](crate::JobRunner::job_id) to run it.
+    ///
+    /// `origin` is for the program that resumes it: see [`Job::origin`].
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// let report = Workflow::new("import")
+    ///     .store(store)
+    ///     .job_id(&job.id)
+    ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
+    ///     .await?;
+    /// assert_eq!(report.job.id, "import-1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn create<S: Store>(
+        store: &S,
+        name: &str,
+        origin: Option<Value>,
+    ) -> Result<Self, StoreError> {
+        let new = Self::new(String::new(), name, origin, store.now());
+        find_or_insert(store, &Self::key(name), move |jobs| Ok(new.numbered(jobs))).await
+    }
+
     /// Returns the job with this id, if there is one.
     ///
     /// ```
@@ -344,38 +388,6 @@ impl Job {
         .await
     }
 
-    /// Creates a job whose id is its name and the next free number. Pass it to
-    /// [`job_id`](crate::JobRunner::job_id) to run it.
-    ///
-    /// `origin` is for the program that resumes it: see [`Job::origin`].
-    ///
-    /// ```
-    /// # use retry_workflow::{Job, MemoryStore, Workflow};
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
-    /// let job = Job::create(&store, "import", None).await?;
-    /// let report = Workflow::new("import")
-    ///     .store(store)
-    ///     .job_id(&job.id)
-    ///     .run(1..=3_u32, |_: u32, _| async { Ok::<_, String>(()) })
-    ///     .await?;
-    /// assert_eq!(report.job.id, "import-1");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn create<S: Store>(
-        store: &S,
-        name: &str,
-        origin: Option<Value>,
-    ) -> Result<Self, StoreError> {
-        let new = Self::new(String::new(), name, origin, store.now());
-        find_or_insert(store, &Self::key(name), move |jobs| Ok(new.numbered(jobs))).await
-    }
-
     /// Chooses one of all jobs by its id, or creates a job as [`create`](Self::create) does, in one
     /// step: of concurrent callers one creates it, and the others can choose it. An id that no job
     /// has becomes that of the new one. Returns the job, and whether it is new.
@@ -452,6 +464,17 @@ impl Job {
     }
 
     /// Returns `true` if it has a live worker, as far as this process can know.
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore, Store};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let job = Job::create(&store, "import", None).await?;
+    /// assert!(!job.is_live(store.now()), "nobody works on it");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
@@ -463,6 +486,18 @@ impl Job {
 
     /// Returns the job with this id, or creates it, with this name and
     /// [`origin`](Self::origin).
+    ///
+    /// ```
+    /// # use retry_workflow::{Job, MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new();
+    /// let new = Job::find_or_create(&store, "import-2026-11-22", "import", None).await?;
+    /// let known = Job::find_or_create(&store, "import-2026-11-22", "import", None).await?;
+    /// assert_eq!(new, known);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The store fails.

@@ -201,6 +201,19 @@ impl JobReport {
     }
 
     /// Returns the number of items that were skipped.
+    ///
+    /// ```
+    /// # use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let report = Workflow::new("halve")
+    ///     .error_policy(ErrorPolicy::new().on_item_failure(OnItemFailure::Skip))
+    ///     .run([3], |_: u32, _| async { Err::<(), _>("odd") })
+    ///     .await?;
+    /// assert_eq!(report.skipped(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn skipped(&self) -> u64 {
         self.counts.skipped
     }

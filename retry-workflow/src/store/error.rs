@@ -10,6 +10,13 @@ use std::sync::Arc;
 ///
 /// `Display` says what happened and what to do; [`source`](Error::source) says why, where there
 /// is more to say. Two of these are equal if they are of the same kind and say the same.
+///
+/// ```
+/// use retry_workflow::StoreError;
+///
+/// let error = StoreError::Closed;
+/// assert_eq!(error.to_string(), "the store is closed: its thread has ended");
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StoreError {

@@ -237,11 +237,28 @@ impl SqliteStore {
 
     /// Returns the statements that turn an empty file into a store, layout by layout. A file with
     /// an older layout needs those after it.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// assert!(SqliteStore::sql().contains("CREATE TABLE"));
+    /// ```
     pub fn sql() -> String {
         file::sql()
     }
 
     /// Returns the absolute path of the file.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let store = SqliteStore::open(&path)?;
+    /// assert!(store.path().ends_with("jobs.db"));
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &Path {
         &self.0.path
     }
@@ -254,6 +271,17 @@ impl fmt::Debug for SqliteStore {
 }
 
 /// When a commit is safe on the disk.
+///
+/// ```
+/// # use retry_workflow::store::{SqliteStore, Synchronous};
+/// # fn main() -> Result<(), retry_workflow::StoreError> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("jobs.db");
+/// let store = SqliteStore::options().synchronous(Synchronous::Full).open(&path)?;
+/// # drop(store);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Synchronous {
@@ -304,6 +332,17 @@ impl Default for SqliteOptions {
 
 impl SqliteOptions {
     /// Sets when a commit is safe on the disk; [`Synchronous::Normal`] by default.
+    ///
+    /// ```
+    /// # use retry_workflow::store::{SqliteStore, Synchronous};
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let store = SqliteStore::options().synchronous(Synchronous::Full).open(&path)?;
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self
@@ -311,6 +350,18 @@ impl SqliteOptions {
 
     /// Sets how long to wait for another process that holds the store, before
     /// [`Locked`](super::StoreError::Locked); 5 s by default.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let store = SqliteStore::options().busy_timeout(Duration::from_secs(60)).open(&path)?;
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.patience.most = timeout;
         self
@@ -318,6 +369,17 @@ impl SqliteOptions {
 
     /// Calls `tell` about every second while waiting for another process that holds the store,
     /// with how long it has waited; from a thread of the store.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let store = SqliteStore::options().on_wait(|waited| eprintln!("waiting for {waited:?}")).open(&path)?;
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn on_wait(mut self, tell: impl Fn(Duration) + Send + Sync + 'static) -> Self {
         self.patience.on_wait = Some(Arc::new(tell));
         self
@@ -346,18 +408,51 @@ impl SqliteOptions {
 
     /// Limits how large the file grows through this handle: beyond it, writing fails with
     /// [`Full`](super::StoreError::Full). No limit by default.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let store = SqliteStore::options().max_bytes(1 << 30).open(&path)?;
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = Some(bytes);
         self
     }
 
     /// Sets whether the store must already exist; `false` by default.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let options = SqliteStore::options().must_exist(true);
+    /// assert!(options.open(&path).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn must_exist(mut self, must_exist: bool) -> Self {
         self.must_exist = must_exist;
         self
     }
 
     /// Opens the store in this file.
+    ///
+    /// ```
+    /// # use retry_workflow::SqliteStore;
+    /// # fn main() -> Result<(), retry_workflow::StoreError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("jobs.db");
+    /// let store = SqliteStore::options().open(&path)?;
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -15,6 +15,17 @@ use crate::event::transition::Cause;
 use crate::protect::stamp;
 
 /// How a breaker is controlled from outside, by [`CircuitBreaker::follow`].
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_runtime::{BreakerConfig, CircuitBreaker, Lead, State};
+///
+/// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
+/// breaker.follow(Lead::Open(Duration::from_secs(60)));
+/// assert_eq!(breaker.state(), State::Open);
+/// breaker.follow(Lead::Closed);
+/// assert_eq!(breaker.state(), State::Closed);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lead {
@@ -37,8 +48,8 @@ pub(super) struct ProbeLoan {
 }
 
 impl CircuitBreaker {
-    /// Does what is said from outside, and returns whether it did: a breaker that was forced
-    /// does not, nor does one probe that is not open.
+    /// Sets the breaker's state as a fleet says, and returns `true` if it did: a breaker that
+    /// was forced ignores it, and one that is not open makes no probe.
     ///
     /// For those who share a breaker between processes; the crate `retry-fleet` is one.
     ///
@@ -80,7 +91,7 @@ impl CircuitBreaker {
         obeys
     }
 
-    /// Whether a call came since this was asked for the last time, admitted or not. Calls are
+    /// Returns `true` if a call came since this was last asked, admitted or not. Calls are
     /// noted from the first time on.
     ///
     /// ```

@@ -13,6 +13,17 @@ use crate::protect::stamp;
 /// The part of a bucket that a process may use, as a fleet has lent it.
 ///
 /// A bucket that has half of the capacity fills by half of its `refill_per_sec`.
+///
+/// ```
+/// use core::time::Duration;
+/// use retry_runtime::{QuotaConfig, RetryQuota, Share};
+///
+/// let minute = Duration::from_secs(60);
+/// let share = Share { capacity: 40, lasts: minute, floor: 10, floor_after: minute };
+/// let quota = RetryQuota::new("api", QuotaConfig::new());
+/// quota.accept(share, 0);
+/// assert_eq!(quota.limit(), 40);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// How many tokens the bucket may hold for now.
@@ -34,8 +45,8 @@ pub(super) struct Terms {
 }
 
 impl RetryQuota {
-    /// Makes this bucket the part of one that processes share; `tokens` come with it. Tokens
-    /// that it holds already stay, as far as there is room for them.
+    /// Makes this bucket a part of one that processes share, and adds `tokens`. Those that it
+    /// already holds stay, as far as there is room for them.
     ///
     /// For those who share a bucket between processes; the crate `retry-fleet` is one.
     ///
@@ -63,8 +74,8 @@ impl RetryQuota {
         });
     }
 
-    /// Gives up all capacity above so much, and returns the tokens for which there is no
-    /// room any more: whoever lent them may lend them to others.
+    /// Gives up all capacity above this, and returns the tokens for which there is no longer
+    /// room: whoever lent them may lend them to others.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};
@@ -89,7 +100,7 @@ impl RetryQuota {
         }
     }
 
-    /// Goes on alone, with the whole capacity, and the tokens that it holds.
+    /// Continues alone, with the whole capacity and the tokens that it holds.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};
@@ -107,8 +118,8 @@ impl RetryQuota {
         let _level = self.change(|level| Some(level.limited_to(capacity)));
     }
 
-    /// The tokens that retries have asked for since this was asked for the last time, paid for
-    /// or not. They are counted from [`accept`](Self::accept) on.
+    /// Returns how many tokens retries have asked for since this was last asked, paid for or
+    /// not. They are counted from [`accept`](Self::accept) on.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -130,7 +141,8 @@ impl RetryQuota {
         }
     }
 
-    /// The tokens that the bucket may hold now: its capacity, or the part of it that was lent.
+    /// Returns how many tokens the bucket may hold now: its capacity, or the part of it that was
+    /// lent.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};

@@ -1,4 +1,4 @@
-//! What one does with dead letters: list, show, count, re-drive and purge them.
+//! What is done with dead letters daily: list, show, count, re-drive, purge.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl<S: Store> DeadLetters<S> {
         &self.store
     }
 
-    /// Returns the first `max` after `after`, in the order in which items were added,
+    /// Returns the first `max` dead letters after `after`, in the order in which items were added,
     /// without histories; fewer where their payloads are large.
     ///
     /// ```
@@ -102,7 +102,7 @@ impl<S: Store> DeadLetters<S> {
         self.store.item(job, id).await
     }
 
-    /// Returns their failures, grouped by likeness; the largest group first.
+    /// Returns the failures of dead letters, grouped by class and signature; the largest group first.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
@@ -124,7 +124,7 @@ impl<S: Store> DeadLetters<S> {
         self.store.stats(filter).await
     }
 
-    /// Returns how many there are.
+    /// Returns how many dead letters the filter selects.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
@@ -146,7 +146,7 @@ impl<S: Store> DeadLetters<S> {
         Ok(groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)))
     }
 
-    /// Takes items back, and returns how many: each begins a new run with all its attempts
+    /// Re-drives items, and returns how many: each begins a new run with all its attempts
     /// and a fresh budget, and keeps its history and its correlation id. A worker of the
     /// job, now or later, does the rest.
     ///
@@ -172,7 +172,7 @@ impl<S: Store> DeadLetters<S> {
         self.store.redrive(filter, redrive.max, self.store.now(), every).await
     }
 
-    /// Empties items for good, and returns how many: payload, history and failure are
+    /// Purges items, and returns how many: payload, history and failure are
     /// gone. Their ids stay, as skipped, so that they are not added to the job again.
     ///
     /// ```

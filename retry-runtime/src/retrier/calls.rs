@@ -1,0 +1,128 @@
+//! What a retrier does: calls that it makes again until one succeeds.
+
+use core::future::Future;
+use std::sync::Arc;
+
+use super::Retrier;
+use super::decider::{Decider, Known};
+use super::operation::WithState;
+use super::run::{Blocking, Run};
+use super::values::Values;
+use crate::call::attempt::Attempt;
+use crate::outcome::error::RetryError;
+
+impl<M, V> Retrier<M, V> {
+    /// Calls `operation` until it succeeds or the policy ends the call: await the result,
+    /// after adding what is for this call alone.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new());
+    /// let seven = retrier.run(|| async { "7".parse::<u32>() }).await;
+    /// assert_eq!(seven.unwrap(), 7);
+    ///
+    /// let error = retrier.run(|| async { "seven".parse::<u32>() }).when(|_| false).await;
+    /// assert_eq!(error.unwrap_err().attempts(), 1);
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn run<T, E, Kind, Op, Fut>(
+        &self,
+        operation: Op,
+    ) -> Run<'_, Op, Fut, T, E, Known<'_, M, E>, V>
+    where
+        M: Decider<E, Kind>,
+        V: Values<T>,
+        Op: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
+    }
+
+    /// Calls `operation` as [`run`](Self::run) does, with state that it takes by value and returns
+    /// with its result: a connection, a cursor, a buffer. It also sees which attempt it makes, and may itself
+    /// decide what happens to its failure: [`Attempt::give_up`], [`Attempt::retry_after`].
+    ///
+    /// The state comes back at the end, unless a `timeout` or a `deadline` cut an attempt
+    /// off: then it is lost, and the call ends.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new());
+    /// let (log, result) = retrier
+    ///     .run_with(Vec::new(), |mut log, cx| async move {
+    ///         log.push(cx.number());
+    ///         (log, if cx.is_last() { Ok(7) } else { Err("not yet") })
+    ///     })
+    ///     .await;
+    /// assert_eq!((log, result), (Some(vec![1, 2, 3]), Ok(7)));
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn run_with<S, T, E, Kind, Op, Fut>(
+        &self,
+        state: S,
+        operation: Op,
+    ) -> Run<'_, WithState<S, Op>, Fut, T, E, Known<'_, M, E>, V>
+    where
+        M: Decider<E, Kind>,
+        V: Values<T>,
+        Op: FnMut(S, Arc<Attempt>) -> Fut,
+        Fut: Future<Output = (S, Result<T, E>)>,
+    {
+        let operation = WithState::new(state, operation);
+        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
+    }
+
+    /// Calls `operation` until it succeeds or the policy ends the call, for a closure that is not
+    /// async. The thread sleeps during waits; the policy's `timeout` cannot cut an attempt off, and
+    /// is ignored.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new());
+    /// assert_eq!(retrier.run_sync(|| "7".parse::<u32>()).unwrap(), 7);
+    /// ```
+    ///
+    /// # Errors
+    /// The call was given up: why, after how many attempts, and the last error.
+    pub fn run_sync<T, E, Kind>(
+        &self,
+        operation: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, RetryError<E>>
+    where
+        M: Decider<E, Kind>,
+        V: Values<T>,
+    {
+        self.blocking(operation).call()
+    }
+
+    /// Prepares a call of a closure that is not async: [`Run::call`] makes it, after you add what
+    /// is for this call alone. [`run_sync`](Self::run_sync) does both.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new());
+    /// let error = retrier.blocking(|| "seven".parse::<u32>()).when(|_| false).call();
+    /// assert_eq!(error.unwrap_err().attempts(), 1);
+    /// ```
+    pub fn blocking<T, E, Kind, Op>(
+        &self,
+        operation: Op,
+    ) -> Run<'_, Op, Blocking, T, E, Known<'_, M, E>, V>
+    where
+        M: Decider<E, Kind>,
+        V: Values<T>,
+        Op: FnMut() -> Result<T, E>,
+    {
+        Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
+    }
+}

@@ -1,0 +1,334 @@
+//! How a retrier is made: from a policy, and what is added to it.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use retry_rules::{Invalid, Policy};
+
+use super::Retrier;
+#[cfg(feature = "serde")]
+use super::config::RetryConfig;
+use super::decider::{Boxed, Classified, Decider, MatcherStack, Matchers, Opaque, With};
+use super::hooks::{OnRetry, RetryAfter, When};
+use super::settings::Settings;
+use super::values::{AllSucceed, RetryOnValue};
+use crate::base::name::Name;
+use crate::classify::matchers::Matcher;
+use crate::event::retry_event::RetryEvent;
+use crate::protect::breaker::CircuitBreaker;
+use crate::protect::quota::RetryQuota;
+use crate::protect::shared::Shared;
+
+impl Retrier {
+    /// Creates a retrier that retries every failure with `policy`.
+    ///
+    /// A policy that breaks a rule is replaced with [`Policy::nearest_valid`], and
+    /// [`Event::InvalidPolicy`](crate::Event) says so at the first failure;
+    /// [`validate`](Self::validate) says so beforehand.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// static RETRIER: Retrier = Retrier::new(Policy::new().attempts(4));
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(0));
+    /// assert!(retrier.validate().unwrap_err().to_string().contains("at least 1"));
+    /// assert_eq!(*retrier.policy(), Policy::new().attempts(1));
+    /// ```
+    pub const fn new(policy: Policy) -> Self {
+        Self { settings: Settings::new(policy), matchers: Matchers::NONE, values: AllSucceed }
+    }
+
+    /// Creates a retrier from what a file says.
+    ///
+    /// ```
+    /// use retry_runtime::{Retrier, RetryConfig};
+    ///
+    /// let config: RetryConfig = serde_json::from_str(r#"{ "retry_on": ["network"] }"#).unwrap();
+    /// let retrier = Retrier::from_config(&config);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
+    /// ```
+    #[cfg(feature = "serde")]
+    pub fn from_config(config: &RetryConfig) -> Self {
+        let retrier = Self::new(config.policy);
+        match &config.retry_on {
+            Some(matchers) => retrier.retry_on(matchers.iter().cloned()),
+            None => retrier,
+        }
+    }
+}
+
+impl<M: MatcherStack, V> Retrier<M, V> {
+    /// Retries only failures that one of these matchers matches.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, matchers::network};
+    /// let retrier = Retrier::new(Policy::new()).retry_on([network]);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn retry_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        self.matchers.lists().retry_on = Some(matchers.into_iter().collect());
+        self
+    }
+
+    /// Does not retry failures that one of these matchers matches, whatever `retry_on` says.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, matchers::network};
+    /// let retrier = Retrier::new(Policy::new()).abort_on([network]);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>("connection refused")).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn abort_on(mut self, matchers: impl IntoIterator<Item = Matcher>) -> Self {
+        self.matchers.lists().abort_on = Some(matchers.into_iter().collect());
+        self
+    }
+
+    /// Asks the error itself what it is, and how long to wait, through its
+    /// [`Classify`](crate::Classify). (The attribute does so automatically.)
+    ///
+    /// ```
+    /// use retry_runtime::matchers::server_error;
+    /// use retry_runtime::{Class, Classify, Policy, Retrier, classify};
+    ///
+    /// #[derive(Debug)]
+    /// struct Http(u16);
+    ///
+    /// impl std::fmt::Display for Http {
+    ///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    ///         write!(f, "HTTP {}", self.0)
+    ///     }
+    /// }
+    ///
+    /// impl Classify for Http {
+    ///     fn class(&self) -> Class {
+    ///         classify::status(self.0)
+    ///     }
+    /// }
+    ///
+    /// let retrier = Retrier::new(Policy::new()).retry_on([server_error]).classified();
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>(Http(404))).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn classified(self) -> Retrier<M::ReadBy<Classified>, V> {
+        self.with(|matchers| matchers.read_by(Classified))
+    }
+
+    /// Asks the error nothing: it has no class and no wait. For errors known only by
+    /// their `Display`; patterns match that.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(1)).opaque();
+    /// assert_eq!(retrier.run_sync(|| Err::<(), u16>(503)).unwrap_err().last(), Some(&503));
+    /// ```
+    pub fn opaque(self) -> Retrier<M::ReadBy<Opaque>, V> {
+        self.with(|matchers| matchers.read_by(Opaque))
+    }
+}
+
+impl<M, V> Retrier<M, V> {
+    /// Retries failures for which `predicate` holds: in addition to those that `retry_on`
+    /// names, or, without it, only these. An attempt that the policy's own `timeout` cuts
+    /// off has no error to ask: use `retry_on([timeout])`.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new()).opaque().when(|code: &u16| *code >= 500);
+    /// assert_eq!(retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn when<E, F: Fn(&E) -> bool>(self, predicate: F) -> Retrier<With<M, When<F>>, V> {
+        self.with(|matchers| With { matchers, hook: When(Arc::new(predicate)) })
+    }
+
+    /// Asks this closure for the wait that the server asked for. It is not capped at
+    /// `max_delay`, and only jittered upwards.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # use std::time::Duration;
+    /// struct Busy(Duration);
+    /// # impl std::fmt::Display for Busy {
+    /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("busy") }
+    /// # }
+    ///
+    /// let retrier = Retrier::new(Policy::new()).opaque().retry_after(|busy: &Busy| Some(busy.0));
+    /// let error = retrier.run_sync(|| Err::<(), _>(Busy(Duration::ZERO))).unwrap_err();
+    /// assert_eq!(error.waited(), Duration::ZERO);
+    /// ```
+    pub fn retry_after<E, F: Fn(&E) -> Option<Duration>>(
+        self,
+        hint: F,
+    ) -> Retrier<With<M, RetryAfter<F>>, V> {
+        self.with(|matchers| With { matchers, hook: RetryAfter(Arc::new(hint)) })
+    }
+
+    /// Calls this closure with each failure that will be retried, before the wait.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, RetryEvent};
+    /// let retrier = Retrier::new(Policy::new())
+    ///     .on_retry(|event: &RetryEvent<'_, std::io::Error>| eprintln!("{event}"));
+    /// ```
+    pub fn on_retry<E, F: Fn(&RetryEvent<'_, E>)>(
+        self,
+        listener: F,
+    ) -> Retrier<With<M, OnRetry<F>>, V> {
+        self.with(|matchers| With { matchers, hook: OnRetry(Arc::new(listener)) })
+    }
+
+    /// Retries values for which `predicate` holds, although there is no error: `ok(…)` of
+    /// the attribute. At the end the last one is returned, as `Ok`.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let retrier = Retrier::new(Policy::new()).retry_on_value(|done: &bool| !done);
+    /// let mut calls = 0;
+    /// let done = retrier
+    ///     .run(|| {
+    ///         calls += 1;
+    ///         async { Ok::<_, std::io::Error>(false) }
+    ///     })
+    ///     .await;
+    /// assert_eq!((done.unwrap(), calls), (false, 3));
+    /// # }
+    /// ```
+    pub fn retry_on_value<T, F: Fn(&T) -> bool>(self, predicate: F) -> Retrier<M, RetryOnValue<F>> {
+        self.with_values(RetryOnValue(Arc::new(predicate)))
+    }
+
+    /// Sets the name in events. Default: `retrier`.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, RetryEvent, Retrier};
+    /// # use std::time::Duration;
+    /// let retrier = Retrier::new(Policy::new().initial_delay(Duration::from_millis(1)))
+    ///     .name("orders.export")
+    ///     .on_retry(|event: &RetryEvent<'_, &str>| assert_eq!(event.name(), "orders.export"));
+    /// let _ = retrier.run_sync(|| Err::<(), _>("busy"));
+    /// ```
+    pub fn name(mut self, name: impl Into<Name>) -> Self {
+        self.settings.name = name.into();
+        self
+    }
+
+    /// Asks this breaker for a permit before each attempt: a `&'static`, or an `Arc`. Default:
+    /// no breaker.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use retry_runtime::{BreakerConfig, CircuitBreaker, Policy, Reason, Retrier};
+    ///
+    /// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+    ///
+    /// let retrier = Retrier::new(Policy::new()).breaker(&DB);
+    /// DB.force_open();
+    /// let error = retrier.run_sync(|| Err::<(), _>("not called")).unwrap_err();
+    /// assert_eq!((error.reason(), error.attempts()), (Reason::CircuitOpen, 0));
+    ///
+    /// // Or one that is made at run time:
+    /// let breaker = Arc::new(CircuitBreaker::named("tenant 7", BreakerConfig::new()));
+    /// let retrier = Retrier::new(Policy::new()).breaker(breaker);
+    /// ```
+    pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
+        self.settings.breaker = Some(breaker.into());
+        self
+    }
+
+    /// Pays for retries from this quota: a `&'static`, or an `Arc`. Default: no quota.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Policy, QuotaConfig, Reason, Retrier, RetryQuota};
+    ///
+    /// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new().capacity(10));
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(9).initial_delay(Duration::ZERO)).quota(&OUTBOUND);
+    /// let error = retrier.run_sync(|| Err::<(), _>("busy")).unwrap_err();
+    /// assert_eq!((error.reason(), error.attempts()), (Reason::Quota, 3), "a retry costs 5 tokens");
+    /// ```
+    pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
+        self.settings.quota = Some(quota.into());
+        self
+    }
+
+    /// Erases the type of what decides about errors of type `E`, so that the retrier can
+    /// be a field even if its closures cannot be named.
+    ///
+    /// ```
+    /// use retry_runtime::retrier::Boxed;
+    /// use retry_runtime::{Policy, Retrier};
+    ///
+    /// struct Codes {
+    ///     retrier: Retrier<Boxed<u16>>,
+    /// }
+    ///
+    /// let worst = 500;
+    /// let retrier = Retrier::new(Policy::new()).opaque().when(move |code: &u16| *code >= worst);
+    /// let codes = Codes { retrier: retrier.boxed() };
+    /// assert_eq!(codes.retrier.run_sync(|| Err::<(), _>(404)).unwrap_err().attempts(), 1);
+    /// ```
+    pub fn boxed<E, Kind: 'static>(self) -> Retrier<Boxed<E>, V>
+    where
+        M: Decider<E, Kind> + Send + Sync + 'static,
+    {
+        self.with(Boxed::new)
+    }
+
+    /// Sets the policy, as [`new`](Retrier::new) does.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier, matchers::network};
+    /// let reads = Retrier::new(Policy::new()).retry_on([network]);
+    /// let patient = reads.clone().with_policy(Policy::new().attempts(10));
+    /// assert_eq!(*patient.policy(), Policy::new().attempts(10));
+    /// ```
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.settings = self.settings.with_policy(policy);
+        self
+    }
+
+    /// Returns the policy in force: the given one, or the nearest valid one.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// let retrier = Retrier::new(Policy::new().attempts(5));
+    /// println!("{}", retrier.policy());
+    /// # assert_eq!(*retrier.policy(), Policy::new().attempts(5));
+    /// ```
+    pub fn policy(&self) -> &Policy {
+        &self.settings.policy
+    }
+
+    /// Checks that the given policy is the one in force.
+    ///
+    /// ```
+    /// # use retry_runtime::{Policy, Retrier};
+    /// assert!(Retrier::new(Policy::new()).validate().is_ok());
+    ///
+    /// let wrong = Retrier::new(Policy::new().attempts(0));
+    /// assert!(wrong.validate().unwrap_err().to_string().contains("at least 1"));
+    /// ```
+    ///
+    /// # Errors
+    /// The rules that it breaks.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.settings.invalid.map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn with<N>(self, matchers: impl FnOnce(M) -> N) -> Retrier<N, V> {
+        let Self { settings, matchers: old, values } = self;
+        Retrier { settings, matchers: matchers(old), values }
+    }
+
+    pub(crate) fn with_values<W>(self, values: W) -> Retrier<M, W> {
+        let Self { settings, matchers, .. } = self;
+        Retrier { settings, matchers, values }
+    }
+
+    /// The same for a call that cannot be repeated.
+    #[cfg(feature = "tower")]
+    pub(crate) fn once(mut self) -> Self {
+        self.settings.policy = self.settings.policy.attempts(1);
+        self
+    }
+}

@@ -2,8 +2,8 @@
 //! inspected, re-driven, purged, and carried to another store; nothing is ever
 //! dropped for its age or its size.
 
-// First what is done daily: its page lists methods in this order.
-mod daily;
+// First, because the page of the type lists methods in this order.
+mod operations;
 mod exchange;
 mod signature;
 mod redrive;

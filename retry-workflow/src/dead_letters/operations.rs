@@ -1,4 +1,4 @@
-//! What is done with dead letters daily: list, show, count, re-drive, purge.
+//! What one does with dead letters: list, show, count, re-drive and purge them.
 
 use std::time::Duration;
 

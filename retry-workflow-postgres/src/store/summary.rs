@@ -93,36 +93,119 @@ pub(crate) async fn groups(
         "strpos('+' || g.class || '+', '+' || $3::text || '+') > 0"
     };
     let of_job = if job.is_some() { "g.job = $2::bigint" } else { "$2::bigint IS NULL" };
+    // One row for each group. What each job and shard has of an hour is added up here, which a
+    // server would sort for.
+    let sql = format!(
+        "SELECT g.alike::text, array_agg(g.job), array_agg(g.hour), array_agg(g.count), \
+             array_agg(g.first), array_agg(g.last), array_agg(coalesce(g.example, 0)) \
+         FROM @groups g WHERE {of_job} AND g.state = ANY ($1::smallint[]) \
+             AND ($3::text IS NULL OR {of_class}) \
+             AND ($4::text IS NULL OR g.signature = $4::text) \
+         GROUP BY g.alike"
+    );
+    let rows = shared.query(client, &sql, &[&states, &job, &class, &signature]).await?;
+    let mut sums = Vec::with_capacity(rows.len());
+    for row in &rows {
+        sums.extend(Sum::read(row)?);
+    }
     // Its example, or where that was re-driven any other one of that job.
     let example = "SELECT f.item, f.failure FROM @failures f JOIN @states s ON s.item = f.item \
                    WHERE s.state = ANY ($1::smallint[]) AND f.job = g.job \
                    AND f.signature = g.signature AND f.class = g.class";
     let sql = format!(
-        "WITH hours AS MATERIALIZED (\
-             SELECT g.class, g.signature, g.hour, sum(g.count)::bigint AS count, \
-                 min(g.first) FILTER (WHERE g.count > 0) AS first, \
-                 max(g.last) FILTER (WHERE g.count > 0) AS last, max(g.job) AS job, \
-                 min(g.example) AS example \
-             FROM @groups g WHERE {of_job} AND g.state = ANY ($1::smallint[]) \
-                 AND ($3::text IS NULL OR {of_class}) \
-                 AND ($4::text IS NULL OR g.signature = $4::text) \
-             GROUP BY g.job, g.class, g.signature, g.hour HAVING sum(g.count) > 0), \
-         groups AS MATERIALIZED (\
-             SELECT h.class, h.signature, sum(h.count)::bigint AS count, \
-                 array_agg(h.hour ORDER BY h.hour) AS hours, \
-                 array_agg(h.count ORDER BY h.hour) AS counts, \
-                 min(h.first) AS first, max(h.last) AS last, \
-                 (array_agg(h.job ORDER BY h.hour DESC))[1] AS job, \
-                 (array_agg(h.example ORDER BY h.hour DESC))[1] AS example \
-             FROM hours h GROUP BY h.class, h.signature) \
-         SELECT g.count, g.first, g.last, i.id, e.failure, g.hours, g.counts FROM groups g \
-         CROSS JOIN LATERAL (({example} AND f.item = g.example) UNION ALL ({example} LIMIT 1) \
+        "SELECT w.place, i.id, e.failure \
+         FROM unnest($2::bigint[], $3::text[], $4::bigint[]) WITH ORDINALITY \
+             AS w(job, alike, example, place) \
+         CROSS JOIN LATERAL (SELECT n.job, n.class, n.signature FROM @groups n \
+             WHERE n.job = w.job AND n.alike = w.alike::uuid LIMIT 1) g \
+         CROSS JOIN LATERAL (({example} AND f.item = w.example) UNION ALL ({example} LIMIT 1) \
              LIMIT 1) e \
-         JOIN @items i ON i.job = g.job AND i.item = e.item \
-         ORDER BY g.count DESC, g.class, g.signature"
+         JOIN @items i ON i.job = g.job AND i.item = e.item"
     );
-    let rows = shared.query(client, &sql, &[&states, &job, &class, &signature]).await?;
-    rows.iter().map(group).collect()
+    let jobs: Vec<_> = sums.iter().map(|sum| sum.job).collect();
+    let alike: Vec<_> = sums.iter().map(|sum| sum.alike.as_str()).collect();
+    let examples: Vec<_> = sums.iter().map(|sum| sum.example).collect();
+    let rows = shared.query(client, &sql, &[&states, &jobs, &alike, &examples]).await?;
+    let mut groups = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let place = usize::try_from(column::<i64>(row, 0)?).unwrap_or(0);
+        let Some(sum) = place.checked_sub(1).and_then(|place| sums.get(place)) else { continue };
+        let failure: Failure = read_json(&column::<String>(row, 2)?)?;
+        let mut group = Group::new(&failure, text(row, 1)?, sum.first);
+        group.count = sum.hours.iter().fold(0, |all, hour| all.saturating_add(hour.count));
+        group.last = sum.last;
+        group.hours.clone_from(&sum.hours);
+        groups.push(group);
+    }
+    // Groups of one size in the order of their names.
+    groups.sort_by(|one, other| {
+        let by_class = other.count.cmp(&one.count).then_with(|| one.class.cmp(&other.class));
+        by_class.then_with(|| one.signature.cmp(&other.signature))
+    });
+    Ok(groups)
+}
+
+/// A group whose example is not known yet.
+struct Sum {
+    alike: String,
+    first: Timestamp,
+    last: Timestamp,
+    hours: Vec<HourCount>,
+    /// Of its last hour.
+    job: i64,
+    example: i64,
+}
+
+/// What one job has of an hour.
+struct OfHour {
+    count: i64,
+    first: i64,
+    last: i64,
+    /// 0: none is known.
+    example: i64,
+}
+
+impl Sum {
+    /// `None`: nothing is left of it.
+    fn read(row: &Row) -> Result<Option<Self>, PostgresError> {
+        let columns = [1, 2, 3, 4, 5, 6].map(|at| column::<Vec<i64>>(row, at));
+        let [jobs, hours, counts, firsts, lasts, examples] = columns;
+        let rows = jobs?.into_iter().zip(hours?).zip(counts?).zip(firsts?).zip(lasts?);
+        // By hour, then by job: of its shards some may be negative.
+        let mut sums = BTreeMap::<(i64, i64), OfHour>::new();
+        for (((((job, hour), count), first), last), example) in rows.zip(examples?) {
+            let sum = sums.entry((hour, job)).or_insert(OfHour {
+                count: 0,
+                first: i64::MAX,
+                last: i64::MIN,
+                example: 0,
+            });
+            sum.count = sum.count.saturating_add(count);
+            if count > 0 {
+                sum.first = sum.first.min(first);
+                sum.last = sum.last.max(last);
+            }
+            if sum.example == 0 || (1..sum.example).contains(&example) {
+                sum.example = example;
+            }
+        }
+        sums.retain(|_, sum| sum.count > 0);
+        let Some((&(_, job), &OfHour { example, .. })) = sums.last_key_value() else {
+            return Ok(None);
+        };
+        let first = sums.values().map(|sum| sum.first).min().unwrap_or_default();
+        let last = sums.values().map(|sum| sum.last).max().unwrap_or_default();
+        let (hours, counts): (Vec<_>, Vec<_>) =
+            sums.iter().map(|((hour, _), sum)| (*hour, sum.count)).unzip();
+        Ok(Some(Self {
+            alike: text(row, 0)?,
+            first: Timestamp::from_micros(first),
+            last: Timestamp::from_micros(last),
+            hours: self::hours(&hours, &counts),
+            job,
+            example,
+        }))
+    }
 }
 
 /// A group, from a row with its count, first and last, the example and its failure, and its hours.

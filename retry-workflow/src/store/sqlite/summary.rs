@@ -2,7 +2,7 @@
 //! transaction changes them in memory, and writes them once at its end.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Result, params_from_iter};
 
@@ -168,23 +168,22 @@ struct Found {
 
 /// The groups that are meant, the largest first.
 pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>> {
+    // As the rows lie: to sort all of them takes longer than to find the group of each.
     let sql = format!(
         "SELECT g.job, g.class, g.signature, g.hour, g.count, g.first, g.last, g.example \
-         FROM groups g WHERE {} ORDER BY g.class, g.signature",
+         FROM groups g WHERE {}",
         meant.conditions
     );
     let mut statement = tx.prepare(&sql)?;
     let mut rows = statement.query(params_from_iter(&meant.values))?;
-    let mut found: Vec<Found> = Vec::new();
+    // By class, then by signature.
+    let mut found = BTreeMap::<String, BTreeMap<String, Found>>::new();
     while let Some(row) = rows.next()? {
         let time = |column| row.get(column).map(Timestamp::from_micros);
         let hour = HourCount::new(time(3)?, row.get(4)?);
         let (first, last) = (time(5)?, time(6)?);
         let (class, signature) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
-        let is_same = |found: &&mut Found| {
-            found.group.class == class && found.group.signature.as_str() == signature
-        };
-        if let Some(found) = found.last_mut().filter(is_same) {
+        if let Some(found) = found.get_mut(class).and_then(|alike| alike.get_mut(signature)) {
             if found.group.hours.last().is_none_or(|known| known.hour <= hour.hour) {
                 found.example = (row.get(0)?, row.get(7)?);
             }
@@ -201,9 +200,11 @@ pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>>
             message: String::new(),
             hours: vec![hour],
         };
-        found.push(Found { group, example: (row.get(0)?, row.get(7)?) });
+        let one = Found { group, example: (row.get(0)?, row.get(7)?) };
+        found.entry(class.to_owned()).or_default().insert(signature.to_owned(), one);
     }
-    let mut groups = Vec::with_capacity(found.len());
+    let found = found.into_values().flat_map(BTreeMap::into_values);
+    let mut groups = Vec::new();
     for Found { mut group, example: (job, item) } in found {
         // Nothing is left of a group whose items are being removed.
         if let Some((id, message)) = example(tx, meant, &group, job, item)? {

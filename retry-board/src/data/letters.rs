@@ -1,9 +1,11 @@
 //! Dead letters: grouped by what they have in common, and one by one, as a filter selects them.
 
+use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
 use retry_workflow::{
-    Cursor, DeadLetters, Filter, Group, HourCount, ItemRecord, ItemState, Store, Timestamp,
+    Cursor, DeadLetters, Filter, Group, HourCount, ItemRecord, ItemState, Store, StoreError,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +18,12 @@ use retry_workflow::words::cut;
 const PAGE: usize = 50;
 /// Groups on a page.
 const GROUPS: usize = 100;
-/// A search for text looks at no more than these rows, and no longer than this, at once.
+/// A search looks at no more than these rows for a text, and no longer than this, at once.
 const ROWS: usize = 20_000;
-const AT_MOST: Duration = Duration::from_millis(50);
-/// Rows that a search looks at between two looks at the time.
+const AT_MOST: Duration = Duration::from_millis(30);
+/// Rows that a search for text looks at between two looks at the time.
 const BATCH: usize = 500;
+const HOUR: Duration = Duration::from_secs(3_600);
 /// Of a message, in lists.
 const MESSAGE: usize = 300;
 
@@ -75,7 +78,7 @@ impl FilterFields {
         filter.until = self.until.as_deref().map(time).transpose()?;
         filter.states = self.states()?;
         if let Some(given) = &self.signature {
-            let mut failed = filter.clone();
+            let mut failed = of_any_time(&filter);
             failed.states.get_or_insert_with(|| vec![ItemState::Dead]);
             // Its text is meant as it is, also where nothing has it any more.
             filter.signature = Some(match letters.signature(&failed, given).await {
@@ -232,9 +235,11 @@ pub(crate) struct Letters {
     pub(crate) items: Vec<ItemLine>,
     /// Where the next page begins.
     pub(crate) next: Option<Cursor>,
-    /// Rows that a search for text has looked at.
+    /// Items that a search for text has looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) searched: Option<usize>,
+    /// Whether the search has ended before the page was full: `next` goes on.
+    pub(crate) is_partial: bool,
     /// Whether this is not the first page.
     #[serde(skip)]
     pub(crate) is_later: bool,
@@ -250,46 +255,103 @@ impl Letters {
         let filter = fields.filter(letters).await?;
         // Groups are those of the filter without the text, which only a look at each can find.
         let groups = match after {
-            None => letters.stats(&filter).await?,
+            None => groups(letters, &filter).await?,
             Some(_) => Vec::new(),
         };
-        let (items, next, searched) = match fields.text.as_deref() {
-            None => {
-                let page = letters.list(&filter, after, PAGE).await?;
-                (page.items, page.next, None)
-            }
-            Some(text) => search(letters, &filter, text, after).await?,
+        let has_failure = filter.class.is_some() || filter.signature.is_some();
+        let found = if after.is_none() && has_failure && groups.is_empty() {
+            // Without a group there is no such item.
+            Found::default()
+        } else {
+            Found::search(letters, &filter, fields.text.as_deref(), after).await?
         };
         Ok(Self {
-            filter: fields,
             count: groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)),
             more_groups: groups.len().saturating_sub(GROUPS),
             groups: groups.iter().take(GROUPS).map(GroupLine::new).collect(),
-            items: items.iter().map(ItemLine::new).collect(),
-            next,
-            searched,
+            items: found.items.iter().map(ItemLine::new).collect(),
+            next: found.next,
+            searched: fields.text.is_some().then_some(found.looked_at),
+            is_partial: found.next.is_some() && found.items.len() < PAGE,
             is_later: after.is_some(),
             now: letters.store().now(),
+            filter: fields,
         })
+    }
+
+    /// Whether these are groups of whole hours, and the items are not.
+    pub(crate) fn has_whole_hours(&self) -> bool {
+        self.filter.since.is_some() || self.filter.until.is_some()
     }
 }
 
-/// Those whose failure says so: of as many as can be looked at in a moment.
-async fn search<S: Store>(
+fn of_any_time(filter: &Filter) -> Filter {
+    let mut any = filter.clone();
+    (any.since, any.until) = (None, None);
+    any
+}
+
+/// The groups that a filter selects. Of a time, whole hours are meant: these are summed up, and
+/// single items would have to be looked at, all of them.
+async fn groups<S: Store>(
     letters: &DeadLetters<S>,
     filter: &Filter,
-    text: &str,
-    mut after: Option<Cursor>,
-) -> Result<(Vec<ItemRecord>, Option<Cursor>, Option<usize>), Problem> {
-    let began = Instant::now();
-    let (mut found, mut rows) = (Vec::new(), 0);
-    loop {
-        let page = letters.list(filter, after, BATCH).await?;
-        rows += page.items.len();
-        found.extend(page.items.into_iter().filter(|item| says(item, text)));
-        after = page.next;
-        if after.is_none() || rows >= ROWS || found.len() >= PAGE || began.elapsed() >= AT_MOST {
-            return Ok((found, after, Some(rows)));
+) -> Result<Vec<Group>, StoreError> {
+    let (since, until) = (filter.since, filter.until);
+    let mut groups = letters.stats(&of_any_time(filter)).await?;
+    if since.is_none() && until.is_none() {
+        return Ok(groups);
+    }
+    groups.retain_mut(|group| {
+        group.hours.retain(|one| {
+            until.is_none_or(|until| one.hour < until)
+                && since.is_none_or(|since| one.hour + HOUR > since)
+        });
+        let [Some(first), Some(last)] = [group.hours.first(), group.hours.last()] else {
+            return false;
+        };
+        group.first = group.first.max(first.hour);
+        group.last = group.last.min(last.hour + HOUR);
+        group.count = group.hours.iter().fold(0, |sum, one| sum.saturating_add(one.count));
+        true
+    });
+    groups.sort_by_key(|group| Reverse(group.count));
+    Ok(groups)
+}
+
+/// A page of items, or what there is of it after a moment.
+#[derive(Default)]
+struct Found {
+    items: Vec<ItemRecord>,
+    next: Option<Cursor>,
+    looked_at: usize,
+}
+
+impl Found {
+    /// Those that a filter selects, and whose failure says this: of as many as can be looked at in
+    /// a moment.
+    async fn search<S: Store>(
+        letters: &DeadLetters<S>,
+        filter: &Filter,
+        text: Option<&str>,
+        after: Option<Cursor>,
+    ) -> Result<Self, StoreError> {
+        let began = Instant::now();
+        let mut found = Self { next: after, ..Self::default() };
+        loop {
+            let most = if text.is_some() { BATCH } else { PAGE - found.items.len() };
+            let page = letters.store().list(filter, found.next, most).await?;
+            found.looked_at += page.items.len();
+            let is_meant = |item: &ItemRecord| text.is_none_or(|text| says(item, text));
+            found.items.extend(page.items.into_iter().filter(is_meant));
+            found.next = page.next;
+            if found.next.is_none()
+                || found.items.len() >= PAGE
+                || found.looked_at >= ROWS
+                || began.elapsed() >= AT_MOST
+            {
+                return Ok(found);
+            }
         }
     }
 }

@@ -23,34 +23,81 @@ macro_rules! broken {
     };
 }
 
+/// All but what looks at items.
+macro_rules! broken_otherwise {
+    () => {
+        broken! {
+            async fn enqueue(job: &str, items: Vec<NewItem>, due: Timestamp) -> u64;
+            async fn claim(job: &str, worker: &str, now: Timestamp, max: usize, starts: usize, lease: std::time::Duration) -> Vec<Lease>;
+            async fn claim_suspect(job: &str, worker: &str, now: Timestamp, lease: std::time::Duration) -> Option<Lease>;
+            async fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
+            async fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
+            async fn expire(job: &str, workers: Vec<String>, now: Timestamp) -> u64;
+            async fn next_due(job: &str) -> Option<Timestamp>;
+            async fn next_suspect(job: &str) -> Option<Timestamp>;
+            async fn waiting(job: &str, most: u64) -> u64;
+            async fn counts(job: &str) -> Counts;
+            async fn item(job: &str, id: &str) -> Option<ItemRecord>;
+            async fn minutes(job: &str, since: Timestamp) -> Vec<Minute>;
+            async fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
+            async fn redrive(filter: &Filter, max: Option<u64>, now: Timestamp, every: std::time::Duration) -> u64;
+            async fn purge(filter: &Filter) -> u64;
+            async fn skip(job: &str, max: usize, why: Failure, now: Timestamp) -> u64;
+            async fn edit(job: &str, id: &str, payload: String) -> bool;
+            async fn remove(job: &str, max: usize, keys: Vec<String>) -> u64;
+            async fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;
+            async fn get(key: &str) -> Option<(u64, String)>;
+            async fn cas(key: &str, revision: u64, value: &str) -> bool;
+            async fn values(prefix: &str) -> Vec<(String, String)>;
+            async fn find_or_insert(prefix: &str, choose: impl FnMut(&[(String, String)]) -> Result<(String, String), StoreError> + Send + 'static) -> (String, String);
+        }
+    };
+}
+
 impl Store for Broken {
+    broken_otherwise!();
     broken! {
-        async fn enqueue(job: &str, items: Vec<NewItem>, due: Timestamp) -> u64;
-        async fn claim(job: &str, worker: &str, now: Timestamp, max: usize, starts: usize, lease: std::time::Duration) -> Vec<Lease>;
-        async fn claim_suspect(job: &str, worker: &str, now: Timestamp, lease: std::time::Duration) -> Option<Lease>;
-        async fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
-        async fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
-        async fn expire(job: &str, workers: Vec<String>, now: Timestamp) -> u64;
-        async fn next_due(job: &str) -> Option<Timestamp>;
-        async fn next_suspect(job: &str) -> Option<Timestamp>;
-        async fn waiting(job: &str, most: u64) -> u64;
-        async fn counts(job: &str) -> Counts;
-        async fn item(job: &str, id: &str) -> Option<ItemRecord>;
         async fn list(filter: &Filter, after: Option<Cursor>, max: usize) -> Page<ItemRecord>;
         async fn stats(filter: &Filter) -> Vec<Group>;
-        async fn minutes(job: &str, since: Timestamp) -> Vec<Minute>;
-        async fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;
-        async fn redrive(filter: &Filter, max: Option<u64>, now: Timestamp, every: std::time::Duration) -> u64;
-        async fn purge(filter: &Filter) -> u64;
-        async fn skip(job: &str, max: usize, why: Failure, now: Timestamp) -> u64;
-        async fn edit(job: &str, id: &str, payload: String) -> bool;
-        async fn remove(job: &str, max: usize, keys: Vec<String>) -> u64;
-        async fn import(items: Vec<ItemRecord>, now: Timestamp) -> u64;
-        async fn get(key: &str) -> Option<(u64, String)>;
-        async fn cas(key: &str, revision: u64, value: &str) -> bool;
-        async fn values(prefix: &str) -> Vec<(String, String)>;
-        async fn find_or_insert(prefix: &str, choose: impl FnMut(&[(String, String)]) -> Result<(String, String), StoreError> + Send + 'static) -> (String, String);
     }
+}
+
+/// A store that finds nothing, however long it looks, and asks to go on.
+#[derive(Clone)]
+struct Endless(StoreError);
+
+impl Store for Endless {
+    broken_otherwise!();
+
+    async fn list(
+        &self,
+        _: &Filter,
+        after: Option<Cursor>,
+        _: usize,
+    ) -> Result<Page<ItemRecord>, StoreError> {
+        let last = after.map_or(0, |after| after.0);
+        Ok(Page::new(Vec::new(), Some(Cursor(last + 1))))
+    }
+
+    async fn stats(&self, _: &Filter) -> Result<Vec<Group>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_without_an_end_is_answered_in_a_moment_and_goes_on() {
+    let app = retry_board::jobs(Endless(StoreError::other("nobody asks")));
+    for page in ["dead-letters?after=7", "dead-letters?since=2h+ago", "dead-letters?text=order"] {
+        let began = std::time::Instant::now();
+        let found = get(&app, &format!("/api/{page}")).await.json();
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{page}");
+        assert_eq!(found["is_partial"], true, "{page}");
+        assert!(found["next"].as_i64().unwrap() > 7, "{page}");
+        get(&app, &format!("/{page}")).await.says("Continue the search");
+    }
+    // Where no group has the class, nobody looks.
+    let none = get(&app, "/api/dead-letters?class=timeout").await.json();
+    assert_eq!((&none["is_partial"], &none["next"]), (&false.into(), &serde_json::Value::Null));
 }
 
 #[tokio::test(start_paused = true)]

@@ -152,7 +152,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tokio::spawn(release(store.clone()));
 
     let board = Board::new().allow_actions().breaker(&BANK).breakers(&WAREHOUSES).quota(&OUTBOUND);
-    let app = axum::Router::new().nest("/retry", board.jobs(store).merge(board.policies()));
+    let app = axum::Router::new().nest_service("/retry", board.jobs(store).merge(board.policies()));
     let listener = tokio::net::TcpListener::bind(listen).await?;
     println!("look at http://{}/retry/jobs", listener.local_addr()?);
     let served = axum::serve(listener, app).into_future();

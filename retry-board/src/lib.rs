@@ -6,8 +6,11 @@
 //!
 //! # let store = MemoryStore::new();
 //! let app: Router =
-//!     Router::new().nest("/retry", retry_board::jobs(store).merge(retry_board::policies()));
+//!     Router::new().nest_service("/retry", retry_board::jobs(store).merge(retry_board::policies()));
 //! ```
+//!
+//! Mounted by `nest_service`, the pages answer `/retry/` as well, which `nest` leaves to the router
+//! around them.
 //!
 //! [`jobs`] has the jobs of a store, their dead letters and items; [`policies`] the functions with
 //! `#[retry]` of this process, its breakers, quotas and overrides. The pages are made on the

@@ -44,7 +44,7 @@ pub(crate) async fn select<S: Store>(
     let Some(text) = fields.text.as_deref() else { return Ok(filter) };
     if filter.job.is_none() {
         return Err(Problem::bad(
-            "A text is looked for in each item of one job: name the job, too.",
+            "Text is searched for in the items of one job: choose a job, too.",
         ));
     }
     let (mut ids, mut after) = (Vec::new(), None);
@@ -54,7 +54,7 @@ pub(crate) async fn select<S: Store>(
         after = page.next;
         if ids.len() > MOST_IDS {
             return Err(Problem::bad(format!(
-                "More than {MOST_IDS} items say so: choose a signature or a class instead of a text."
+                "More than {MOST_IDS} items match: choose a signature or a class instead of a text."
             )));
         }
         if after.is_none() {

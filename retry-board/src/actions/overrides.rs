@@ -89,8 +89,8 @@ impl Changes {
         let taken = before - pairs.len();
         changed.apply(pairs).map_err(|error| Problem::bad(error.to_string()))?;
         let said = match form.name.text() {
-            Some(name) => format!("The changes made here to {name} are removed"),
-            None => "All changes made here are removed".to_owned(),
+            Some(name) => format!("The overrides set here for {name} are removed"),
+            None => "All overrides set here are removed".to_owned(),
         };
         Ok(Done::new(said, json!({ "taken_back": taken })))
     }

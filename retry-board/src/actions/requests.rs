@@ -46,7 +46,7 @@ impl JobForm {
                 "{id} stops when its running items have finished; to resume: retry-workflow resume {id}"
             )
         } else {
-            format!("No process works on {id}; to resume: retry-workflow resume {id}")
+            format!("No process is working on {id}; to resume: retry-workflow resume {id}")
         };
         Ok(Done::new(said, json!({ "job": self.job, "asked": is_heard })))
     }

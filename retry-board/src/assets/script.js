@@ -25,11 +25,11 @@
     status.textContent = words[next];
     status.title =
       next === "live"
-        ? "This page renews itself"
+        ? "This page updates itself"
         : next === "reconnecting"
           ? "The board does not answer; trying again"
           : next === "stale"
-            ? "What is shown may be old"
+            ? "What is shown may be out of date"
             : "";
   };
 

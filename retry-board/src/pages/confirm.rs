@@ -20,7 +20,7 @@ fn page(visit: &Visit, title: &str, place: Place, main: Markup) -> Response {
 fn meant(filter: &FilterFields) -> Markup {
     html! {
         @if filter.is_empty() {
-            p { "Every dead letter of the store." }
+            p { "Every dead letter in the store." }
         } @else {
             dl.lines #meant { @for (name, value) in filter.set() { dt { (name) } dd { (line(value)) } } }
         }
@@ -36,13 +36,13 @@ pub(crate) fn redrive(visit: &Visit, filter: &FilterFields, number: u64) -> Resp
     let main = html! {
         h1 { "Re-drive" }
         section.panel {
-            p #would { strong { (count(number, "dead letter")) } " will be re-driven: each begins a new run with all its attempts and a fresh budget, and keeps its history." }
+            p #would { strong { (count(number, "dead letter")) } " will be re-driven: each starts a new run with all of its attempts and a fresh budget, and keeps its history." }
             (meant(filter))
             @if number > 0 {
                 form.stack #form method="post" action="re-drive" {
                     (form::proof(visit)) (form::hidden(filter.set())) (all(filter))
-                    div.field { label for="rate" { "Rate " span.muted { "(all at once, if empty)" } } input #rate name="rate" placeholder="10/s" autocomplete="off"; }
-                    div.field { label for="max" { "At most " span.muted { "(all, if empty)" } } input #max name="max" inputmode="numeric" placeholder=(number) autocomplete="off"; }
+                    div.field { label for="rate" { "Rate " span.muted { "(empty: all at once)" } } input #rate name="rate" placeholder="10/s" autocomplete="off"; }
+                    div.field { label for="max" { "At most " span.muted { "(empty: all)" } } input #max name="max" inputmode="numeric" placeholder=(number) autocomplete="off"; }
                     div.buttons { button.primary #submit { "Re-drive " (count(number, "dead letter")) } a href=(filter.address("dead-letters").text()) { "Back" } }
                 }
             } @else {
@@ -57,7 +57,7 @@ pub(crate) fn purge(visit: &Visit, filter: &FilterFields, number: u64) -> Respon
     let main = html! {
         h1 { "Purge" }
         section.panel {
-            p #would { strong { (count(number, "dead letter")) } " will be purged for good: payload, history and failure are gone. Nothing brings them back." }
+            p #would { strong { (count(number, "dead letter")) } " will be purged for good: their payloads, histories and failures are deleted. This cannot be undone." }
             (meant(filter))
             @if number > 0 {
                 form.stack #form method="post" action="purge" {
@@ -80,7 +80,7 @@ pub(crate) fn cancel(visit: &Visit, job: &str, unfinished: u64) -> Response {
     let main = html! {
         h1 { "Cancel " (line(job)) }
         section.panel {
-            p #would { strong { (count(unfinished, "item")) } " have not ended: what runs comes to its end, and the rest is skipped." }
+            p #would { strong { (count(unfinished, "unfinished item")) } ": those in progress run to their end, the others are skipped." }
             form.stack #form method="post" action="cancel" {
                 (form::proof(visit)) (form::hidden([("job", job)]))
                 div.buttons { button.danger #submit { "Cancel the job" } a href=(Address::new("job").with("id", job).text()) { "Back" } }

@@ -46,12 +46,13 @@ fn main(visit: &Visit, letters: &Letters) -> Markup {
         @if !letters.groups.is_empty() {
             section.panel aria-labelledby="groups-heading" {
                 h2 #groups-heading { "By signature" }
+                @if letters.has_whole_hours() { p.muted.under { "Counts are for whole hours." } }
                 (groups(&letters.groups, filter.job.as_deref(), letters.now))
-                @if letters.more_groups > 0 { p.muted { (thousands(u64::try_from(letters.more_groups).unwrap_or(0))) " smaller groups are left out: choose a job or a class" } }
+                @if letters.more_groups > 0 { p.muted { (thousands(u64::try_from(letters.more_groups).unwrap_or(0))) " smaller groups are not shown: filter by job or class to see them" } }
             }
         }
         section aria-labelledby="items-heading" {
-            h2 #items-heading { "One by one" }
+            h2 #items-heading { "Items" }
             (items(letters))
         }
     }
@@ -154,6 +155,7 @@ fn items(letters: &Letters) -> Markup {
     let filter = &letters.filter;
     // The job is a column only where it is not the same for all.
     let has_jobs = filter.job.is_none();
+    let goes_on = letters.searched.is_some() || letters.is_partial;
     html! {
         @if letters.items.is_empty() {
             (nothing(letters))
@@ -176,15 +178,17 @@ fn items(letters: &Letters) -> Markup {
         }
         @if let Some(rows) = letters.searched {
             p.muted #searched {
-                (thousands(u64::try_from(rows).unwrap_or(0))) " looked at"
-                @if letters.next.is_some() { ", and there are more" }
+                (count(u64::try_from(rows).unwrap_or(0), "item")) " searched"
+                @if letters.next.is_some() { " so far" }
             }
+        } @else if letters.is_partial {
+            p.muted #searched { "The search is not finished." }
         }
         nav.pages aria-label="More items" {
             @if letters.is_later { a href=(filter.address("dead-letters").text()) { "First page" } }
             @if let Some(next) = letters.next {
                 a #next href=(filter.address("dead-letters").with("after", &next.to_string()).text()) {
-                    @if letters.searched.is_some() { "Search on" } @else { "Next page" }
+                    @if goes_on { "Continue the search" } @else { "Next page" }
                 }
             }
         }
@@ -196,7 +200,7 @@ fn item_row(item: &ItemLine, has_jobs: bool, now: Timestamp) -> Markup {
         tr data-item=(line(&item.id)) {
             th scope="row" data-label="Item" {
                 @if item.is_long {
-                    span title="This id is longer than an address may be: retry-workflow items show" { (line(&item.id)) }
+                    span title="This id is too long for an address. Use: retry-workflow items show" { (line(&item.id)) }
                 } @else {
                     a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (line(&item.id)) }
                 }
@@ -219,15 +223,15 @@ fn nothing(letters: &Letters) -> Markup {
     let filter = &letters.filter;
     html! {
         div.empty #empty {
-            @if letters.searched.is_some() && letters.next.is_some() {
-                p { strong { "Nothing so far." } " Search on below." }
+            @if letters.is_partial {
+                p { strong { "Nothing found so far." } " Continue the search below." }
             } @else if letters.is_later {
-                p { "There are no more." }
+                p { "There are no more items." }
             } @else if filter.is_empty() {
                 p { strong { "No dead letters." } }
-                p { "Items whose retries have ended appear here, with what they have in common and what to do about it." }
+                p { "Items that failed for good appear here, grouped by what went wrong." }
             } @else {
-                p { strong { "Nothing is like that." } }
+                p { strong { "Nothing matches this filter." } }
                 p { a href="dead-letters" { "Clear the filter" } " to see all dead letters." }
             }
         }

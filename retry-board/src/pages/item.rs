@@ -45,7 +45,7 @@ fn main(visit: &Visit, item: &ItemPage) -> Markup {
         dl.facts {
             div { dt { "run" } dd { (item.run) } }
             div { dt { "attempt" } dd { (item.attempt) } }
-            div { dt { "correlation" } dd { code { (line(&item.correlation)) } } }
+            div { dt { "correlation id" } dd { code { (line(&item.correlation)) } } }
             @if let Some(ended) = item.ended { div { dt { "ended" } dd { (time::at(ended)) } } }
             @if let Some(due) = item.due {
                 div { dt { @if item.state == ItemState::Leased { "leased until" } @else { "due" } } dd { (time::at(due)) " (" (time::relative(item.now, due)) ")" } }
@@ -53,10 +53,10 @@ fn main(visit: &Visit, item: &ItemPage) -> Markup {
         }
         @if let Some(failure) = &item.failure {
             section.panel #failure aria-labelledby="failure-heading" {
-                h2 #failure-heading { "What went wrong" }
+                h2 #failure-heading { "Failure" }
                 (failure_text(failure))
                 p.under {
-                    "Like it: "
+                    "Similar items: "
                     a href=(Address::new("dead-letters").with("job", &item.job).with("signature", &failure.signature_id).and("state", (item.state == ItemState::Skipped).then_some("skipped")).text()) { (line(&failure.signature)) }
                 }
             }
@@ -109,7 +109,7 @@ fn history(item: &ItemPage) -> Markup {
         .collect();
     html! {
         @if item.earlier_attempts > 0 {
-            p.muted { (count(u64::try_from(item.earlier_attempts).unwrap_or(0), "earlier attempt")) " left out" }
+            p.muted { (count(u64::try_from(item.earlier_attempts).unwrap_or(0), "earlier attempt")) " not shown" }
         }
         @if runs.is_empty() { p.muted { "No attempts are recorded." } }
         @for run in &runs {
@@ -128,7 +128,7 @@ fn attempt_row(attempt: &AttemptLine) -> Markup {
             p {
                 span.ordinal { "attempt " (attempt.attempt) }
                 (badge::outcome(attempt.outcome))
-                " after " (time::short(attempt.took())) ", begun " (time::at(attempt.started)) ", by " code { (line(&attempt.worker)) }
+                " after " (time::short(attempt.took())) ", started " (time::at(attempt.started)) ", by " code { (line(&attempt.worker)) }
                 @if let Some(step) = &attempt.step { ", in " (line(step)) }
                 @if attempt.wait > 0.0 { "; then waited " (time::short(attempt.waited())) }
             }

@@ -35,7 +35,7 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
             h1 { (line(&job.id)) }
             (badge::job(job.status, counts.dead))
             @if let Some(asked) = page.asked {
-                span.muted #asked { @match asked { Request::Pause => "was asked to pause", _ => "was asked to end" } }
+                span.muted #asked { @match asked { Request::Pause => "pausing", _ => "cancelling" } }
             }
             (actions(visit, page))
         }
@@ -50,7 +50,7 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
                     ("succeeded", "succeeded", counts.succeeded),
                     ("dead", "dead", counts.dead),
                     ("skipped", "skipped", counts.skipped),
-                    ("leased", "with a worker", counts.leased),
+                    ("leased", "in progress", counts.leased),
                     ("pending", "waiting", counts.pending),
                 ] {
                     li {
@@ -61,7 +61,7 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
             }
             dl.facts {
                 div { dt { (unit) "s" } dd { (thousands(counts.total())) @if !job.input_complete { "+" } } }
-                div { dt { "ended" } dd { (job.percent()) " %" } }
+                div { dt { "done" } dd { (job.percent()) " %" } }
                 div { dt { "rate" } dd #rate { (jobs::rate(job)) } }
                 div { dt { "time left" } dd { (jobs::left(job)) } }
                 div { dt { "attempts" } dd {
@@ -70,18 +70,18 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
                 } }
                 div { dt { "worked" } dd { (total(counts.worked)) } }
                 div { dt { "waited" } dd { (total(counts.waited)) } }
-                div { dt { "begun" } dd { (time::at(job.created)) } }
+                div { dt { "started" } dd { (time::at(job.created)) } }
                 @if let Some(ended) = job.ended.filter(|_| job.status != "running") {
                     div { dt { @if job.status == "stopped" { "stopped" } @else { "ended" } } dd { (time::at(ended)) } }
                 }
             }
             @if job.status == "running" && !job.has_worker {
-                p #no-worker { "No process works on it. Go on with " code { "retry-workflow resume " (line(&job.id)) } "." }
+                p #no-worker { "No process is working on it. Resume it with " code { "retry-workflow resume " (line(&job.id)) } "." }
             }
         }
         @if !page.waiting.is_empty() || page.breaker.is_some() {
             section.panel #waiting aria-labelledby="waiting-heading" {
-                h2 #waiting-heading { "What it waits for" }
+                h2 #waiting-heading { "Waiting for" }
                 dl.lines {
                     @for wait in &page.waiting {
                         dt { (wait.what) } dd { (wait.text) }
@@ -109,14 +109,12 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
                     }
                 }
             }
-            div.scroll tabindex="0" role="region" aria-label="Items and failures over time" {
-                (chart::minutes(&page.minutes, page.end(), Duration::from_secs(page.span)))
-            }
+            (chart::minutes(&page.minutes, page.end(), Duration::from_secs(page.span)))
         }
         @if let Some(tasks) = &page.tasks { (task_section(&job.id, tasks)) }
         @if !page.groups.is_empty() {
             section.panel aria-labelledby="failures-heading" {
-                h2 #failures-heading { "Why they failed" }
+                h2 #failures-heading { "Failures" }
                 (dead_letters::groups(&page.groups, Some(&job.id), page.now))
                 @if page.more_groups > 0 {
                     p { a href=(Address::new("dead-letters").with("job", &job.id).text()) { (page.more_groups) " more groups" } }
@@ -155,7 +153,7 @@ fn task_section(job: &str, tasks: &Tasks) -> Markup {
             h2 #tasks-heading { "Tasks" }
             @if let Some(picture) = graph::picture(tasks) { (picture) }
             table.cards {
-                thead { tr { th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Needs" } th scope="col" { "Because of" } } }
+                thead { tr { th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Needs" } th scope="col" { "Skipped because of" } } }
                 tbody {
                     @for task in &tasks.tasks {
                         tr data-task=(line(&task.name)) {
@@ -171,12 +169,12 @@ fn task_section(job: &str, tasks: &Tasks) -> Markup {
                                 }
                             }
                             td data-label="Needs" { (names(&task.needs)) }
-                            td data-label="Because of" { (names(&task.culprits)) }
+                            td data-label="Skipped because of" { (names(&task.culprits)) }
                         }
                     }
                 }
             }
-            @if tasks.left_out > 0 { p.muted { (tasks.left_out) " more tasks are left out" } }
+            @if tasks.left_out > 0 { p.muted { (tasks.left_out) " more tasks are not shown" } }
         }
     }
 }

@@ -33,7 +33,7 @@ fn main(jobs: &Jobs) -> Markup {
             } @else {
                 div.empty #empty {
                     p { strong { "No jobs yet." } }
-                    p { "Begin one with " code { "retry-workflow run FILE" } ", or with " code { "Workflow::new(…).store(…).run(…)" } ": it appears here by itself." }
+                    p { "Start one with " code { "retry-workflow run FILE" } " or " code { "Workflow::new(…).store(…).run(…)" } "; it appears here by itself." }
                 }
             }
         } @else {
@@ -46,10 +46,10 @@ fn main(jobs: &Jobs) -> Markup {
                         th.number scope="col" { "Succeeded" }
                         th.number scope="col" { "Dead" }
                         th.number scope="col" { "Skipped" }
-                        th.number scope="col" { "Left" }
+                        th.number scope="col" { "Remaining" }
                         th.number scope="col" { "Rate" }
                         th.number scope="col" { "Time left" }
-                        th.number scope="col" { "Begun" }
+                        th.number scope="col" { "Started" }
                     }
                 }
                 tbody {
@@ -82,10 +82,10 @@ fn row(jobs: &Jobs, job: &JobLine) -> Markup {
                 @if counts.dead > 0 { a.dead href=(letters) { (thousands(counts.dead)) } } @else { span.zero { "0" } }
             }
             td.number data-label="Skipped" { (zero(counts.skipped)) }
-            td.number data-label="Left" { (zero(counts.unfinished())) @if !job.input_complete && job.status == "running" { "+" } }
+            td.number data-label="Remaining" { (zero(counts.unfinished())) @if !job.input_complete && job.status == "running" { "+" } }
             td.number data-label="Rate" { (rate(job)) }
             td.number data-label="Time left" { (left(job)) }
-            td.number data-label="Begun" { (time::ago(jobs.now, job.created)) }
+            td.number data-label="Started" { (time::ago(jobs.now, job.created)) }
         }
     }
 }

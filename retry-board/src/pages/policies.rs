@@ -47,7 +47,7 @@ fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Ma
             @if policies.sites.is_empty() {
                 div.empty #empty {
                     p { strong { "No function with #[retry] is linked into this process." } }
-                    p { "Here are those of the process that serves this page. Mount " code { "retry_board::policies()" } " in your service to see its own." }
+                    p { "This page shows the functions of the process that serves it. Mount " code { "retry_board::policies()" } " in your service to see its functions." }
                 }
             } @else {
                 table.cards #sites {
@@ -64,8 +64,8 @@ fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Ma
                     }
                     tbody { @for site in &policies.sites { (site_row(site)) } }
                 }
-                p.muted { "These are the functions of the process that serves this page. Only calls that fail at least once are counted." }
-                @if policies.more_sites > 0 { p.muted { (policies.more_sites) " more are left out" } }
+                p.muted { "The functions of the process that serves this page. Only calls that failed at least once are counted." }
+                @if policies.more_sites > 0 { p.muted { (policies.more_sites) " more functions are not shown" } }
             }
         }
         @if !policies.sites.is_empty() { (overrides(visit, policies, refused)) }
@@ -73,7 +73,7 @@ fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Ma
             section aria-labelledby="breakers-heading" {
                 h2 #breakers-heading { "Circuit breakers" }
                 table.cards #breakers {
-                    thead { tr { th.wide scope="col" { "Breaker" } th scope="col" { "State" } th.number scope="col" { "In a row" } th.number scope="col" { "Failures" } th.number scope="col" { "Rejected" } th.wide scope="col" { "Opened by" } } }
+                    thead { tr { th.wide scope="col" { "Breaker" } th scope="col" { "State" } th.number scope="col" { "Consecutive" } th.number scope="col" { "Failures" } th.number scope="col" { "Rejected" } th.wide scope="col" { "Opened by" } } }
                     tbody { @for breaker in &policies.breakers { (breaker_row(breaker)) } }
                 }
             }
@@ -88,9 +88,9 @@ fn main(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) -> Ma
             }
         }
         section aria-labelledby="history-heading" {
-            h2 #history-heading { "What happened" }
+            h2 #history-heading { "Recent events" }
             @if policies.history.is_empty() {
-                p.muted { "No breaker has changed its state, no quota was empty, and no policy was changed, since this page was mounted." }
+                p.muted { "No breaker has changed its state, no quota has run empty and no policy has been overridden since the board was mounted." }
             } @else {
                 ol.events #events {
                     @for happened in &policies.history {
@@ -114,7 +114,7 @@ fn site_row(site: &SiteLine) -> Markup {
                 @if site.compiled.is_some() { " " (badge::badge(badge::Tone::Waiting, "overridden")) }
                 div.under { (line(site.file)) ":" (site.line) }
                 p.policy {
-                    @match &site.policy { Some(policy) => { (line(policy)) } None => "by its type parameters" }
+                    @match &site.policy { Some(policy) => { (line(policy)) } None => "depends on its type parameters" }
                     @if !site.run_time.is_empty() { " (known at run time: " (site.run_time.join(", ")) ")" }
                 }
                 @if let Some(compiled) = &site.compiled { p.muted { "in the source: " (line(compiled)) } }
@@ -146,7 +146,7 @@ fn breaker_row(breaker: &BreakerLine) -> Markup {
                 @if breaker.forced { " " span.muted { "forced" } }
                 @if breaker.led { " " span.muted { "by the fleet" } }
             }
-            td.number data-label="In a row" { (number(breaker.consecutive_failures.map(u64::from))) }
+            td.number data-label="Consecutive" { (number(breaker.consecutive_failures.map(u64::from))) }
             td.number data-label="Failures" { (number(breaker.failures)) }
             td.number data-label="Rejected" { (number(breaker.rejected)) }
             td.wide.message data-label="Opened by" { (breaker.opened_by.as_deref().map(line).unwrap_or_default()) }
@@ -165,9 +165,9 @@ fn quota_row(quota: &QuotaLine) -> Markup {
                             meter min="0" max=(limit) value=(available) aria-label="tokens left" {}
                             span { (thousands(u64::from(available))) " of " (thousands(u64::from(limit))) }
                         }
-                        @if available == 0 { (badge::badge(badge::Tone::Bad, "empty")) " " span.muted { "calls are made once" } }
+                        @if available == 0 { (badge::badge(badge::Tone::Bad, "empty")) " " span.muted { "calls are not retried" } }
                     }
-                    _ => span.muted { "was empty" }
+                    _ => span.muted { "has run empty" }
                 }
             }
         }
@@ -183,7 +183,7 @@ fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) 
         section.panel #overrides aria-labelledby="overrides-heading" {
             h2 #overrides-heading { "Overrides" }
             @if policies.changed.is_empty() {
-                p.muted { "Nothing was changed on this board." }
+                p.muted { "No policy has been overridden on this board." }
             } @else {
                 table.cards {
                     thead { tr { th scope="col" { "Function" } th scope="col" { "Key" } th scope="col" { "Value" } th scope="col" { "" } } }
@@ -197,7 +197,7 @@ fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) 
                                     @if visit.shows_forms() {
                                         form method="post" action="override-reset" {
                                             (form::proof(visit)) (form::hidden([("name", change.name.as_str())]))
-                                            button { "Take back" }
+                                            button { "Remove" }
                                         }
                                     }
                                 }
@@ -205,7 +205,7 @@ fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) 
                         }
                     }
                 }
-                p.muted { (count(u64::try_from(policies.changed.len()).unwrap_or(0), "change")) ", on top of what the program itself has changed." }
+                p.muted { (count(u64::try_from(policies.changed.len()).unwrap_or(0), "override")) ", on top of those that the program itself has set." }
             }
             @if visit.shows_forms() {
                 form.filter #override-form method="post" action="override" {
@@ -229,7 +229,7 @@ fn overrides(visit: &Visit, policies: &Policies, refused: Option<&Refused<'_>>) 
                             p.error #override-error role="alert" { @for text in refused.why.lines() { span { (line(text)) } br; } }
                         }
                     }
-                    div.field.buttons { button.primary { "Change" } }
+                    div.field.buttons { button.primary { "Override" } }
                 }
             }
         }

@@ -101,7 +101,7 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
     let highest =
         slots.iter().map(|slot| slot.0.saturating_add(slot.1).max(slot.2)).max().unwrap_or(0);
     let top = nice(highest);
-    let (left, base, high, width) = (44.0, 128.0, 112.0, 11.0);
+    let (high, width) = (112.0, 11.0);
     let height = |number: u64| float(number) / float(top) * high;
     let label = format!(
         "{} succeeded, {} failed for good, {} attempts failed, from {} to {}",
@@ -114,34 +114,38 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
     let points: Vec<_> = (0_u32..)
         .zip(slots)
         .map(|(at, slot)| {
-            let x = left + f64::from(at) * width + width / 2.0;
-            format!("{},{}", px(x), px(base - height(slot.2)))
+            let x = f64::from(at) * width + width / 2.0;
+            format!("{},{}", px(x), px(high - height(slot.2)))
         })
         .collect();
     html! {
-        svg.minutes viewBox="0 0 712 152" role="img" aria-label=(label) {
-            title { (label) }
-            @for part in 0..=2_u64 {
-                @let y = base - high * float(part) / 2.0;
-                line.grid x1=(px(left)) y1=(px(y)) x2="704" y2=(px(y)) {}
-                @if part == 2 || top.is_multiple_of(2) {
-                    text.axis x=(px(left - 6.0)) y=(px(y + 4.0)) text-anchor="end" { (short(top * part / 2)) }
+        // Words stand beside the picture: it is stretched, and they are not.
+        div.chart {
+            div.y aria-hidden="true" {
+                span { (short(top)) }
+                span { @if top.is_multiple_of(2) { (short(top / 2)) } }
+                span { "0" }
+            }
+            svg.minutes viewBox="0 0 660 112" preserveAspectRatio="none" role="img" aria-label=(label) {
+                title { (label) }
+                @for part in 0..=2_u64 {
+                    @let y = high * float(part) / 2.0;
+                    line.grid x1="0" y1=(px(y)) x2="660" y2=(px(y)) {}
+                }
+                @for (at, (good, bad, _)) in (0_u32..).zip(slots) {
+                    @let x = f64::from(at) * width + 1.0;
+                    @if good > 0 {
+                        rect.succeeded x=(px(x)) y=(px(high - height(good))) width=(px(width - 2.0)) height=(px(height(good))) {}
+                    }
+                    @if bad > 0 {
+                        rect.dead x=(px(x)) y=(px(high - height(good) - height(bad))) width=(px(width - 2.0)) height=(px(height(bad))) {}
+                    }
+                }
+                @if failed > 0 {
+                    polyline.failed points=(points.join(" ")) {}
                 }
             }
-            @for (at, (good, bad, _)) in (0_u32..).zip(slots) {
-                @let x = left + f64::from(at) * width + 1.0;
-                @if good > 0 {
-                    rect.succeeded x=(px(x)) y=(px(base - height(good))) width=(px(width - 2.0)) height=(px(height(good))) {}
-                }
-                @if bad > 0 {
-                    rect.dead x=(px(x)) y=(px(base - height(good) - height(bad))) width=(px(width - 2.0)) height=(px(height(bad))) {}
-                }
-            }
-            @if failed > 0 {
-                polyline.failed points=(points.join(" ")) {}
-            }
-            text.axis x=(px(left)) y="146" { (clock(begin, span)) }
-            text.axis x="704" y="146" text-anchor="end" { (clock(end, span)) }
+            div.x aria-hidden="true" { span { (clock(begin, span)) } span { (clock(end, span)) } }
         }
         ul.legend {
             li { span.key.succeeded {} (thousands(good)) " succeeded" }

@@ -51,7 +51,7 @@ pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
                 script src=(asset(&SCRIPT)) defer {}
             }
             body {
-                a.skip href="#main" { "Skip to the content" }
+                a.skip href="#main" { "Skip to content" }
                 header.top {
                     div.bar {
                         span.brand {
@@ -82,12 +82,12 @@ pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
                     @if visit.shows_forms() {
                         span { "Actions are allowed." }
                     } @else {
-                        span #read-only { "Read-only: actions are allowed with " code { "--allow-actions" } " or " code { "Board::allow_actions" } "." }
+                        span #read-only { "Read-only. Allow actions with " code { "--allow-actions" } " or " code { "Board::allow_actions" } "." }
                     }
                     @if mounted.has_jobs() {
                         " " a href=(format!("{root}api/openapi.json")) { "API" }
                     }
-                    noscript { " Without script a page does not renew itself: reload it." }
+                    noscript { " Without scripts, pages do not update themselves: reload them." }
                 }
             }
         }

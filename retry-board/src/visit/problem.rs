@@ -32,8 +32,8 @@ impl Problem {
             StatusCode::FORBIDDEN,
             "Unknown host",
             format!(
-                "This board does not answer to the name \"{name}\": ask for it by localhost, or add the \
-                 name, with Board::host or with retry-workflow board --host NAME."
+                "This board does not answer to the name \"{name}\". Use localhost, or add the name with \
+                 Board::host or retry-workflow board --host NAME."
             ),
         )
     }
@@ -42,7 +42,7 @@ impl Problem {
         let mut problem = Self::new(
             StatusCode::UNAUTHORIZED,
             "Sign in",
-            "This board asks for its token. For programs: Authorization: Bearer TOKEN.",
+            "Enter the token of this board. Programs send it as Authorization: Bearer TOKEN.",
         );
         problem.signs_in = true;
         problem
@@ -50,7 +50,7 @@ impl Problem {
 
     pub(crate) fn wrong_token() -> Self {
         let mut problem = Self::signed_out();
-        "That is not the token. It stands where the board was started: the file of --token-file."
+        "That is not the token. It was set where the board was started: with --token-file or Board::token."
             .clone_into(&mut problem.text);
         problem
     }
@@ -68,18 +68,18 @@ impl Problem {
         Self::new(
             StatusCode::FORBIDDEN,
             "Not from this board",
-            "This request was sent by another page, and nothing was changed. Use the forms of the \
-             board itself.",
+            "Another site sent this request, and nothing was changed. Use the forms of the board \
+             itself.",
         )
     }
 
     pub(crate) fn no_form() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
-            "The form is too old",
-            "This form was not made for this browser, or the board was started again since, and \
-             nothing was changed. Reload the page, and send it again. Programs send x-csrf-token and \
-             the cookie that api/session gives, or Authorization: Bearer TOKEN.",
+            "The form has expired",
+            "This form was not made for this browser, or the board has restarted since, and nothing \
+             was changed. Reload the page and send it again. Programs send x-csrf-token and the \
+             cookie of api/jobs/session, or Authorization: Bearer TOKEN.",
         )
     }
 
@@ -109,19 +109,19 @@ impl Problem {
     /// A value of an address or of a form that cannot be used.
     pub(crate) fn bad(text: impl AsRef<str>) -> Self {
         let text = cut(&Lines(text.as_ref()).to_string(), 4_000);
-        Self::new(StatusCode::BAD_REQUEST, "That cannot be used", text)
+        Self::new(StatusCode::BAD_REQUEST, "Invalid request", text)
     }
 
     /// Something that was to be changed is no longer as the form says.
     pub(crate) fn changed(text: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, "It has changed", text)
+        Self::new(StatusCode::CONFLICT, "Already changed", text)
     }
 
     pub(crate) fn too_many_watch() -> Self {
         let mut problem = Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "Too many watch",
-            "So many watch this board already that this page is not live. Reload it for newer numbers.",
+            "Too many viewers",
+            "So many people watch this board already that this page does not update itself. Reload it for newer numbers.",
         );
         problem.retry_after = Some(10);
         problem

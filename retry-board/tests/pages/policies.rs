@@ -71,7 +71,7 @@ async fn a_change_is_seen_in_sites_and_obeyed_by_the_next_failure() {
     assert!(charge().await.is_err());
     assert_eq!(*CALLS.lock().unwrap(), 2);
     let page = get(&app, "/policies").await;
-    page.says("data-state=\"overridden\"").says("in the source: 5 attempts").says("Take back");
+    page.says("data-state=\"overridden\"").says("in the source: 5 attempts").says("Remove");
     let (cookie, csrf) = (page.cookie(), page.field("csrf"));
     let form = format!("name=shop.charge&csrf={csrf}");
     assert_eq!(send(&app, "/override-reset", &cookie, &form).await.status, StatusCode::SEE_OTHER);

@@ -98,10 +98,16 @@ async fn dead_letters_are_filtered_by_the_address() {
     assert_eq!(items("?job=import-1&state=succeeded").await, ["1", "2", "4", "5"]);
     assert_eq!(items("?since=1h+ago&until=").await, ["3", "6", "render"]);
     assert_eq!(items("?until=2001-01-01").await, [""; 0]);
+    let counted = async |query: &str| {
+        get(&app, &format!("/api/dead-letters{query}")).await.json()["count"].as_u64()
+    };
+    assert_eq!(counted("?since=1h+ago").await, Some(3));
+    assert_eq!(counted("?until=2001-01-01").await, Some(0));
+    get(&app, "/dead-letters?since=1h+ago").await.says("Counts are for whole hours.");
     let groups = get(&app, "/api/dead-letters").await.json()["groups"].clone();
     let id = groups[0]["id"].as_str().unwrap();
     assert_eq!(items(&format!("?signature={}", &id[..6])).await, ["3", "6"]);
-    get(&app, "/dead-letters?job=none").await.says("Nothing is like that");
+    get(&app, "/dead-letters?job=none").await.says("Nothing matches this filter");
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,14 +169,27 @@ async fn files_are_kept_for_ever_under_names_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn it_works_wherever_it_is_mounted() {
-    let app = Router::new().nest("/a/b", read_only().await);
-    let home = get(&app, "/a/b").await;
-    assert_eq!((home.status, home.header("location")), (StatusCode::SEE_OTHER, "/a/b/jobs"));
-    let page = get(&app, "/a/b/jobs").await;
-    let style = page.between("stylesheet\" href=\"", "\"").to_owned();
-    assert_eq!(get(&app, &format!("/a/b/{style}")).await.status, StatusCode::OK);
-    assert_eq!(get(&app, "/a/b/api/jobs").await.header("content-type"), "application/json");
+    for nested in [
+        Router::new().nest("/a/b", read_only().await),
+        Router::new().nest_service("/a/b", read_only().await),
+    ] {
+        works_at_a_b(&nested).await;
+    }
+    // `nest` itself keeps the address with a slash at its end from the routes below it.
+    let app = Router::new().nest_service("/a/b", read_only().await);
+    let home = get(&app, "/a/b/").await;
+    assert_eq!((home.status, home.header("location")), (StatusCode::SEE_OTHER, "jobs"));
+    get(&app, "/a/b/nowhere").await.says("There is no such page");
     assert_eq!(get(&read_only().await, "/").await.header("location"), "jobs");
+}
+
+async fn works_at_a_b(app: &Router) {
+    let home = get(app, "/a/b").await;
+    assert_eq!((home.status, home.header("location")), (StatusCode::SEE_OTHER, "/a/b/jobs"));
+    let page = get(app, "/a/b/jobs").await;
+    let style = page.between("stylesheet\" href=\"", "\"").to_owned();
+    assert_eq!(get(app, &format!("/a/b/{style}")).await.status, StatusCode::OK);
+    assert_eq!(get(app, "/a/b/api/jobs").await.header("content-type"), "application/json");
 }
 
 #[tokio::test(start_paused = true)]

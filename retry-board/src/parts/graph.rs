@@ -36,7 +36,7 @@ pub(crate) fn picture(tasks: &Tasks) -> Option<Markup> {
         .map(|task| task.name.as_str())
         .collect();
     let edges = tasks.iter().flat_map(|task| task.needs.iter().map(move |need| (need, task)));
-    let label = format!("{} tasks; the list below says who needs whom", tasks.len());
+    let label = format!("{} tasks; the table below lists what each one needs", tasks.len());
     Some(html! {
         div.scroll tabindex="0" role="region" aria-label="Graph of tasks" {
             svg.graph viewBox=(format!("0 0 {} {}", px(width), px(height))) width=(px(width))

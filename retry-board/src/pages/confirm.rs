@@ -80,7 +80,7 @@ pub(crate) fn cancel(visit: &Visit, job: &str, unfinished: u64) -> Response {
     let main = html! {
         h1 { "Cancel " (line(job)) }
         section.panel {
-            p #would { strong { (count(unfinished, "unfinished item")) } ": those in progress run to their end, the others are skipped." }
+            p #would { strong { (count(unfinished, "item")) } " unfinished: those in progress run to their end, the others are skipped." }
             form.stack #form method="post" action="cancel" {
                 (form::proof(visit)) (form::hidden([("job", job)]))
                 div.buttons { button.danger #submit { "Cancel the job" } a href=(Address::new("job").with("id", job).text()) { "Back" } }

@@ -200,7 +200,7 @@ fn item_row(item: &ItemLine, has_jobs: bool, now: Timestamp) -> Markup {
         tr data-item=(line(&item.id)) {
             th scope="row" data-label="Item" {
                 @if item.is_long {
-                    span title="This id is too long for an address. Use: retry-workflow items show" { (line(&item.id)) }
+                    span title="This id is longer than an address may be. Use: retry-workflow items show" { (line(&item.id)) }
                 } @else {
                     a href=(Address::new("item").with("job", &item.job).with("id", &item.id).text()) { (line(&item.id)) }
                 }

@@ -87,6 +87,13 @@ impl Default for Board {
 impl Board {
     /// Creates the default settings: read-only, without a token, for the names of this machine.
     ///
+    /// ```
+    /// # use retry_board::Board;
+    /// # use retry_workflow::MemoryStore;
+    /// let board = Board::new();
+    /// let app: axum::Router = board.jobs(MemoryStore::new()).merge(board.policies());
+    /// ```
+    ///
     /// # Panics
     /// The operating system has no random bytes.
     pub fn new() -> Self {
@@ -104,19 +111,37 @@ impl Board {
 
     /// Lets visitors change things: re-drive or purge dead letters, pause and cancel jobs,
     /// override policies. By default everything can be looked at, and nothing changed.
+    ///
+    /// ```
+    /// # use retry_board::{Board, Token};
+    /// let token = Token::new("correct horse battery staple")?;
+    /// let board = Board::new().token(token).allow_actions();
+    /// # Ok::<(), retry_board::InvalidToken>(())
+    /// ```
     pub fn allow_actions(mut self) -> Self {
         self.allows_actions = true;
         self
     }
 
-    /// Sets what visitors have to know. By default whoever can reach the port is answered.
+    /// Sets the token that visitors have to know. By default whoever can reach the port is answered.
+    ///
+    /// ```
+    /// # use retry_board::{Board, Token};
+    /// let board = Board::new().token(Token::new("correct horse battery staple")?);
+    /// # Ok::<(), retry_board::InvalidToken>(())
+    /// ```
     pub fn token(mut self, token: Token) -> Self {
         self.token = Some(token);
         self
     }
 
-    /// Adds a name under which the board can be asked for, such as `jobs.example.org`. Names of the
-    /// machine itself always work.
+    /// Adds a name that the board answers to, such as `jobs.example.org`. Names of the machine itself
+    /// always work.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// let board = Board::new().host("jobs.example.org");
+    /// ```
     pub fn host(mut self, name: impl Into<String>) -> Self {
         if let Hosts::These(names) = &mut self.hosts {
             names.push(name.into());
@@ -124,20 +149,42 @@ impl Board {
         self
     }
 
-    /// Answers under any name. Only where something in front of it checks names already, or
-    /// with a [token](Self::token): a page of a stranger could read the board otherwise.
+    /// Answers under any name. Use it only behind something that checks names, or with a
+    /// [token](Self::token): otherwise a stranger's page could read the board.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// let board = Board::new().any_host();
+    /// ```
     pub fn any_host(mut self) -> Self {
         self.hosts = Hosts::Any;
         self
     }
 
-    /// Shows this breaker from the beginning.
+    /// Shows this breaker from the beginning: a `&'static`, or an `Arc`. Others appear once their
+    /// state has changed.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
+    /// static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new());
+    ///
+    /// let board = Board::new().breaker(&DB);
+    /// ```
     pub fn breaker(mut self, breaker: impl Into<Shared<CircuitBreaker>>) -> Self {
         self.breakers.push(breaker.into());
         self
     }
 
-    /// Shows the breakers of this family.
+    /// Shows the breakers of this family: a `&'static`, or an `Arc`.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// # use retry_runtime::{BreakerConfig, Breakers};
+    /// static HOSTS: Breakers<String> = Breakers::new("hosts", BreakerConfig::new(), 100);
+    ///
+    /// let board = Board::new().breakers(&HOSTS);
+    /// ```
     pub fn breakers<K>(mut self, family: impl Into<Shared<Breakers<K>>>) -> Self
     where
         K: Hash + Eq + fmt::Display + Clone + Send + Sync + 'static,
@@ -148,7 +195,16 @@ impl Board {
         self
     }
 
-    /// Shows this quota from the beginning.
+    /// Shows this quota from the beginning: a `&'static`, or an `Arc`. Others appear once they were
+    /// empty.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// # use retry_runtime::{QuotaConfig, RetryQuota};
+    /// static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
+    ///
+    /// let board = Board::new().quota(&OUTBOUND);
+    /// ```
     pub fn quota(mut self, quota: impl Into<Shared<RetryQuota>>) -> Self {
         self.quotas.push(quota.into());
         self

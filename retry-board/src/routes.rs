@@ -45,6 +45,12 @@ pub fn policies() -> Router {
 
 impl Board {
     /// Returns the pages of the jobs in a store.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// # use retry_workflow::MemoryStore;
+    /// let app = axum::Router::new().nest("/retry", Board::new().jobs(MemoryStore::new()));
+    /// ```
     pub fn jobs<S: Store>(&self, store: S) -> Router {
         self.mounted.add_jobs();
         let board = Arc::new(self.clone());
@@ -53,6 +59,11 @@ impl Board {
 
     /// Returns the page of what this process retries: functions with `#[retry]`, breakers, quotas
     /// and overrides.
+    ///
+    /// ```
+    /// # use retry_board::Board;
+    /// let app = axum::Router::new().nest("/retry", Board::new().policies());
+    /// ```
     pub fn policies(&self) -> Router {
         self.mounted.add_policies();
         let board = Arc::new(self.clone());

@@ -76,6 +76,14 @@ impl PostgresHub {
     /// the server is reached for the first time, if need be: a server that is away is no error,
     /// because members continue without it.
     ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::PostgresHub;
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let hub = PostgresHub::connect("postgres://ada@db.example.com/ops").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`HubError::Refused`] for what is no address, or certificates that cannot be read.
@@ -88,8 +96,17 @@ impl PostgresHub {
         Self::with_options(url, &options)
     }
 
-    /// Opens the hub with these options; of them count the schema, the size of the pool, the
-    /// time of a statement, and the certificates.
+    /// Opens the hub with these options; of them, the schema, the size of the pool, the timeout of a
+    /// statement and the certificates count.
+    ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::{PostgresHub, PostgresOptions};
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let options = PostgresOptions::default().schema("ops").pool_size(2);
+    /// let hub = PostgresHub::with_options("postgres://ada@db.example.com/ops", &options)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -104,6 +121,15 @@ impl PostgresHub {
 
     /// Opens the hub on the connections of a store, [`server`](crate::PostgresStore::server), in
     /// this schema, which is another one than the store's.
+    ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::{PostgresHub, PostgresStore};
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = PostgresStore::connect("postgres://ada@db.example.com/jobs").await?;
+    /// let hub = PostgresHub::on(store.server(), "retry_fleet");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn on(server: &Arc<Server>, schema: &str) -> Self {
         let server = Arc::clone(server);
         Self(Arc::new(Inner { server, schema: quoted(schema), ready: OnceCell::new() }))
@@ -111,6 +137,11 @@ impl PostgresHub {
 
     /// Returns the statements that create the tables in this schema, and let `role` work with
     /// them, for an operator who runs them by hand.
+    ///
+    /// ```
+    /// let sql = retry_workflow_postgres::PostgresHub::sql("retry_fleet", "worker");
+    /// assert!(sql.contains("\"retry_fleet\"") && sql.contains("\"worker\""));
+    /// ```
     pub fn sql(schema: &str, role: &str) -> String {
         layout::script(&quoted(schema), &quoted(role))
     }

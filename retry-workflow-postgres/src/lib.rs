@@ -26,21 +26,19 @@
 //! Postgres 13 or later, in UTF-8; its own schema (`retry`, or another one with
 //! [`PostgresOptions::schema`]), and at most [`pool_size`](PostgresOptions::pool_size) connections
 //! of each process. The first process creates the tables, in numbered steps under a lock. Where
-//! the user of the workers is not to create anything, an operator runs
-//! [`PostgresOptions::sql`].
+//! the workers' user may not create tables, an operator runs [`PostgresOptions::sql`].
 //!
 //! # What it promises
 //!
 //! - Each method of the store is one transaction; a claim, a settlement of many items or an
 //!   enqueued batch is one statement, and one round trip.
-//! - Workers do not wait for each other: what one is about to lease, another steps over.
+//! - Workers do not wait for each other: a claim skips what another one is about to lease.
 //! - Time is the server's: workers whose clocks differ by hours work together.
 //! - A lost connection, a failover, a server that restarts or has no connection to spare, a
-//!   conflict or a statement that took too long is tried again, by a `#[retry]` policy with a
+//!   conflict or a statement that took too long is retried, with a `#[retry]` policy and a
 //!   breaker: events of `tracing` under the name `retry_workflow_postgres` show it. A settlement
-//!   whose answer was lost is asked for by its token, not done twice. A server that is gone for a
+//!   whose answer was lost is looked up by its token, not done twice. A server that is gone for a
 //!   minute costs that minute; see [`PostgresOptions::patience`].
-//!
 //! - An idle worker makes no queries: a re-drive, a pause or new items wake it within milliseconds,
 //!   through `LISTEN` on one more connection. Where that one is refused, or nothing arrives on it,
 //!   jobs are polled every second.
@@ -54,13 +52,13 @@
 //! When to move a job from one machine to many, how, and what changes: the page "One machine or
 //! many" in the guide of `retry-workflow`.
 //!
-//! - **Watch it.** Each process says by `tracing` when it waits for the server, and when changes
-//!   by others are not heard. On the server, `pg_stat_activity` shows the workers under
+//! - **Watch it.** Each process reports through `tracing` when it waits for the server, and when it
+//!   does not hear of changes by others. On the server, `pg_stat_activity` shows the workers under
 //!   `retry-workflow`; `n_dead_tup` of the table `states` in `pg_stat_user_tables` says whether
 //!   autovacuum keeps up: its settings for that table are made for it. A transaction of another
 //!   program that stays open for hours keeps vacuum from its work, here as everywhere.
 //! - **Back it up** as the rest of the database: a dump, or a point in time. Leases that were held
-//!   then have ended when it is restored, and their items are worked on again.
+//!   at that time have ended when it is restored, and their items are worked on again.
 //! - **Failover.** Name all hosts with `target_session_attrs=read-write`. What a standby that is
 //!   asynchronous has not heard of is done again; with `synchronous_commit` on a synchronous one,
 //!   nothing is.
@@ -77,10 +75,11 @@
 //!
 //! [`server::Server`] is the pool, with what is tried again; another part of a program may share
 //! [that of a store](PostgresStore::server).
+//!
 //! # Breakers and quotas of many processes
 //!
-//! `PostgresHub` (feature `fleet`, on by default) is where the members of a fleet meet: it is a
-//! hub of `retry-fleet`, which tells what a fleet is.
+//! `PostgresHub` (feature `fleet`, on by default) is where the members of a fleet meet: a hub of
+//! `retry-fleet`, whose documentation explains what a fleet is.
 #![forbid(unsafe_code)]
 
 // From the ground up: each imports from those above it.

@@ -48,6 +48,19 @@ pub(crate) type Alone =
 ///
 /// What [`run`](Self::run) does is tried again where a connection is lost, or the server is
 /// restarted, busy or being replaced.
+///
+/// ```no_run
+/// use retry_workflow_postgres::PostgresStore;
+///
+/// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = PostgresStore::connect("postgres://ada@db.example.com/jobs").await?;
+/// let answer = store.server().run("SELECT 1", |client, sql, _| {
+///     Box::pin(async move { Ok(client.query_one(*sql, &[]).await?.get::<_, i32>(0)) })
+/// });
+/// assert_eq!(answer.await?, 1);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Server {
     name: String,
     config: Config,
@@ -140,13 +153,13 @@ impl Server {
         })
     }
 
-    /// Its address, without a password.
+    /// Returns the address of the server, without a password.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Does this on a connection of the pool, on the runtime that has opened it, and to its end
-    /// also if the caller has gone. Lost connections and the like are tried again.
+    /// Runs `operation` on a connection of the pool, and retries lost connections and the like. It
+    /// runs on the runtime that opened the pool, and to its end even if the caller is dropped.
     ///
     /// # Errors
     ///

@@ -79,6 +79,14 @@ impl PostgresStore {
     /// server's certificate has to be trusted and of its name; with `prefer`, the default,
     /// the connection is encrypted where the server can, and nothing is checked.
     ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = PostgresStore::connect("postgres://ada@db.example.com/jobs").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// - [`Access`](StoreError::Access): the server cannot be reached, or the user may not do this
@@ -88,17 +96,47 @@ impl PostgresStore {
         Self::options().connect(url).await
     }
 
-    /// Returns how to open a store, other than by default.
+    /// Returns the default options for opening a store.
+    ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = PostgresStore::options()
+    ///     .schema("billing")
+    ///     .pool_size(16)
+    ///     .connect("postgres://ada@db.example.com/jobs")
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn options() -> PostgresOptions {
         PostgresOptions::default()
     }
 
     /// Returns the address of the server, without a password.
+    ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = PostgresStore::connect("postgres://ada:secret@db.example.com/jobs").await?;
+    /// assert_eq!(store.address(), "postgres://ada@db.example.com/jobs");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn address(&self) -> &str {
         self.0.server.name()
     }
 
-    /// Looks at the whole store: its layout, its size, and whether its counts are those of its items.
+    /// Checks the whole store: its layout, its size, and whether its counts are those of its items.
+    ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = PostgresStore::connect("postgres://ada@db.example.com/jobs").await?;
+    /// assert!(store.check().await?.is_sound());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -111,6 +149,15 @@ impl PostgresStore {
     }
 
     /// Returns the server, to share its connections.
+    ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::{PostgresHub, PostgresStore};
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = PostgresStore::connect("postgres://ada@db.example.com/jobs").await?;
+    /// let hub = PostgresHub::on(store.server(), "retry_fleet");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn server(&self) -> &Arc<Server> {
         &self.0.server
     }
@@ -184,6 +231,15 @@ impl PostgresStore {
 
 impl PostgresOptions {
     /// Opens the store in this database.
+    ///
+    /// ```no_run
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let options = PostgresStore::options().must_exist(true);
+    /// let store = options.connect("postgres://ada@db.example.com/jobs").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

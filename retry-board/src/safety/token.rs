@@ -44,6 +44,13 @@ impl std::error::Error for InvalidToken {}
 impl Token {
     /// Creates a token from this text, without the white space around it.
     ///
+    /// ```
+    /// use retry_board::Token;
+    ///
+    /// let token = Token::new("correct horse battery staple");
+    /// assert!(token.is_ok());
+    /// ```
+    ///
     /// # Errors
     /// It is shorter than 16 characters.
     pub fn new(text: &str) -> Result<Self, InvalidToken> {

@@ -62,7 +62,7 @@ impl PostgresError {
         self.server().and_then(tokio_postgres::Error::as_db_error)
     }
 
-    /// The server's code for it, where the server has answered.
+    /// Returns the server's code (SQLSTATE), if the server has answered.
     pub fn code(&self) -> Option<&SqlState> {
         self.answer().map(DbError::code)
     }
@@ -90,8 +90,8 @@ impl PostgresError {
             .is_some_and(|code| code.code().starts_with("57P") || code.code().starts_with("08"))
     }
 
-    /// Whether the same may succeed a little later: a lost connection, a server that starts, stops
-    /// or has too many connections, a conflict with another transaction.
+    /// Returns `true` if the same may succeed a little later: after a lost connection, a server that
+    /// starts, stops or has too many connections, a conflict with another transaction.
     pub fn is_transient(&self) -> bool {
         self.is_unreachable()
             || self.code().is_some_and(|code| {
@@ -105,7 +105,7 @@ impl PostgresError {
             })
     }
 
-    /// Whether there was no way to the server.
+    /// Returns `true` if the server could not be reached.
     pub fn is_unreachable(&self) -> bool {
         match &self.0 {
             Cause::Interrupted(Interrupted::CircuitOpen { .. }) => true,

@@ -8,6 +8,19 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 /// How a [`PostgresStore`](crate::PostgresStore) is opened.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use retry_workflow_postgres::PostgresOptions;
+/// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = PostgresOptions::default()
+///     .schema("billing")
+///     .patience(Duration::from_secs(30))
+///     .connect("postgres://ada@db.example.com/jobs")
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "options do nothing until a store is opened with them"]
 pub struct PostgresOptions {
@@ -35,12 +48,22 @@ impl Default for PostgresOptions {
 impl PostgresOptions {
     /// Sets the schema that the tables are in; `retry` by default. Each schema is a store of its
     /// own.
+    ///
+    /// ```
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// let options = PostgresStore::options().schema("billing");
+    /// ```
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = schema.into();
         self
     }
 
     /// Sets how many connections the store has at most; 8 by default. Waking needs one more.
+    ///
+    /// ```
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// let options = PostgresStore::options().pool_size(16);
+    /// ```
     pub fn pool_size(mut self, connections: usize) -> Self {
         self.pool_size = connections;
         self
@@ -48,6 +71,12 @@ impl PostgresOptions {
 
     /// Sets how long a statement may take, until the server ends it and it is tried again; 30 s by
     /// default.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// let options = PostgresStore::options().statement_timeout(Duration::from_secs(5));
+    /// ```
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = timeout;
         self
@@ -55,12 +84,23 @@ impl PostgresOptions {
 
     /// Sets how long operations are retried while the server cannot be reached, is restarted
     /// or being replaced; 2 min by default. Opening the store takes a few seconds at most.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// let options = PostgresStore::options().patience(Duration::from_secs(30));
+    /// ```
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
     /// Sets whether the store has to be there already; `false` by default: its tables are created.
+    ///
+    /// ```
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// let options = PostgresStore::options().must_exist(true);
+    /// ```
     pub fn must_exist(mut self, must_exist: bool) -> Self {
         self.must_exist = must_exist;
         self
@@ -68,6 +108,11 @@ impl PostgresOptions {
 
     /// Trusts the certificates in this file (PEM), instead of those that the machine trusts, and
     /// checks the server's certificate also with `sslmode=prefer`.
+    ///
+    /// ```
+    /// # use retry_workflow_postgres::PostgresStore;
+    /// let options = PostgresStore::options().root_certificates("/etc/ssl/db.pem");
+    /// ```
     pub fn root_certificates(mut self, file: impl Into<PathBuf>) -> Self {
         self.root_certificates = Some(file.into());
         self

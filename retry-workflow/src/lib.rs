@@ -119,7 +119,7 @@ pub use job::event::{ItemFailure, JobEvent, WaitReason};
 #[cfg(feature = "metrics")]
 pub use job::metrics;
 pub use job::name::InvalidName;
-pub use job::record::{Asked, Job, JobStatus, Request, StopReason};
+pub use job::record::{Job, JobStatus, PendingRequest, Request, StopReason};
 pub use job::report::{JobReport, Unit};
 pub use job::waits::Waits;
 pub use job::worker_record::WorkerRecord;

@@ -1,4 +1,4 @@
-//! Pausing and cancelling a job: what its workers are asked for.
+//! Pausing and cancelling a job: what is requested of its workers.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl JobForm {
 
     pub(crate) async fn pause<S: Store>(&self, store: &S) -> Result<Done, Problem> {
         let id = self.unfinished(store).await?;
-        let is_heard = Job::ask(store, &self.job, Request::Pause).await?;
+        let is_heard = Job::request(store, &self.job, Request::Pause).await?;
         let said = if is_heard {
             format!(
                 "{id} stops when its running items have finished; to resume: retry-workflow resume {id}"
@@ -48,19 +48,22 @@ impl JobForm {
         } else {
             format!("No process is working on {id}; to resume: retry-workflow resume {id}")
         };
-        Ok(Done::new(said, json!({ "job": self.job, "asked": is_heard })))
+        Ok(Done::new(said, json!({ "job": self.job, "requested": is_heard })))
     }
 
     pub(crate) async fn cancel<S: Store>(&self, store: &S) -> Result<Done, Problem> {
         let id = self.unfinished(store).await?;
-        if Job::ask(store, &self.job, Request::Cancel).await? {
+        if Job::request(store, &self.job, Request::Cancel).await? {
             tokio::spawn(cancel_later(store.clone(), self.job.clone()));
             let said = format!("Cancelling {id}: waiting for its running items");
-            return Ok(Done::new(said, json!({ "job": self.job, "asked": true, "skipped": null })));
+            return Ok(Done::new(
+                said,
+                json!({ "job": self.job, "requested": true, "skipped": null }),
+            ));
         }
         let skipped = Job::cancel(store, &self.job).await?;
         let said = format!("{id} is cancelled: {} skipped", count(skipped, "item"));
-        Ok(Done::new(said, json!({ "job": self.job, "asked": false, "skipped": skipped })))
+        Ok(Done::new(said, json!({ "job": self.job, "requested": false, "skipped": skipped })))
     }
 }
 
@@ -68,7 +71,7 @@ impl JobForm {
 async fn cancel_later<S: Store>(store: S, job: String) -> Result<u64, StoreError> {
     for _ in 0..PATIENCE {
         tokio::time::sleep(EACH).await;
-        if !Job::ask(&store, &job, Request::Cancel).await? {
+        if !Job::request(&store, &job, Request::Cancel).await? {
             return Job::cancel(&store, &job).await;
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use retry_workflow::{
-    BreakerRecord, Dependencies, Filter, Group, ItemState, Job, Minute, Request, State, Store,
-    StoreError, Timestamp, Unit, Waits,
+    BreakerRecord, Dependencies, Filter, Group, ItemState, Job, Minute, PendingRequest, State,
+    Store, StoreError, Timestamp, Unit, Waits,
 };
 use serde::Serialize;
 
@@ -24,9 +24,9 @@ pub(crate) struct JobPage {
     pub(crate) waiting: Vec<Wait>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) breaker: Option<Breaker>,
-    /// What its workers were asked for: `pause` or `cancel`.
+    /// What was requested of its workers, and has not been done yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) asked: Option<Request>,
+    pub(crate) requested: Option<PendingRequest>,
     /// What happened in each minute of `span`.
     pub(crate) minutes: Vec<Minute>,
     /// How far back these go, in seconds.
@@ -111,7 +111,7 @@ impl JobPage {
         // A job that has ended is shown as it was.
         let end = job.ended.filter(|_| counts.unfinished() == 0).unwrap_or(now);
         Ok(Some(Self {
-            asked: job.requested(now).map(|asked| asked.request),
+            requested: job.requested(now),
             job: JobLine::load(store, &job, counts, now).await?,
             waits,
             waiting: waiting.into_iter().map(|(what, text)| Wait { what, text }).collect(),

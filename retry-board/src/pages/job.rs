@@ -34,8 +34,8 @@ fn main(visit: &Visit, page: &JobPage) -> Markup {
         div.title {
             h1 { (line(&job.id)) }
             (badge::job(job.status, counts.dead))
-            @if let Some(asked) = page.asked {
-                span.muted #asked { @match asked { Request::Pause => "pausing", _ => "cancelling" } }
+            @if let Some(pending) = page.requested {
+                span.muted #requested { @match pending.request { Request::Pause => "pausing", _ => "cancelling" } }
             }
             (actions(visit, page))
         }

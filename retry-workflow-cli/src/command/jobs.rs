@@ -12,7 +12,7 @@ use super::screen::Screen;
 use crate::runner::{Origin, Tasks};
 use crate::terminal::table::Table;
 use crate::terminal::text::{age, thousands};
-use retry_workflow::{Asked, Counts, Job, JobStatus, Store, Timestamp, Unit, Waits};
+use retry_workflow::{Counts, Job, JobStatus, PendingRequest, Store, Timestamp, Unit, Waits};
 
 /// A job as machines read it.
 #[derive(Debug, Serialize)]
@@ -32,9 +32,9 @@ pub(super) struct JobSummary {
     pub(super) counts: Counts,
     #[serde(flatten)]
     pub(super) waits: Waits,
-    /// What its workers were asked for and have not done yet.
+    /// What was requested of its workers, and has not been done yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) requested: Option<Asked>,
+    pub(super) requested: Option<PendingRequest>,
     /// What its items are called.
     #[serde(skip)]
     pub(super) unit: Unit,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::item::clock::Timestamp;
-use crate::job::record::{Asked, Job, Request};
+use crate::job::record::{Job, PendingRequest, Request};
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
@@ -52,8 +52,8 @@ impl Heartbeat {
     pub(super) async fn beat<S: Store>(self, store: S) -> Result<Beat, StoreError> {
         let now = store.now();
         let Some(job) = Job::find(&store, &self.job).await? else { return Ok(Beat::default()) };
-        let is_meant = |asked: &Asked| asked.at >= self.since;
-        let request = job.asked.filter(is_meant).map(|asked| asked.request);
+        let is_meant = |pending: &PendingRequest| pending.at >= self.since;
+        let request = job.requested.filter(is_meant).map(|pending| pending.request);
         let (dead, others): (Vec<_>, Vec<_>) =
             job.workers.into_iter().partition(WorkerRecord::is_dead);
         // A third of its time has passed.
@@ -84,7 +84,7 @@ impl Heartbeat {
         job.workers.retain(|other| *other.worker != *self.worker);
         // Whoever it was meant for has heard it.
         if job.workers.is_empty() {
-            job.asked = None;
+            job.requested = None;
         }
     }
 }

@@ -154,7 +154,7 @@ impl Job {
 
     /// Without what is of one store only.
     fn at_rest(&self) -> Self {
-        Self { workers: Vec::new(), asked: None, ..self.clone() }
+        Self { workers: Vec::new(), requested: None, ..self.clone() }
     }
 }
 

@@ -55,15 +55,15 @@ pub struct Job {
     /// `retry-workflow` keeps the path of the workflow file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Value>,
-    /// What its workers were asked for, from outside.
+    /// What was last requested of its workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub(crate) requested: Option<PendingRequest>,
     /// Who works on it, or was killed while doing so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerRecord>,
 }
 
-/// What anyone with access to its store can ask the workers of a job for.
+/// What anyone with access to its store can request of the workers of a job.
 ///
 /// ```
 /// # use retry_workflow::{Job, MemoryStore, Request};
@@ -71,7 +71,7 @@ pub struct Job {
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MemoryStore::new();
 /// Job::create(&store, "import", None).await?;
-/// Job::ask(&store, "import-1", Request::Pause).await?;
+/// Job::request(&store, "import-1", Request::Pause).await?;
 /// assert_eq!(Request::Pause.as_str(), "pause");
 /// # Ok(())
 /// # }
@@ -90,10 +90,10 @@ pub enum Request {
 /// resumes the job later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Asked {
-    /// For what.
+pub struct PendingRequest {
+    /// What was requested.
     pub request: Request,
-    /// When.
+    /// When it was requested, by the store's clock.
     pub at: Timestamp,
 }
 
@@ -181,9 +181,9 @@ pub enum StopReason {
     BreakerOpen,
     /// On request.
     Requested,
-    /// It was [asked](Job::ask) to pause.
+    /// It was [requested](Job::request) to pause.
     Paused,
-    /// It was [asked](Job::ask) to stop, to be cancelled.
+    /// It was [requested](Job::request) to stop, to be cancelled.
     Cancelled,
     /// It has run for as long as it was allowed to.
     Deadline,
@@ -238,7 +238,7 @@ impl Job {
             input_complete: false,
             baseline: Baseline::default(),
             origin,
-            asked: None,
+            requested: None,
             workers: Vec::new(),
         }
     }
@@ -479,9 +479,9 @@ impl Job {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
 
-    /// Returns what its live workers were asked for and have not done yet.
-    pub fn requested(&self, now: Timestamp) -> Option<Asked> {
-        self.asked.filter(|_| self.is_live(now))
+    /// Returns what was requested of its live workers, and has not been done yet.
+    pub fn requested(&self, now: Timestamp) -> Option<PendingRequest> {
+        self.requested.filter(|_| self.is_live(now))
     }
 
     /// Returns the job with this id, or creates it, with this name and
@@ -545,7 +545,7 @@ impl Job {
         Self::update(store, id, |job| job.origin = origin.cloned()).await
     }
 
-    /// Asks the workers of a job for something, which each does within some seconds: nothing more
+    /// Requests something of the workers of a job, which each does within some seconds: nothing more
     /// is started, and running items finish. It does not affect whoever resumes the job later.
     /// Returns `false` if there is no such job, or nobody works on it.
     ///
@@ -555,20 +555,25 @@ impl Job {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = MemoryStore::new();
     /// let job = Job::create(&store, "import", None).await?;
-    /// let asked = Job::ask(&store, "import-1", Request::Pause).await?;
-    /// assert!(!asked, "nobody works on it");
+    /// let is_heard = Job::request(&store, "import-1", Request::Pause).await?;
+    /// assert!(!is_heard, "nobody works on it");
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// The store fails.
-    pub async fn ask<S: Store>(store: &S, id: &str, request: Request) -> Result<bool, StoreError> {
+    pub async fn request<S: Store>(
+        store: &S,
+        id: &str,
+        request: Request,
+    ) -> Result<bool, StoreError> {
         let now = store.now();
         if !Self::find(store, id).await?.is_some_and(|job| job.is_live(now)) {
             return Ok(false);
         }
-        Self::update(store, id, |job| job.asked = Some(Asked { request, at: now })).await?;
+        Self::update(store, id, |job| job.requested = Some(PendingRequest { request, at: now }))
+            .await?;
         Ok(true)
     }
 

@@ -142,7 +142,7 @@ async fn an_idle_worker_is_paused_at_once() {
     let (run, _) = idle_worker(&store).await;
     sleep(HOUR / 7).await;
     let asked = Instant::now();
-    assert_eq!(Job::ask(&store, "import-1", Request::Pause).await, Ok(true));
+    assert_eq!(Job::request(&store, "import-1", Request::Pause).await, Ok(true));
     let report = run.await.unwrap();
     assert_eq!(report.job.status, JobStatus::Stopped { reason: StopReason::Paused });
     assert!(asked.elapsed() < SECOND / 10, "{:?}", asked.elapsed());

@@ -1,4 +1,4 @@
-//! `pause` and `cancel`: what another process, or several, are asked for.
+//! `pause` and `cancel`: requests to another process, or to several.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ pub(crate) async fn pause<S: Store>(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     unfinished(store, id).await?;
-    let is_heard = ask(store, id, Request::Pause).await?;
+    let is_heard = request(store, id, Request::Pause).await?;
     if screen.json {
-        screen.object(&json!({ "job": id, "asked": is_heard }))?;
+        screen.object(&json!({ "job": id, "requested": is_heard }))?;
         return Ok(Exit::Success);
     }
     let resume = format!("retry-workflow{} resume {}", screen.flag, argument(id));
@@ -44,7 +44,7 @@ pub(crate) async fn cancel<S: Store>(
 ) -> Result<Exit, CommandError> {
     unfinished(store, id).await?;
     let mut is_told = false;
-    while ask(store, id, Request::Cancel).await? {
+    while request(store, id, Request::Cancel).await? {
         if !is_told && !screen.json {
             screen
                 .line(format_args!("cancelling {}: waiting for its running items", one_line(id)))?;
@@ -64,10 +64,10 @@ pub(crate) async fn cancel<S: Store>(
 }
 
 /// Asks those who work on the job, or on its `reduce`; `false`: nobody does.
-async fn ask<S: Store>(store: &S, id: &str, request: Request) -> Result<bool, CommandError> {
-    let mut is_heard = Job::ask(store, id, request).await?;
+async fn request<S: Store>(store: &S, id: &str, what: Request) -> Result<bool, CommandError> {
+    let mut is_heard = Job::request(store, id, what).await?;
     if let Some(reduce) = runner::find_reduce(store, id).await? {
-        is_heard |= Job::ask(store, &reduce.id, request).await?;
+        is_heard |= Job::request(store, &reduce.id, what).await?;
     }
     Ok(is_heard)
 }

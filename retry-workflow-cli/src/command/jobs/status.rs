@@ -11,7 +11,7 @@ use crate::command::screen::{Screen, Tone};
 use crate::runner::{self, Origin};
 use crate::terminal::text::{argument, failed, moment, one_line, thousands};
 use retry_workflow::words::total;
-use retry_workflow::{Asked, Counts, Job, Store, Unit};
+use retry_workflow::{Counts, Job, PendingRequest, Store, Unit};
 
 /// Between two looks at a job that is watched.
 pub(crate) const EACH: Duration = Duration::from_secs(1);
@@ -90,7 +90,7 @@ impl Status {
         if let Some(reason) = &job.reason {
             screen.line(format_args!("because   {}", one_line(reason)))?;
         }
-        if let Some(Asked { request, at, .. }) = job.requested {
+        if let Some(PendingRequest { request, at, .. }) = job.requested {
             let (request, at) = (request.as_str(), moment(at));
             screen.line(format_args!("requested {request} at {at}: running items finish first"))?;
         }

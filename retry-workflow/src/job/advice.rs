@@ -30,7 +30,7 @@ impl Pattern {
 }
 
 impl Group {
-    /// Returns what to do about these failures, by their class.
+    /// Returns what to do about these failures, judged by their class and number.
     ///
     /// ```
     /// use retry_workflow::{Failure, Group, Timestamp};
@@ -40,7 +40,11 @@ impl Group {
     /// assert!(group.advice().starts_with("these took too long"));
     /// ```
     pub fn advice(&self) -> &'static str {
-        advice(&self.class)
+        by_class(&self.class).unwrap_or(if self.count >= MANY {
+            "these most likely share one cause: fix it, then re-drive these by their signature"
+        } else {
+            "fix the cause, then re-drive by the signature"
+        })
     }
 }
 
@@ -50,8 +54,8 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// By the class of the failures; the first that fits.
-fn advice(class: &str) -> &'static str {
+/// What helps against failures of a class, where that says enough; the first that fits.
+fn by_class(class: &str) -> Option<&'static str> {
     const BY_CLASS: &[(&str, &str)] = &[
         (
             "rate_limit",
@@ -76,8 +80,5 @@ fn advice(class: &str) -> &'static str {
         ),
         ("dependency", "these depend on a task that failed: fix that one, then resume"),
     ];
-    BY_CLASS.iter().find(|(one, _)| has_class(class, one)).map_or(
-        "these most likely share one cause: fix it, then re-drive these by their signature",
-        |it| it.1,
-    )
+    BY_CLASS.iter().find(|(one, _)| has_class(class, one)).map(|it| it.1)
 }

@@ -6,9 +6,10 @@
 //! cargo run --release --manifest-path benches/Cargo.toml -- build --runs 1  # in a hurry
 //! ```
 //!
-//! The parts are `calls`, `breakers`, `jobs`, `board` and `commands`, which take a minute or two, and `compile`
-//! and `build`, which run cargo over and over and take many. Figures of different machines
-//! and days are not comparable; the ratios are, for all of a table is measured in turns.
+//! The parts are `calls`, `breakers`, `jobs`, `board` and `commands`, which take a minute or two
+//! (`jobs` takes ten where there is a server of Postgres), and `compile` and `build`, which run
+//! cargo over and over and take many. Figures of different machines and days are not comparable;
+//! the ratios are, for all of a table is measured in turns.
 
 use std::process::ExitCode;
 

@@ -4,6 +4,8 @@
 //! Each run is a process of its own, for the most memory that a process has ever used
 //! cannot be asked for twice.
 
+#[path = "../by_hand.rs"]
+mod by_hand;
 #[path = "../chore.rs"]
 mod chore;
 #[path = "../trips.rs"]
@@ -26,6 +28,7 @@ use tokio::runtime::Builder;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 
+use self::by_hand::by_hand;
 use self::chore::{Chore, THREADS, chores, report};
 use self::trips::Trips;
 
@@ -60,6 +63,9 @@ fn main() {
                     spent
                 };
                 on_postgres(file, helped).await
+            }
+            "postgres-by-hand" => {
+                by_hand(file, &own_schema(), new_items(items).collect(), at_a_time).await
             }
             "postgres-counted" => counted(file, items, at_a_time).await,
             "postgres-settings" => return settings(file).await,
@@ -221,13 +227,17 @@ async fn helper(url: &str, at_a_time: usize) -> Duration {
     start.elapsed()
 }
 
+/// The items, as a store has them.
+fn new_items(count: u64) -> impl Iterator<Item = NewItem> {
+    let text = |chore: Chore| format!(r#"{{"number":{},"text":"{}"}}"#, chore.number, chore.text);
+    chores(count).map(move |chore| NewItem::new(chore.number.to_string(), text(chore)))
+}
+
 /// What the store takes for the same, with nothing around it: enqueued by thousands, claimed
 /// and settled so many at a time.
 async fn store_alone<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration {
     const WORKER: &str = "worker";
-    let text = |chore: Chore| format!(r#"{{"number":{},"text":"{}"}}"#, chore.number, chore.text);
-    let mut payloads =
-        chores(items).map(|chore| NewItem::new(chore.number.to_string(), text(chore)));
+    let mut payloads = new_items(items);
     let start = Instant::now();
     loop {
         let batch: Vec<NewItem> = payloads.by_ref().take(1_000).collect();

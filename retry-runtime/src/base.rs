@@ -1,5 +1,5 @@
-//! What the machine gives: shared memory, time, chance; and what all else is named by.
-//! Everything that reads a clock or draws a random number does so in here.
+//! What everything else builds on: shared memory, time, randomness, names. All reads of the clock
+//! and all random draws happen in here.
 
 pub(crate) mod clock;
 pub(crate) mod const_panic;

@@ -1,6 +1,5 @@
-//! One call, from its first attempt to its end. [`session`] decides what happens
-//! after an attempt; the rest is what a call carries: its plan, its timer, its
-//! last failure.
+//! One call, from its first attempt to its end. [`session`] decides what happens after an attempt;
+//! the rest is what a call carries: its plan, its timer, its last failure.
 
 pub(crate) mod attempt;
 pub(crate) mod attempt_timer;

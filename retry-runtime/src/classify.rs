@@ -1,5 +1,5 @@
-//! What kind of failure an error is: its [`Class`], found by type first and by
-//! text only where no type is known.
+//! What kind of failure an error is: its [`Class`], determined by its type, and by its text only
+//! where no type is known.
 //!
 //! This says what a failure *is*, not whether it is retried; the policy's `retry_on` and
 //! `abort_on` decide that.
@@ -290,14 +290,13 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
     chain(error).unwrap_or_else(|| texts(error))
 }
 
-/// How long the server asked to be left alone, by the first error in the chain
-/// that is known to know.
+/// How long the server asked callers to wait, from the first error in the chain that knows.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
     links(error).find_map(known::hint)
 }
 
-/// [`error`] for an error that need not be `'static`: of itself only the text
-/// can be read, of what it wraps the types as well.
+/// [`error`] for an error that need not be `'static`: only its own text can be read, but the types
+/// of the errors that it wraps can be inspected.
 pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
     let source = error.source();
     source.and_then(chain).unwrap_or_else(|| {
@@ -328,12 +327,12 @@ pub const fn status(code: u16) -> Class {
     }
 }
 
-/// What something says that is known only by its text.
+/// The class of something that is known only by its text.
 pub(crate) fn display(text: &(impl fmt::Display + ?Sized)) -> Class {
     self::text(&full_text(text))
 }
 
-/// A chain longer than this is taken for a cycle.
+/// The longest chain that is followed; a longer one is assumed to be a cycle.
 const LONGEST_CHAIN: usize = 64;
 
 /// The error and everything that it wraps, outermost first.
@@ -344,7 +343,7 @@ pub(crate) fn links<'a>(
         .take(LONGEST_CHAIN)
 }
 
-/// What the known types in the chain say together; `None` if there are none.
+/// The combined classes of all known types in the chain; `None` if there are none.
 fn chain(error: &(dyn Error + 'static)) -> Option<Class> {
     links(error).filter_map(known::class).reduce(Class::union)
 }

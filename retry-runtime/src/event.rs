@@ -37,9 +37,9 @@ pub enum Event<'a> {
         name: &'a Name,
         /// The attempt that failed; the first is 1.
         attempt: u32,
-        /// How many the policy allows.
+        /// How many attempts the policy allows.
         attempts: Attempts,
-        /// How long the wait before the next one is.
+        /// The length of the wait before the next attempt.
         wait: Duration,
         /// The sum of the waits before this one.
         waited: Duration,
@@ -61,14 +61,14 @@ pub enum Event<'a> {
     GaveUp {
         /// The name of the function.
         name: &'a Name,
-        /// Why.
+        /// Why it was given up.
         reason: Reason,
         /// How many attempts were made.
         attempts: u32,
         /// The sum of the waits.
         waited: Duration,
-        /// Whether another attempt was not made: the breaker did not admit it, or the
-        /// call was cancelled in the wait before it.
+        /// Whether the next attempt was prevented: the breaker did not admit it, or the call was
+        /// cancelled during the wait.
         rejected: bool,
         /// The last failure, or the rejection.
         error: &'a dyn fmt::Display,
@@ -90,11 +90,11 @@ pub enum Event<'a> {
         /// The quota's name.
         quota: &'a Name,
     },
-    /// A call was retried, and so was what it calls: the attempts multiply. Reported at
-    /// the end of the outer call.
+    /// A call was retried, and so was a call inside it: the attempts multiply. Reported at the end
+    /// of the outer call.
     ///
-    /// Counted from its second attempt on, if an attempt failed because of the inner
-    /// call, in the same task.
+    /// Counted from the outer call's second attempt on, for attempts that failed because of an
+    /// inner call in the same task.
     #[non_exhaustive]
     Nested {
         /// The name of the outer function.
@@ -111,12 +111,11 @@ pub enum Event<'a> {
     Policy {
         /// The name of the function.
         name: &'a Name,
-        /// What its calls obey from now on.
+        /// The policy that its calls obey from now on.
         policy: Policy,
     },
-    /// A policy known only at run time breaks a rule, and is replaced with the nearest
-    /// valid one: [`Policy::nearest_valid`]. Reported at a failure, once per function and
-    /// mistake.
+    /// A policy known only at run time breaks a rule, and is replaced with the nearest valid one:
+    /// [`Policy::nearest_valid`]. Reported on failure, once per function and mistake.
     #[non_exhaustive]
     InvalidPolicy {
         /// The name of the function.
@@ -124,9 +123,8 @@ pub enum Event<'a> {
         /// What is wrong, and what to write instead.
         invalid: Invalid,
     },
-    /// The policy of a function is known only at run time and has a `timeout`, which is
-    /// ignored: the function's error cannot say that an attempt was cut off. Reported
-    /// once per function.
+    /// The policy of a function is known only at run time and has a `timeout`, which is ignored:
+    /// the function's error type cannot represent an interruption. Reported once per function.
     ///
     /// Implement `From<Interrupted>` for the error, or return [`RetryError`](crate::RetryError).
     #[non_exhaustive]
@@ -143,7 +141,7 @@ pub enum Event<'a> {
         name: &'a Name,
         /// The breaker's name.
         breaker: &'a str,
-        /// How long it waits before it asks again.
+        /// How long it waits before it tries the breaker again.
         wait: Duration,
     },
     /// A function that is not async sleeps on a thread that drives async tasks, and
@@ -174,7 +172,7 @@ impl<'a> Event<'a> {
         self.subject()
     }
 
-    /// The same, to be kept.
+    /// The same as a [`Name`], for those who keep it.
     pub(crate) fn subject(&self) -> &'a Name {
         match *self {
             Self::Retry { name, .. }
@@ -193,7 +191,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// One line: `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`
+/// Displayed on one line: `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`
 impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -253,19 +251,19 @@ impl fmt::Display for Event<'_> {
     }
 }
 
-/// What [`Event::InvalidPolicy`] says of its function.
+/// The message of [`Event::InvalidPolicy`], after the function's name.
 pub(crate) const INVALID_POLICY: &str =
     "the policy breaks a rule; the nearest valid policy is used instead";
 
-/// What [`Event::TimeoutNotObeyed`] says of its function.
+/// The message of [`Event::TimeoutNotObeyed`], after the function's name.
 pub(crate) const TIMEOUT_NOT_OBEYED: &str = "its policy has a timeout, which cannot cut off an \
     attempt: implement `From<retry_runtime::Interrupted>` for its error, or return `RetryError`";
 
-/// What [`Event::BlocksTasks`] says of its function.
+/// The message of [`Event::BlocksTasks`], after the function's name.
 pub(crate) const BLOCKS_TASKS: &str = "sleeps on a thread that drives async tasks, which stalls \
     them: make the function async, or call it through `spawn_blocking`";
 
-/// A number of things: `1 retry`, `2 retries`.
+/// A count with its noun: `1 retry`, `2 retries`.
 struct Count(u32, &'static str, &'static str);
 
 impl fmt::Display for Count {

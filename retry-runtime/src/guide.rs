@@ -2,8 +2,8 @@
 //!
 //! Start with [`policies`]. The options themselves are listed at [`retry`](macro@crate::retry).
 
-/// A module for each page. Its links name files, for those who read them in the repository;
-/// here they lead to modules.
+/// Creates a module for each page. The links of a page name files, for those who read it in the
+/// repository; here they are redirected to modules.
 macro_rules! pages {
     ($($(#[$about:meta])* $page:ident: $file:literal;)*) => {$(
         $(#[$about])*
@@ -25,9 +25,9 @@ macro_rules! pages {
 }
 
 pages! {
-    /// A policy for a service, four bounds in time, values of run time.
+    /// A policy for a service, the four limits on time, values known only at run time.
     policies: "guide/policies.md";
-    /// Breakers, one for each host, settings from configuration; quotas.
+    /// Breakers, one for each host, settings from a configuration; quotas.
     breakers: "guide/breakers.md";
     /// Reports, events, metrics.
     observing: "guide/observing.md";

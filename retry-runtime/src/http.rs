@@ -1,8 +1,8 @@
 //! A response whose status is a failure, as an error that a policy can read.
 //!
-//! To an HTTP client, "503 Service Unavailable" is an answer like any other; what turns
-//! it into an error (reqwest's `error_for_status`) drops its headers, including
-//! `Retry-After`. [`check`] keeps what a retry needs.
+//! To an HTTP client, "503 Service Unavailable" is a response like any other; the functions that
+//! turn it into an error (reqwest's `error_for_status`) drop its headers, including `Retry-After`.
+//! [`check`] keeps what a retry needs.
 //!
 //! ```
 //! use retry_runtime::http::check;
@@ -32,7 +32,7 @@ use core::time::Duration;
 
 use ::http::{HeaderMap, Response, StatusCode};
 
-/// The head of a response: it says whether it is a failure, and when to retry.
+/// The head of a response: says whether it is a failure, and when to retry.
 ///
 /// It is implemented for `http::Response`, which hyper, tonic, axum and ureq return, and
 /// for `reqwest::Response` (feature `reqwest`).
@@ -65,10 +65,10 @@ use ::http::{HeaderMap, Response, StatusCode};
     note = "for your own type, implement `retry_runtime::http::Head`"
 )]
 pub trait Head {
-    /// Returns its status.
+    /// Returns the status of the response.
     fn status(&self) -> StatusCode;
 
-    /// Returns its headers.
+    /// Returns the headers of the response.
     fn headers(&self) -> &HeaderMap;
 }
 
@@ -95,7 +95,7 @@ impl Head for reqwest::Response {
 
 /// A response whose status is a failure: 4xx or 5xx.
 ///
-/// It is [`Classify`](crate::Classify): the matchers know what it is, through
+/// It implements [`Classify`](crate::Classify): the matchers recognise it, through
 /// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks.
 /// Both work behind `anyhow::Error` and `Box<dyn Error + Send + Sync>` too.
 ///
@@ -116,7 +116,7 @@ pub struct StatusError {
 }
 
 impl StatusError {
-    /// Creates one by hand, for a client without a [`Head`].
+    /// Creates an error by hand, for a client without a [`Head`].
     ///
     /// ```
     /// # use http::StatusCode;
@@ -173,7 +173,7 @@ impl StatusError {
     }
 }
 
-/// `503 Service Unavailable, asks for 2s`
+/// Displayed as `503 Service Unavailable, asks for 2s`.
 impl fmt::Display for StatusError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status.canonical_reason() {
@@ -189,9 +189,9 @@ impl fmt::Display for StatusError {
 
 impl Error for StatusError {}
 
-/// Returns the response unless its status is a failure; then, what a retry needs.
+/// Returns the response, or, if its status is a failure, an error with what a retry needs.
 ///
-/// The body of a failure is dropped, and with it, in most HTTP/1 clients, the connection.
+/// The body of a failed response is dropped, and with it, in most HTTP/1 clients, the connection.
 /// [`StatusError::of`] only borrows the response.
 ///
 /// ```

@@ -49,9 +49,8 @@
 //! Waits and timeouts use tokio's timer: an async function with a policy needs a tokio
 //! runtime with time enabled, or panics at its first wait, as `tokio::time::sleep` does.
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// A model checker's flag is nothing that a reader could turn on.
+// A flag for the model checker, which readers cannot turn on.
 #![cfg_attr(docsrs, doc(auto_cfg(hide(retry_loom))))]
-// A model checker's flag is nothing that a reader could turn on.
 
 mod base;
 mod outcome;
@@ -72,12 +71,12 @@ pub mod retrier;
 pub mod tower;
 #[cfg(feature = "testing")]
 pub mod testing;
-// Only to be read: `tests` compiles its examples, with the crates that they use.
+// Only for reading: `tests` compiles its examples, with the crates that they use.
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
 
-/// What an expansion has for tests only. The macro may have been built with its
-/// feature `testing`, for another part of the same build, where this crate has not.
+/// Code of an expansion that is for tests only. The macro may have been built with its feature
+/// `testing`, for another part of the same build, while this crate has not.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(feature = "testing")]
@@ -92,14 +91,14 @@ macro_rules! __retry_for_tests {
     ($($tokens:tt)*) => {};
 }
 
-/// What expansions call into; no part of the public interface.
+/// What expansions call; not part of the public interface.
 #[doc(hidden)]
 #[allow(missing_docs)]
 #[path = "private.rs"]
 pub mod __private;
 
-// Reading order: the policy, the call, its error, what protects it, what is seen of it.
-// What stands in a public module too is documented here as well: `doc(inline)`.
+// In reading order: the policy, the call, its error, what protects it, what reports on it.
+// `doc(inline)`: documented here as well as in its public module.
 #[cfg(feature = "serde")]
 pub use retry_rules::file;
 pub use retry_rules::{
@@ -153,8 +152,8 @@ pub use retry_macros::retry;
 
 /// Creates a policy that is checked at compile time, in a `const` or anywhere else.
 ///
-/// Takes the options of [`retry`](macro@retry) that say how often, how long to
-/// wait, and when to give up early.
+/// Takes those options of [`retry`](macro@retry) that set the number of attempts, the waits, and
+/// the limits.
 ///
 /// ```
 /// use retry_runtime::{Policy, policy, retry};

@@ -1,7 +1,7 @@
-//! Where events go: the function's counters, `tracing` and `metrics` if these features
-//! are on, and listeners.
+//! Where events go: the function's counters, `tracing` and `metrics` if these features are on, and
+//! listeners.
 //!
-//! All of it happens on the failure path only.
+//! All of this happens on the failure path only.
 
 #[cfg(feature = "metrics")]
 pub mod metrics;
@@ -29,16 +29,16 @@ use crate::site::Origin;
 #[cfg(not(retry_loom))]
 type Listener = dyn Fn(&Event<'_>) + Send + Sync;
 
-// Not in the models of loom, where no mutex can be made in a constant.
+// Not available under loom, whose mutexes cannot be created in constants.
 #[cfg(not(retry_loom))]
 static LISTENERS: Listeners<Listener> = Listeners::new();
 
 /// Calls `listener` with each [`Event`] of the program from now on.
 ///
-/// For programs that use neither `tracing` nor `metrics`. It is called on the thread on
-/// which the event happens, with no lock held, so it should be quick. One that panics is
-/// called again at the next event. Events that a listener itself causes, by calling a
-/// function that retries, are not reported to listeners.
+/// For programs that use neither `tracing` nor `metrics`. The listener is called on the thread on
+/// which the event happens, with no lock held, so it should be quick. One that panics is called
+/// again at the next event. Events that a listener itself causes, by calling a function that
+/// retries, are not reported to listeners.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -67,8 +67,8 @@ pub fn on_event(listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Listen
     Listening(listener)
 }
 
-/// A listener added by [`on_event`]. It listens until [`stop`](Self::stop), even if this
-/// is dropped.
+/// A listener added by [`on_event`]. It stays active until [`stop`](Self::stop) is called, even if
+/// this handle is dropped.
 ///
 /// ```
 /// use retry_runtime::on_event;
@@ -101,8 +101,8 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Informs everything but `metrics`, which gets the few events that it counts where
-/// they happen: its labels are the function's.
+/// Reports to everything but `metrics`. The few events that `metrics` counts are recorded where
+/// they happen, because their labels are the function's.
 pub(crate) fn emit(event: &Event<'_>) {
     #[cfg(feature = "tracing")]
     crate::observe::trace::emit(event);
@@ -115,7 +115,7 @@ pub(crate) fn emit(event: &Event<'_>) {
 #[cfg(not(retry_loom))]
 fn notify_listeners(event: &Event<'_>) {
     thread_local! {
-        // A listener that retries something would hear of itself for ever.
+        // A listener that retries something would trigger itself for ever.
         static NOTIFYING: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -160,7 +160,7 @@ pub(crate) fn recovered(origin: Origin<'_>, attempt: u32, waited: Duration) {
     emit(&Event::Recovered { name: origin.name, attempt, waited });
 }
 
-/// A call ended without success; `rejected`: because a further attempt was not admitted.
+/// A call ended without success; `rejected` if the next attempt was not admitted.
 pub(crate) fn gave_up(origin: Origin<'_>, ended: Ended, rejected: bool, error: &dyn fmt::Display) {
     let Ended { reason, attempts, waited } = ended;
     if let Some(counters) = origin.counters() {
@@ -171,7 +171,7 @@ pub(crate) fn gave_up(origin: Origin<'_>, ended: Ended, rejected: bool, error: &
     emit(&Event::GaveUp { name: origin.name, reason, attempts, waited, rejected, error });
 }
 
-/// A policy of run time breaks rules: said once.
+/// A policy known only at run time breaks rules: reported once.
 pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
     static WARNED: First<(Name, Invalid)> = First::new();
 
@@ -180,7 +180,7 @@ pub(crate) fn invalid_policy(name: &Name, invalid: Invalid) {
     }
 }
 
-/// A timeout of run time cannot cut an attempt off: said once.
+/// A timeout known only at run time cannot cut an attempt off: reported once.
 pub(crate) fn timeout_not_obeyed(name: &Name, timeout: Duration) {
     static WARNED: First<Name> = First::new();
 
@@ -195,14 +195,14 @@ pub(crate) fn breaker_transition(transition: &Transition) {
     emit(&Event::Breaker(transition));
 }
 
-/// What became of a call that did not simply succeed: a number, and no event.
+/// Counts a call that did not simply succeed; not an event.
 #[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
 pub(crate) fn breaker_call(breaker: &Name, kind: &'static str) {
     #[cfg(feature = "metrics")]
     crate::observe::metrics::breaker_call(breaker, kind);
 }
 
-/// How many tokens a quota holds: a level for those who draw it, and no event.
+/// Reports how many tokens a quota holds, as a gauge; not an event.
 #[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "nobody to tell"))]
 pub(crate) fn quota_level(quota: &Name, tokens: u32) {
     #[cfg(feature = "metrics")]

@@ -1,7 +1,7 @@
 //! What an attempt may return, and what becomes of it at the end of a call.
 //!
-//! Each question that an expansion asks of a return type is one small trait, so
-//! that for a type which cannot answer, the error is on the user's own tokens.
+//! Each question that an expansion asks of a return type is a small trait of its own, so that the
+//! error for a type that cannot answer points at the user's own tokens.
 
 pub(crate) mod error;
 pub(crate) mod shape;
@@ -13,7 +13,7 @@ use core::task::{Context, Poll};
 
 use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 
-/// A return type that says whether it is a failure.
+/// A return type that shows whether it is a failure.
 #[diagnostic::on_unimplemented(
     message = "`#[retry]` cannot tell success from failure in `{Self}`",
     label = "not a `Result` or an `Option`",
@@ -21,12 +21,12 @@ use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
             [ok(|value| …)]`"
 )]
 pub trait Outcome {
-    /// What a failure is.
+    /// The type of a failure.
     type Error;
-    /// What a success is.
+    /// The type of a success.
     type Value;
 
-    /// The failure, or the value that no error came with.
+    /// Returns the failure, or else the value.
     ///
     /// # Errors
     /// The failure.
@@ -81,7 +81,7 @@ impl<T> Outcome for Option<T> {
     }
 }
 
-/// Any other type, with `ok(…)`: never a failure by itself.
+/// A value of any other type, with `ok(…)`: never a failure by itself.
 #[derive(Debug)]
 pub struct Plain<T>(pub T);
 
@@ -96,7 +96,7 @@ impl<T> Outcome for Plain<T> {
     }
 }
 
-/// A return type that can say that an attempt was cut off.
+/// A return type that can represent an attempt that was cut off.
 #[diagnostic::on_unimplemented(
     message = "`timeout`, `deadline` and `breaker` can end a call that has no error, and `{Self}` \
                cannot represent that",
@@ -108,7 +108,7 @@ impl<T> Outcome for Plain<T> {
             + Sync>` or `std::io::Error`"
 )]
 pub trait Interruptible {
-    /// The outcome of an attempt that was cut off.
+    /// Creates the outcome of an attempt that was cut off.
     fn interrupted(interrupted: Interrupted) -> Self;
 }
 
@@ -133,7 +133,7 @@ impl<T> Interruptible for Option<T> {
     note = "implement `Default` for it, or write `on_failure = fallback(|error| …)`"
 )]
 pub trait Continue {
-    /// The success that the caller receives.
+    /// Creates the success that the caller receives.
     fn go_on() -> Self;
 }
 
@@ -157,13 +157,13 @@ impl<T: Default> Continue for Plain<T> {
     }
 }
 
-/// The end of a failed call as a [`RetryError`]: what a fallback is called with,
-/// and what `Result<T, RetryError<E>>` returns.
+/// The end of a failed call as a [`RetryError`], which a fallback is called with, and which a
+/// function that returns `Result<T, RetryError<E>>` fails with.
 pub trait GaveUp: Outcome {
-    /// The error inside.
+    /// The type of the last error.
     type Last;
 
-    /// This outcome's error, with how the call ended.
+    /// Combines this outcome's error with how the call ended.
     fn gave_up(self, ended: Ended) -> RetryError<Self::Last>;
 }
 
@@ -197,9 +197,9 @@ impl<T> GaveUp for Plain<T> {
     }
 }
 
-/// What a fallback returns, made into what the function returns: `R` itself, or
-/// the success inside `R`; at once, or as a future. `Kind` is inferred, for
-/// exactly one fits.
+/// Converts what a fallback returns to what the function returns. The fallback may return `R`
+/// itself or the success inside `R`, at once or as a future. `Kind` is inferred, because exactly
+/// one fits.
 #[diagnostic::on_unimplemented(
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
@@ -210,11 +210,11 @@ pub trait Fallback<R, Kind> {
     /// Resolves to what the function returns.
     type Future: Future<Output = R>;
 
-    /// The future of it.
+    /// Returns that future.
     fn resolve(self) -> Self::Future;
 }
 
-/// The same for a function that is not async: the fallback cannot be either.
+/// [`Fallback`] for a function that is not async: its fallback cannot be async either.
 #[diagnostic::on_unimplemented(
     message = "a fallback must return what the function returns, or the success value alone, not \
                `{Self}`",
@@ -223,11 +223,11 @@ pub trait Fallback<R, Kind> {
     note = "the fallback of a function that is not `async` cannot be async"
 )]
 pub trait FallbackNow<R, Kind> {
-    /// What the function returns.
+    /// Converts the value.
     fn resolve_now(self) -> R;
 }
 
-/// The kinds of what a fallback returns.
+/// The kinds of values that a fallback may return.
 pub mod kind {
     /// What the function returns.
     #[derive(Debug)]
@@ -307,7 +307,7 @@ impl<T, F: Future<Output = T>> Fallback<Option<T>, kind::Later<kind::Success>> f
 }
 
 pin_project_lite::pin_project! {
-    /// A future of a success, as a future of what the function returns.
+    /// Wraps the result of a future of a success in what the function returns.
     #[derive(Debug)]
     pub struct Wrapped<F: Future, R> {
         #[pin]

@@ -1,7 +1,7 @@
-//! [`Overrides`]: policies changed by the names of functions, while the program runs.
+//! [`Overrides`]: policies changed by function name, while the program runs.
 //!
-//! Checked when they are made, so that applying them cannot fail. Nothing of it is
-//! read before something fails, but where a call with a bound in time begins.
+//! Overrides are checked when they are created, so applying them cannot fail. They are read only
+//! once something has failed, except where a call with a time limit begins.
 
 mod env;
 mod error;
@@ -32,7 +32,7 @@ use layer::Checked;
 /// A change names some keys; the others stay as compiled. The keys are those of
 /// [`RetryConfig`](crate::RetryConfig): `attempts`, `backoff`, `initial_delay`, `max_delay`,
 /// `first_delay`, `jitter`, `jitter_factor`, `retry_budget` (or `budget`), `deadline`,
-/// `max_elapsed` and `timeout`; a bound may be `unlimited`. The name `"*"` means all functions;
+/// `max_elapsed` and `timeout`; a limit may be `unlimited`. The name `"*"` means all functions;
 /// entries under a function's own name override it.
 ///
 /// ```
@@ -58,9 +58,9 @@ use layer::Checked;
 ///
 /// # What can be changed
 ///
-/// - `deadline`, `max_elapsed` and `timeout` only if the function has one already: the
-///   code that reads the clock is compiled in. `"*"` changes them where they exist, and
-///   `jitter_factor` alone where the jitter has a factor.
+/// - `deadline`, `max_elapsed` and `timeout` only if the function already has one: the code that
+///   reads the clock is compiled in. `"*"` changes them only where they exist, and `jitter_factor`
+///   only where the jitter has a factor.
 /// - Not which failures are retried, nor what happens at the end: that is code.
 /// - Not a policy that depends on generic parameters; `"*"` leaves such functions alone.
 /// - Not a [`Retrier`](crate::Retrier): its policy is a value in the program.
@@ -70,10 +70,10 @@ use layer::Checked;
 ///
 /// # Errors
 ///
-/// All or nothing: overrides with a mistake are not created, and those in force stay. In
-/// any serde format, a mistake is reported where it stands, if the reader tracks lines:
-/// unknown functions and keys, values that cannot be read, and policies that break the
-/// rules of the attribute. A function is checked when it is read, so write `"*"` first.
+/// All or nothing: overrides with a mistake are not created, and those in force stay. In any serde
+/// format whose reader tracks lines, a mistake is reported where it occurs: unknown functions and
+/// keys, values that cannot be read, and policies that break the rules of the attribute. A function
+/// is checked when it is read, so write `"*"` first.
 ///
 /// ```
 /// # use retry_runtime::{Overrides, retry};
@@ -88,9 +88,9 @@ use layer::Checked;
 pub struct Overrides(Arc<Checked>);
 
 impl Overrides {
-    /// Creates changes from function names, keys and values, as people write them: `2`,
-    /// `true`, `unlimited`, `500ms`, and, as in the attribute, `linear(increment = 2s)`,
-    /// `exponential(base = 1.5)`, `custom(500ms, 1s)`.
+    /// Creates changes from function names, keys and values, as people write them: `2`, `true`,
+    /// `unlimited`, `500ms`, and, as in the attribute, `linear(increment = 2s)`, `exponential(base
+    /// = 1.5)`, `custom(500ms, 1s)`.
     ///
     /// ```
     /// use retry_runtime::{Overrides, retry};
@@ -106,8 +106,8 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// All mistakes: functions and keys that are unknown or cannot be changed,
-    /// values that cannot be read, policies that break a rule.
+    /// Lists all mistakes: functions and keys that are unknown or cannot be changed, values that
+    /// cannot be read, policies that break a rule.
     pub fn from_pairs<N, K, V>(
         changes: impl IntoIterator<Item = (N, K, V)>,
     ) -> Result<Self, OverridesError>
@@ -122,10 +122,11 @@ impl Overrides {
     /// Reads changes from the environment: `RETRY_BILLING_FETCH_ATTEMPTS=2` for the
     /// function `billing.fetch`, `RETRY_ALL_ATTEMPTS=2` for all.
     ///
-    /// A name is written in capitals there, with `_` for what is neither letter nor digit; the
-    /// values are those of [`from_pairs`](Self::from_pairs). Each variable with the prefix must be
-    /// one of these: if `RETRY_` is taken, choose [another](Self::from_env_with_prefix). Those of the
-    /// command `retry-workflow`, such as `RETRY_WORKFLOW_JOB`, are left alone.
+    /// In a variable, a name is written in capitals, with `_` for anything that is neither a letter
+    /// nor a digit; the values are those of [`from_pairs`](Self::from_pairs). Each variable with
+    /// the prefix must be one of these: if `RETRY_` is taken, choose
+    /// [another](Self::from_env_with_prefix). Variables of the command `retry-workflow`, such as
+    /// `RETRY_WORKFLOW_JOB`, are ignored.
     ///
     /// ```
     /// use retry_runtime::Overrides;
@@ -135,14 +136,14 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// All mistakes, each with its variable: those of [`from_pairs`](Self::from_pairs), and variables
-    /// that may mean several functions.
+    /// Lists all mistakes, each with its variable: those of [`from_pairs`](Self::from_pairs), and
+    /// variables that could mean several functions.
     pub fn from_env() -> Result<Self, OverridesError> {
         Self::from_env_with_prefix("RETRY_")
     }
 
     /// Reads changes from environment variables, as [`from_env`](Self::from_env) does, with another
-    /// prefix: `MYAPP_RETRY_`, with its final `_`.
+    /// prefix, including its final `_`: `MYAPP_RETRY_`.
     ///
     /// ```
     /// use retry_runtime::Overrides;
@@ -152,7 +153,7 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// As [`from_env`](Self::from_env).
+    /// The same as those of [`from_env`](Self::from_env).
     pub fn from_env_with_prefix(prefix: &str) -> Result<Self, OverridesError> {
         env::real(prefix).map(Self::new)
     }
@@ -177,7 +178,7 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// As [`from_env`](Self::from_env).
+    /// The same as those of [`from_env`](Self::from_env).
     pub fn from_vars<N, V>(
         prefix: &str,
         vars: impl IntoIterator<Item = (N, V)>,
@@ -189,7 +190,7 @@ impl Overrides {
         env::given(prefix, vars).map(Self::new)
     }
 
-    /// Returns these with others on top: what `on_top` says about a function, by its name
+    /// Returns these overrides with others on top: what `on_top` sets for a function, by its name
     /// or by `"*"`, takes precedence.
     ///
     /// ```
@@ -207,7 +208,7 @@ impl Overrides {
     /// ```
     ///
     /// # Errors
-    /// Together they break a rule that none of them breaks alone.
+    /// Combined, they break a rule that neither breaks alone.
     pub fn merge(&self, on_top: &Self) -> Result<Self, OverridesError> {
         let both = self.0.and(&on_top.0);
         both.map(Self::new).map_err(|unsuitable| OverridesError::of_functions(&unsuitable))
@@ -216,8 +217,8 @@ impl Overrides {
     /// Replaces the changes in force with these: a function that they do not name obeys
     /// its compiled policy again.
     ///
-    /// Reports an [`Event::Policy`](crate::Event) for each function whose policy changes.
-    /// If several threads apply changes at a time, the last one wins.
+    /// Reports an [`Event::Policy`](crate::Event) for each function whose policy changes. If
+    /// several threads apply changes at the same time, the last one wins.
     ///
     /// ```
     /// use retry_runtime::Overrides;
@@ -232,7 +233,7 @@ impl Overrides {
         for site in registry::sites() {
             let compiled = layer::compiled(site);
             let draft = self.0.draft(site).copied();
-            // A field that only calls know is changed, whatever its default is.
+            // A written field that is known only to calls is a change, whatever its default.
             let is_change = |draft: &Draft| {
                 draft.policy() != compiled
                     || site.compiled().is_none()
@@ -246,15 +247,15 @@ impl Overrides {
         // A listener may apply changes itself.
         drop(in_force);
         for (site, compiled) in changed {
-            // What is in force by now: where threads apply changes at a time, the last of their
-            // events tells what has come of it.
+            // What is in force by now: if several threads apply changes at the same time, the last
+            // of their events shows the final policy.
             let policy = site.policy_override().get().unwrap_or(compiled);
             observe::emit(&Event::Policy { name: Origin::from(site).name, policy });
         }
     }
 
-    /// Returns the changes in force: those that were applied last. What is to come on top of them
-    /// is [merged](Self::merge) with them.
+    /// Returns the changes in force: those that were applied last. To add to them,
+    /// [merge](Self::merge) them with others.
     ///
     /// ```
     /// use retry_runtime::Overrides;
@@ -284,10 +285,10 @@ impl Overrides {
     }
 }
 
-/// What was applied last. Who applies changes holds it.
+/// The overrides applied last. Locked while changes are being applied.
 static IN_FORCE: Mutex<Option<Overrides>> = Mutex::new(None);
 
-/// Two are equal if they make the same of each function.
+/// Two overrides are equal if they have the same effect on each function.
 impl PartialEq for Overrides {
     fn eq(&self, other: &Self) -> bool {
         self.0.does_same(&other.0)
@@ -300,7 +301,7 @@ impl<'de> Deserialize<'de> for Overrides {
     }
 }
 
-/// The functions that are changed, with what their policies become.
+/// Shows the functions that are changed, with their resulting policies.
 impl fmt::Debug for Overrides {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let policies = self.0.all().map(|(site, draft)| (site.name(), draft.policy().to_string()));
@@ -309,12 +310,12 @@ impl fmt::Debug for Overrides {
     }
 }
 
-/// Runs `future` with these changes on top of those in force, for what it calls.
+/// Runs `future` with these changes on top of those in force, for the functions that it calls.
 ///
-/// For one request among many: an impatient caller, a replay, a customer whose server is slow.
-/// An inner scope overrides an outer one. Functions with `#[retry]` that are not async see it
-/// too; a task spawned inside does not inherit it. [`Site::policy`](crate::Site::policy) shows
-/// what is in force for all.
+/// For one request among many: an impatient caller, a replay, a customer whose server is slow. An
+/// inner scope overrides an outer one. Functions with `#[retry]` that are not async see it too; a
+/// task spawned inside does not inherit it. [`Site::policy`](crate::Site::policy) shows what is in
+/// force for everyone.
 ///
 /// ```
 /// use retry_runtime::{Overrides, RetryError, retry, with_overrides};
@@ -339,8 +340,8 @@ pub fn with_overrides<F: Future>(
     scope::around(Arc::clone(&overrides.0), future)
 }
 
-/// Runs a closure with these changes on top of those in force, for what it calls: as
-/// [`with_overrides`] does, for calls without an await.
+/// Runs a closure with these changes on top of those in force, for the functions that it calls:
+/// like [`with_overrides`], for synchronous code.
 ///
 /// ```
 /// use retry_runtime::{Overrides, retry, with_overrides_sync};
@@ -358,11 +359,11 @@ pub fn with_overrides_sync<R>(overrides: &Overrides, run: impl FnOnce() -> R) ->
     scope::around_sync(Arc::clone(&overrides.0), run)
 }
 
-/// What a call obeys now, if that is not `policy`, which it was compiled with.
+/// The policy that a call obeys now, if it differs from the compiled `policy`.
 pub(crate) fn obeyed(origin: Origin<'_>, policy: &Policy, is_evaluated: bool) -> Option<Policy> {
     let site = origin.site?;
     let in_force = match site.policy_override().draft() {
-        // What was compiled is only a part of the policy: the fields go over all of it.
+        // Only part of the policy was compiled: apply the written fields to the complete one.
         Some(draft) if is_evaluated || site.compiled().is_none() => {
             let (policy, invalid) = draft.written_over(*policy).policy().nearest_valid();
             if let Some(invalid) = invalid {

@@ -1,5 +1,5 @@
-//! What expansions call into. No part of the public interface: it changes
-//! together with the macros, which are of the same version.
+//! What expansions call. Not part of the public interface: it changes together with the macros,
+//! which have the same version.
 
 #[path = "private/ide.rs"]
 pub mod ide;
@@ -59,7 +59,7 @@ pub use crate::__retry_for_tests as for_tests;
 #[cfg(feature = "macros")]
 pub use retry_macros::policy;
 
-/// The verdict on a value that `ok(…)` calls a failure.
+/// The verdict on a value that `ok(…)` treats as a failure.
 pub const VALUE: Verdict<'static> = Verdict {
     retry: true,
     failure: false,
@@ -76,14 +76,14 @@ pub fn edge<T>() -> T {
 /// Never called: it makes a block capture `T` by mutable reference.
 pub fn touch<T: ?Sized>(_: &mut T) {}
 
-/// Types the shared policy that `policy = …` names.
+/// Requires the shared policy given as `policy = …` to be a `Policy`.
 pub const fn shared(policy: Policy) -> Policy {
     policy
 }
 
 crate::base::sync::const_fn! {
-    /// An inline breaker. Where its settings break a rule, an assertion beside it
-    /// says so; one complaint is enough.
+    /// Creates an inline breaker. If its settings break a rule, an assertion next to it reports
+    /// that, so this must not report it again.
     pub const fn breaker_in_place(name: &'static str, config: BreakerConfig) -> CircuitBreaker {
         match config.validate() {
             Ok(()) => CircuitBreaker::new(name, config),
@@ -92,7 +92,7 @@ crate::base::sync::const_fn! {
     }
 }
 
-/// The complaint about the first of `rules` that is among the `broken`.
+/// The message of the first of `rules` that is `broken`.
 const fn first_of(broken: Rules, rules: &[Rule]) -> Option<&'static str> {
     let mut i = 0;
     while i < rules.len() {
@@ -104,7 +104,7 @@ const fn first_of(broken: Rules, rules: &[Rule]) -> Option<&'static str> {
     None
 }
 
-/// What is wrong with a policy, by those rules that the macro could not check.
+/// What is wrong with a policy, by those rules that the macro could not check itself.
 pub const fn complaint_about_policy(
     policy: &Policy,
     written: Fields,
@@ -113,7 +113,7 @@ pub const fn complaint_about_policy(
     first_of(Rules::broken_by_policy(policy, written), rules)
 }
 
-/// What is wrong with a breaker, by those rules that the macro could not check.
+/// What is wrong with a breaker, by those rules that the macro could not check itself.
 pub const fn complaint_about_breaker(
     breaker: &BreakerConfig,
     written: Fields,
@@ -134,43 +134,44 @@ pub const fn complaint_about_timeout(policy: &Policy) -> Option<&'static str> {
     }
 }
 
-/// Fails const evaluation with the caret where it is called.
+/// Makes const evaluation fail, with the error pointing at the caller.
 #[track_caller]
 pub const fn const_panic(message: &'static str) {
     panic!("{}", message);
 }
 
-/// Whether a predicate holds; a function so that a closure's argument has a type.
+/// Whether a predicate holds. A function, so that the type of a closure's argument is inferred.
 pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {
     predicate(value)
 }
 
-/// What a server asked for; a function so that a closure's argument has a type.
+/// The wait that a server asked for. A function, so that the type of a closure's argument is
+/// inferred.
 pub fn hint<E: ?Sized>(error: &E, hint: impl FnOnce(&E) -> Option<Duration>) -> Option<Duration> {
     hint(error)
 }
 
-/// Tells the function's own listener.
+/// Calls the function's own listener.
 pub fn call_on_retry<E>(event: &RetryEvent<'_, E>, on_retry: impl FnOnce(&RetryEvent<'_, E>)) {
     on_retry(event);
 }
 
-/// Calls the fallback; a function so that a closure's argument has a type.
+/// Calls the fallback. A function, so that the type of a closure's argument is inferred.
 pub fn call_fallback<E, X>(error: RetryError<E>, fallback: impl FnOnce(RetryError<E>) -> X) -> X {
     fallback(error)
 }
 
-/// What a fallback returned, as what the function returns.
+/// Converts what a fallback returned to what the function returns.
 pub fn resolve<R, Kind, X: Fallback<R, Kind>>(value: X) -> X::Future {
     value.resolve()
 }
 
-/// The same for a function that is not async.
+/// Like [`resolve`], for a function that is not async.
 pub fn resolve_now<R, Kind, X: FallbackNow<R, Kind>>(value: X) -> R {
     value.resolve_now()
 }
 
-/// The default to continue with, of the same type as the outcome.
+/// The default value to continue with, of the same type as the outcome.
 pub fn go_on<R: Continue>(_: &R) -> R {
     R::go_on()
 }

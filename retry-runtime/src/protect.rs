@@ -1,4 +1,4 @@
-//! What calls share: circuit breakers and quotas, and how a call borrows one.
+//! What calls share: circuit breakers and quotas, and how a call gets hold of one.
 
 mod stamp;
 pub(crate) mod breaker;

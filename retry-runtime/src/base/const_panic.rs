@@ -1,5 +1,5 @@
-//! The panic of a `const` constructor over settings that break a rule: at
-//! compile time for a `static`, with the rule's own words.
+//! The panic of a `const` constructor when its settings break a rule: at compile time for a
+//! `static`, with the rule's own message.
 
 use retry_rules::{Invalid, Rule};
 

@@ -1,10 +1,10 @@
-//! [`First`]: what is said once for each of its subjects, and not at each call.
+//! [`First`]: for reports that are made once per subject, not at each call.
 
 use core::hash::Hash;
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// The subjects that have been spoken of.
+/// The subjects reported so far.
 pub(crate) struct First<T>(Mutex<Option<HashSet<T>>>);
 
 impl<T: Hash + Eq> First<T> {
@@ -12,7 +12,7 @@ impl<T: Hash + Eq> First<T> {
         Self(Mutex::new(None))
     }
 
-    /// Whether this one is asked for the first time.
+    /// Whether this subject is seen for the first time.
     pub(crate) fn is_first(&self, subject: T) -> bool {
         let mut spoken_of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         spoken_of.get_or_insert_default().insert(subject)

@@ -1,4 +1,4 @@
-//! Those who hear of what happens: of all events, or of one breaker's transitions.
+//! Lists of listeners: to all events, or to the transitions of one breaker.
 
 use core::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use crate::base::sync::{Arc, Mutex, Ordering, const_fn, lock};
 
-/// A list of listeners; called outside of its lock; the panic of one does not reach the others.
+/// A list of listeners. They are called outside the lock, and a panic in one does not reach the
+/// others.
 pub(crate) struct Listeners<L: ?Sized> {
     list: Mutex<Vec<Arc<L>>>,
-    /// Whether there has ever been one: without, nothing is locked.
+    /// Whether a listener was ever added; until then, nothing is locked.
     any: AtomicBool,
 }
 
@@ -30,7 +31,8 @@ impl<L: ?Sized> Listeners<L> {
         lock(&self.list).retain(|other| !Arc::ptr_eq(other, listener));
     }
 
-    /// Called without any lock: a listener may do what leads here again, or add another.
+    /// Calls each listener without holding the lock, so that it may end up here again or add
+    /// another.
     pub(crate) fn notify(&self, mut call: impl FnMut(&L)) {
         if !self.any.load(Ordering::Acquire) {
             return;
@@ -42,11 +44,10 @@ impl<L: ?Sized> Listeners<L> {
     }
 }
 
-/// Runs what others wrote: its panic is reported by the panic hook, and goes no
-/// further.
+/// Runs code that is not ours: the panic hook reports a panic, which then goes no further.
 pub(crate) fn contain_panic(f: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        // Its drop is theirs, too, and may panic again.
+        // The payload's `Drop` is not ours either, and may panic again.
         mem::forget(payload);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Name`]: what a breaker, a quota, a retrier or a function is called.
+//! [`Name`]: the name of a breaker, a quota, a retrier or a function.
 
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -29,7 +29,7 @@ pub struct Name(pub(crate) Text);
 pub(crate) enum Text {
     Static(&'static str),
     Shared(Arc<str>),
-    /// `hosts[example.org]`, and how many bytes of it are the name of the family.
+    /// `hosts[example.org]`, and the length in bytes of the family's name.
     Member(Arc<str>, u32),
 }
 
@@ -84,7 +84,7 @@ impl Name {
         }
     }
 
-    /// Returns the key of a breaker in its family, or `None` for any other.
+    /// Returns the key of a breaker in its family, or `None` if the breaker is in none.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, Breakers, Name};
@@ -194,14 +194,14 @@ impl Ord for Name {
     }
 }
 
-// As that of a `str`, for `Borrow`.
+// The same hash as that of a `str`, as `Borrow` requires.
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_str().hash(state);
     }
 }
 
-/// As its text.
+/// Serialized as its text.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Name {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,8 +1,8 @@
 //! The one source of randomness: a small generator for each thread.
 //!
-//! Jitter needs spread, not secrecy, so a small generator does; it is seeded
-//! from the entropy that the standard library draws for its hash maps. A test that
-//! has set a seed decides what is drawn.
+//! Jitter needs spread, not secrecy, so a small generator is enough. It is seeded from the entropy
+//! that the standard library draws for its hash maps. A test that sets a seed decides what is
+//! drawn.
 
 use core::cell::RefCell;
 use core::time::Duration;
@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, RandomState};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// Where tests have their seeds from: the seed of the next draw, if one was set.
+/// Where seeds set by tests come from: returns the seed for the next draw, if one was set.
 #[cfg(feature = "testing")]
 pub(crate) static SEEDS: std::sync::OnceLock<fn() -> Option<u64>> = std::sync::OnceLock::new();
 
@@ -26,7 +26,7 @@ pub fn between(shortest: Duration, longest: Duration) -> Duration {
     if width.is_zero() {
         return shortest;
     }
-    // Beyond u64 nanoseconds (584 years) the last few centuries are left out.
+    // Above u64 nanoseconds (584 years), the excess is cut off.
     let nanos = u64::try_from(width.as_nanos()).unwrap_or(u64::MAX);
     let draw = |generator: &mut SmallRng| generator.random_range(0..=nanos);
     #[cfg(feature = "testing")]

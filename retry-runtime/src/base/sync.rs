@@ -1,7 +1,7 @@
-//! What threads share: the standard library's, or, under `--cfg retry_loom`,
-//! loom's, which tries every order in which threads can meet.
+//! Synchronization primitives: the standard library's, or, under `--cfg retry_loom`, loom's, which
+//! tries every interleaving of threads.
 //!
-//! The flag is not loom's own `--cfg loom`, for that would change tokio too.
+//! The flag is not loom's own `--cfg loom` because that would change tokio too.
 
 use std::sync::PoisonError;
 
@@ -10,16 +10,16 @@ pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 #[cfg(not(retry_loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 
-// Not modelled: nothing depends on the order in which these are touched.
+// Not modelled: nothing depends on the order of accesses to these.
 pub(crate) use std::sync::{Arc, OnceLock, atomic::Ordering};
 
-/// Locks even if a thread panicked while it held the lock: what is guarded here
-/// is consistent between any two statements.
+/// Locks even if a thread panicked while it held the lock: the guarded data is consistent after
+/// every statement.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A `const fn`; a plain one under loom, whose types cannot be made in constants.
+/// A `const fn`, or a plain one under loom, whose types cannot be created in constants.
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis const fn $($rest:tt)*) => {
         #[cfg(not(retry_loom))]

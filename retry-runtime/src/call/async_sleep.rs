@@ -1,4 +1,4 @@
-//! The waits of async functions: tokio's timer, or a panic that says whose wait has none.
+//! The waits of async functions: tokio's timer, or a panic that names the caller if there is none.
 
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
@@ -9,10 +9,10 @@ use tokio::time::Sleep;
 
 use crate::site::Site;
 
-/// Starts a sleep of a call of `site`; `None`: of a retrier.
+/// Starts the sleep of a call of `site`, or of a retrier if that is `None`.
 ///
 /// # Panics
-/// Outside of a runtime of tokio, and in one without a timer.
+/// Outside a tokio runtime, and in one without a timer.
 pub(crate) fn sleep(delay: Duration, site: Option<&'static Site>) -> Sleep {
     assert!(
         Handle::try_current().is_ok(),
@@ -20,7 +20,7 @@ pub(crate) fn sleep(delay: Duration, site: Option<&'static Site>) -> Sleep {
          `#[tokio::main]` or `#[tokio::test]` starts",
         Caller(site)
     );
-    // Whether a runtime has a timer is not to be asked.
+    // There is no way to ask a runtime whether it has a timer.
     catch_unwind(AssertUnwindSafe(|| tokio::time::sleep(delay))).unwrap_or_else(|_| {
         panic!(
             "{} waits for its next attempt, but this Tokio runtime has no timer: build it with \
@@ -30,7 +30,7 @@ pub(crate) fn sleep(delay: Duration, site: Option<&'static Site>) -> Sleep {
     })
 }
 
-/// `` `fetch` (src/client.rs:17) ``
+/// Displayed as `` `fetch` (src/client.rs:17) ``.
 struct Caller(Option<&'static Site>);
 
 impl core::fmt::Display for Caller {

@@ -1,4 +1,4 @@
-//! [`Attempt`]: what a body may know of the attempt that runs it.
+//! [`Attempt`]: what a function's body can find out about the attempt it runs in.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -28,11 +28,11 @@ pub struct Attempt {
     attempts: Attempts,
     last_delay: Option<Duration>,
     waited: Duration,
-    // The ruling in nanoseconds; see `NO_RULING` and `GIVE_UP`.
+    // The ruling: nanoseconds, `NO_RULING` or `GIVE_UP`.
     ruling: AtomicU64,
 }
 
-/// What an attempt has said of its own failure.
+/// What an attempt decided about its own failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     GiveUp,
@@ -131,8 +131,8 @@ impl Attempt {
         self.waited
     }
 
-    /// Makes a failure of this attempt end the call, whatever matchers say: it is not
-    /// retryable. Call it where the error is raised; the last call counts.
+    /// Makes a failure of this attempt end the call as not retryable, whatever the matchers say.
+    /// Call it where the error is raised; the last ruling counts.
     ///
     /// ```
     /// use retry_runtime::{Attempt, retry};
@@ -160,10 +160,10 @@ impl Attempt {
         self.ruling.store(GIVE_UP, Ordering::Relaxed);
     }
 
-    /// Makes a failure of this attempt be retried after `wait`, whatever matchers and hints
-    /// say: like a server's hint, it is not capped at `max_delay`, and only jittered
-    /// upwards. Attempts, budget, deadline, quota and breaker may still end the call. Call
-    /// it where the error is raised; the last call counts.
+    /// Makes a failure of this attempt be retried after `wait`, whatever matchers and hints say.
+    /// Like a server's hint, the wait is not capped at `max_delay` and is only jittered upwards.
+    /// Attempts, budget, deadline, quota and breaker may still end the call. Call it where the
+    /// error is raised; the last ruling counts.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,8 +1,7 @@
 //! Cuts attempts off: `timeout` bounds one attempt, `deadline` the whole call.
 //!
-//! A policy without either pays nothing: the expansion does not come here, or,
-//! where only a shared policy knows, comes to [`Untimed`], or to [`Clocked`] if it has a
-//! `max_elapsed`.
+//! A policy with neither pays nothing: the expansion does not use this module, or, where only a
+//! shared policy knows, uses [`Untimed`], or [`Clocked`] if there is a `max_elapsed`.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -16,7 +15,7 @@ use crate::call::plan::{LimitKind, Plan, Timing};
 use crate::outcome::Interruptible;
 use crate::outcome::error::Interrupted;
 
-/// How the attempts of a call with outcomes `R` are cut off.
+/// Cuts off the attempts of a call whose outcomes are `R`.
 pub trait AttemptTimer<R> {
     /// An attempt that may be cut off.
     type Attempt<'a, F: Future<Output = R>>: Future<Output = R>
@@ -27,7 +26,7 @@ pub trait AttemptTimer<R> {
     fn attempt<F: Future<Output = R>>(&mut self, attempt: F) -> Self::Attempt<'_, F>;
 }
 
-/// What the session has to know of the time.
+/// What the session needs to know about the time.
 pub trait CallTiming {
     /// When the call began, and whether the deadline has cut it off.
     fn timing(&self) -> Timing;
@@ -38,7 +37,7 @@ pub trait CallTiming {
 pub struct Untimed;
 
 impl Untimed {
-    /// A call begins.
+    /// Starts a call.
     #[inline(always)]
     pub const fn start(_: &Plan<'_>) -> Self {
         Self
@@ -61,12 +60,12 @@ impl CallTiming for Untimed {
     }
 }
 
-/// Attempts are never cut off, but the time since the call began is known.
+/// Attempts are never cut off, but the start of the call is recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocked(Timing);
 
 impl Clocked {
-    /// A call begins.
+    /// Starts a call.
     pub fn start(plan: &Plan<'_>) -> Self {
         Self(Timing::start(plan))
     }
@@ -88,7 +87,7 @@ impl CallTiming for Clocked {
     }
 }
 
-/// What an attempt is to be cut off by, and how long that allows.
+/// The limit that cuts an attempt off, and its length.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     by: LimitKind,
@@ -97,7 +96,7 @@ struct Bound {
 
 /// Attempts are cut off by a timeout, a deadline, or both.
 ///
-/// The bounds are those that hold when the call begins.
+/// The limits are those in force when the call starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Timed {
     timing: Timing,
@@ -105,17 +104,18 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// A call begins: the deadline counts from here.
+    /// Starts a call; the deadline counts from here.
     pub fn start(plan: &Plan<'_>) -> Self {
         let policy = plan.obeyed();
         Self { timing: Timing::of(&policy), timeout: policy.get_timeout() }
     }
 
-    /// Bounds one attempt, and leaves it to the caller to tell that it was [cut](Self::has_cut).
+    /// Bounds one attempt, and leaves it to the caller to record that it was cut off with
+    /// [`has_cut`](Self::has_cut).
     pub(crate) fn cut_off<F>(&mut self, attempt: F) -> CutOff<F> {
         let (sleep, bound) = match self.bound() {
             Some((at, bound)) => (Some(tokio::time::sleep_until(at)), Some(bound)),
-            // So far ahead that no clock can say it: never.
+            // Beyond what the clock can represent: never.
             None => (None, None),
         };
         self.timing.cut = None;
@@ -130,7 +130,7 @@ impl Timed {
         self.timing.cut = Some(by);
     }
 
-    /// The bound that is reached first, and what to say then.
+    /// The limit that is reached first, and when.
     fn bound(&self) -> Option<(Instant, Bound)> {
         let timeout = self.timeout.and_then(|limit| {
             Some((clock::after(clock::now(), limit)?, Bound { by: LimitKind::Timeout, limit }))
@@ -162,7 +162,7 @@ impl CallTiming for Timed {
 }
 
 pin_project_lite::pin_project! {
-    /// An attempt with a bound.
+    /// An attempt with a limit.
     #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
     pub struct CutOff<F> {
@@ -179,7 +179,7 @@ impl<F: Future> Future for CutOff<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        // The attempt first: one that is ready in time has made it.
+        // The attempt first: if it is ready, it was in time.
         if let Poll::Ready(outcome) = this.attempt.poll(cx) {
             return Poll::Ready(Ok(outcome));
         }
@@ -197,15 +197,15 @@ impl<F: Future> Future for CutOff<F> {
 }
 
 pin_project_lite::pin_project! {
-    /// The same with an outcome of the attempt's own.
+    /// An attempt with a limit, with an interruption turned into an outcome of the attempt.
     #[derive(Debug)]
     #[must_use = "an attempt does nothing until it is awaited"]
     pub struct Bounded<'a, F: Future> {
         #[pin]
         attempt: CutOff<F>,
         cut: &'a mut Option<LimitKind>,
-        // Kept, and not asked of `R` when it is polled: a return type that cannot
-        // represent that would be reported twice, at the call and at the `.await`.
+        // Stored here instead of called through `R` when polled: the compiler would report a return
+        // type that cannot represent an interruption twice, at the call and at the `.await`.
         outcome: fn(Interrupted) -> F::Output,
     }
 }
@@ -225,11 +225,11 @@ impl<F: Future> Future for Bounded<'_, F> {
     }
 }
 
-/// What only a shared policy knows, as a type.
+/// A property known only to a shared policy, as a type.
 #[derive(Debug)]
 pub struct Is<const ANSWER: bool>;
 
-/// Whether attempts are cut off, and whether there is a time after which none begins.
+/// Picks a timer by whether attempts are cut off, and whether there is a `max_elapsed`.
 pub trait PickTimer {
     /// [`Timed`], [`Clocked`] or [`Untimed`].
     type Timer;

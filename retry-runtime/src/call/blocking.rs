@@ -1,7 +1,7 @@
 //! The waits of functions that are not async: the thread sleeps.
 //!
-//! On a thread that drives async tasks that stalls all of them. Nothing can be
-//! done about it from here, but it is not done silently.
+//! On a thread that drives async tasks, this stalls all of them. It cannot be prevented from here,
+//! but it is reported.
 
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
@@ -13,12 +13,12 @@ use crate::base::name::Name;
 use crate::event::Event;
 use crate::observe;
 
-/// The functions that have been warned about.
+/// The functions already reported.
 static WARNED: First<Name> = First::new();
 
 pub(crate) fn sleep(delay: Duration, name: &Name) {
     if delay.is_zero() {
-        // It stalls nobody: a policy without waits, or a test that skips them.
+        // Stalls nobody: a policy without waits, or a test that skips them.
         return;
     }
     if drives_tasks() && WARNED.is_first(name.clone()) {
@@ -27,11 +27,11 @@ pub(crate) fn sleep(delay: Duration, name: &Name) {
     std::thread::sleep(delay);
 }
 
-/// Whether this thread is polling an async task now.
+/// Whether this thread is currently polling an async task.
 ///
-/// A runtime gives each poll of a task a budget of operations; the threads of
-/// `spawn_blocking` belong to a runtime too, but have no budget. Each unit
-/// taken here is given back when its guard is dropped.
+/// A runtime gives each poll of a task a budget of operations. The threads of `spawn_blocking`
+/// belong to a runtime too, but have no budget. Each unit taken here is returned when its guard is
+/// dropped.
 fn drives_tasks() -> bool {
     /// Above any budget: tokio's is 128.
     const ENOUGH: usize = 1_024;
@@ -48,7 +48,8 @@ fn drives_tasks() -> bool {
             Poll::Pending => limited = true,
         }
     }
-    // Each guard restores the budget as it was before it: the first one last.
+    // Each guard restores the budget as it was before that guard, so the first must be dropped
+    // last.
     while taken.pop().is_some() {}
     limited
 }

@@ -1,4 +1,4 @@
-//! [`CallState`]: what lies behind a call, where it is kept over its waits.
+//! [`CallState`]: the progress of a call, for calls whose state is stored between attempts.
 
 use core::time::Duration;
 

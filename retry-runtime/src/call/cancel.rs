@@ -1,15 +1,16 @@
-//! [`Cancel`]: a future that ends the wait under way, and the call with it.
+//! [`Cancel`]: a future that ends the current wait, and the call with it.
 
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-/// What `cancel` names, created again after each failure.
+/// The future given as `cancel`, created anew after each failure.
 pub struct Cancel<C> {
-    // On the heap, because it is checked before the wait and polled alongside it.
+    // Boxed, because it is checked before the wait and then polled alongside it.
     future: Pin<Box<C>>,
-    // Stored, and not required of `C`: what is not a future is reported once, where it is created.
+    // Stored instead of required of `C`, so that a type that is not a future is reported once,
+    // where it is created.
     poll: fn(Pin<&mut C>, &mut Context<'_>) -> bool,
 }
 
@@ -20,7 +21,7 @@ pub fn cancel<C: Future>(future: C) -> Cancel<C> {
 }
 
 impl<C> Cancel<C> {
-    /// Whether it is ready already. It is polled, and nobody is woken for it.
+    /// Whether it is ready already. Polls it without registering a waker.
     pub fn is_ready(&mut self) -> bool {
         self.poll(&mut Context::from_waker(Waker::noop()))
     }
@@ -36,7 +37,7 @@ impl<C> fmt::Debug for Cancel<C> {
     }
 }
 
-/// Waits, unless the call is cancelled before: whether it was.
+/// Waits unless the call is cancelled first; returns whether it was.
 pub async fn unless<C>(mut cancel: Cancel<C>, wait: impl Future<Output = ()> + Unpin) -> bool {
     let mut wait = wait;
     poll_fn(|cx| {

@@ -1,8 +1,8 @@
-//! The last failure of a call, kept over its waits.
+//! The last failure of a call, kept across its waits.
 //!
-//! A call may end before another attempt fails: rejected by the breaker, or cut
-//! off by the deadline. What it ends with is then the last real error. A call
-//! that cannot end so keeps nothing, and its errors need not be `Send`.
+//! A call may end before another attempt fails: rejected by the breaker, or cut off by the
+//! deadline. It then ends with the last real error. A call that cannot end in that way keeps
+//! nothing, so its errors need not be `Send`.
 
 use core::marker::PhantomData;
 
@@ -10,16 +10,16 @@ use crate::call::attempt_timer::Is;
 
 /// A place for the last failure.
 pub trait FailureSlot {
-    /// What is kept.
+    /// The type of a failure.
     type Failure;
 
     /// Nothing has failed yet.
     fn none() -> Self;
 
-    /// Keeps this failure, and forgets the one before it.
+    /// Stores this failure in place of the previous one.
     fn keep(&mut self, failure: Self::Failure);
 
-    /// What is kept, leaving nothing.
+    /// Takes the failure out, leaving the slot empty.
     #[must_use]
     fn take(&mut self) -> Self;
 }
@@ -45,7 +45,7 @@ impl<R> FailureSlot for LastFailure<R> {
 }
 
 impl<R> LastFailure<R> {
-    /// The failure that the call has waited after.
+    /// The failure after which the call waited.
     pub fn last(self) -> R {
         self.last_or_else(|| unreachable!("a failure that is retried is kept over the wait"))
     }
@@ -56,7 +56,8 @@ impl<R> LastFailure<R> {
     }
 }
 
-/// Nothing is kept, where only the policy could tell that nothing needs to be.
+/// Keeps nothing: for a shared policy, where only the policy can tell that nothing needs to be
+/// kept.
 #[derive(Debug)]
 pub struct NoFailure<R>(PhantomData<fn() -> R>);
 
@@ -77,13 +78,13 @@ impl<R> FailureSlot for NoFailure<R> {
 }
 
 impl<R> NoFailure<R> {
-    /// `other`.
+    /// Returns `other()`.
     pub fn last_or_else(self, other: impl FnOnce() -> R) -> R {
         other()
     }
 }
 
-/// Nothing is kept.
+/// Keeps nothing.
 impl FailureSlot for () {
     type Failure = ();
 
@@ -94,7 +95,7 @@ impl FailureSlot for () {
     fn take(&mut self) {}
 }
 
-/// Whether a shared policy has something kept.
+/// Picks a slot by whether a shared policy needs the last failure.
 pub trait PickFailureSlot {
     /// [`LastFailure`] or [`NoFailure`].
     type Slot<R>;

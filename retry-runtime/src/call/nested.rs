@@ -1,18 +1,17 @@
-//! Retries inside retries: a function that is retried, called in an attempt of
-//! one that is retried too.
+//! Retries inside retries: a function that is retried, called during an attempt of another that is
+//! retried too.
 //!
-//! Two questions, answered apart:
+//! Two separate questions:
 //!
-//! - *Is a function around this call being retried, and wants one attempt of what
-//!   it calls?* ([`once`]) It has to be exact, so functions with `nested = once`
-//!   say so at each poll of an attempt that is a retry ([`Inside`]).
-//! - *How many attempts did the retries of this call make inside?* Asked of every
-//!   call, so it must cost nothing until something fails: an inner call leaves a
-//!   note on its thread when it ends, and the outer one finds it when its own
-//!   attempt fails in turn, mostly in the same poll. A note of another task is
-//!   none, nor is one of a call that had failed before the attempt began: it goes
-//!   on beside this one. (A call beside it that both begins and ends in its time,
-//!   in the same task, is taken for one inside.)
+//! - *Is a function around this call being retried, and does it want its callees to make one
+//!   attempt each?* ([`once`]) The answer has to be exact, so functions with `nested = once` mark
+//!   the thread during each poll of an attempt that is a retry ([`Inside`]).
+//! - *How many attempts did the retries of this call make inside?* This concerns every call, so it
+//!   must cost nothing until something fails: an inner call leaves a note on its thread when it
+//!   ends, and the outer call finds it when its own attempt then fails, mostly in the same poll. A
+//!   note from another task is ignored. So is one from a call whose first failure came before the
+//!   attempt began: that call runs beside this one, not inside it. (A call beside it, in the same
+//!   task, that first fails and ends during the attempt is mistaken for one inside.)
 
 use core::future::Future;
 use core::pin::Pin;
@@ -26,12 +25,12 @@ use tokio::task::Id;
 use crate::base::name::Name;
 
 thread_local! {
-    /// The task in which one attempt is wanted; a thread without a task has none.
+    /// The task whose calls should make one attempt; `Some(Task(None))` outside any task.
     static ONCE: Cell<Option<Task>> = const { Cell::new(None) };
     static NOTE: RefCell<Option<Note>> = const { RefCell::new(None) };
 }
 
-/// The task that is being polled; none where a thread runs no task.
+/// The task being polled, or `None` if the thread is not running one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Task(Option<Id>);
 
@@ -41,20 +40,20 @@ impl Task {
     }
 }
 
-/// Whether a function around this call is being retried by `nested = once`.
+/// Whether a function with `nested = once` around this call is being retried.
 pub(crate) fn once() -> bool {
-    // Another task may be polled in between, where the attempt drives an executor itself.
+    // An attempt that drives an executor itself may poll another task in between.
     ONCE.get().is_some_and(|task| task == Task::here())
 }
 
-/// While it lives, what is called on this thread makes one attempt.
+/// While it lives, calls on this thread make one attempt.
 #[derive(Debug)]
 pub struct Guard {
     before: Option<Task>,
 }
 
 impl Guard {
-    /// Begins, if `is_retry`.
+    /// Takes effect only if `is_retry`.
     pub fn new(is_retry: bool) -> Self {
         let before = ONCE.get();
         if is_retry {
@@ -82,7 +81,7 @@ pin_project_lite::pin_project! {
 }
 
 impl<F> Inside<F> {
-    /// Around the body.
+    /// Wraps the body.
     #[inline(always)]
     pub fn new(is_retry: bool, attempt: F) -> Self {
         Self { attempt, is_retry }
@@ -103,7 +102,7 @@ impl<F: Future> Future for Inside<F> {
     }
 }
 
-/// What a call leaves for the one around it.
+/// What a call leaves for the call around it.
 #[derive(Clone)]
 struct Note {
     task: Task,
@@ -113,19 +112,19 @@ struct Note {
     attempts: u32,
 }
 
-/// A place in the order of all first failures.
+/// A position in the order of all first failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(NonZeroU64);
 
 static FAILURES: AtomicU64 = AtomicU64::new(1);
 
 impl Moment {
-    /// Of the calls that fail for the first time from now on, none is earlier.
+    /// No call that fails for the first time from now on is earlier than this.
     fn now() -> Self {
         Self::of(FAILURES.load(Ordering::Relaxed))
     }
 
-    /// A call fails for the first time.
+    /// The position of a call that fails for the first time now.
     fn next() -> Self {
         Self::of(FAILURES.fetch_add(1, Ordering::Relaxed))
     }
@@ -135,11 +134,10 @@ impl Moment {
     }
 }
 
-/// The attempts that the retries of a call made inside of it.
+/// The attempts made inside a call, during its retries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inner {
-    /// When the attempt under way began; `None` for the first, which nobody
-    /// looks at before it has failed.
+    /// When the current attempt began; `None` for the first, which is not tracked.
     began: Option<Moment>,
     /// When the call failed for the first time; `None` until then.
     since: Option<Moment>,
@@ -148,17 +146,17 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// A retry begins.
+    /// Called when a retry begins.
     pub(crate) fn attempt_begins(&mut self) {
         self.began = Some(Moment::now());
     }
 
-    /// An attempt has ended without success: what did it make inside?
+    /// Called when an attempt has failed: looks for what was called inside it.
     pub(crate) fn attempt_ended(&mut self) {
         self.since.get_or_insert_with(Moment::next);
         let Some(began) = self.began.take() else { return };
         let is_inside = |note: &&Note| note.since >= began && note.task == Task::here();
-        // Gone while the thread ends.
+        // An error means that the thread is ending and its note is gone.
         let _gone = NOTE.try_with(|note| {
             if let Some(note) = note.borrow().as_ref().filter(is_inside) {
                 self.name = Some(note.name.clone());
@@ -167,9 +165,9 @@ impl Inner {
         });
     }
 
-    /// The call has ended after `attempts`: a note for the call around it, with
-    /// what happened inside of this one counted too. A call that was rejected
-    /// has never failed, and has made none.
+    /// Called when the call has ended after `attempts`: leaves a note for the call around it, which
+    /// includes what was counted inside this one. A call that the breaker rejected has never
+    /// failed, and leaves none.
     pub(crate) fn call_ended(&self, name: &Name, attempts: u32) {
         let Some(since) = self.since else { return };
         let attempts = attempts.saturating_add(self.attempts);

@@ -1,5 +1,4 @@
-//! What a call is bound to: its place, its policy, what protects it, and what
-//! it knows of the time.
+//! What governs a call: its site, its policy, what protects it, and what it knows of the time.
 
 use core::time::Duration;
 use std::borrow::Cow;
@@ -12,27 +11,27 @@ use crate::protect::breaker::CircuitBreaker;
 use crate::protect::quota::RetryQuota;
 use crate::site::{Origin, Site};
 
-/// What a call is bound to. Made where it is needed, on the failure path.
+/// What governs a call. Built where it is needed, on the failure path.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     pub(crate) origin: Origin<'a>,
-    /// The policy that stands in the source; see [`obeyed`](Self::obeyed).
+    /// The policy written in the source; see [`obeyed`](Self::obeyed).
     pub(crate) policy: &'a Policy,
     pub(crate) breaker: Option<&'a CircuitBreaker>,
     pub(crate) quota: Option<&'a RetryQuota>,
     pub(crate) timing: Timing,
-    /// How long ago the call failed first, where its waits outlast the process.
+    /// How long ago the call first failed, for calls whose waits outlast the process.
     pub(crate) since_first: Duration,
-    /// Whether the call waits where the breaker does not admit it.
+    /// Whether the call waits when the breaker does not admit it.
     pub(crate) waits_for_breaker: bool,
-    /// Whether nobody waits for the call any more.
+    /// Whether the call has been cancelled.
     pub(crate) is_cancelled: bool,
-    /// Whether the policy was evaluated in this call, for the session to keep.
+    /// Whether the policy was evaluated in this call, so that the session has to keep it.
     pub(crate) is_evaluated: bool,
 }
 
 impl<'a> Plan<'a> {
-    /// Of an annotated function.
+    /// The plan of an annotated function.
     #[inline(always)]
     pub fn of(site: &'static Site) -> Self {
         const NONE: &Policy = &Policy::new();
@@ -40,7 +39,7 @@ impl<'a> Plan<'a> {
         Self::by(site, site.compiled().unwrap_or(NONE))
     }
 
-    /// The same, where the policy depends on the function's generic parameters.
+    /// A plan whose policy depends on the function's generic parameters.
     #[inline(always)]
     pub fn by(origin: impl Into<Origin<'a>>, policy: &'a Policy) -> Self {
         Self {
@@ -56,49 +55,48 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The same, where only the running program knows the policy.
+    /// A plan whose policy is known only at run time.
     #[inline(always)]
     pub fn at_run_time(site: &'static Site, policy: &'a Policy) -> Self {
         Self { is_evaluated: true, ..Self::by(site, policy) }
     }
 
-    /// The breaker that admits the attempts.
+    /// Sets the breaker that admits the attempts.
     #[inline(always)]
     pub fn breaker(mut self, breaker: &'a CircuitBreaker) -> Self {
         self.breaker = Some(breaker);
         self
     }
 
-    /// The call waits where the breaker does not admit it.
+    /// Makes the call wait when the breaker does not admit it.
     #[inline(always)]
     pub fn waits_for_breaker(mut self) -> Self {
         self.waits_for_breaker = true;
         self
     }
 
-    /// Whether nobody waits for the call any more.
+    /// Sets whether the call has been cancelled.
     #[inline(always)]
     pub fn cancelled(mut self, is_cancelled: bool) -> Self {
         self.is_cancelled = is_cancelled;
         self
     }
 
-    /// The quota that pays for the retries.
+    /// Sets the quota that pays for the retries.
     #[inline(always)]
     pub fn quota(mut self, quota: &'a RetryQuota) -> Self {
         self.quota = Some(quota);
         self
     }
 
-    /// When the call began, and what has cut its last attempt off.
+    /// Sets when the call began, and what cut its last attempt off.
     #[inline(always)]
     pub fn timing(mut self, timing: Timing) -> Self {
         self.timing = timing;
         self
     }
 
-    /// The policy that the call obeys now: it may have been changed since the
-    /// program was compiled.
+    /// The policy in force now: an override may have changed it since the program was compiled.
     pub(crate) fn obeyed(&self) -> Cow<'a, Policy> {
         #[cfg(feature = "overrides")]
         if let Some(policy) = crate::overrides::obeyed(self.origin, self.policy, self.is_evaluated)
@@ -109,7 +107,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What a call with bounds in time knows of it; nothing for one without.
+/// What a call with time limits knows of the time; empty for one without.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
     /// When the call began.
@@ -128,10 +126,10 @@ pub enum LimitKind {
 }
 
 impl Timing {
-    /// Of a call without a bound in time: nothing, and no clock is read.
+    /// For a call without time limits: no clock is read.
     pub const NONE: Self = Self { started: None, deadline: None, cut: None };
 
-    /// Of a call that begins now. Reads the clock only for a policy with a deadline or a
+    /// For a call that begins now. Reads the clock only if the policy has a deadline or a
     /// `max_elapsed`.
     pub fn start(plan: &Plan<'_>) -> Self {
         Self::of(&plan.obeyed())
@@ -142,7 +140,8 @@ impl Timing {
         Self { started: is_bounded.then(clock::now), deadline: policy.get_deadline(), cut: None }
     }
 
-    /// When the deadline is, and after how long. Never, for no clock can say it: `None`.
+    /// When the deadline falls (`None`: beyond what the clock can represent, so never), and its
+    /// length.
     pub(crate) fn deadline(&self) -> Option<(Option<Instant>, Duration)> {
         let (started, limit) = (self.started?, self.deadline?);
         Some((clock::after(started, limit), limit))
@@ -157,15 +156,15 @@ impl Timing {
         matches!(self.cut, Some(LimitKind::Deadline))
     }
 
-    /// Whether the last attempt was cut off, by what bound ever: a timeout,
-    /// whatever the function's own error makes of it.
+    /// Whether any limit cut the last attempt off. Counts as a timeout, whatever the function's own
+    /// error makes of it.
     pub(crate) const fn is_timeout(&self) -> bool {
         self.cut.is_some()
     }
 
-    /// Why no attempt may follow on a wait of `delay` that begins now: the deadline falls
-    /// inside it, or it ends later than `max_elapsed` after the call began. `behind` has
-    /// passed on other clocks than this one.
+    /// Why no attempt may follow a wait of `delay` that begins now: the deadline falls within the
+    /// wait, or the wait ends later than `max_elapsed` after the call began. `behind` is time that
+    /// has passed on other clocks than this one.
     pub(crate) fn ends_by(
         &self,
         policy: &Policy,

@@ -1,5 +1,5 @@
-//! Options that only the running program knows, as an expansion evaluates them: whatever
-//! configurations hold becomes what a policy is made of.
+//! Options known only at run time, as an expansion evaluates them: turns the types found in
+//! configurations into the parts of a policy.
 
 use core::borrow::Borrow;
 use core::time::Duration;
@@ -9,8 +9,8 @@ use retry_rules::{Backoff, Bound, Fields, Policy};
 use crate::observe;
 use crate::site::{Origin, Site};
 
-/// The policy that is obeyed in the place of this one, which may break rules. The fields
-/// `written` are those of the attribute.
+/// The policy to obey in place of this one, which may break rules. `written` are the fields set in
+/// the attribute.
 #[cold]
 pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Policy {
     let (nearest, invalid) = policy.nearest_valid_written(written);
@@ -20,7 +20,7 @@ pub fn nearest_valid(site: &'static Site, policy: Policy, written: Fields) -> Po
     nearest
 }
 
-/// What is or holds a policy.
+/// A policy, or something that holds one.
 #[diagnostic::on_unimplemented(
     message = "`policy` must be a `Policy`, not a `{Self}`",
     label = "this is not a `Policy`",
@@ -46,32 +46,32 @@ pub fn policy<P: HoldsPolicy + ?Sized>(policy: &P) -> Policy {
     *policy.held()
 }
 
-/// Whether it has a bound in time, for which the call has to know when it began.
+/// Whether the policy has a time limit, so that the call has to know when it began.
 #[inline(always)]
 pub fn is_timed<P: HoldsPolicy + ?Sized>(policy: &P) -> bool {
     let policy = policy.held();
     policy.is_timed() || policy.has_max_elapsed()
 }
 
-/// A backoff of a configuration.
+/// A backoff from a configuration.
 #[cold]
 pub fn backoff<B: Borrow<Backoff> + ?Sized>(backoff: &B) -> Backoff {
     *backoff.borrow()
 }
 
-/// A curve of delays that are not all constants.
+/// A backoff with a list of delays that are not all constants.
 #[cold]
 pub fn custom(delays: &[Duration]) -> Backoff {
     Backoff::custom(delays.to_vec())
 }
 
-/// A whole number, as far as `attempts` can count.
+/// A whole number, saturated to the range of `attempts`.
 #[cold]
 pub fn attempts<N: WholeNumber + ?Sized>(number: &N) -> u32 {
     number.saturating()
 }
 
-/// A number of any size.
+/// A floating-point number.
 #[cold]
 pub fn number<N: Number + ?Sized>(number: &N) -> f64 {
     number.number()
@@ -83,19 +83,19 @@ pub fn delay<D: Delay + ?Sized>(delay: &D) -> Duration {
     delay.delay()
 }
 
-/// A bound, which may be none.
+/// A limit, which may be absent.
 #[cold]
 pub fn bound<B: MaybeBound + ?Sized>(bound: &B) -> Bound {
     bound.bound().into()
 }
 
-/// Whether there is a bound.
+/// Whether there is a limit.
 #[inline(always)]
 pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
     bound.bound().is_some()
 }
 
-/// A number that `attempts` can be.
+/// A number that can be used for `attempts`.
 #[diagnostic::on_unimplemented(
     message = "`attempts` must be a whole number, not a `{Self}`",
     label = "this is not a whole number",
@@ -103,7 +103,7 @@ pub fn is_bound<B: MaybeBound + ?Sized>(bound: &B) -> bool {
             give an `Option` a default: `self.attempts.unwrap_or(3)`"
 )]
 pub trait WholeNumber {
-    /// The nearest number that `attempts` can be.
+    /// The nearest valid value of `attempts`.
     fn saturating(&self) -> u32;
 }
 
@@ -138,7 +138,7 @@ impl<N: WholeNumber + ?Sized> WholeNumber for &N {
     }
 }
 
-/// A number that a base or a factor can be.
+/// A number that can be used for a base or a factor.
 #[diagnostic::on_unimplemented(
     message = "a base or a factor must be a number, not a `{Self}`",
     label = "this is neither `f64` nor `f32`",
@@ -169,7 +169,7 @@ impl<N: Number + ?Sized> Number for &N {
     }
 }
 
-/// A time that a wait can take.
+/// A type that can be used for a delay.
 #[diagnostic::on_unimplemented(
     message = "a delay must be a `Duration`, not a `{Self}`",
     label = "this is not a `Duration`",
@@ -177,7 +177,7 @@ impl<N: Number + ?Sized> Number for &N {
             `self.delay.unwrap_or(…)`"
 )]
 pub trait Delay {
-    /// The time.
+    /// The delay.
     fn delay(&self) -> Duration;
 }
 
@@ -194,14 +194,14 @@ impl<D: Delay + ?Sized> Delay for &D {
     }
 }
 
-/// A time that bounds something, or none.
+/// A time limit, or none.
 #[diagnostic::on_unimplemented(
     message = "a bound must be a `Duration` or an `Option<Duration>`, not a `{Self}`",
     label = "this is neither",
     note = "for a number, write `Duration::from_millis(…)`"
 )]
 pub trait MaybeBound {
-    /// The time.
+    /// The limit.
     fn bound(&self) -> Option<Duration>;
 }
 

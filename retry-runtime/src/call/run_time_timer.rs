@@ -1,4 +1,4 @@
-//! [`RunTimeTimer`]: cuts attempts off where only the running program knows whether.
+//! [`RunTimeTimer`]: cuts attempts off where it is known only at run time whether any are to be.
 
 use core::fmt;
 use core::future::Future;
@@ -10,22 +10,22 @@ use crate::call::plan::{Plan, Timing};
 use crate::observe;
 use crate::outcome::error::Interrupted;
 
-/// The bounds of a call; on the heap, and only where there are any, for a timer is
-/// larger than all the rest.
+/// The time limits of a call. On the heap, and only if there are any, because a timer is larger
+/// than all the rest.
 pub struct RunTimeTimer<R>(Option<Box<Bounds<R>>>);
 
 struct Bounds<R> {
     timed: Timed,
-    // `None`: the return type cannot say that an attempt was cut off, so that none is.
+    // `None`: the return type cannot represent an interruption, so no attempt is cut off.
     interrupted: Option<fn(Interrupted) -> R>,
 }
 
 impl<R> RunTimeTimer<R> {
-    /// Of a call without bounds.
+    /// For a call without time limits.
     pub const UNTIMED: Self = Self(None);
 
-    /// A call with bounds begins, whose attempts say by `interrupted` that they were cut
-    /// off. Where they cannot, a deadline acts between them, and a timeout not at all.
+    /// Starts a call with time limits, whose interrupted attempts return `interrupted(…)`. Without
+    /// it, a deadline takes effect only between attempts, and a timeout not at all.
     #[cold]
     pub fn start(plan: &Plan<'_>, interrupted: Option<fn(Interrupted) -> R>) -> Self {
         let timed = Timed::start(plan);
@@ -78,7 +78,7 @@ impl<R> fmt::Debug for RunTimeTimer<R> {
 }
 
 pin_project_lite::pin_project! {
-    /// An attempt that may have a bound.
+    /// An attempt that may have a limit.
     #[project = RunTimeAttemptProjection]
     #[must_use = "an attempt does nothing until it is awaited"]
     pub enum RunTimeAttempt<'a, R, F> {

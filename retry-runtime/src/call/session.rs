@@ -1,9 +1,8 @@
 //! The one state machine: what happens after an attempt.
 //!
-//! The attribute's expansion, the closure API and the workflow crate all drive
-//! it; async and sync differ only in who sleeps. It is inert until something
-//! fails: a call that succeeds at once allocates nothing, reads no clock and
-//! draws no random number.
+//! The attribute's expansion, the closure API and the workflow crate all drive it; async and sync
+//! differ only in how they sleep. It is inert until something fails: a call that succeeds at its
+//! first attempt allocates nothing, reads no clock and draws no random number.
 //!
 //! ```text
 //! loop {
@@ -43,24 +42,24 @@ use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::quota::{Lent, OnPanic, RetryQuota};
 use crate::site::{Origin, Site};
 
-/// A failure, judged by the caller's matchers.
+/// A failure, as the caller's matchers judge it.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict<'a> {
     /// Whether `retry_on` and `abort_on` let it be retried.
     pub retry: bool,
-    /// Whether a breaker takes it for a failure; any other answer is a success to it.
+    /// Whether a breaker counts it as a failure; otherwise it counts as a success.
     pub failure: bool,
     /// The wait that the server asked for.
     pub hint: Option<Duration>,
-    /// What kind of failure it was, where a quota asks: it charges by that.
+    /// The class of the failure, if a quota needs it to determine the cost of the retry.
     pub class: Class,
     /// What went wrong, for events.
     pub error: ErrorDisplay<'a>,
 }
 
 impl Verdict<'_> {
-    /// The same, unless the attempt itself has said what becomes of it. A breaker goes by
-    /// the failure alone.
+    /// This verdict, unless the attempt itself ruled on its failure. A ruling does not affect how a
+    /// breaker counts the failure.
     #[must_use]
     pub fn ruled_by(mut self, attempt: &Attempt) -> Self {
         match attempt.ruling() {
@@ -82,8 +81,7 @@ pub enum Next {
     GiveUp(Ended),
 }
 
-/// One call: how many attempts it made, how long it waited, and, where `K` keeps
-/// it, the last failure.
+/// One call: how many attempts it made, how long it waited, and, if `K` keeps it, the last failure.
 ///
 /// One pointer wide, and null until the first wait.
 #[derive(Debug)]
@@ -92,8 +90,8 @@ pub struct Session<K = ()> {
 }
 
 pin_project_lite::pin_project! {
-    /// What a session knows once it has waited. The sleep and the last failure
-    /// live inside, so that a call makes one allocation however often it waits.
+    /// What a session knows once it has waited. The sleep and the last failure live inside, so that
+    /// a call makes one allocation however often it waits.
     #[derive(Debug)]
     struct WaitingCall<K> {
         so_far: SoFar,
@@ -103,21 +101,21 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// The attempts and waits that lie behind a call.
+/// The progress of a call: its attempts and waits so far.
 #[derive(Clone, Debug, Default)]
 struct SoFar {
     inner: Inner,
     made: u32,
-    // Attempts that the breaker has refused: they use up the policy's, and were not made.
+    // Attempts that the breaker refused: they count against the policy's limit, but were not made.
     refused: u32,
     waited: Duration,
     // `None` before the first wait.
     delay: Option<Duration>,
-    // What the retry under way took from the quota, for it to give back.
+    // What the current retry took from the quota, to be returned if it succeeds or is not made.
     cost: u32,
-    // The annotated function that waits; `None`: a retrier does.
+    // The annotated function that waits; `None` for a retrier.
     site: Option<&'static Site>,
-    // Where only the running program knows the policy: as it was at the first failure.
+    // The policy as it was at the first failure, if it is known only at run time.
     policy: Option<Arc<Policy>>,
 }
 
@@ -134,24 +132,24 @@ impl<K> Session<K> {
         Self { waiting: None }
     }
 
-    /// Whether an attempt has failed: the one under way is a retry.
+    /// Whether an attempt has failed, so that the current one is a retry.
     #[inline(always)]
     pub fn is_retrying(&self) -> bool {
         self.known().is_some_and(|so_far| so_far.made > 0)
     }
 
-    /// An attempt succeeded, and the call with it.
+    /// An attempt succeeded, and with it the call.
     #[inline(always)]
     pub fn succeeded<'o>(self, origin: impl Into<Origin<'o>>) {
-        // By value: what is known to hold nothing needs no drop.
+        // By value: an option known to be `None` needs no drop.
         match self.waiting {
             Some(waiting) => waiting.so_far.recovered(origin.into(), None),
             None => at_once(origin),
         }
     }
 
-    /// The same where a quota pays for the retries: a success at the first attempt
-    /// gives it something back.
+    /// Like [`succeeded`](Self::succeeded), with a quota that pays for retries: a success at the
+    /// first attempt refunds some of it.
     #[inline(always)]
     pub fn succeeded_on_credit<'o>(self, origin: impl Into<Origin<'o>>, quota: &RetryQuota) {
         match self.waiting {
@@ -179,7 +177,7 @@ impl<K> Session<K> {
         self.decide(|so_far| so_far.failed(plan, permit, &verdict))
     }
 
-    /// The policy of the call, where it was evaluated after an attempt that failed.
+    /// The policy of the call, if it was evaluated at run time after a failed attempt.
     pub fn policy(&self) -> Option<Policy> {
         self.known()?.policy.as_deref().copied()
     }
@@ -188,7 +186,7 @@ impl<K> Session<K> {
         self.known().cloned().unwrap_or_default()
     }
 
-    /// What lies behind a call that has waited.
+    /// The progress of a call that has waited.
     fn known(&self) -> Option<&SoFar> {
         self.waiting.as_ref().map(|waiting| &waiting.so_far)
     }
@@ -203,9 +201,8 @@ impl<K> Session<K> {
         }
     }
 
-    /// The call is over without success; what was kept is handed out. Where every
-    /// way out consumes the session, the success path needs no flag to tell
-    /// whether to drop it.
+    /// Ends the call without success, and returns the failure that was kept. Because every way out
+    /// consumes the session, the success path needs no drop flag.
     #[inline(always)]
     pub fn close(self) -> K
     where
@@ -217,7 +214,7 @@ impl<K> Session<K> {
         }
     }
 
-    /// What `on_retry` is called with, after a failure that will be retried.
+    /// The event to pass to `on_retry`, after a failure that will be retried.
     pub fn event<'e, E>(&self, plan: &Plan<'e>, failure: Failure<'e, E>) -> Announced<'e, E> {
         let nothing = SoFar::default();
         let &SoFar { made, waited, delay, cost, .. } = self.known().unwrap_or(&nothing);
@@ -240,7 +237,7 @@ impl<K> Session<K> {
         self.so_far().rejected(plan, Reason::CircuitOpen, rejected)
     }
 
-    /// The breaker did not admit the next attempt, and the call waits for it if it may.
+    /// The breaker did not admit the next attempt; the call waits for it if it may.
     #[cold]
     #[inline(never)]
     pub fn refused(&mut self, plan: &Plan<'_>, rejected: &dyn fmt::Display) -> Next
@@ -257,7 +254,7 @@ impl<K> Session<K> {
         self.so_far().cancelled(plan)
     }
 
-    /// Decides whether the call goes on; what lies behind one that does is kept.
+    /// Decides whether the call goes on, and if so, stores its progress.
     fn decide(&mut self, decide: impl FnOnce(&mut SoFar) -> Next) -> Next
     where
         K: FailureSlot,
@@ -274,7 +271,7 @@ impl<K> Session<K> {
         next
     }
 
-    /// What the body may ask about the attempt that is about to begin.
+    /// The context passed to the body for the attempt that is about to begin.
     pub fn context(&self, plan: &Plan<'_>) -> Attempt {
         let attempts = plan.obeyed().get_attempts();
         let Some(&SoFar { made, refused, waited, delay, .. }) = self.known() else {
@@ -292,15 +289,15 @@ impl<K> Session<K> {
         Wait { waiting: self.waiting.as_mut().map(Pin::as_mut) }
     }
 
-    /// The same; where it is cancelled, `quota` gets back what it lent to the
-    /// retry that is then never made.
+    /// Like [`wait`](Self::wait), but if the wait is cancelled, `quota` gets back what it lent for
+    /// the retry, which is then never made.
     pub fn wait_on_credit<'a>(&'a mut self, quota: &'a RetryQuota) -> WaitOnCredit<'a, K> {
         let lent = Lent::of(quota, self.credit());
         WaitOnCredit { wait: self.wait(), lent: Some(lent) }
     }
 
-    /// The same on the thread. The call is named in a warning where the thread
-    /// drives async tasks.
+    /// Like [`wait`](Self::wait), but blocks the thread. If the thread drives async tasks, a
+    /// warning names the call.
     pub fn wait_here<'o>(&mut self, origin: impl Into<Origin<'o>>) {
         if let Some(waiting) = &mut self.waiting {
             let so_far = waiting.as_mut().project().so_far;
@@ -309,24 +306,24 @@ impl<K> Session<K> {
         }
     }
 
-    /// The same for a future that is no `async` block.
+    /// Like [`wait`](Self::wait), for a hand-written future.
     pub(crate) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         Pin::new(&mut self.wait()).poll(cx)
     }
 
-    /// What is kept over the waits of a call that has waited.
+    /// The slot for the last failure, once the call has waited.
     pub(crate) fn kept(&mut self) -> Option<&mut K> {
         self.waiting.as_mut().map(|waiting| waiting.as_mut().project().kept)
     }
 
-    /// What the retry that is waited for has taken from the quota.
+    /// What the retry that is waited for took from the quota.
     pub(crate) fn credit(&self) -> u32 {
         self.known().map_or(0, |so_far| so_far.cost)
     }
 }
 
 impl Session {
-    /// A call of which this lies behind, in this process or in another one.
+    /// Resumes a call with this progress, made in this process or in another one.
     pub(crate) fn resumed(behind: CallState) -> Self {
         let CallState { attempts: made, waited, last_delay: delay } = behind;
         if made == 0 {
@@ -336,7 +333,7 @@ impl Session {
         Self { waiting: Some(Box::pin(WaitingCall { so_far, kept: (), sleep: None })) }
     }
 
-    /// What lies behind the call.
+    /// The progress of the call.
     pub(crate) fn state(&self) -> CallState {
         let SoFar { made, waited, delay, .. } = self.so_far();
         CallState { attempts: made, waited, last_delay: delay }
@@ -354,19 +351,19 @@ fn at_once<'o>(origin: impl Into<Origin<'o>>) {
     crate::test_hooks::succeeded(origin.into().name, 1);
 }
 
-/// How long the breaker stays open; zero where it is not, or refuses nothing.
+/// How long the breaker stays open; zero if it is not open or only observes.
 fn open_for(breaker: &CircuitBreaker) -> Result<Duration, Reason> {
     if breaker.until_admits() == Some(Duration::ZERO) {
         return Ok(Duration::ZERO);
     }
     match breaker.remaining() {
-        // Until somebody resets it.
+        // Forced open, until somebody resets it.
         Duration::MAX => Err(Reason::CircuitOpen),
         remaining => Ok(remaining),
     }
 }
 
-/// Whether a test lets waits end at once.
+/// Whether a test makes waits end at once.
 fn skips_waits() -> bool {
     #[cfg(feature = "testing")]
     let skips = crate::test_hooks::skips_waits();
@@ -376,12 +373,12 @@ fn skips_waits() -> bool {
 }
 
 impl SoFar {
-    /// How long the wait that has been decided is to be slept.
+    /// How long to actually sleep for the decided wait.
     fn wait(&self) -> Duration {
         if skips_waits() { Duration::ZERO } else { self.delay.unwrap_or_default() }
     }
 
-    /// The waits that a test has skipped: for a deadline they have been slept.
+    /// The waits that a test skipped; they count towards a deadline as if they had been slept.
     fn unslept(&self) -> Duration {
         if skips_waits() { self.waited } else { Duration::ZERO }
     }
@@ -396,7 +393,7 @@ impl SoFar {
             match plan.timing.cut {
                 // Whatever the matchers say: a server that hangs has to open the breaker.
                 Some(LimitKind::Timeout) => permit.failure_with(&verdict.error),
-                // The caller's time was up, which says nothing about the other side.
+                // The caller ran out of time, which says nothing about the other side.
                 Some(LimitKind::Deadline) => drop(permit),
                 None if verdict.failure => permit.failure_with(&verdict.error),
                 None => permit.success(),
@@ -429,8 +426,8 @@ impl SoFar {
         }
     }
 
-    /// How long to wait after attempt `attempt`, and what that costs the quota;
-    /// or why not to.
+    /// How long to wait after attempt `attempt`, and what the quota lends for the retry, or why not
+    /// to retry.
     fn next_wait<'q>(
         &self,
         plan: &Plan<'q>,
@@ -476,7 +473,7 @@ impl SoFar {
         Ok((delay, lent))
     }
 
-    /// Whether the call may wait so long.
+    /// Whether the limits on time allow a wait of `delay`.
     fn allows_wait(&self, plan: &Plan<'_>, delay: Duration) -> Result<(), Reason> {
         let policy = plan.policy;
         let waited = self.waited.saturating_add(delay);
@@ -484,12 +481,12 @@ impl SoFar {
         if policy.get_budget().is_some_and(|budget| waited.max(by_the_clock) > budget) {
             return Err(Reason::Budget);
         }
-        // Where waits outlast the process, the clock is the one of whoever keeps the call.
+        // For waits that outlast the process, whoever stores the call supplies the elapsed time.
         let behind = self.unslept().saturating_add(plan.since_first);
         plan.timing.ends_by(policy, behind, delay).map_or(Ok(()), Err)
     }
 
-    /// A wait has been decided, by a policy that was perhaps `evaluated` for it.
+    /// Records a decided wait, and the policy if it was `evaluated` for it.
     fn waits(&mut self, delay: Duration, evaluated: Option<&Policy>) {
         self.waited = self.waited.saturating_add(delay);
         self.delay = Some(delay);
@@ -519,7 +516,7 @@ impl SoFar {
         }
     }
 
-    /// How long to wait for the breaker, whose refusal has used up an attempt; or why not to.
+    /// How long to wait for the breaker, whose refusal used up an attempt, or why not to wait.
     fn wait_for_breaker(
         &self,
         plan: &Plan<'_>,
@@ -535,7 +532,7 @@ impl SoFar {
             return Err(Reason::Cancelled);
         }
         let delay = if open_for.is_zero() {
-            // Its probes are taken, for an unknown time: by the curve.
+            // Its probes are all taken, for an unknown time: wait as the backoff says.
             let (shortest, longest) = policy.wait_interval(used, self.delay);
             random::between(shortest, longest)
         } else {
@@ -545,8 +542,8 @@ impl SoFar {
         Ok(delay)
     }
 
-    /// The call was cancelled while it waited: what the retry had taken from the quota has
-    /// gone back with the wait.
+    /// The call was cancelled while it waited. The dropped wait has already returned what the retry
+    /// took from the quota.
     fn cancelled(&self, plan: &Plan<'_>) -> Ended {
         let ended = Ended { reason: Reason::Cancelled, attempts: self.made, waited: self.waited };
         observe::gave_up(plan.origin, ended, true, &"cancelled while it waited for an attempt");
@@ -555,7 +552,7 @@ impl SoFar {
     }
 
     fn rejected(&self, plan: &Plan<'_>, reason: Reason, rejected: &dyn fmt::Display) -> Ended {
-        // What was taken for the retry, which is not made.
+        // Return what was taken for the retry, which is not made.
         if let Some(quota) = plan.quota {
             quota.release(self.cost);
         }
@@ -569,7 +566,7 @@ impl SoFar {
     #[inline(never)]
     fn recovered(&self, origin: Origin<'_>, quota: Option<&RetryQuota>) {
         if self.made == 0 {
-            // It has waited for the breaker, and not failed.
+            // It waited for the breaker, but never failed.
             if let Some(quota) = quota {
                 quota.refund();
             }
@@ -585,10 +582,10 @@ impl SoFar {
         self.end(origin, attempt);
     }
 
-    /// The call that failed has ended after `attempts`.
+    /// Called when a call that failed has ended after `attempts`.
     fn end(&self, origin: Origin<'_>, attempts: u32) {
         let Inner { name: inner, attempts: inner_attempts, .. } = &self.inner;
-        // A function beside itself, in one task, is none inside itself.
+        // The same function running beside itself in one task is not nested.
         if let Some(inner) = inner.as_ref().filter(|inner| *inner != origin.name) {
             let (name, retries) = (origin.name, self.made);
             observe::emit(&Event::Nested { name, retries, inner, inner_attempts: *inner_attempts });
@@ -597,8 +594,8 @@ impl SoFar {
     }
 }
 
-/// A [`RetryEvent`] for the function's own listener: where that panics, a quota gets back
-/// what it lent to the retry, which is then never made.
+/// A [`RetryEvent`] for the function's own listener. If that panics, a quota gets back what it lent
+/// for the retry, which is then never made.
 #[derive(Debug)]
 pub struct Announced<'e, E> {
     event: RetryEvent<'e, E>,
@@ -636,7 +633,7 @@ impl<K> Future for Wait<'_, K> {
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct WaitOnCredit<'a, K> {
     wait: Wait<'a, K>,
-    // `None` once the retry is made. Dropped before, it goes back.
+    // `None` once the retry is made. If dropped earlier, the quota gets it back.
     lent: Option<Lent<'a>>,
 }
 
@@ -655,11 +652,12 @@ impl<K> WaitingCall<K> {
         let mut this = self.project();
         let delay = this.so_far.wait();
         if delay.is_zero() {
-            // No timer for nothing; but a loop without waits must still let others run.
+            // No timer for a zero wait; but a loop without waits must still let other tasks run.
             ready!(tokio::task::coop::poll_proceed(cx)).made_progress();
         } else {
             if this.sleep.is_none() {
-                // Made here and not when the wait was decided: only an async caller needs a timer.
+                // Created here and not when the wait was decided: only an async caller needs a
+                // timer.
                 this.sleep.set(Some(async_sleep::sleep(delay, this.so_far.site)));
             }
             if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {

@@ -1,5 +1,5 @@
-//! The outcomes of a call that reports how it ended: its attempts fail with an
-//! [`AttemptError`], and the call, once, with a [`RetryError`].
+//! The outcomes of a call that reports how it ended: each attempt fails with an [`AttemptError`],
+//! and the call fails, once, with a [`RetryError`].
 
 use core::future::Future;
 use core::pin::Pin;
@@ -9,10 +9,10 @@ use crate::event::retry_event::Failure;
 use crate::outcome::Outcome;
 use crate::outcome::error::{AttemptError, Ended, RetryError};
 
-/// What an attempt of such a call returned.
+/// What an attempt of such a call returns.
 pub(crate) type Tracked<T, E> = Result<T, AttemptError<E>>;
 
-/// The outcome of an attempt that ended by itself.
+/// The outcome of an attempt that was not cut off.
 ///
 /// # Errors
 /// The error of the attempt.
@@ -21,8 +21,8 @@ pub fn tracked<T, E>(outcome: Result<T, E>) -> Tracked<T, E> {
     outcome.map_err(AttemptError::Error)
 }
 
-/// What the call returns after it was given up. A value that `ok(…)` calls a failure
-/// stays a value.
+/// What the call returns once it has given up. A value that `ok(…)` treats as a failure stays a
+/// value.
 ///
 /// # Errors
 /// How the call ended, with the error of its last attempt.
@@ -30,7 +30,7 @@ pub fn ended<T, E>(outcome: Tracked<T, E>, ended: Ended) -> Result<T, RetryError
     outcome.map_err(|error| RetryError::new(error, ended))
 }
 
-/// What the call's fallback is called with.
+/// The error that the call's fallback is called with.
 pub fn gave_up<T, E>(outcome: Tracked<T, E>, ended: Ended) -> RetryError<E> {
     RetryError::new(outcome.err().unwrap_or(AttemptError::VALUE), ended)
 }
@@ -60,7 +60,7 @@ pin_project_lite::pin_project! {
 }
 
 impl<F> TrackedAttempt<F> {
-    /// Around the body.
+    /// Wraps the body.
     #[inline(always)]
     pub fn new(attempt: F) -> Self {
         Self { attempt }

@@ -1,6 +1,6 @@
-//! The error types whose meaning is known, and what each of them means.
+//! The error types whose meaning is known, and their classes.
 //!
-//! One `Known` implementation for each type; nothing here looks at a text.
+//! There is one `Known` implementation for each type; nothing here looks at texts.
 
 use core::error::Error;
 use core::time::Duration;
@@ -12,12 +12,11 @@ use crate::outcome::error::Interrupted;
 
 /// An error type whose meaning is known.
 pub trait Known: Error + 'static {
-    /// What this error says; `None` if it says nothing itself, and what it
-    /// wraps decides.
+    /// The class of this error; `None` if it has none of its own, so that what it wraps decides.
     fn known(&self) -> Option<Class>;
 }
 
-/// What one error says, without what it wraps.
+/// The class of one error, regardless of what it wraps.
 pub(super) fn class(error: &(dyn Error + 'static)) -> Option<Class> {
     said::<io::Error>(error)
         .or_else(|| said::<tokio::time::error::Elapsed>(error))
@@ -45,7 +44,7 @@ fn optional(error: &(dyn Error + 'static)) -> Option<Class> {
     said_by
 }
 
-/// How long the server asked to be left alone, by what one error says.
+/// How long the server asked callers to wait, according to this one error.
 #[cfg_attr(
     not(feature = "http"),
     expect(unused_variables, reason = "none of the types that know is built in")
@@ -61,9 +60,8 @@ fn said<T: Known>(error: &(dyn Error + 'static)) -> Option<Class> {
     held::<T>(error)?.known()
 }
 
-/// The error as a `T`, also where it is held by one of the pointers that are
-/// errors themselves. Their `source()` is that of the `T`, so that the `T` is
-/// not in the chain.
+/// The error as a `T`, even if held by a pointer that is itself an error. The `source()` of such a
+/// pointer is that of the `T`, so the `T` is missing from the chain.
 fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     error
         .downcast_ref::<T>()
@@ -71,7 +69,7 @@ fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
         .or_else(|| error.downcast_ref::<Arc<T>>().map(|held| &**held))
 }
 
-/// What an error holds but leaves out of its `source()` chain.
+/// The error that this one holds but leaves out of its `source()` chain.
 pub(super) fn inside<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     if let Some(io) = held::<io::Error>(error) {
         return io.get_ref().map(|inner| inner as _);
@@ -97,12 +95,11 @@ impl Known for io::Error {
             | Kind::NetworkDown
             // On connect: all local ports are in use for the moment.
             | Kind::AddrNotAvailable
-            // Truncated files give it as well, but a function that was asked to
-            // retry network failures reads from a peer.
+            // Truncated files produce it as well, but a function that is told to retry network
+            // failures reads from a peer.
             | Kind::UnexpectedEof => Some(Class::NETWORK),
 
-            // `WouldBlock` is what Unix reports when the read timeout of a
-            // blocking socket runs out.
+            // `WouldBlock` is what Unix reports when the read timeout of a blocking socket expires.
             Kind::TimedOut | Kind::WouldBlock => Some(Class::TIMEOUT),
 
             Kind::NotFound
@@ -176,7 +173,7 @@ impl Known for reqwest::Error {
         if let Some(status) = self.status() {
             return Some(super::status(status.as_u16()));
         }
-        // reqwest keeps its own "timed out" type private, so it has to be asked.
+        // reqwest keeps its own "timed out" type private, so the error must be asked.
         let timeout = if self.is_timeout() { Class::TIMEOUT } else { Class::empty() };
         #[cfg(not(target_arch = "wasm32"))]
         let network = if self.is_connect() { Class::NETWORK } else { Class::empty() };
@@ -210,17 +207,17 @@ impl Known for tonic::Status {
         use tonic::Code;
 
         Some(match self.code() {
-            // The one code for "could not connect", "the connection broke" and
-            // "the server is overloaded"; a caller cannot tell them apart.
+            // The one code for "could not connect", "the connection broke" and "the server is
+            // overloaded"; a caller cannot tell them apart.
             Code::Unavailable => Class::NETWORK | Class::SERVER_ERROR,
             Code::DeadlineExceeded => Class::TIMEOUT,
             Code::ResourceExhausted => Class::RATE_LIMIT,
-            // The client itself gives it to errors that it has no code for.
+            // The client itself uses it for errors that have no code of their own.
             Code::Unknown if self.source().is_some() => return None,
             Code::Internal | Code::Unknown => Class::SERVER_ERROR,
             // What tonic turns its own `TimeoutExpired` into.
             Code::Cancelled if self.message() == "Timeout expired" => Class::TIMEOUT,
-            // `DataLoss` is 500 in HTTP, but defined as unrecoverable.
+            // `DataLoss` maps to HTTP 500, but is defined as unrecoverable.
             _ => Class::empty(),
         })
     }

@@ -1,7 +1,7 @@
 //! Matchers as values: which failures a [`Retrier`](crate::Retrier) or a
 //! [`RetryConfig`](crate::RetryConfig) retries.
 //!
-//! The attribute has the same ones, and more that need a macro (`matches(…)`, `ok(…)`).
+//! The attribute has these too, and more that need a macro (`matches(…)`, `ok(…)`).
 //!
 //! ```
 //! use retry_runtime::matchers::{network, pattern, timeout};
@@ -55,7 +55,8 @@ mod named {
     /// assert_eq!(error.attempts(), 2);
     /// ```
     pub const network: Matcher = Matcher(Kind::Class(Class::NETWORK));
-    /// Matches what took too long: an attempt that the policy's `timeout` cut off, too.
+    /// Matches operations that took too long, including attempts that the policy's `timeout` cut
+    /// off.
     ///
     /// ```
     /// use std::time::Duration;
@@ -95,8 +96,8 @@ mod named {
 
 pub use named::{network, rate_limit, server_error, timeout};
 
-/// Creates a matcher from a regular expression over the text of an error and of what it
-/// wraps.
+/// Creates a matcher from a regular expression, applied to the text of an error and of each error
+/// that it wraps.
 ///
 /// ```
 /// use std::time::Duration;
@@ -149,7 +150,7 @@ impl Matcher {
     }
 }
 
-/// As it stands in a file: `network`, or `pattern: "…"`.
+/// The form in a file: `network`, or `pattern: "…"`.
 #[cfg(feature = "serde")]
 mod file {
     use serde::de::Error as _;

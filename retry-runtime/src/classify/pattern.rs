@@ -1,10 +1,10 @@
-//! A regular expression that is compiled once, at its first use: `pattern("…")`.
+//! `pattern("…")`: a regular expression that is compiled once, on first use.
 
 use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// A pattern in a `static`; the macro has compiled it already, so it is sound.
+/// A pattern in a `static`. The macro has compiled it already, so it is valid.
 #[derive(Debug)]
 pub struct Pattern {
     text: &'static str,
@@ -12,7 +12,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A pattern that the macro has compiled.
+    /// Creates a pattern from a text that the macro has checked.
     pub const fn new(text: &'static str) -> Self {
         Self { text, regex: OnceLock::new() }
     }
@@ -20,7 +20,7 @@ impl Pattern {
     /// Whether the pattern is found in `text`.
     #[cold]
     pub fn is_match(&self, text: &str) -> bool {
-        // The macro has compiled it with the same features of the same crate.
+        // Cannot fail: the macro compiled it with the same features of the same crate.
         let regex = self.regex.get_or_init(|| Regex::new(self.text).ok());
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }

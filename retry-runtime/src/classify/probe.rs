@@ -1,17 +1,15 @@
-//! What can be learnt about an error of a type that is only known where a
-//! macro expands: its class, its text, a line that describes it.
+//! Finds out what it can about an error whose type is known only where a macro expands: its class,
+//! its text, a description.
 //!
-//! A ladder ([`lenient`], [`strict`]) serves the attribute's expansion, which sees
-//! tokens and no types. It asks for the best that the type offers by method
-//! resolution: each level is a type that derefs to the level below it, and has
-//! the method only for errors of its kind, so that the highest level whose bounds
-//! hold is found first ("autoderef specialisation"). It works on whatever bounds
-//! are in scope, in generic functions as well, imports nothing, and each level is
-//! inspected at once, which traits on stacked references would not give.
+//! A ladder ([`lenient`], [`strict`]) serves the attribute's expansion, which sees tokens and no
+//! types. It uses method resolution to pick the best that the type offers: each rung is a type that
+//! derefs to the rung below it, and has the method only for errors that satisfy its bounds, so the
+//! highest rung whose bounds hold is found first ("autoderef specialisation"). It works with
+//! whatever bounds are in scope, even in generic functions, and needs no imports. The compiler
+//! examines each rung at once, unlike with the variant that uses traits on stacked references.
 //!
-//! [`Fault`] serves the closure API, where the type is a parameter and a bound
-//! has to be named. Both end in a [`Classifier`], so that nothing behind them
-//! depends on the error's type.
+//! [`Fault`] serves the closure API, where the type is a parameter and a bound has to be named.
+//! Both produce a [`Classifier`], so nothing behind them depends on the error's type.
 
 use core::any::type_name;
 use core::error::Error;
@@ -27,26 +25,26 @@ use crate::base::full_text::full_text;
 use crate::classify::{self, Class, Classify, Known};
 use crate::outcome::error::{Interrupted, RetryError};
 
-/// All that an error is asked at once.
+/// Everything that is probed from an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Probed<'a> {
-    /// What kind of failure it is, and the wait that the server asked for.
+    /// Determines the class of the error, and the wait that the server asked for.
     pub classifier: Classifier<'a>,
-    /// How an event shows it.
+    /// How events show the error.
     pub display: ErrorDisplay<'a>,
 }
 
-/// What an error has to say about itself, whatever its type.
+/// The source of an error's class and hint, whatever its type.
 #[derive(Clone, Copy)]
 pub enum Classifier<'a> {
-    /// It classifies itself.
+    /// The error classifies itself.
     Own(&'a dyn Classify),
-    /// It is judged from outside.
+    /// The error is judged from its types and texts.
     View(ErrorView<'a>),
 }
 
 impl Classifier<'_> {
-    /// What kind of failure the error is.
+    /// Returns the class of the error.
     #[cold]
     pub fn class(self) -> Class {
         match self {
@@ -55,7 +53,7 @@ impl Classifier<'_> {
         }
     }
 
-    /// How long the server asked to be left alone, if the error knows.
+    /// Returns how long the server asked callers to wait, if the error knows.
     #[cold]
     pub fn retry_after(self) -> Option<Duration> {
         match self {
@@ -74,22 +72,22 @@ impl Debug for Classifier<'_> {
     }
 }
 
-/// What can be read from an error from outside: types and texts.
+/// What can be read from an error without its help: types and texts.
 #[derive(Clone, Copy)]
 pub enum ErrorView<'a> {
     /// An error whose type can be inspected.
     Typed(&'a (dyn Error + 'static)),
-    /// An error of which only the text and the source can be inspected: it may borrow, or its type
-    /// is not a known one.
+    /// An error of which only the text and the source can be inspected, because it may borrow, or
+    /// its type is not a known one.
     Borrowed(&'a (dyn Error + 'a)),
-    /// A text.
+    /// Only a text.
     Text(&'a dyn Display),
     /// Nothing at all.
     Nothing,
 }
 
 impl ErrorView<'_> {
-    /// What kind of failure the error is.
+    /// Returns the class of the error.
     #[cold]
     pub fn class(self) -> Class {
         match self {
@@ -100,8 +98,7 @@ impl ErrorView<'_> {
         }
     }
 
-    /// How long the server asked to be left alone, if anything in the error is
-    /// known to know.
+    /// Returns how long the server asked callers to wait, if a known type in the error says so.
     #[cold]
     fn retry_after(self) -> Option<Duration> {
         match self {
@@ -111,8 +108,7 @@ impl ErrorView<'_> {
         }
     }
 
-    /// Whether the text of the error, or of anything that it wraps, is one that
-    /// `is_wanted`.
+    /// Whether the text of the error, or of any error that it wraps, satisfies `is_wanted`.
     #[cold]
     pub fn any_text(self, mut is_wanted: impl FnMut(&str) -> bool) -> bool {
         let mut ask = |text: &dyn Display| is_wanted(&full_text(text));
@@ -141,15 +137,14 @@ impl Debug for ErrorView<'_> {
     }
 }
 
-/// An error as an event shows it: its `Display`, else its `Debug`, else the
-/// name of its type.
+/// How events show an error: its `Display`, else its `Debug`, else the name of its type.
 #[derive(Clone, Copy)]
 pub enum ErrorDisplay<'a> {
-    /// By its `Display`, the cause included; `{:#}` is passed on.
+    /// Its `Display`, including the cause; `{:#}` is passed on.
     Display(&'a dyn Display),
-    /// By its `Debug`.
+    /// Its `Debug`.
     Debug(&'a dyn Debug),
-    /// By the name of its type.
+    /// The name of its type.
     Type(&'static str),
 }
 
@@ -170,18 +165,18 @@ impl Debug for ErrorDisplay<'_> {
     }
 }
 
-/// Asks `error`, for a matcher that needs the answer: what its type cannot tell is
-/// a compile error.
+/// Probes `error` for a matcher that needs the answer: a type that cannot answer is a compile
+/// error.
 pub const fn strict<E>(error: &E) -> ByItself<'_, E, true> {
     ByItself::above(error)
 }
 
-/// Asks `error`; what its type cannot tell is nothing.
+/// Probes `error`; a type that cannot answer yields nothing.
 pub const fn lenient<E>(error: &E) -> ByItself<'_, E, false> {
     ByItself::above(error)
 }
 
-/// The foot of the ladder: an error of any type.
+/// The bottom of the ladder: an error of any type.
 #[derive(Debug)]
 pub struct Base<'a, E, const STRICT: bool>(PhantomData<&'a E>);
 
@@ -200,7 +195,7 @@ impl<'a, E, const STRICT: bool> Base<'a, E, STRICT> {
 }
 
 impl<'a, E> Base<'a, E, true> {
-    /// No type passes.
+    /// Always a compile error: no type satisfies the bound.
     pub fn __probe(&self) -> Probed<'a>
     where
         E: Classifiable,
@@ -208,7 +203,7 @@ impl<'a, E> Base<'a, E, true> {
         Self::nothing()
     }
 
-    /// No type passes.
+    /// Always a compile error: no type satisfies the bound.
     pub fn __view(&self) -> ErrorView<'a>
     where
         E: Readable,
@@ -229,8 +224,8 @@ impl<'a, E> Base<'a, E, false> {
     }
 }
 
-/// Stands for all the bounds of the levels; nothing implements it, so that it
-/// is the bound that a compile error names.
+/// Stands for the bounds of all rungs. Nothing implements it, so it is the bound that a compile
+/// error names.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be matched by `network`, `timeout`, `server_error` or `rate_limit`",
     label = "this error does not reveal its kind",
@@ -241,7 +236,7 @@ impl<'a, E> Base<'a, E, false> {
 )]
 pub trait Classifiable {}
 
-/// [`Classifiable`] for patterns, which need a text.
+/// Like [`Classifiable`], for patterns, which need a text.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be matched by `pattern`",
     label = "this error has no text",
@@ -251,8 +246,8 @@ pub trait Classifiable {}
 )]
 pub trait Readable {}
 
-/// A level of the ladder: errors of a kind answer here, others fall through to
-/// the level below.
+/// A rung of the ladder: errors that satisfy its bounds are answered here, others fall through to
+/// the rung below.
 macro_rules! rung {
     ($(#[$doc:meta])* $Rung:ident above $Below:ident) => {
         $(#[$doc])*
@@ -278,17 +273,17 @@ macro_rules! rung {
     };
 }
 
-/// The answers of a level that judges from outside, with what it is given.
+/// The methods of a rung that judges errors from outside, given the expression for its view.
 macro_rules! answers_by_view {
     ($Rung:ident where E: $($bound:path),+; $error:ident => $told:expr) => {
         impl<'a, E: $($bound +)+, const STRICT: bool> $Rung<'a, E, STRICT> {
-            /// What can be read from the error.
+            /// Returns what can be read from the error.
             pub fn __view(&self) -> ErrorView<'a> {
                 let $error = self.error;
                 $told
             }
 
-            /// What the error has to say.
+            /// Probes the error.
             pub fn __probe(&self) -> Probed<'a> {
                 let classifier = Classifier::View(self.__view());
                 Probed { classifier, display: ErrorDisplay::Display(self.error) }
@@ -298,39 +293,39 @@ macro_rules! answers_by_view {
 }
 
 rung!(
-    /// The highest level: the error classifies itself, or its own type is one that is
-    /// known, or a box of any.
+    /// The highest rung: the error classifies itself, or its own type is a known one, or it is a
+    /// pointer to any error.
     ByItself above ByError
 );
 
 impl<'a, E: Judged, const STRICT: bool> ByItself<'a, E, STRICT> {
-    /// What the error has to say.
+    /// Probes the error.
     pub fn __probe(&self) -> Probed<'a> {
         Probed { classifier: self.error.classifier(), display: ErrorDisplay::Display(self.error) }
     }
 }
 
 impl<'a, E: Typed, const STRICT: bool> ByItself<'a, E, STRICT> {
-    /// What can be read from the error.
+    /// Returns what can be read from the error.
     pub fn __view(&self) -> ErrorView<'a> {
         ErrorView::Typed(self.error.typed())
     }
 }
 
 rung!(
-    /// Any other error: what most are, so that it stands high, for each level above
-    /// costs the compiler of every function. There is no level for `'static` ones: method
-    /// resolution does not see lifetimes, and a bound of `'static` would refuse
-    /// errors that borrow. The types that are worth looking at have a level of
-    /// their own; only where the error is a type parameter, its own type stays
-    /// unseen and it is read instead. What it wraps is looked into either way.
+    /// Any other error. Most errors end here, so this rung is near the top: each rung above costs
+    /// compile time in every function. There is no rung for `'static` errors: method resolution
+    /// ignores lifetimes, and a `'static` bound would reject errors that borrow. Types worth
+    /// inspecting are covered by the rung above; only where the error is a type parameter does its
+    /// own type remain unknown, and its text is read instead. What it wraps is inspected either
+    /// way.
     ByError above ByDyn
 );
 answers_by_view!(ByError where E: Error; error => ErrorView::Borrowed(error));
 
 rung!(
-    /// The error gives away a `dyn Error + Send + Sync`: `anyhow::Error`,
-    /// `Box<dyn Error + Send + Sync>`.
+    /// The error exposes a `dyn Error + Send + Sync`: `anyhow::Error`, `Box<dyn Error + Send +
+    /// Sync>`.
     ByDyn above ByText
 );
 answers_by_view!(
@@ -338,18 +333,18 @@ answers_by_view!(
 );
 
 rung!(
-    /// The error is a text.
+    /// The error is only a text.
     ByText above ByDebug
 );
 answers_by_view!(ByText where E: Display; error => ErrorView::Text(error));
 
 rung!(
-    /// The error describes itself for developers, and nothing is known of its kind.
+    /// The error has only a `Debug`, and nothing is known of its class.
     ByDebug above Base
 );
 
 impl<'a, E: Debug> ByDebug<'a, E, false> {
-    /// What the error has to say.
+    /// Probes the error.
     pub fn __probe(&self) -> Probed<'a> {
         Probed {
             classifier: Classifier::View(ErrorView::Nothing),
@@ -358,10 +353,9 @@ impl<'a, E: Debug> ByDebug<'a, E, false> {
     }
 }
 
-/// An error that has the last word on its kind: by its [`Classify`], or because its
-/// type is one that is known.
+/// An error whose class is definite: through its [`Classify`], or because its type is a known one.
 pub trait Judged: Display {
-    /// The word.
+    /// Returns what determines its class.
     fn classifier(&self) -> Classifier<'_>;
 }
 
@@ -373,7 +367,7 @@ impl<E: Classify> Judged for E {
 
 /// An error whose type can be inspected without requiring `'static` of all errors.
 pub trait Typed {
-    /// The error.
+    /// Returns the error.
     fn typed(&self) -> &(dyn Error + 'static);
 }
 
@@ -396,7 +390,8 @@ macro_rules! typed {
 
 typed!(Box<dyn Error>, Box<dyn Error + Send>, Arc<dyn Error>, Arc<dyn Error + Send + Sync>);
 
-/// One by one: `Classify` and `Known` are no kinds that exclude each other.
+/// One type at a time: a type could implement both `Classify` and `Known`, so blanket
+/// implementations would overlap.
 macro_rules! judged_by_type {
     (known $($Type:ty),+) => {
         judged_by_type!($($Type, Box<$Type>, Arc<$Type>),+);
@@ -442,27 +437,27 @@ judged_by_type!(known tonic::Status, tonic::TimeoutExpired, tonic::ConnectError)
     note = "or add `.opaque()` to the retrier, which then does not inspect the error"
 )]
 pub trait Fault<Kind>: Display {
-    /// What the error has to say.
+    /// Returns what can be read from the error.
     fn view(&self) -> ErrorView<'_>;
 }
 
-/// [`Fault`] of an [`Error`].
+/// The kind of an [`Error`].
 #[derive(Debug)]
 pub enum SourceChain {}
 
-/// [`Fault`] of a type that exposes a `dyn Error + Send + Sync`.
+/// The kind of a type that exposes a `dyn Error + Send + Sync`.
 #[derive(Debug)]
 pub enum DynError {}
 
-/// [`Fault`] of a box whose error cannot be shared between threads.
+/// The kind of a box whose error cannot be shared between threads.
 #[derive(Debug)]
 pub enum LocalDynError {}
 
-/// [`Fault`] of the end of a call with a [`DynError`].
+/// The kind of a [`RetryError`] around a [`DynError`].
 #[derive(Debug)]
 pub enum RetriedDynError {}
 
-/// [`Fault`] of a text.
+/// The kind of a text.
 #[derive(Debug)]
 pub enum Text {}
 
@@ -508,8 +503,8 @@ impl Fault<Text> for Cow<'_, str> {
     }
 }
 
-/// The end of a call inside, which is no [`Error`] where its last one is none: it is read
-/// with its cause.
+/// The error of an inner retried call. It is not an [`Error`] unless its last error is one, so it
+/// is read as a text, including the cause.
 impl<E: Fault<Text> + Display> Fault<Text> for RetryError<E> {
     fn view(&self) -> ErrorView<'_> {
         ErrorView::Text(self)
@@ -526,7 +521,7 @@ impl<E: AsRef<dyn Error + Send + Sync> + Display> Fault<RetriedDynError> for Ret
 mod tests {
     use super::*;
 
-    /// What the attribute's expansion writes.
+    /// Expands like the attribute.
     macro_rules! probe {
         ($door:ident $method:ident $error:expr) => {
             match $error {
@@ -578,7 +573,7 @@ mod tests {
 
     impl Error for Borrowing<'_> {}
 
-    /// Its text and its type say otherwise than it does itself.
+    /// Its text and its type contradict what it says itself.
     #[derive(Debug)]
     struct Everything;
 

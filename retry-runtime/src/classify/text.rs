@@ -1,9 +1,9 @@
-//! What an error says that is known only by its text.
+//! The class of an error that is known only by its text.
 //!
-//! The text is read as words, never as a string of characters: "1500ms" holds
-//! no "500", and `timeout_ms` is one name. A status code counts only where the
-//! text says that it is one. Words that also name a setting ("timeout", "rate
-//! limit") do not count where the text speaks of the setting.
+//! The text is read as words, not as a sequence of characters: "1500ms" contains no "500", and
+//! `timeout_ms` is one name. A status code counts only where the text says that it is one. Words
+//! that also name a setting ("timeout", "rate limit") do not count where the text is about the
+//! setting.
 
 mod phrases;
 mod words;
@@ -17,10 +17,9 @@ use super::{Class, status};
 
 /// Returns what kind of failure a text describes; for errors that are only text.
 ///
-/// Reads the texts of the usual clients and servers: operating systems, HTTP
-/// and gRPC, databases, cloud APIs, the runtimes of other languages. Addresses
-/// (`https://…`, `/paths`) are skipped, and so is everything past the first
-/// 16 KiB.
+/// Recognises the messages of common clients and servers: operating systems, HTTP and gRPC,
+/// databases, cloud APIs, the runtimes of other languages. Addresses (`https://…`, `/paths`) are
+/// skipped, and so is everything past the first 16 KiB.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};
@@ -39,7 +38,7 @@ pub fn text(text: &str) -> Class {
     })
 }
 
-/// What is read off the words of a text.
+/// The rules that read a class off the words of a text.
 impl Words<'_> {
     /// Where the words of `phrase`, found at `at`, end; `None` if they are not there.
     fn phrase_end(&self, phrase: &str, at: usize) -> Option<usize> {
@@ -72,8 +71,8 @@ impl Words<'_> {
         Some(next)
     }
 
-    /// The words `from..to` are a whole identifier or the part of one that says
-    /// what it is: `ConnectTimeout`, `ERR_CONNECTION_RESET`, not `timeout_ms`.
+    /// Whether the words `from..to` are a whole identifier, or the part of one that determines its
+    /// meaning: `ConnectTimeout`, `ERR_CONNECTION_RESET`, but not `timeout_ms`.
     fn says_itself(&self, from: usize, to: usize, sense: Sense) -> bool {
         let mut last = to;
         while self.is_joined(last) {
@@ -91,7 +90,7 @@ impl Words<'_> {
         first == from || named_error || capitalised || sense != Sense::Noun
     }
 
-    /// The words `from..to` name a setting and not what happened.
+    /// Whether the words `from..to` name a setting rather than an event.
     fn is_setting(&self, from: usize, to: usize) -> bool {
         let (start, end) = (self.list[from].start, self.list[to - 1].end);
         let after = &self.text[end..];
@@ -101,7 +100,7 @@ impl Words<'_> {
         let lower = self.list[from].text.starts_with(|c: char| c.is_lowercase());
         let dotted_before = self.text[..start].ends_with('.');
         let dotted_after = after.starts_with('.') && after[1..].starts_with(is_word_char);
-        // Rust libraries quote names, and nothing else, in this way.
+        // Rust libraries quote names in this way, and nothing else.
         let is_name = self.text[..start].ends_with('`') && after.starts_with('`');
         if is_key || is_name || (lower && (dotted_before || dotted_after)) {
             return true;
@@ -124,7 +123,7 @@ impl Words<'_> {
             .any(|at| self.list[at].is_in(SETTING_AFTER))
     }
 
-    /// What the status code at `at` says, if the word there is one.
+    /// The class of the status code at `at`, if the word there is one.
     fn status_at(&self, at: usize) -> Class {
         let word = self.list[at];
         let is_code = word.text.len() == 3 && word.text.bytes().all(|b| b.is_ascii_digit());
@@ -156,7 +155,7 @@ impl Words<'_> {
         digit_before || digit_after || sign || after.starts_with(['%', '_'])
     }
 
-    /// The words before the number say that it is a status.
+    /// Whether the words before the number say that it is a status.
     fn is_called_status(&self, at: usize) -> bool {
         let is_plain =
             |glue: &str| !glue.contains([',', ';', '{', '}', ')']) && !glue.contains(". ");
@@ -201,7 +200,7 @@ impl Words<'_> {
         false
     }
 
-    /// The number is followed by the reason that belongs to it.
+    /// Whether the number is followed by a reason phrase that belongs to a status.
     fn has_reason(&self, at: usize) -> bool {
         let separated =
             !self.glue(at + 1).contains([';', ',', '(', '\n']) && !self.glue(at + 1).contains(". ");
@@ -226,7 +225,7 @@ impl Phrase {
     }
 }
 
-/// A filler, or an amount: "the deadline of 5s has passed".
+/// Whether the word is a filler or an amount: "the deadline of 5s has passed".
 fn adds_nothing(word: &Word<'_>) -> bool {
     word.is_in(FILLERS) || word.text.starts_with(|c: char| c.is_ascii_digit())
 }
@@ -239,7 +238,7 @@ mod tests {
 
     const NONE: Class = Class::empty();
 
-    /// What libraries, servers and runtimes say, and what it is.
+    /// Messages of libraries, servers and runtimes, with their classes.
     #[rustfmt::skip]
     const CASES: &[(Class, &str)] = &[
         // hyper, reqwest, h2
@@ -357,7 +356,7 @@ mod tests {
         (GATEWAY_TIMEOUT, "504 Gateway Time-out"),
         (TIMEOUT, "upstream request timeout"),
         (GATEWAY_TIMEOUT, "error code: 524"),
-        // Status codes, and numbers that are none
+        // Status codes, and numbers that are not.
         (SERVER, "HTTP/1.1 503"),
         (SERVER, "HTTP/2 502"),
         (SERVER, "http error 500"),

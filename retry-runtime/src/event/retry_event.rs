@@ -1,5 +1,5 @@
-//! [`RetryEvent`]: a failed attempt that will be retried, with its error by type,
-//! as the function's own `on_retry` sees it.
+//! [`RetryEvent`]: a failed attempt that will be retried, with its typed error, as the function's
+//! own `on_retry` sees it.
 
 use core::fmt;
 use core::time::Duration;
@@ -41,7 +41,7 @@ pub enum Failure<'a, E> {
     Error(&'a E),
     /// Without one: it was cut off.
     Interrupted(&'a Interrupted),
-    /// With a value that `ok(…)` calls a failure.
+    /// With a value that `ok(…)` treats as a failure.
     Value,
 }
 
@@ -99,8 +99,8 @@ impl<E> RetryEvent<'_, E> {
         self.attempts
     }
 
-    /// Returns the error that it failed with, or `None` if a value counts as the failure
-    /// (`ok(…)`), or the attempt was [`interrupted`](Self::interrupted).
+    /// Returns the attempt's error, or `None` if a value counts as the failure (`ok(…)`) or the
+    /// attempt was [`interrupted`](Self::interrupted).
     ///
     /// ```
     /// # use retry_runtime::{Attempts, Policy, RetryEvent, Retrier};
@@ -172,7 +172,7 @@ impl<E> RetryEvent<'_, E> {
     }
 }
 
-/// `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`
+/// Displayed as `billing::fetch: attempt 2 of 5 failed, next in 2s: connection refused`.
 impl<E: fmt::Display> fmt::Display for RetryEvent<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, attempt, attempts, wait, failure, .. } = self;

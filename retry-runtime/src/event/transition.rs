@@ -1,4 +1,4 @@
-//! The states of a breaker, and what is said when one follows another.
+//! The states of a breaker, and the report of a change from one to another.
 
 use core::fmt;
 
@@ -61,7 +61,7 @@ pub enum Cause {
     FailureRate,
     /// The share of slow calls in the window reached its rate.
     SlowRate,
-    /// The open time is up, and a call came to probe.
+    /// The open time has passed, and a call came to probe.
     TimeUp,
     /// A probe failed.
     ProbeFailed,
@@ -75,7 +75,7 @@ pub enum Cause {
     Reset,
     /// `restore` was called.
     Restored,
-    /// `follow` was called: the fleet that it is shared with has said so.
+    /// `follow` was called: the fleet with which it is shared changed its state.
     Fleet,
 }
 
@@ -133,7 +133,7 @@ pub struct Transition {
     pub cause: Cause,
     /// The text of the failure that opened it, if known.
     pub error: Option<Arc<str>>,
-    /// Whether it only observes: calls go through in every state.
+    /// Whether the breaker only observes: calls go through in every state.
     pub observe_only: bool,
 }
 

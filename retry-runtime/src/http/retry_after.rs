@@ -1,9 +1,8 @@
-//! `Retry-After`: how long a server asks to be left alone.
+//! `Retry-After`: how long a server asks callers to wait.
 //!
-//! Read as [RFC 9110, section 10.2.3][rfc] says: seconds, or a date. The
-//! `RateLimit` fields are no standard yet, and each service's `X-RateLimit-…` is
-//! its own; `retry_after = …` in the attribute, or [`Classify::retry_after`],
-//! is the place for them.
+//! Parsed as [RFC 9110, section 10.2.3][rfc] says: seconds, or a date. The `RateLimit` fields are
+//! not a standard yet, and every service has its own `X-RateLimit-…`; `retry_after = …` in the
+//! attribute, or [`Classify::retry_after`], is the place for them.
 //!
 //! [rfc]: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
 //! [`Classify::retry_after`]: crate::Classify::retry_after
@@ -38,7 +37,7 @@ use crate::base::clock;
 pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim_matches([' ', '\t']);
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Digits alone fail to be a number only where there are too many of them.
+        // A string of digits fails to parse only if it is too long.
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
     let then = httpdate::parse_http_date(value).ok()?;
@@ -47,9 +46,9 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
 
 /// Returns how long the headers of a response say to wait.
 ///
-/// A date is compared with the `Date` of the same response, so that the server's clock
-/// need not agree with the local one; without a `Date`, with the system's clock. Of
-/// several values the first one counts.
+/// A date is compared with the `Date` of the same response, so that the server's clock need not
+/// agree with the local one; without a `Date`, with the system's clock. If there are several
+/// values, the first one counts.
 ///
 /// ```
 /// use http::HeaderMap;
@@ -115,7 +114,7 @@ mod tests {
 
     #[test]
     fn dates_are_read_in_all_three_forms() {
-        // 23:59:59; asked 59 seconds before.
+        // 23:59:00, 59 seconds before.
         let now = at(946_684_740);
         for value in [
             "Fri, 31 Dec 1999 23:59:59 GMT",

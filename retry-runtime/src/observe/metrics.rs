@@ -12,12 +12,12 @@
 //! | `retry_breaker_calls_total` | counter | `breaker`, `kind`, and `key` | calls by what became of them: `failure`, `slow`, `forgiven`, `rejected`, or, of a breaker that only observes, `would_reject` |
 //! | `retry_quota_tokens` | gauge | `quota` | tokens in the bucket; from the first retry on |
 //!
-//! A call that succeeds at its first attempt touches none of them. A counter is
-//! there from the first failure of its function on, or from [`register`] on.
+//! A call that succeeds at its first attempt touches none of them. A counter exists from the first
+//! failure of its function on, or from [`register`] on.
 //!
-//! The waits are recorded when they begin, with the length that was decided. To
-//! add them up over several processes, give the exporter bounds for
-//! `retry_wait_seconds`: some serve quantiles otherwise.
+//! A wait is recorded when it begins, with the length that was decided. To aggregate waits over
+//! several processes, configure buckets for `retry_wait_seconds` in the exporter: without them,
+//! some exporters produce quantiles instead.
 
 use core::time::Duration;
 
@@ -44,8 +44,8 @@ const TRANSITIONS: &str = "retry_breaker_transitions_total";
 const BREAKER_CALLS: &str = "retry_breaker_calls_total";
 const QUOTA: &str = "retry_quota_tokens";
 
-/// Describes each metric to the recorder. Call it once, after the recorder is installed;
-/// without it the numbers are the same, but have no help texts.
+/// Describes each metric to the recorder. Call it once, after the recorder is installed; without
+/// it, the numbers are the same, but have no help texts.
 ///
 /// ```
 /// retry_runtime::metrics::describe();
@@ -65,9 +65,9 @@ pub fn describe() {
 /// Starts the counters of every function with `#[retry]` at zero. Call it once, after the
 /// recorder is installed.
 ///
-/// Without it a counter first appears as 1, at its first failure, which Prometheus and
-/// the like do not see as an increase: an alert would miss the first failure. Each
-/// function gets ten counters, including one for each [`Reason`].
+/// Without it, a counter first appears as 1, at its first failure. Prometheus and the like do not
+/// see that as an increase, so an alert would miss the first failure. Each function gets ten
+/// counters, including one for each [`Reason`].
 ///
 /// ```
 /// retry_runtime::metrics::register();
@@ -129,7 +129,8 @@ pub(crate) fn breaker_transition(transition: &Transition) {
     };
     let key = breaker_key(BREAKER, &transition.breaker, None);
     with_recorder(|recorder| recorder.register_gauge(&key, &METADATA)).set(state);
-    // Each from zero on: Prometheus does not see a counter that begins with 1 as an increase.
+    // All three, starting at zero: Prometheus does not see a counter that starts at 1 as an
+    // increase.
     for to in [State::Closed, State::HalfOpen, State::Open] {
         let to_label = Label::from_static_parts("to", to.as_str());
         let key = breaker_key(TRANSITIONS, &transition.breaker, Some(to_label));
@@ -138,7 +139,7 @@ pub(crate) fn breaker_transition(transition: &Transition) {
     }
 }
 
-/// A breaker of a family has two labels, so that families can be summed.
+/// The breaker of a family gets two labels, so that families can be summed.
 fn breaker_key(metric: &'static str, breaker: &Name, more: Option<Label>) -> Key {
     let mut labels = match breaker.key() {
         Some(key) => vec![

@@ -1,4 +1,4 @@
-//! Events through `tracing`; its names are documented in a table and stay.
+//! Events through `tracing`. The names of the fields are documented in a table and must not change.
 
 use core::time::Duration;
 
@@ -12,8 +12,8 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How many attempts the policy allows: a number, or nothing, so that whoever stores
-/// it finds the same type in every event.
+/// How many attempts the policy allows: a number or nothing, so that the field has the same type in
+/// every event.
 fn allowed(attempts: Attempts) -> Option<u32> {
     match attempts {
         Attempts::Limited(attempts) => Some(attempts),
@@ -38,8 +38,8 @@ pub(crate) fn emit(event: &Event<'_>) {
         }
         Event::GaveUp { name, reason, attempts, waited, error, .. } => {
             let waited_ms = millis(waited);
-            // What nobody wanted retried is the caller's business, and may be frequent; what
-            // a single attempt was requested for is reported by the caller that requested it.
+            // A failure that nobody wanted retried is the caller's business, and may be frequent; a
+            // single attempt is reported by the outer call that asked for it.
             let is_expected = matches!(reason, Reason::NotRetryable | Reason::Nested);
             let reason = reason.as_str();
             if is_expected {
@@ -52,7 +52,7 @@ pub(crate) fn emit(event: &Event<'_>) {
             let closes = *to == State::Closed;
             let observe_only = observe_only.then_some(true);
             let (from, to, cause) = (from.as_str(), to.as_str(), cause.as_str());
-            // That it closes again is good news.
+            // Closing again is good news.
             if closes {
                 tracing::info!(target: "retry", breaker = breaker.as_str(), from, to, cause, observe_only, "circuit breaker changed state");
             } else {
@@ -66,7 +66,7 @@ pub(crate) fn emit(event: &Event<'_>) {
             tracing::warn!(target: "retry", quota = quota.as_str(), "quota empty, failed calls are not retried");
         }
         Event::Nested { name, retries, inner, inner_attempts } => {
-            // One for each retry is what `nested = once` makes of it.
+            // With `nested = once`, each retry makes one inner attempt.
             if inner_attempts > retries {
                 tracing::info!(
                     target: "retry",

@@ -1,5 +1,5 @@
-//! How a call ends without success: [`RetryError`] and its [`Reason`], and
-//! [`Interrupted`], the error of an attempt that did not return one.
+//! How a call ends without success: [`RetryError`] with its [`Reason`], and [`Interrupted`], the
+//! error of an attempt that did not return one.
 
 use core::error::Error;
 use core::fmt;
@@ -23,7 +23,7 @@ use crate::base::name::Name;
 pub enum Reason {
     /// All attempts that the policy allows were made.
     Attempts,
-    /// `retry_on` and `abort_on` do not let the failure be retried.
+    /// `retry_on` and `abort_on` do not allow the failure to be retried.
     NotRetryable,
     /// The next wait would take the sum of the waits above the budget.
     Budget,
@@ -35,10 +35,10 @@ pub enum Reason {
     Cancelled,
     /// The shared retry quota has no tokens left.
     Quota,
-    /// The circuit breaker admits no calls now.
+    /// The circuit breaker does not currently admit calls.
     CircuitOpen,
-    /// An outer function is being retried, and allows what it calls one attempt: `nested
-    /// = once`.
+    /// An outer function is being retried, and allows the functions that it calls one attempt each:
+    /// `nested = once`.
     Nested,
 }
 
@@ -56,10 +56,10 @@ impl Reason {
         Self::Nested,
     ];
 
-    /// How many there are.
+    /// The number of reasons.
     pub(crate) const COUNT: usize = Self::ALL.len();
 
-    /// Its place in [`ALL`](Self::ALL).
+    /// The position in [`ALL`](Self::ALL).
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
@@ -133,13 +133,13 @@ pub enum Interrupted {
     /// The attempt took longer than `timeout` allows.
     #[non_exhaustive]
     Timeout {
-        /// What the policy allows one attempt.
+        /// How long the policy allows one attempt to take.
         limit: Duration,
     },
     /// The deadline of the whole call passed while an attempt was running.
     #[non_exhaustive]
     Deadline {
-        /// What the policy allows the call.
+        /// How long the policy allows the call to take.
         limit: Duration,
     },
     /// The circuit breaker did not admit the attempt.
@@ -150,8 +150,8 @@ pub enum Interrupted {
         /// How long the breaker stays open; zero while it probes (half-open).
         remaining: Duration,
     },
-    /// The attempt returned a value to retry (`ok(…)`), and no error. Such attempts are
-    /// not cut off; a fallback sees it.
+    /// The attempt returned a value to retry (`ok(…)`) instead of an error. It was not cut off;
+    /// fallbacks see this error.
     Value,
 }
 
@@ -211,7 +211,7 @@ pub enum AttemptError<E> {
 }
 
 impl<E> AttemptError<E> {
-    /// What is reported of an attempt that returned a value, which stays with the caller.
+    /// Stands for a value that counts as a failure; the value itself stays with the caller.
     pub(crate) const VALUE: Self = Self::Interrupted(Interrupted::Value);
 }
 
@@ -230,7 +230,7 @@ pub struct Ended {
     pub waited: Duration,
 }
 
-/// `gave up after 3 attempts and 3s of waiting (all attempts were used)`
+/// Displayed as `gave up after 3 attempts and 3s of waiting (all attempts were used)`.
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.attempts {
@@ -245,11 +245,11 @@ impl fmt::Display for Ended {
     }
 }
 
-/// A call that was given up: why, after how many attempts, how long it had
-/// waited between them, and the last error.
+/// A call that was given up: why, after how many attempts, how long it had waited between them, and
+/// the last error.
 ///
-/// An annotated function gets it by returning `Result<T, RetryError<E>>`; its
-/// body is still checked as `Result<T, E>`.
+/// An annotated function gets it by returning `Result<T, RetryError<E>>`; its body is still checked
+/// as `Result<T, E>`.
 ///
 /// ```
 /// use retry_runtime::{Policy, Reason, Retrier};
@@ -344,8 +344,8 @@ impl<E> RetryError<E> {
         }
     }
 
-    /// Returns the last error, or what that type makes of an attempt without one: for a
-    /// function that returns `Result<T, E>`.
+    /// Returns the last error, or, if an attempt ended without one, the interruption converted to
+    /// `E`: for a function that returns `Result<T, E>`.
     ///
     /// If `E` is an [`Error`], `?` converts a `RetryError<E>` into an `anyhow::Error` or a
     /// box, and keeps how the call ended. A `RetryError<anyhow::Error>` is not an `Error`,
@@ -386,9 +386,9 @@ impl<E> RetryError<E> {
         RetryError { last, ended: self.ended }
     }
 
-    /// Converts it into a `Box<dyn Error + Send + Sync>`, even if the last error is one:
-    /// a box is not an `Error`, so a `RetryError` of a box is not either, and `?` cannot
-    /// convert it. Inside is a `RetryError<Arc<dyn Error + Send + Sync>>`.
+    /// Converts the error into a `Box<dyn Error + Send + Sync>`, even if the last error is one: a
+    /// box is not an `Error`, so neither is a `RetryError` of a box, and `?` cannot convert it. The
+    /// box contains a `RetryError<Arc<dyn Error + Send + Sync>>`.
     ///
     /// ```
     /// use retry_runtime::{Policy, RetryError, Retrier};
@@ -433,7 +433,7 @@ impl<E> RetryError<E> {
         }
     }
 
-    /// The end of a call.
+    /// Creates the error of a call that has ended.
     pub(crate) const fn new(last: AttemptError<E>, ended: Ended) -> Self {
         Self { last, ended }
     }
@@ -451,12 +451,12 @@ impl<E> From<Interrupted> for RetryError<E> {
     }
 }
 
-/// Shows why, after how many attempts, and after how much waiting. The last error is the
-/// [`source`](Error::source); `{:#}` prints it too.
+/// Shows why the call was given up, after how many attempts, and after how much waiting. The last
+/// error is the [`source`](Error::source); `{:#}` prints it too.
 impl<E: fmt::Display> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.last, self.ended.reason) {
-            // Made of an `Interrupted` by hand: nobody has counted.
+            // Converted from an `Interrupted` by hand: the attempts were not counted.
             (AttemptError::Interrupted(_), reason)
                 if self.ended.attempts == 0 && reason != Reason::CircuitOpen =>
             {
@@ -481,7 +481,7 @@ impl<E: Error + 'static> Error for RetryError<E> {
     }
 }
 
-/// A duration for people: `1.5s`, not `1.503287914s`.
+/// A duration rounded for display: `1.5s`, not `1.503287914s`.
 pub(crate) struct Rounded(pub(crate) Duration);
 
 impl fmt::Display for Rounded {

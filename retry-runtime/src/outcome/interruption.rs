@@ -1,5 +1,5 @@
-//! Whether a return type can say that an attempt was cut off: found where the macro
-//! expands, by method resolution (see [`crate::classify::probe`]), and not demanded.
+//! Whether a return type can represent an attempt that was cut off. Determined where the macro
+//! expands, by method resolution (see [`crate::classify::probe`]), rather than required.
 
 use core::marker::PhantomData;
 
@@ -11,14 +11,14 @@ use crate::outcome::error::Interrupted;
 pub struct Returns<R>(PhantomData<fn() -> R>);
 
 impl<R> Returns<R> {
-    /// What the function returns.
+    /// The type that the function returns.
     #[inline(always)]
     pub const fn this() -> Self {
         Self(PhantomData)
     }
 }
 
-/// Found first, where it holds.
+/// Found first, for types that can.
 pub trait CanSay<R> {
     #[doc(hidden)]
     fn __interruption(&self) -> Option<fn(Interrupted) -> R>;
@@ -31,7 +31,7 @@ impl<R: Interruptible> CanSay<R> for Returns<R> {
     }
 }
 
-/// Found else: it is one reference further away.
+/// Found otherwise, because it needs one more reference.
 pub trait CannotSay<R> {
     #[doc(hidden)]
     fn __interruption(&self) -> Option<fn(Interrupted) -> R>;

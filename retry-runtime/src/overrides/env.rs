@@ -1,4 +1,4 @@
-//! Overrides from the environment: a variable for each key of a function.
+//! Overrides from the environment: one variable for each key of a function.
 
 use retry_rules::file::KEYS;
 use retry_rules::suggest::{nearest, or_else};
@@ -8,14 +8,14 @@ use super::layer::Checked;
 use super::names::{self, Target};
 use super::text::{self, Written};
 
-/// Of this process.
+/// Reads the environment of this process.
 pub(super) fn real(prefix: &str) -> Result<Checked, OverridesError> {
-    // What is no text has marks in it then, which no value has.
+    // Invalid Unicode becomes replacement characters, which no valid value contains.
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     given(prefix, std::env::vars_os().map(|(name, value)| (text(name), text(value))))
 }
 
-/// Those that are given.
+/// Reads the given variables.
 pub(super) fn given<N, V>(
     prefix: &str,
     vars: impl IntoIterator<Item = (N, V)>,
@@ -43,14 +43,14 @@ where
     text::checked(&all, mistakes)
 }
 
-/// Whether the variable is for somebody else of this family: the command `retry-workflow`, which
-/// also tells the programs that it starts about their job, or the family's own tests.
+/// Whether the variable belongs to a related program: the command `retry-workflow`, which also
+/// passes information about their job to the programs that it starts, or the tests of these crates.
 fn is_taken(variable: &str) -> bool {
     ["RETRY_WORKFLOW_", "RETRY_TEST_"].iter().any(|taken| variable.starts_with(taken))
 }
 
-/// How a name is written in a variable: in capitals, and `_` for each run of what is
-/// neither letter nor digit.
+/// A name as written in a variable: in capitals, with `_` for each run of characters that are
+/// neither letters nor digits.
 fn capitals(name: &str) -> String {
     let mut capitals = String::new();
     for c in name.chars() {
@@ -63,7 +63,7 @@ fn capitals(name: &str) -> String {
     capitals
 }
 
-/// Everybody whom a variable can be for, with how that is written.
+/// All targets, each with its spelling in a variable.
 struct Variables(Vec<(String, Target)>);
 
 impl Variables {
@@ -75,10 +75,10 @@ impl Variables {
         Self(Target::all().into_iter().map(|target| (written(target), target)).collect())
     }
 
-    /// Whom and which key the variable means that is `rest` after its prefix.
+    /// The target and key of the variable whose name after the prefix is `rest`.
     fn meant(&self, prefix: &str, rest: &str) -> Result<(Target, &'static str), String> {
         let mut meant = Vec::new();
-        // What stands before a key. `RETRY_BUDGET` is one, and so is `BUDGET`.
+        // What precedes a key; several may match: `RETRY_BUDGET` is a key, and so is `BUDGET`.
         let mut stems = Vec::new();
         for &key in KEYS {
             let stem = rest.strip_suffix(&capitals(key)).and_then(|stem| stem.strip_suffix('_'));
@@ -121,7 +121,7 @@ impl Variables {
                 or_else(meant.as_deref())
             );
         }
-        // The longest: of `shop` and `shop.order`, the latter.
+        // The longest match: `shop.order` rather than `shop`.
         let starts_so =
             |written: &str| rest.strip_prefix(written)?.strip_prefix('_').map(str::to_lowercase);
         let of = self

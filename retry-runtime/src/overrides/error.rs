@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::layer::Unsuitable;
 
-/// Why [`Overrides`](crate::Overrides) were not created: every mistake, one per line,
-/// with where it stands and what to write instead.
+/// Why [`Overrides`](crate::Overrides) were not created: every mistake, one per line, with its
+/// place and what to write instead.
 ///
 /// ```
 /// use retry_runtime::Overrides;
@@ -17,7 +17,7 @@ use super::layer::Unsuitable;
 pub struct OverridesError(Vec<String>);
 
 impl OverridesError {
-    /// Of at least one mistake.
+    /// Creates the error from at least one mistake.
     pub(super) fn of(mistakes: Vec<String>) -> Self {
         Self(mistakes)
     }

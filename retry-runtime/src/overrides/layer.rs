@@ -1,5 +1,5 @@
-//! What one source says, a file or the environment, and what several on top of each
-//! other make of each function.
+//! The settings from one source, a file or the environment, and the combined effect of several on
+//! each function.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::names::Target;
 use crate::site::Site;
 use crate::site::registry;
 
-/// What one source says: keys by whom they are for.
+/// The settings from one source: keys by target.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer(BTreeMap<Target, CommandKeys>);
 
@@ -24,11 +24,10 @@ impl Layer {
         self.0.insert(target, keys);
     }
 
-    /// Whether the functions of this target would keep the rules, if these keys came
-    /// to what has been said so far.
+    /// Whether the functions of this target would still obey the rules with these keys added.
     pub(super) fn may_say(&self, target: Target, keys: &CommandKeys) -> Result<(), Unsuitable> {
         let Target::Function(name) = target else {
-            // What a function's own name says can still fix it.
+            // An entry under the function's own name may still fix it.
             return Ok(());
         };
         let mut layer = self.clone();
@@ -40,7 +39,7 @@ impl Layer {
     }
 }
 
-/// A function that a change does not suit, and why.
+/// A function that a change does not fit, and why.
 #[derive(Debug, PartialEq)]
 pub(super) struct Unsuitable {
     pub(super) name: &'static str,
@@ -53,8 +52,8 @@ impl fmt::Display for Unsuitable {
     }
 }
 
-/// What sources say, the later on top of the earlier, and what that makes of the
-/// functions that it changes.
+/// The layers of several sources, later ones on top, and their effect on the functions that they
+/// change.
 #[derive(Default)]
 pub(super) struct Checked {
     layers: Vec<Layer>,
@@ -62,18 +61,18 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    /// What these layers are together, or which functions they do not suit.
+    /// Combines these layers, or returns the functions that they do not fit.
     pub(super) fn of(layers: Vec<Layer>) -> Result<Self, Vec<Unsuitable>> {
         let drafts = drafts(&layers)?;
         Ok(Self { layers, drafts })
     }
 
-    /// The same with others on top.
+    /// This with the other layers on top.
     pub(super) fn and(&self, on_top: &Self) -> Result<Self, Vec<Unsuitable>> {
         Self::of(self.layers.iter().chain(&on_top.layers).cloned().collect())
     }
 
-    /// Whether both make the same of each function.
+    /// Whether both have the same effect on each function.
     pub(super) fn does_same(&self, other: &Self) -> bool {
         let same = |((one, draft), (other, other_draft)): (
             (&'static Site, &Draft),
@@ -82,18 +81,18 @@ impl Checked {
         self.drafts.len() == other.drafts.len() && self.all().zip(other.all()).all(same)
     }
 
-    /// The functions that are changed, and what becomes of their policies.
+    /// The functions that are changed, with their drafts.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'static Site, &Draft)> {
         self.drafts.iter().map(|(site, draft)| (*site, draft))
     }
 
-    /// What becomes of the policy of this function, if it is changed.
+    /// The draft of this function's policy, if it is changed.
     pub(super) fn draft(&self, site: &'static Site) -> Option<&Draft> {
         self.all().find(|(changed, _)| core::ptr::eq(*changed, site)).map(|(_, draft)| draft)
     }
 }
 
-/// What these layers make of the functions that they change.
+/// The drafts of the functions that these layers change.
 fn drafts(layers: &[Layer]) -> Result<Vec<(&'static Site, Draft)>, Vec<Unsuitable>> {
     let mut drafts = Vec::new();
     let mut unsuitable = Vec::new();
@@ -104,24 +103,25 @@ fn drafts(layers: &[Layer]) -> Result<Vec<(&'static Site, Draft)>, Vec<Unsuitabl
             Err(why) => unsuitable.push(why),
         }
     }
-    // Functions of the same name are mostly wrong in the same way.
+    // Functions with the same name mostly break the same rules.
     unsuitable.dedup();
     if unsuitable.is_empty() { Ok(drafts) } else { Err(unsuitable) }
 }
 
-/// The compiled policy of a function; the default, where that is only known to calls.
+/// The compiled policy of a function, or the default if it is known only to calls.
 pub(super) fn compiled(site: &Site) -> Policy {
     site.compiled().copied().unwrap_or_default()
 }
 
-/// What these layers make of a function; `None`: nothing.
+/// The draft of a function's policy; `None` if these layers do not change it.
 fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuitable> {
     let compiled = &compiled(site);
     let name = site.name();
     let unsuitable = |why: String| Unsuitable { name, why };
     let mut draft = Draft::from_policy(*compiled);
-    // What the uppermost source says of this function by its name. Only that may be in
-    // vain: under it lies what was judged already, and `"*"` is not meant for this one.
+    // What the topmost source sets under the function's own name. Only that is checked for settings
+    // without effect: the layers below were checked before, and `"*"` is not aimed at this
+    // function.
     let mut own = Fields::NONE;
     for layer in layers {
         own = Fields::NONE;
@@ -146,7 +146,7 @@ fn draft(layers: &[Layer], site: &'static Site) -> Result<Option<Draft>, Unsuita
     Ok(Some(draft))
 }
 
-/// Why a bound in time that the compiled policy does not have cannot be changed.
+/// Why a time limit that the compiled policy lacks cannot be changed.
 fn beyond(site: &Site, bound: &str) -> String {
     let there = match site.compiled() {
         Some(_) => "there is no",
@@ -158,10 +158,10 @@ fn beyond(site: &Site, bound: &str) -> String {
     )
 }
 
-/// Whether the policy keeps the rules, of which `written` may be in vain. A rule that
-/// the compiled one breaks does not go for this function: it has a `retry_after`, which
-/// nobody sees from here. And whoever wants fewer attempts does not care how many
-/// delays are compiled.
+/// Whether the policy obeys the rules, including those on `written` fields that have no effect. A
+/// rule that the compiled policy itself breaks is waived: the function has a `retry_after`, which
+/// is not visible from here. And overriding the attempts is allowed even if it leaves compiled
+/// delays unused.
 pub(super) fn judge(draft: &Draft, written: Fields, compiled: &Policy) -> Result<(), String> {
     let mut spared = Rules::broken_by_policy(compiled, Fields::NONE);
     if !written.contains(Field::Backoff) {

@@ -1,16 +1,16 @@
-//! Whom changes are for, and which keys they have, by the words that stand there.
+//! The targets and the keys of changes, by name.
 
 use retry_rules::file::KEYS;
 use retry_rules::suggest::{nearest, or_else};
 
 use crate::site::registry;
 
-/// Whom a change is for. All come before each.
+/// The target of a change. `Every` is ordered before each function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     /// `"*"`.
     Every,
-    /// The functions of this name, which exist.
+    /// The functions of this name, of which there is at least one.
     Function(&'static str),
 }
 
@@ -22,21 +22,21 @@ impl Target {
         }
     }
 
-    /// All that can be meant.
+    /// All possible targets.
     pub(super) fn all() -> Vec<Self> {
         let mut all = vec![Self::Every];
         all.extend(registry::sites().into_iter().map(|site| Self::Function(site.name())));
-        // Sorted by name.
+        // Equal names are adjacent, because the list is sorted.
         all.dedup();
         all
     }
 
-    /// Whom `word` means.
+    /// The target named by `word`.
     pub(super) fn by(word: &str) -> Result<Self, String> {
         let all = Self::all();
         match all.iter().find(|target| target.name() == word) {
             Some(target) => Ok(*target),
-            // All but `"*"`, which nobody misspells.
+            // Not `"*"`, which nobody misspells.
             None => {
                 let names: Vec<_> = all.iter().skip(1).map(|target| target.name()).collect();
                 Err(unknown_function(word, &names))
@@ -46,7 +46,7 @@ impl Target {
 }
 
 fn unknown_function(word: &str, names: &[&str]) -> String {
-    /// More are no help to someone who looks for one.
+    /// The longest list that is still useful to someone looking for a name.
     const SHORT: usize = 12;
 
     if names.is_empty() {
@@ -54,7 +54,7 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
             "unknown function `{word}`: no function with #[retry] is linked into this program"
         );
     }
-    // `billing.fetch` may be meant for `shop::billing::fetch`.
+    // `billing.fetch` may stand for `shop::billing::fetch`.
     let dotted = |text: &str| text.replace("::", ".");
     let wanted = dotted(word);
     let ends_so =
@@ -73,12 +73,12 @@ fn unknown_function(word: &str, names: &[&str]) -> String {
 const CODE: &[&str] =
     &["retry_on", "abort_on", "retry_after", "breaker", "quota", "on_failure", "on_retry"];
 
-/// The key that an unknown word most likely means.
+/// The key that an unknown word most likely stands for.
 pub(super) fn nearest_key(word: &str) -> Option<&'static str> {
     if CODE.contains(&word) { None } else { nearest(word, KEYS.iter().copied()) }
 }
 
-/// The key that `word` is.
+/// The key named by `word`.
 pub(super) fn key(word: &str) -> Result<&'static str, String> {
     if let Some(key) = KEYS.iter().find(|key| **key == word) {
         return Ok(key);

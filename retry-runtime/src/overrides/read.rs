@@ -1,5 +1,5 @@
-//! Overrides from any format of serde. Each mistake is raised where it stands, so that
-//! readers that know lines say which.
+//! Overrides from any serde format. Each mistake is raised while the reader is at its place, so
+//! that readers that track lines can report it.
 
 use core::fmt;
 
@@ -12,12 +12,12 @@ use super::error::OverridesError;
 use super::layer::{Checked, Layer};
 use super::names::{self, Target};
 
-/// Reads them, and checks them.
+/// Reads and checks overrides.
 pub(super) fn checked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Checked, D::Error> {
     deserializer.deserialize_map(Whole)
 }
 
-/// Names, each with its keys.
+/// The visitor of the whole file: a map of function names to their keys.
 struct Whole;
 
 impl<'de> Visitor<'de> for Whole {
@@ -30,7 +30,7 @@ impl<'de> Visitor<'de> for Whole {
         )
     }
 
-    /// A file in which everything is commented out.
+    /// For a file in which everything is commented out.
     fn visit_unit<E: Error>(self) -> Result<Checked, E> {
         Ok(Checked::default())
     }
@@ -41,7 +41,7 @@ impl<'de> Visitor<'de> for Whole {
             let keys = map.next_value_seed(Keys { target, layer: &layer })?;
             layer.say(target, keys);
         }
-        // Mostly of `"*"`, and then of many functions: one line is what a reader shows.
+        // Mostly caused by `"*"`, and then for many functions; readers show only one line.
         Checked::of(vec![layer]).map_err(|unsuitable| match &unsuitable[..] {
             [first, others @ ..] if !others.is_empty() => A::Error::custom(format_args!(
                 "{first}; and {} more, of other functions",
@@ -52,7 +52,7 @@ impl<'de> Visitor<'de> for Whole {
     }
 }
 
-/// Whom the next keys are for.
+/// The target of the next keys.
 struct Name<'a> {
     layer: &'a Layer,
 }
@@ -81,7 +81,7 @@ impl Visitor<'_> for Name<'_> {
     }
 }
 
-/// What is to be changed, judged as soon as it has been read.
+/// The keys to change, checked as soon as they have been read.
 struct Keys<'a> {
     target: Target,
     layer: &'a Layer,
@@ -109,7 +109,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
     }
 }
 
-/// A map that refuses keys which cannot be changed, in our own words.
+/// A map that rejects keys that cannot be changed, with our own message.
 struct KnownKeys<A>(A);
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for KnownKeys<A> {

@@ -1,4 +1,4 @@
-//! Changes for what one task does, on top of those in force.
+//! Changes for a single task, on top of those in force.
 
 use core::future::Future;
 use std::sync::Arc;
@@ -11,35 +11,35 @@ use super::layer::{self, Checked};
 use crate::site::Site;
 
 tokio::task_local! {
-    /// The scopes around what runs, the innermost last.
+    /// The scopes around the running code, innermost last.
     static SCOPES: Arc<[Arc<Checked>]>;
 }
 
-/// Runs `future` with these on top.
+/// Runs `future` with these overrides on top.
 pub(super) async fn around<F: Future>(checked: Arc<Checked>, future: F) -> F::Output {
-    // Which scopes are around is known when it is polled, not when it is made.
+    // Read when the future is polled, not when it is created.
     SCOPES.scope(within(checked), future).await
 }
 
-/// The same for what is called without an await.
+/// Like [`around`], for synchronous code.
 pub(super) fn around_sync<R>(checked: Arc<Checked>, run: impl FnOnce() -> R) -> R {
     SCOPES.sync_scope(within(checked), run)
 }
 
-/// Whether there has ever been a scope. Calls with a `timeout`, a `deadline` or a
-/// `context` ask before anything has failed, so that it has to cost little.
+/// Whether there has ever been a scope. Calls with a `timeout`, a `deadline` or a `context` check
+/// it before anything has failed, so this must be cheap.
 static EVER: AtomicBool = AtomicBool::new(false);
 
-/// The scopes that are around, and this one.
+/// The current scopes, with this one added.
 fn within(checked: Arc<Checked>) -> Arc<[Arc<Checked>]> {
     EVER.store(true, Ordering::Relaxed);
     let around = SCOPES.try_with(Arc::clone).unwrap_or_default();
     around.iter().cloned().chain([checked]).collect()
 }
 
-/// What the scopes around make of the policy in force; `None`: nothing.
+/// The policy in force with the current scopes applied; `None` if they do not change it.
 pub(super) fn over(site: &'static Site, in_force: &Policy) -> Option<Policy> {
-    // Who is inside a scope has entered it on the way here.
+    // Relaxed is enough: code inside a scope entered it on its own thread of execution.
     if !EVER.load(Ordering::Relaxed) {
         return None;
     }
@@ -53,9 +53,9 @@ pub(super) fn over(site: &'static Site, in_force: &Policy) -> Option<Policy> {
         .flatten()
 }
 
-/// What a scope makes of a policy. It was judged by itself, over the compiled policy;
-/// together with others it may still break a rule, as `attempts: unlimited` over waits
-/// of 0s would. Then it goes alone.
+/// Applies one scope to a policy. The scope was checked against the compiled policy; combined with
+/// others it may still break a rule, like `attempts: unlimited` with waits of 0s. In that case, it
+/// is used alone.
 fn on_top(site: &Site, policy: &Policy, draft: &Draft) -> Policy {
     let both = draft.written_over(*policy);
     let sound =

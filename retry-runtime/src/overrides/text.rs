@@ -1,5 +1,5 @@
-//! Changes whose values are texts as a person writes them: `2`, `true`, `500ms`,
-//! `linear(increment = 2s)`.
+//! Changes whose values are texts, as people write them: `2`, `true`, `500ms`, `linear(increment =
+//! 2s)`.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use super::error::OverridesError;
 use super::layer::{Checked, Layer, Unsuitable};
 use super::names::{self, Target};
 
-/// One key of one function, as it was written.
+/// One key of one function, as written.
 pub(super) struct Written {
     pub(super) target: Target,
     pub(super) key: &'static str,
     pub(super) value: String,
-    /// Where, if it has a separate place.
+    /// The environment variable, if it came from one.
     pub(super) variable: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Written {
     }
 }
 
-/// By function, key and value.
+/// Checks changes given as function name, key and value.
 pub(super) fn changes<N, K, V>(
     changes: impl IntoIterator<Item = (N, K, V)>,
 ) -> Result<Checked, OverridesError>
@@ -57,14 +57,14 @@ where
     checked(&all, mistakes)
 }
 
-/// What was written, if there are no `mistakes` in it already.
+/// Checks the written changes, and reports any mistakes together with the given ones.
 pub(super) fn checked(
     all: &[Written],
     mut mistakes: Vec<String>,
 ) -> Result<Checked, OverridesError> {
     let mut by_target = BTreeMap::<Target, Vec<&Written>>::new();
     for written in all {
-        // By itself first: so each value that cannot be read is reported.
+        // Each one alone first, so that every unreadable value is reported.
         match keys(&[written]) {
             Ok(_) => by_target.entry(written.target).or_default().push(written),
             Err(why) => mistakes.push(format!("{written}: {why}")),
@@ -95,8 +95,8 @@ pub(super) fn checked(
     })
 }
 
-/// Each can be read alone, but not all of them together: a key stands there twice, or
-/// under both of its names.
+/// Each entry is readable alone, but not all together: a key occurs twice, or under both of its
+/// names.
 fn said_twice(written: &[&Written]) -> Vec<String> {
     let mut twice = Vec::new();
     for (i, first) in written.iter().enumerate() {
@@ -112,13 +112,13 @@ fn places(written: &[&Written]) -> String {
     written.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What these are together, read by the same keys as in a file.
+/// Reads the entries as one map, with the same keys as in a file.
 fn keys(written: &[&Written]) -> Result<CommandKeys, Error> {
     let entries = written.iter().map(|written| (written.key, Text(&written.value)));
     CommandKeys::deserialize(MapDeserializer::new(entries))
 }
 
-/// What is wrong with a value.
+/// Why a value was rejected.
 #[derive(Debug)]
 struct Error(String);
 
@@ -132,7 +132,7 @@ impl core::error::Error for Error {}
 
 impl serde::de::Error for Error {
     fn custom<T: fmt::Display>(complaint: T) -> Self {
-        // `{:#}` asks for an example in one line, as these values are written.
+        // `{:#}` asks for the example on one line, which is how these values are written.
         Self(format!("{complaint:#}"))
     }
 }
@@ -154,7 +154,7 @@ impl<'de> Deserializer<'de> for Text<'_> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let text = self.0.trim();
-        // Not `inf` and `nan`, which are read as numbers too.
+        // Excludes `inf` and `nan`, which would also parse as numbers.
         let number = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
         match (text, text.strip_suffix(')').and_then(|text| text.split_once('('))) {
             ("true", _) => visitor.visit_bool(true),
@@ -195,7 +195,7 @@ impl<'de> Deserializer<'de> for Text<'_> {
     }
 }
 
-/// What stands in the parentheses behind a curve's name: `increment = 2s`, or delays.
+/// The text in parentheses after the name of a backoff: `increment = 2s`, or delays.
 #[derive(Clone, Copy)]
 struct Settings<'a>(&'a str);
 
@@ -250,7 +250,7 @@ impl<'a> IntoDeserializer<'_, Error> for Delays<'a> {
     }
 }
 
-/// A sequence that is there, where one may be missing.
+/// A sequence that is also accepted as an `Option`, which is then `Some`.
 struct Listed<S>(S);
 
 impl<'de, S: Deserializer<'de, Error = Error>> Deserializer<'de> for Listed<S> {
@@ -270,7 +270,7 @@ impl<'de, S: Deserializer<'de, Error = Error>> Deserializer<'de> for Listed<S> {
     }
 }
 
-/// Quotes may stand around a duration, as they do in the attribute.
+/// A duration may be quoted, as in the attribute.
 fn unquoted(text: &str) -> Text<'_> {
     Text(text.trim().trim_matches('"'))
 }

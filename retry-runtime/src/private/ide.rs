@@ -1,16 +1,15 @@
-//! The grammar of `#[retry( … )]` in the shape of modules, for editors.
+//! The grammar of `#[retry( … )]` in the form of modules, for editors.
 //!
-//! The macro imports the words that somebody writes out of here, if it runs in
-//! rust-analyzer; see `ide.rs` of `retry-macros`. An option is an item by its
-//! name, and what may stand behind it is in the module of that name. Nothing of
-//! it is a value: in the blocks where the imports stand, rust-analyzer finds
-//! types and modules only.
+//! When the macro runs in rust-analyzer, it imports the words in the attribute from here; see
+//! `ide.rs` of `retry-macros`. Each option is an item of that name, and its settings are in the
+//! module of that name. None of them is a value: rust-analyzer only resolves types and modules in
+//! the blocks that contain the imports.
 //!
-//! This is always compiled: `cfg(rust_analyzer)` is set in the user's workspace
-//! only, and not in what it depends on.
+//! This is always compiled: `cfg(rust_analyzer)` is set only in the user's workspace, not in its
+//! dependencies.
 //!
-//! What an option means is said in `attribute.md`, and what a setting means where
-//! it is defined: a test (`tests/tests/macros/editor.rs`) holds these words to those.
+//! The options are documented in `attribute.md`, and their settings where they are defined: a test
+//! (`tests/tests/macros/editor.rs`) checks that the texts here agree.
 #![allow(non_camel_case_types, reason = "they are the words of the attribute")]
 
 use core::time::Duration;

@@ -1,14 +1,14 @@
-//! The circuit breaker: after enough failures calls are refused for a while,
-//! then a few probes decide whether they go through again.
+//! The circuit breaker: after enough failures, calls are rejected for a while; then a few probes
+//! decide whether they go through again.
 //!
-//! Here is what its users call; how it decides, what it counts with, and what it hands out
-//! is in the files beside it. It does not retry: the session asks it for a [`Permit`]
+//! This file has the methods that users call; the state machine, the counting and the returned
+//! types are in the files beside it. A breaker does not retry: the session asks it for a [`Permit`]
 //! before each attempt.
 //!
-//! The pattern is Michael Nygard's (*Release It!*, 2007); the window of calls or
-//! of time is resilience4j's.
+//! The pattern is Michael Nygard's (*Release It!*, 2007); the windows of calls and of time are
+//! resilience4j's.
 
-// What its users call, in the order in which its page lists that.
+// What its users call, in the order of the documentation.
 mod create;
 mod permit;
 mod guarded_call;
@@ -48,19 +48,18 @@ pub use self::permit::{OwnedPermit, Permit};
 pub use self::rejected::Rejected;
 pub use self::snapshot::Snapshot;
 
-/// Stops calls to a dependency that does not respond, and finds out when it does again.
+/// Stops calls to a dependency that does not respond, and detects when it responds again.
 ///
-/// *Closed*, it lets calls through and counts their failures; after `failure_threshold`
-/// consecutive ones (5 unless set), at a failure rate, or at whichever comes first, it
-/// opens. *Open*, it rejects calls for `timeout` (30 s unless set), which `timeout_growth`
-/// lengthens each time a probe fails. Then it is *half-open*: `half_open_requests` calls
-/// at a time (3 unless set) go through as probes. `success_threshold` successes (3 unless
-/// set) close it, and one failure opens it again; if slow calls count, a slow probe is a
-/// failed one. A probe that does not report for `timeout` gives its place to another, and
-/// may still report.
+/// *Closed*, it lets calls through and counts their failures; after `failure_threshold` consecutive
+/// ones (5 unless set), at a failure rate, or at whichever comes first, it opens. *Open*, it
+/// rejects calls for `timeout` (30 s unless set), which `timeout_growth` lengthens each time a
+/// probe fails. Then it is *half-open*: `half_open_requests` calls at a time (3 unless set) go
+/// through as probes. `success_threshold` successes (3 unless set) close it, and one failure opens
+/// it again; if slow calls count, a slow probe counts as a failure. A probe that does not report
+/// within `timeout` makes room for another, but may still report.
 ///
-/// With `observe_only` it does all that, and rejects nothing: its state, events and
-/// numbers show what it would have done.
+/// With `observe_only`, it does all that but rejects nothing: its state, events and numbers show
+/// what it would have done.
 ///
 /// Rates are checked when a call fails or is slow. A time window advances by a tenth of
 /// its span at a time.
@@ -88,14 +87,14 @@ pub use self::snapshot::Snapshot;
 pub struct CircuitBreaker {
     /// A [`Word`]; written only under the lock of `inner`.
     word: AtomicU64,
-    /// Until when it is open, as a [`stamp`]; [`FOR_EVER`]: until somebody resets it. Written
-    /// before the `word` that opens it, so that a call is refused without the lock.
+    /// When the open time ends, as a [`stamp`], or [`FOR_EVER`] if only a reset ends it. Written
+    /// before the `word` that opens the breaker, so that a call can be rejected without the lock.
     open_until: AtomicU64,
     streak: Streak,
     config: BreakerConfig,
     pub(super) name: Name,
     counters: Counters,
-    /// Whether a call came since somebody asked; written only where calls are noted.
+    /// Whether a call came since this was last asked; written only if calls are noted.
     called: AtomicBool,
     inner: CacheLine<Mutex<Inner>>,
     listeners: Listeners<Listener>,
@@ -103,38 +102,38 @@ pub struct CircuitBreaker {
 
 type Listener = dyn Fn(&Transition) + Send + Sync;
 
-/// No time ends it.
+/// The open time does not end.
 const FOR_EVER: u64 = u64::MAX;
 
-/// Begins a line of the cache, so that the threads which write it do not disturb those
-/// which only read what stands before it.
+/// Starts a new cache line, so that threads that write to it do not disturb those that only read
+/// the fields before it.
 #[repr(align(64))]
 struct CacheLine<T>(T);
 
 /// What a closed breaker that counts consecutive failures does not need.
 #[repr(C)]
 struct Inner {
-    /// Calls that succeeded where rates decide, and probes.
+    /// Successful calls, if rates decide, and successful probes.
     successes: u64,
-    /// Consecutive failures where rates decide, too.
+    /// Consecutive failures, if rates decide too.
     streak: u32,
-    /// Where rates decide, what they are measured over.
+    /// What rates are measured over, if rates decide.
     window: Window,
     /// What the window counted when the breaker was last closed.
     last_closed: Tally,
     forced: bool,
-    /// Whether a fleet has set its state.
+    /// Whether a fleet has set the state.
     led: bool,
-    /// The probes that a fleet lets it make, while it is half-open.
+    /// The probes that a fleet allows it to make while it is half-open.
     loan: Option<ProbeLoan>,
-    /// How often it has opened again since it was last closed.
+    /// How often it has reopened since it was last closed.
     reopenings: u32,
-    /// The failure that has opened it last.
+    /// The failure that last opened it.
     opened_by: Option<Arc<str>>,
     probes: Probes,
-    /// Transitions that nobody has announced yet, in their order.
+    /// Transitions that have not been announced yet, in order.
     unannounced: VecDeque<Transition>,
-    /// Whether a thread is at it; the others leave theirs to it, to keep the order.
+    /// Whether a thread is announcing; others leave their transitions to it, to keep the order.
     announcing: bool,
 }
 
@@ -147,12 +146,12 @@ impl CircuitBreaker {
         &self.name
     }
 
-    /// Whether it is closed, and not by force.
+    /// Whether it is closed, and not forced to be.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.word().kind(), Kind::Closed | Kind::Measured | Kind::Timed)
     }
 
-    /// Lets the open time be up: models are to be independent of time.
+    /// Ends the open time: loom's models must not depend on time.
     #[cfg(retry_loom)]
     #[doc(hidden)]
     pub fn end_open_time(&self) {
@@ -165,7 +164,7 @@ impl CircuitBreaker {
 
     #[inline]
     fn word(&self) -> Word {
-        // Pairs with the store in `transition`: who sees a generation sees the
+        // Pairs with the store in `transition`: a thread that sees a generation also sees the
         // counters that were cleared for it.
         Word(self.word.load(Ordering::Acquire))
     }

@@ -1,14 +1,14 @@
-//! The vocabulary: what clients and servers say of their failures, and the words
-//! around it that change what it means.
+//! The vocabulary: what clients and servers say about their failures, and the words around it that
+//! change the meaning.
 
 use crate::classify::Class;
 
-/// What a phrase needs around it to mean a failure.
+/// The context that a phrase needs to mean a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sense {
-    /// Means a failure wherever it stands.
+    /// Means a failure wherever it occurs.
     Event,
-    /// The name of a setting as well: counts only where nothing speaks of one.
+    /// Also the name of a setting: counts only where the text is not about one.
     Noun,
     /// Counts only as one identifier: `server_error`, `SlowDown`.
     Name,
@@ -16,11 +16,10 @@ pub(super) enum Sense {
     Capitals,
 }
 
-/// A phrase and what it says.
+/// A phrase and its class.
 ///
-/// In `words`, `~` stands for any number of words that add nothing ("was",
-/// "by"), `:` lets punctuation stand between its neighbours, and "couldn't" is
-/// two words.
+/// In `words`, `~` stands for any number of words that add nothing ("was", "by"), `:` allows
+/// punctuation between its neighbours, and "couldn't" is two words.
 pub(super) struct Phrase {
     pub(super) class: Class,
     pub(super) sense: Sense,
@@ -52,7 +51,7 @@ pub(super) const GATEWAY_TIMEOUT: Class = SERVER.union(TIMEOUT);
 
 #[rustfmt::skip]
 pub(super) const PHRASES: &[Phrase] = &[
-    // Operating systems, and what libraries make of their errors.
+    // Operating systems, and how libraries reword their errors.
     event(NETWORK, "connection ~ refused"),
     event(NETWORK, "connection ~ reset"),
     event(NETWORK, "connection ~ aborted"),
@@ -208,7 +207,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "5xx error"),
     event(SERVER, "5xx response"),
     event(SERVER, "status 5xx"),
-    // gRPC's codes, as its implementations print them.
+    // gRPC codes, as its implementations print them.
     event(UNAVAILABLE, "code : unavailable"),
     event(UNAVAILABLE, "status : unavailable"),
     capitals(UNAVAILABLE, "unavailable"),
@@ -220,7 +219,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(RATE, "code : resource exhausted"),
     event(RATE, "status : resource exhausted"),
     name(RATE, "resource exhausted"),
-    // Databases that are up, but take no calls now.
+    // Databases that are up, but are not accepting calls.
     event(SERVER, "too many connections"),
     event(SERVER, "too many clients"),
     event(SERVER, "remaining connection slots are reserved"),
@@ -261,7 +260,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(RATE, "request quota exceeded"),
 ];
 
-/// Words that may stand inside a phrase without changing it.
+/// Words that may occur inside a phrase without changing it.
 #[rustfmt::skip]
 pub(super) const FILLERS: &[&str] = &[
     "a", "abruptly", "already", "an", "and", "are", "been", "being", "by", "currently", "from",
@@ -278,12 +277,12 @@ pub(super) const SETTING_BEFORE: &[&str] = &[
     "without", "zero",
 ];
 
-/// Words before a noun that keep doing so across punctuation: "field: timeout".
+/// Those that do so even across punctuation: "field: timeout".
 #[rustfmt::skip]
 pub(super) const SETTING_LABEL: &[&str] =
     &["argument", "field", "flag", "option", "param", "parameter", "property", "setting", "variable"];
 
-/// Words soon after a noun that make it the name of a setting.
+/// Words shortly after a noun that make it the name of a setting.
 #[rustfmt::skip]
 pub(super) const SETTING_AFTER: &[&str] = &[
     "argument", "attribute", "cannot", "config", "configuration", "duration", "expected", "field",
@@ -293,7 +292,7 @@ pub(super) const SETTING_AFTER: &[&str] = &[
     "zero",
 ];
 
-/// What may end an identifier after the phrase: `SocketTimeoutException`.
+/// Words that may end an identifier after the phrase: `SocketTimeoutException`.
 #[rustfmt::skip]
 pub(super) const ERROR_ENDINGS: &[&str] = &[
     "elapsed", "err", "error", "exceeded", "exception", "expired", "failure", "fault", "occurred",
@@ -304,7 +303,7 @@ pub(super) const ERROR_ENDINGS: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const STATUS_WORDS: &[&str] = &["http", "responded", "status"];
 
-/// Words that may stand between those and the number.
+/// Words that may occur between those and the number.
 #[rustfmt::skip]
 pub(super) const STATUS_FILLERS: &[&str] = &[
     "a", "an", "client", "code", "error", "is", "of", "response", "returned", "server", "was",
@@ -323,8 +322,8 @@ pub(super) const UNITS: &[&str] = &[
     "s", "seconds", "times", "users", "warnings",
 ];
 
-/// What follows a status code that stands alone. Reasons that say enough
-/// without the code are phrases.
+/// The text after a bare status code that confirms it. Reasons that are sufficient without the code
+/// are phrases.
 #[rustfmt::skip]
 pub(super) const REASONS: &[&str] = &[
     "backend fetch failed", "internal error", "not implemented", "proxy error", "request time out",

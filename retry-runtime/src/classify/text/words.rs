@@ -1,9 +1,9 @@
-//! A text as words: identifiers are taken apart, addresses left out.
+//! Splits a text into words: identifiers are taken apart, addresses left out.
 
-/// More than any error message; a page of HTML names its status at the top.
+/// Longer than any error message; an HTML page names its status near the top.
 pub(super) const LONGEST_TEXT: usize = 16 * 1024;
 
-/// A word: a part of an identifier where it stands in one.
+/// A word, or one part of an identifier.
 #[derive(Clone, Copy)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
@@ -21,14 +21,14 @@ impl Word<'_> {
     }
 }
 
-/// The words of a text, and what stands between them.
+/// The words of a text, and what lies between them.
 pub(super) struct Words<'a> {
     pub(super) text: &'a str,
     pub(super) list: Vec<Word<'a>>,
 }
 
 impl<'a> Words<'a> {
-    /// The words of the text, as far as it is read.
+    /// Splits the text, up to [`LONGEST_TEXT`].
     pub(super) fn split(text: &'a str) -> Self {
         let mut end = text.len().min(LONGEST_TEXT);
         while !text.is_char_boundary(end) {
@@ -52,20 +52,20 @@ impl<'a> Words<'a> {
         Self { text, list }
     }
 
-    /// What stands between a word and the one before it.
+    /// The text between this word and the one before it.
     pub(super) fn glue(&self, at: usize) -> &'a str {
         let before = if at == 0 { 0 } else { self.list[at - 1].end };
         self.list.get(at).map_or("", |word| &self.text[before..word.start])
     }
 
-    /// The two words before and at `at` follow each other in one sentence.
+    /// Whether this word follows the one before it in the same sentence.
     pub(super) fn is_close(&self, at: usize) -> bool {
         self.glue(at)
             .chars()
             .all(|c| c.is_whitespace() || matches!(c, '-' | '_' | '"' | '\'' | '`'))
     }
 
-    /// The two words before and at `at` are parts of one identifier.
+    /// Whether this word and the one before it are parts of one identifier.
     pub(super) fn is_joined(&self, at: usize) -> bool {
         at > 0 && at < self.list.len() && matches!(self.glue(at), "" | "_")
     }
@@ -75,7 +75,7 @@ pub(super) fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Where the address that begins at `start` ends; `None` if none begins there.
+/// The end of the address that begins at `start`; `None` if none begins there.
 fn address_end(text: &str, start: usize) -> Option<usize> {
     let rest = &text[start..];
     let scheme = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-')));
@@ -83,7 +83,7 @@ fn address_end(text: &str, start: usize) -> Option<usize> {
     let is_path = text[..start].strip_suffix('/').is_some_and(|before| {
         before.is_empty() || before.ends_with(|c: char| c.is_whitespace() || "\"'`(<".contains(c))
     });
-    // A closing tag is no path.
+    // A closing tag is not a path.
     let is_tag = text[..start].ends_with("</");
     if !has_scheme && (!is_path || is_tag) {
         return None;

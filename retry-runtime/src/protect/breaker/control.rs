@@ -1,4 +1,4 @@
-//! What a person, or a program that was restarted, sets a breaker to.
+//! Setting the state of a breaker, by hand or after a restart.
 
 use core::time::Duration;
 
@@ -36,7 +36,7 @@ impl CircuitBreaker {
         self.change(Kind::Forced, Cause::Forced);
     }
 
-    /// Closes the breaker and forgets all that it counted.
+    /// Closes the breaker and clears all its counts.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker, State};
@@ -49,11 +49,10 @@ impl CircuitBreaker {
         self.change(Kind::closed_by(&self.config), Cause::Reset);
     }
 
-    /// Continues from the breaker of another process: in this state, with this many
-    /// consecutive failures, and open for this long from now ([`Duration::MAX`]: until
-    /// reset). That process's probes are unknown, so half-open counts as an open time
-    /// that is up. If only rates decide, the failures are ignored; a growing open time
-    /// starts over.
+    /// Continues from the breaker of another process: in this state, with this many consecutive
+    /// failures, and open for this long from now ([`Duration::MAX`]: until reset). That process's
+    /// probes are unknown, so half-open is restored as open with its open time already over. If
+    /// only rates decide, the failures are ignored; a growing open time starts over.
     ///
     /// ```
     /// # use core::time::Duration;

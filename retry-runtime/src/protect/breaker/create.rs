@@ -1,4 +1,4 @@
-//! How a breaker is made.
+//! Creating a breaker.
 
 use core::sync::atomic::AtomicBool;
 use std::collections::VecDeque;

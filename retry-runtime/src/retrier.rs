@@ -1,7 +1,7 @@
-//! [`Retrier`]: the same sessions without a macro, for closures.
+//! [`Retrier`]: the same retries without a macro, for closures.
 //!
-//! A retrier is made once and shared: it is cheap to clone, and what it holds can be named,
-//! so that it can be a field. Where one of its closures cannot be named, it is
+//! A retrier is created once and shared: it is cheap to clone, and its type can usually be named,
+//! so it can be stored in a field. If one of its closures makes that impossible, it can be
 //! [`boxed`](Retrier::boxed).
 //!
 //! ```
@@ -32,19 +32,18 @@
 //! ```
 //!
 //! # Which errors
-//! A retrier reads errors from outside, as the attribute does: any `Error + 'static`,
-//! `anyhow::Error`, boxed errors and texts. An error that implements
-//! [`Classify`](crate::Classify) has the last word on itself, if the retrier is configured so:
-//! [`Retrier::classified`]. An error that can neither be read nor asked is
-//! [`opaque`](Retrier::opaque).
+//! A retrier reads errors as the attribute does: any `Error + 'static`, `anyhow::Error`, boxed
+//! errors and texts. An error that implements [`Classify`](crate::Classify) determines its own
+//! class if the retrier is configured with [`Retrier::classified`]. For an error that can be
+//! neither read nor classified, there is [`opaque`](Retrier::opaque).
 
-// What its users call, in the order in which its page lists that.
+// What users call, in the order of the documentation.
 mod options;
 mod calls;
 pub mod durable;
 #[cfg(feature = "serde")]
 pub(crate) mod config;
-// What that is made of.
+// What that is built on.
 mod decider;
 mod hooks;
 mod values;
@@ -66,19 +65,18 @@ pub use self::run::{Blocking, Run};
 pub use self::values::{AllSucceed, FailedValue, PickedValue, RetryOnValue, Values};
 pub use crate::classify::probe::Fault;
 
-/// The kind of a [`Fault`], where it must be named: in the type of a service of
-/// `RetryLayer`. A [boxed](Retrier::boxed) retrier has `()`.
+/// The kind of a [`Fault`], for when it has to be named: in the type of a service of `RetryLayer`.
+/// A [boxed](Retrier::boxed) retrier has `()`.
 pub mod kind {
     pub use crate::classify::probe::{DynError, LocalDynError, RetriedDynError, SourceChain, Text};
 }
 
 /// Retries a closure with a policy known at run time.
 ///
-/// Same sessions, decisions and events as the attribute. It always reports how a call
-/// ended: its error is a [`RetryError`](crate::RetryError).
+/// It makes the same decisions and reports the same events as the attribute. It always reports how
+/// a call ended: its error is a [`RetryError`](crate::RetryError).
 ///
-/// `M` decides which failures to retry, `V` which values are failures; both have
-/// defaults.
+/// `M` decides which failures to retry, `V` which values are failures; both have defaults.
 ///
 /// ```
 /// use retry_runtime::matchers::{network, timeout};

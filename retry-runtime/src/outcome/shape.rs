@@ -1,11 +1,10 @@
-//! With `ok(…)` a function may return anything. Whether its type is an
-//! [`Outcome`] by itself is found where the macro expands, by method resolution
-//! (see [`crate::classify::probe`]): a type that is one stays as it is, any other becomes
-//! [`Plain`].
+//! With `ok(…)`, a function may return anything. Whether its type is already an [`Outcome`] is
+//! determined where the macro expands, by method resolution (see [`crate::classify::probe`]): such
+//! a type stays as it is, any other becomes [`Plain`].
 
 use crate::outcome::{Outcome, Plain};
 
-/// A look at a type.
+/// The shape of a type.
 #[derive(Debug)]
 pub struct Shape<R>(core::marker::PhantomData<R>);
 
@@ -16,7 +15,7 @@ impl<R> Shape<R> {
     }
 }
 
-/// An outcome by itself.
+/// The type is already an outcome.
 #[derive(Debug)]
 pub struct AsIs;
 
@@ -27,7 +26,7 @@ impl AsIs {
     }
 }
 
-/// Any other type.
+/// The type has to be wrapped.
 #[derive(Debug)]
 pub struct Wrapped;
 
@@ -38,7 +37,7 @@ impl Wrapped {
     }
 }
 
-/// Found first, where it holds.
+/// Found first, for types that are outcomes.
 pub trait IsOutcome {
     #[doc(hidden)]
     fn __shape(&self) -> AsIs {
@@ -48,7 +47,7 @@ pub trait IsOutcome {
 
 impl<R: Outcome> IsOutcome for Shape<R> {}
 
-/// Found else: it is one reference further away.
+/// Found otherwise, because it needs one more reference.
 pub trait IsPlain {
     #[doc(hidden)]
     fn __shape(&self) -> Wrapped {
@@ -58,7 +57,7 @@ pub trait IsPlain {
 
 impl<R> IsPlain for &Shape<R> {}
 
-/// Back to what the function returns.
+/// Converts back to what the function returns.
 pub trait Returned {
     /// What the function returns.
     type Declared;

@@ -39,7 +39,7 @@ fn within(checked: Arc<Checked>) -> Arc<[Arc<Checked>]> {
 
 /// The policy in force with the current scopes applied; `None` if they do not change it.
 pub(super) fn over(site: &'static Site, in_force: &Policy) -> Option<Policy> {
-    // Relaxed is enough: code inside a scope entered it on its own thread of execution.
+    // Code inside a scope has entered it before, so it sees the flag.
     if !EVER.load(Ordering::Relaxed) {
         return None;
     }

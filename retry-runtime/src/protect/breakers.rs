@@ -18,13 +18,13 @@ use crate::site::families::{self, Family, Member};
 
 /// One circuit breaker for each host, tenant or shard, created on first use.
 ///
-/// It holds a limited number. A new one evicts the least recently used one that is closed
-/// and not held; its counts are lost. An open, half-open, forced or held breaker is never
-/// evicted. If none can be evicted, the caller gets a separate, closed breaker that
-/// nobody else shares, and an [`Event`] reports this once.
+/// It holds a limited number of breakers. A new one evicts the least recently used one that is
+/// closed and not held; its counts are lost. An open, half-open, forced or held breaker is never
+/// evicted. If none can be evicted, the caller gets a closed breaker of its own, which is not
+/// shared, and an [`Event`] reports this once.
 ///
-/// A test with the feature `testing` has its own family in place of one created with
-/// [`new`](Self::new), as for a `static`.
+/// With the feature `testing`, each test gets its own family in place of one created with
+/// [`new`](Self::new), as with a `static` breaker.
 ///
 /// ```
 /// use std::io;
@@ -45,7 +45,7 @@ pub struct Breakers<K> {
     name: Name,
     config: BreakerConfig,
     most: usize,
-    /// Whether it belongs to the whole program, and a test has its own in its place.
+    /// Whether it belongs to the whole program, so that each test gets its own.
     #[cfg(feature = "testing")]
     is_shared: bool,
     members: OnceLock<Arc<Mutex<Members<K>>>>,
@@ -55,11 +55,11 @@ struct Members<K> {
     name: Name,
     by_key: HashMap<K, usize>,
     slots: Vec<Slot<K>>,
-    /// Which slot was asked for at which moment, the earliest first. What was asked
-    /// for again since then is stale.
+    /// Which slot was used at which moment, earliest first. An entry whose slot has been used again
+    /// since is stale.
     asked: VecDeque<(usize, u64)>,
     moment: u64,
-    /// Whether it was reported that none can be evicted, and none could since.
+    /// Whether a full family was reported, with no eviction possible since.
     told_full: bool,
 }
 
@@ -72,7 +72,7 @@ struct Slot<K> {
 impl<K> Breakers<K> {
     const_fn! {
     /// Creates a family of at most `most` breakers, at least 1, all with these settings.
-    /// The name appears in events, followed by the key: `hosts[example.org]`.
+    /// Creates a family of at most `most` breakers (at least 1), all with these settings.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, Breakers};
@@ -149,10 +149,10 @@ impl<K> Breakers<K> {
 }
 
 impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
-    /// Returns the breaker of this key, or creates it.
+    /// Returns the breaker for this key, creating it if needed.
     ///
-    /// It is shared by all who ask for the key, as long as the family holds it; a breaker
-    /// in use is never evicted.
+    /// It is shared by everyone who asks for the key while the family holds it; a breaker in use is
+    /// never evicted.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -201,7 +201,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
         self.current().lock().snapshots()
     }
 
-    /// The family that calls use: in a test its own one.
+    /// The family that calls use: in a test, the test's own.
     fn current(&self) -> &Self {
         #[cfg(feature = "testing")]
         if let Some(hooks) = crate::test_hooks::current().filter(|_| self.is_shared) {
@@ -248,7 +248,7 @@ impl<K: Hash + Eq + Clone> Members<K> {
         Some(Arc::clone(&self.slots[at].breaker))
     }
 
-    /// A slot was asked for: it is the last to leave.
+    /// Marks a slot as just used, so that it is the last to be evicted.
     fn ask(&mut self, at: usize) {
         let slot = &mut self.slots[at];
         if self.asked.back() == Some(&(at, slot.asked)) {
@@ -257,14 +257,15 @@ impl<K: Hash + Eq + Clone> Members<K> {
         self.moment += 1;
         slot.asked = self.moment;
         self.asked.push_back((at, self.moment));
-        // As many as were added since the last time are stale: it costs each its share.
+        // Only runs after as many entries were added as are removed, so the amortised cost is
+        // constant.
         if self.asked.len() > 2 * self.slots.len() + 16 {
             let slots = &self.slots;
             self.asked.retain(|(at, moment)| slots[*at].asked == *moment);
         }
     }
 
-    /// Adds a breaker, in place of another one at the limit; or not, if none can be evicted.
+    /// Adds a breaker, evicting another at the limit; does nothing if none can be evicted.
     fn insert(&mut self, key: K, breaker: &Arc<CircuitBreaker>, most: usize) {
         let slot = Slot { key: key.clone(), breaker: Arc::clone(breaker), asked: 0 };
         let at = if self.slots.len() < most {
@@ -284,7 +285,7 @@ impl<K: Hash + Eq + Clone> Members<K> {
         self.ask(at);
     }
 
-    /// The slot that was asked for the longest time ago, of those that can leave.
+    /// The least recently used slot among those that can be evicted.
     fn first_to_leave(&mut self) -> Option<usize> {
         let slots = &mut self.slots;
         while self.asked.front().is_some_and(|(at, moment)| slots[*at].asked != *moment) {
@@ -292,7 +293,8 @@ impl<K: Hash + Eq + Clone> Members<K> {
         }
         let found = self.asked.iter().position(|(at, moment)| {
             let slot = &mut slots[*at];
-            // Whoever held it has seen to its state before letting go: `get_mut` waits for that.
+            // `get_mut` synchronises with the drop of all other handles, so their changes of state
+            // are visible.
             slot.asked == *moment
                 && Arc::get_mut(&mut slot.breaker).is_some_and(|breaker| breaker.is_idle())
         })?;
@@ -306,7 +308,7 @@ impl<K: Hash + Eq + Clone> Members<K> {
     }
 }
 
-/// In the report stand those that are not closed, and those that have failed.
+/// The report lists the breakers that are not closed, and those with failures.
 #[cfg(all(feature = "macros", not(retry_loom)))]
 impl<K: Hash + Eq + Clone + Send> Family for Mutex<Members<K>> {
     fn name(&self) -> Name {

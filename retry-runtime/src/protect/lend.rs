@@ -1,5 +1,5 @@
-//! What `breaker = …` and `quota = …` may name: whatever lends one. To a test, what
-//! the whole program shares lends an instance of that test's own.
+//! The types allowed for `breaker = …` and `quota = …`: whatever lends one. In a test, what the
+//! whole program shares is replaced with the test's own instance.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,10 +17,10 @@ use crate::test_hooks::{self, TestHooks};
     note = "or write an inline breaker for this function alone: `breaker(failure_threshold = 5)`"
 )]
 pub trait LendsBreaker {
-    /// The breaker.
+    /// Returns the breaker.
     fn lend(&self) -> &CircuitBreaker;
 
-    /// Whether it belongs to those who hold it, and not to the whole program.
+    /// Whether it belongs to those who hold it rather than to the whole program.
     fn is_held(&self) -> bool {
         false
     }
@@ -33,10 +33,10 @@ pub trait LendsBreaker {
     note = "write `static OUTBOUND: RetryQuota = RetryQuota::new(\"outbound\", QuotaConfig::new());` and `quota = OUTBOUND`"
 )]
 pub trait LendsQuota {
-    /// The quota.
+    /// Returns the quota.
     fn lend(&self) -> &RetryQuota;
 
-    /// Whether it belongs to those who hold it, and not to the whole program.
+    /// Whether it belongs to those who hold it rather than to the whole program.
     fn is_held(&self) -> bool {
         false
     }
@@ -96,8 +96,8 @@ macro_rules! lends {
 lends!(LendsBreaker CircuitBreaker);
 lends!(LendsQuota RetryQuota);
 
-/// The breaker behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`;
-/// or the one of a test in the place of what tests share.
+/// The breaker behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`; in a
+/// test, the test's own instance of a shared one.
 #[inline(always)]
 pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
     #[cfg(feature = "testing")]
@@ -107,8 +107,8 @@ pub fn breaker<B: LendsBreaker + ?Sized>(breaker: &B) -> &CircuitBreaker {
     breaker.lend()
 }
 
-/// The quota behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`;
-/// or the one of a test in the place of what tests share.
+/// The quota behind a static, a reference, a `Box`, an `Arc`, a `LazyLock` or a `Shared`; in a
+/// test, the test's own instance of a shared one.
 #[inline(always)]
 pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
     #[cfg(feature = "testing")]
@@ -118,14 +118,14 @@ pub fn quota<Q: LendsQuota + ?Sized>(quota: &Q) -> &RetryQuota {
     quota.lend()
 }
 
-/// The instance of the test under way, in the place of one that the program shares.
+/// The current test's own instance of a breaker that the program shares.
 #[cfg(feature = "testing")]
 pub(crate) fn current_test_instance_of_breaker<B: LendsBreaker + ?Sized>(
     shared: &B,
 ) -> Option<&'static CircuitBreaker> {
     let hooks = test_hooks::current().filter(|_| !shared.is_held())?;
     let shared = shared.lend();
-    // A family has lent one of the test's own already.
+    // A member of a family: the family has already lent one of the test's own.
     if shared.name.key().is_some() {
         return None;
     }
@@ -142,7 +142,7 @@ pub(crate) fn test_instance_of_breaker(
     hooks.test_instance(shared, like, || CircuitBreaker::named(name.clone(), config))
 }
 
-/// The same for a quota.
+/// Like [`current_test_instance_of_breaker`], for a quota.
 #[cfg(feature = "testing")]
 pub(crate) fn current_test_instance_of_quota<Q: LendsQuota + ?Sized>(
     shared: &Q,
@@ -161,8 +161,8 @@ pub(crate) fn test_instance_of_quota(
     hooks.test_instance(shared, like, || RetryQuota::named(name.clone(), config))
 }
 
-/// The inline breaker of an annotated function, as the linker gathers it
-/// for tests: they have no name to call it by.
+/// The inline breaker of an annotated function, collected by the linker for tests, because tests
+/// have no name with which to refer to it.
 #[cfg(all(feature = "testing", feature = "macros"))]
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace {
@@ -172,7 +172,7 @@ pub struct InPlace {
     pub breaker: &'static CircuitBreaker,
 }
 
-/// All of these.
+/// All inline breakers.
 #[cfg(all(feature = "testing", feature = "macros"))]
 #[linkme::distributed_slice]
 pub static RETRY_BREAKERS_0_1: [InPlace];

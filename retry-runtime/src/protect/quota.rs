@@ -1,11 +1,11 @@
-//! The retry quota: a bucket of tokens, shared between calls, that retries
-//! empty and successes fill.
+//! The retry quota: a bucket of tokens, shared between calls, that retries empty and successes
+//! fill.
 //!
-//! It bounds the load that retries add while everything fails. It does not
-//! limit first attempts. If configured, time refills it too: the time is only checked where a
-//! retry is paid for, and never where a call succeeds.
+//! It limits the load that retries add while everything fails; it does not limit first attempts. It
+//! can also be configured to refill with time: the clock is read only when a retry is paid for,
+//! never when a call succeeds.
 
-// First what everybody calls: its page lists methods in this order.
+// What users call comes first: the documentation lists methods in this order.
 mod bucket;
 mod share;
 mod level;
@@ -29,10 +29,10 @@ pub use self::share::Share;
 
 /// A token bucket that bounds how many retries calls make together.
 ///
-/// A retry costs several tokens and a success at the first attempt gives one
-/// back, so an outage empties the bucket and then each call is tried once;
-/// after it the bucket fills again, and with `refill_per_sec` also by time. The idea and
-/// the default numbers are those of the AWS SDKs: [`QuotaConfig`] tells which.
+/// A retry costs several tokens and a success at the first attempt returns one, so an outage
+/// empties the bucket and then each call is tried once. Afterwards the bucket fills again, and with
+/// `refill_per_sec` it also fills with time. The idea and the default numbers are those of the AWS
+/// SDKs: see [`QuotaConfig`].
 ///
 /// It is shared by reference, as a `static` or in an `Arc`; there is no `Clone`, because
 /// a copy would be a second bucket.
@@ -50,26 +50,26 @@ pub use self::share::Share;
 pub struct RetryQuota {
     /// A [`Level`].
     level: AtomicU64,
-    /// Whether it was reported empty, and has not been half full since.
+    /// Whether it was reported empty and has not been half full since.
     reported: AtomicBool,
-    /// Until when time has filled it, as a [`stamp`].
+    /// The time up to which refill has been added, as a [`stamp`].
     filled_until: AtomicU64,
     config: QuotaConfig,
     pub(super) name: Name,
-    /// Whether its tokens were lent to it: otherwise the terms are not checked.
+    /// Whether its tokens are lent by a fleet; otherwise the terms are not checked.
     is_lent: AtomicBool,
-    /// What retries have asked for since somebody looked; counted only where it is lent.
+    /// The tokens that retries have asked for since this was last read; counted only if it is lent.
     demand: AtomicU32,
     terms: Mutex<Option<Terms>>,
 }
 
 impl RetryQuota {
-    /// As [`try_acquire`](Self::try_acquire), for a retry that may still not be made.
+    /// Like [`try_acquire`](Self::try_acquire), for a retry that may still not be made.
     pub(crate) fn lend(&self, class: Class) -> Option<Lent<'_>> {
         self.try_acquire(class).map(|cost| Lent { quota: self, cost })
     }
 
-    /// Puts in what time has given since the last look.
+    /// Adds the tokens that have accrued since the last refill.
     fn refill(&self) {
         let rate = self.config.get_refill_per_sec();
         if rate > 0.0 {
@@ -87,7 +87,7 @@ impl RetryQuota {
     fn refill_by_time(&self, rate: f64) {
         const SEC: f64 = 1e9;
 
-        // A part of the bucket has its part of the rate.
+        // A share of the bucket gets the same share of the rate.
         let part = f64::from(self.level().limit()) / f64::from(self.config.get_capacity());
         let rate = rate * part;
         let now = stamp::nanos();
@@ -104,31 +104,31 @@ impl RetryQuota {
         let until = if due >= self.config.get_capacity() {
             now
         } else {
-            // The part of a token that is left over counts the next time.
+            // The remaining fraction of a token is carried over.
             since + ((f64::from(due) * SEC / rate).ceil() as u64).min(elapsed)
         };
         let claim =
             self.filled_until.compare_exchange(since, until, Ordering::Relaxed, Ordering::Relaxed);
-        // Otherwise another thread has put the same time in.
+        // Otherwise, another thread has already added the tokens for this time.
         if claim.is_ok() {
             self.put(due);
         }
     }
 
-    /// Lets time pass: models are to be independent of it.
+    /// Simulates the passing of time: loom's models must not depend on it.
     #[cfg(retry_loom)]
     #[doc(hidden)]
     pub fn age(&self, nanos: u64) {
         let _ = self.filled_until.fetch_sub(nanos, Ordering::Relaxed);
     }
 
-    // Out of line: only failures lead here.
+    // Not inlined: only failures lead here.
     #[cold]
     fn put(&self, tokens: u32) {
         if let Some(level) = self.change(|level| level.put(tokens)) {
             observe::quota_level(&self.name, level.tokens());
-            // Not at once: around the level at which it cannot pay it would be reported again and
-            // again.
+            // Not immediately, or the quota would be reported again and again around the level at
+            // which it cannot pay.
             let dearest = self.config.get_retry_cost().max(self.config.get_timeout_cost());
             let dearest = dearest.max(self.config.get_throttling_cost());
             if level.tokens() >= dearest.max(level.limit() / 2) {
@@ -139,11 +139,11 @@ impl RetryQuota {
 
     #[inline]
     fn level(&self) -> Level {
-        // Relaxed here and below: the number guards nothing but itself.
+        // Relaxed here and below: the number guards no other data.
         Level(self.level.load(Ordering::Relaxed))
     }
 
-    /// Changes the level in one step and returns the new one, unless there is none.
+    /// Changes the level atomically and returns the new one, or `None` if `to` does not change it.
     fn change(&self, to: impl Fn(Level) -> Option<Level>) -> Option<Level> {
         let next = |level: u64| to(Level(level)).map(|next| next.0);
         let before = self.level.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -161,8 +161,8 @@ impl fmt::Debug for RetryQuota {
     }
 }
 
-/// Tokens for a retry that is not made yet. Dropped, as where somebody's code panics
-/// before it is, they go back.
+/// Tokens for a retry that has not been made yet. If dropped before that, as when user code panics,
+/// they are returned.
 #[derive(Debug)]
 pub(crate) struct Lent<'a> {
     quota: &'a RetryQuota,
@@ -170,12 +170,12 @@ pub(crate) struct Lent<'a> {
 }
 
 impl<'a> Lent<'a> {
-    /// What `quota` has lent already.
+    /// Tokens that `quota` has lent already.
     pub(crate) fn of(quota: &'a RetryQuota, cost: u32) -> Self {
         Self { quota, cost }
     }
 
-    /// The retry is decided: how much it costs.
+    /// The retry is certain: keeps the tokens, and returns the cost.
     pub(crate) fn spend(self) -> u32 {
         let cost = self.cost;
         mem::forget(self);
@@ -184,7 +184,7 @@ impl<'a> Lent<'a> {
 }
 
 impl Drop for Lent<'_> {
-    // Out of line: it is part of the drop of every future that may wait so.
+    // Not inlined: it is part of the drop glue of every future with such a wait.
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
@@ -192,7 +192,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Gives tokens back where a panic passes by that began under its eyes.
+/// Returns tokens if a panic unwinds through here that began after this was created.
 #[derive(Debug)]
 pub(crate) struct OnPanic<'a> {
     lent: Option<(&'a RetryQuota, u32)>,

@@ -1,12 +1,12 @@
-//! The one clock as a number, for what must fit into an atomic.
+//! The clock's time as a number, for times that have to fit into an atomic.
 
 use core::time::Duration;
 
 use crate::base::clock::{self, Instant};
 use crate::base::sync::OnceLock;
 
-/// Where the count begins; 146 years from either end, for a test's paused clock
-/// may stand before the moment at which another test's began.
+/// The start of the count, 146 years from either end: a test's paused clock may be behind the
+/// moment at which another test's clock started.
 const BEGIN: u64 = 1 << 62;
 
 /// Nanoseconds since an arbitrary moment.
@@ -20,7 +20,7 @@ pub(super) fn nanos() -> u64 {
     }
 }
 
-/// A duration in nanoseconds, cut at 584 years.
+/// A duration in nanoseconds, capped at 584 years.
 #[expect(clippy::cast_possible_truncation, reason = "what does not fit is cut before")]
 pub(super) const fn nanos_of(span: Duration) -> u64 {
     let nanos = span.as_nanos();

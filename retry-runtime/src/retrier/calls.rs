@@ -1,4 +1,4 @@
-//! What a retrier does: calls that it makes again until one succeeds.
+//! The calls of a retrier.
 
 use core::future::Future;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::call::attempt::Attempt;
 use crate::outcome::error::RetryError;
 
 impl<M, V> Retrier<M, V> {
-    /// Calls `operation` until it succeeds or the policy ends the call: await the result,
-    /// after adding what is for this call alone.
+    /// Calls `operation` until it succeeds or the policy ends the call. Await the result, after
+    /// adding settings for this call alone if needed.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -43,12 +43,13 @@ impl<M, V> Retrier<M, V> {
         Run::new(&self.settings, Known::new(&self.matchers), &self.values, operation)
     }
 
-    /// Calls `operation` as [`run`](Self::run) does, with state that it takes by value and returns
-    /// with its result: a connection, a cursor, a buffer. It also sees which attempt it makes, and may itself
-    /// decide what happens to its failure: [`Attempt::give_up`], [`Attempt::retry_after`].
+    /// Calls `operation` like [`run`](Self::run), with state that it takes by value and returns
+    /// with its result: a connection, a cursor, a buffer. It also receives the current attempt, and
+    /// may itself decide what happens to its failure: [`Attempt::give_up`],
+    /// [`Attempt::retry_after`].
     ///
-    /// The state comes back at the end, unless a `timeout` or a `deadline` cut an attempt
-    /// off: then it is lost, and the call ends.
+    /// The state is returned at the end, unless a `timeout` or a `deadline` cut an attempt off:
+    /// then it is lost, and the call ends.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -105,8 +106,8 @@ impl<M, V> Retrier<M, V> {
         self.blocking(operation).call()
     }
 
-    /// Prepares a call of a closure that is not async: [`Run::call`] makes it, after you add what
-    /// is for this call alone. [`run_sync`](Self::run_sync) does both.
+    /// Prepares a call of a closure that is not async, so that settings for this call alone can be
+    /// added; [`Run::call`] makes it. [`run_sync`](Self::run_sync) does both.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};

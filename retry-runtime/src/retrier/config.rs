@@ -1,4 +1,4 @@
-//! [`RetryConfig`]: a policy with its matchers and its action, from a file.
+//! [`RetryConfig`]: a policy from a file, with its matchers and its action on failure.
 
 use core::fmt;
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::classify::matchers::Matcher;
 
-/// What a file says about retrying: a policy in the command style, with the keys
-/// `retry_on` and `on_failure`.
+/// The retry settings in a file: a policy in the command style, with the keys `retry_on` and
+/// `on_failure`.
 ///
 /// ```
 /// use retry_runtime::{OnFailure, RetryConfig};
@@ -26,8 +26,7 @@ use crate::classify::matchers::Matcher;
 /// assert_eq!(config.on_failure, OnFailure::Fallback { command: "./save-locally.sh".into() });
 /// ```
 ///
-/// Unknown keys are errors, and the policy passes the same rules as in the
-/// attribute:
+/// Unknown keys are errors, and the policy has to obey the same rules as in the attribute:
 ///
 /// ```
 /// # use retry_runtime::RetryConfig;
@@ -37,9 +36,9 @@ use crate::classify::matchers::Matcher;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RetryConfig {
-    /// How often, how long, and when to give up early.
+    /// How often to retry, how long to wait, and when to give up early.
     pub policy: Policy,
-    /// Which failures are retried; `None`: every failure.
+    /// Which failures are retried; `None` for every failure.
     pub retry_on: Option<Vec<Matcher>>,
     /// What to do when the retries end, for whoever runs the command. Default: stop.
     pub on_failure: OnFailure,
@@ -74,7 +73,7 @@ pub enum OnFailure {
 
 impl<'de> Deserialize<'de> for OnFailure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// By hand, for what a derived reader says of `on_failure: fallback` helps nobody.
+        /// By hand, because the derived error for `on_failure: fallback` is of no help.
         struct OnFailureVisitor;
 
         impl<'de> Visitor<'de> for OnFailureVisitor {
@@ -104,8 +103,8 @@ impl<'de> Deserialize<'de> for OnFailure {
                         let Fallback { command } = map.next_value()?;
                         OnFailure::Fallback { command }
                     }
-                    // `stop: null`, which some writers make of a bare word. An unknown key is
-                    // named before its value is read.
+                    // `stop: null`, which some writers produce for a bare word. An unknown key is
+                    // reported before its value is read.
                     Some(key) => {
                         let action = Self.visit_str(&key)?;
                         map.next_value::<()>()?;
@@ -137,7 +136,7 @@ impl<'de> Deserialize<'de> for RetryConfig {
     }
 }
 
-/// The keys of a [`RetryConfig`] as they stand in a file, read but not yet checked.
+/// The keys of a [`RetryConfig`] as written in a file, parsed but not yet checked.
 ///
 /// For readers that know where each key is.
 ///

@@ -1,4 +1,4 @@
-//! A breaker around one call, for those who do not retry.
+//! A breaker around a single call, without retries.
 
 use core::fmt::Display;
 use core::future::Future;
@@ -7,7 +7,7 @@ use super::{CircuitBreaker, Permit};
 use crate::outcome::error::Interrupted;
 
 impl CircuitBreaker {
-    /// Calls `f`, if the breaker admits it; an `Err` is a failure.
+    /// Calls `f` if the breaker admits the call; an `Err` counts as a failure.
     ///
     /// ```
     /// use std::io;
@@ -20,7 +20,7 @@ impl CircuitBreaker {
     /// ```
     ///
     /// # Errors
-    /// That of `f`; or the [`Interrupted`] of a call that was not admitted, as an `E`.
+    /// The error of `f`, or, if the call was not admitted, an [`Interrupted`] converted to `E`.
     pub fn call<T, E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<T, E>
     where
         E: From<Interrupted> + Display,
@@ -29,8 +29,8 @@ impl CircuitBreaker {
         settled(permit, f())
     }
 
-    /// Calls `f` and awaits its future, if the breaker admits it; an `Err` is a failure.
-    /// A future dropped before its end counts as nothing.
+    /// Calls `f` and awaits its future if the breaker admits the call; an `Err` counts as a
+    /// failure. A future dropped before it completes counts as neither.
     ///
     /// ```
     /// use std::io;
@@ -46,7 +46,7 @@ impl CircuitBreaker {
     /// ```
     ///
     /// # Errors
-    /// That of `f`; or the [`Interrupted`] of a call that was not admitted, as an `E`.
+    /// The error of `f`, or, if the call was not admitted, an [`Interrupted`] converted to `E`.
     pub async fn call_async<T, E, F>(&self, f: impl FnOnce() -> F) -> Result<T, E>
     where
         F: Future<Output = Result<T, E>>,
@@ -57,7 +57,7 @@ impl CircuitBreaker {
     }
 }
 
-/// Says of a call what became of it.
+/// Reports the outcome of a call.
 fn settled<T, E: Display>(permit: Permit<'_>, result: Result<T, E>) -> Result<T, E> {
     match &result {
         Ok(_) => permit.success(),

@@ -1,4 +1,4 @@
-//! What became of a breaker's calls, since it was made.
+//! Counts of the outcomes of a breaker's calls since it was created.
 
 use core::sync::atomic::AtomicU64;
 
@@ -20,8 +20,8 @@ use crate::base::sync::Ordering;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcomes {
-    /// Calls that succeeded, and not slowly. `None` if consecutive failures alone decide:
-    /// while nothing fails, such a breaker records nothing.
+    /// Calls that succeeded and were not slow. `None` if consecutive failures alone decide: while
+    /// nothing fails, such a breaker records nothing.
     pub successes: Option<u64>,
     /// Calls that failed.
     pub failures: u64,
@@ -29,11 +29,11 @@ pub struct Outcomes {
     pub slow: u64,
     /// Calls with unknown outcomes: cancelled, cut short, or never made.
     pub forgiven: u64,
-    /// Calls that were rejected; if it only observes, that would have been.
+    /// Calls that were rejected, or, if the breaker only observes, would have been.
     pub rejected: u64,
 }
 
-/// The kinds of them that are counted without a lock.
+/// The outcomes that are counted without a lock.
 #[derive(Clone, Copy)]
 pub(super) enum Counted {
     Failure = 0,
@@ -43,7 +43,7 @@ pub(super) enum Counted {
 }
 
 impl Counted {
-    /// As it stands in metrics.
+    /// The name in metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Failure => "failure",
@@ -54,7 +54,7 @@ impl Counted {
     }
 }
 
-// Not loom's: nothing depends on the order in which these are touched.
+// Not loom's: nothing depends on the order of accesses to these.
 pub(super) struct Counters([AtomicU64; 4]);
 
 impl Counters {

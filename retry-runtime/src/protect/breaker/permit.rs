@@ -1,4 +1,4 @@
-//! The leave to make one call.
+//! The permission to make one call.
 
 use core::fmt;
 use core::mem;
@@ -11,10 +11,10 @@ use crate::base::sync::Arc;
 
 /// Permission to make one call, and the duty to report its outcome.
 ///
-/// Call [`success`](Self::success), [`failure`](Self::failure) or
-/// [`forgive`](Self::forgive). A permit dropped without a report, as when a future is
-/// cancelled, is forgiven; unless its thread is panicking, which counts as a failure.
-/// Reports of calls admitted before the breaker changed state are ignored.
+/// Call [`success`](Self::success), [`failure`](Self::failure) or [`forgive`](Self::forgive). A
+/// permit dropped without a report, as when a future is cancelled, is forgiven, unless its thread
+/// is panicking, which counts as a failure. Reports on calls admitted before the breaker changed
+/// state are ignored.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -60,7 +60,7 @@ impl<'a> Permit<'a> {
         }
     }
 
-    /// Reports that the call failed in a way that reflects on what was called.
+    /// Reports that the call failed in a way that reflects on the dependency.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -114,7 +114,7 @@ impl<'a> Permit<'a> {
 }
 
 impl Drop for Permit<'_> {
-    // Out of line: it is part of the drop of every future that holds a permit.
+    // Not inlined: it is part of the drop glue of every future that holds a permit.
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {
@@ -145,7 +145,7 @@ impl fmt::Debug for Permit<'_> {
 #[must_use = "a permit that is dropped says nothing about the call"]
 pub struct OwnedPermit {
     breaker: Arc<CircuitBreaker>,
-    // `None` once something was said.
+    // `None` once the outcome was reported.
     tag: Option<Tag>,
 }
 
@@ -161,8 +161,8 @@ impl CircuitBreaker {
     /// ```
     ///
     /// # Errors
-    /// [`Rejected`] while the breaker is open, and while it is half-open and
-    /// `half_open_requests` probes are under way.
+    /// [`Rejected`] while the breaker is open, or half-open with `half_open_requests` probes
+    /// already running.
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit<'_>, Rejected> {
         let word = self.word();
@@ -173,8 +173,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Returns a permit to make one call now, as [`try_acquire`](Self::try_acquire) does,
-    /// which holds its breaker.
+    /// Returns a permit that holds its breaker, like [`try_acquire`](Self::try_acquire) otherwise.
     ///
     /// # Errors
     /// Those of [`try_acquire`](Self::try_acquire).
@@ -257,7 +256,7 @@ impl OwnedPermit {
         }
     }
 
-    /// The permit, once.
+    /// Takes the permit out, so that it reports only once.
     fn take(&mut self) -> Option<Permit<'_>> {
         self.tag.take().map(|tag| Permit::new(&self.breaker, tag))
     }

@@ -1,5 +1,4 @@
-//! The probes of a half-open breaker: how many are under way, and how many
-//! succeeded.
+//! The probes of a half-open breaker: how many are running, and how many have succeeded.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -12,9 +11,9 @@ struct Probe {
 }
 
 pub(super) struct Probes {
-    /// Those nothing was heard of yet, in the order of their ids, and so of their times.
+    /// Probes that have not reported yet, ordered by id and hence by time.
     unheard: VecDeque<Probe>,
-    /// How many of them, from the front on, have lost their slots to others.
+    /// How many of them, counted from the front, have lost their slots to others.
     overdue: usize,
     next_id: u64,
     successes: u32,
@@ -25,16 +24,16 @@ impl Probes {
         Self { unheard: VecDeque::new(), overdue: 0, next_id: 0, successes: 0 }
     }
 
-    /// Forgets all probes; ids go on, so that old permits stay strangers.
+    /// Discards all probes. Ids are not reused, so permits from before remain unknown.
     pub(super) fn restart(&mut self) {
         self.unheard.clear();
         self.overdue = 0;
         self.successes = 0;
     }
 
-    /// The id of a new probe, unless `limit` are under way.
+    /// Admits a probe and returns its id, unless `limit` are running.
     ///
-    /// A probe that was silent for `overdue` does not hold its slot any longer.
+    /// A probe that has not reported for the time `overdue` no longer holds its slot.
     pub(super) fn admit(&mut self, now: Instant, limit: u32, overdue: Duration) -> Option<u64> {
         self.pass_over(now, overdue);
         if self.count() >= limit {
@@ -46,19 +45,19 @@ impl Probes {
         Some(id)
     }
 
-    /// Takes their slots from the probes that were silent for `overdue`.
+    /// Frees the slots of probes that have not reported for the time `overdue`.
     pub(super) fn pass_over(&mut self, now: Instant, overdue: Duration) {
         while self.eldest().is_some_and(|at| now.saturating_duration_since(at) >= overdue) {
             self.overdue += 1;
         }
     }
 
-    /// When the eldest of those that hold a slot was admitted.
+    /// When the oldest probe that holds a slot was admitted.
     fn eldest(&self) -> Option<Instant> {
         self.unheard.get(self.overdue).map(|probe| probe.admitted_at)
     }
 
-    /// How long until [`admit`](Self::admit) has an id to give, if nothing is heard until then.
+    /// How long until [`admit`](Self::admit) succeeds, if no probe reports before that.
     pub(super) fn until_free(&self, now: Instant, limit: u32, overdue: Duration) -> Duration {
         match self.eldest() {
             Some(at) if self.count() >= limit => {
@@ -68,8 +67,8 @@ impl Probes {
         }
     }
 
-    /// When a probe was admitted that reports or was dropped; `None` if that was in an
-    /// earlier half-open time. Its slot is free, if it had not lost it.
+    /// Removes a probe that reports or was dropped, and frees its slot if it still held one.
+    /// Returns when it was admitted; `None` if that was in an earlier half-open period.
     pub(super) fn release(&mut self, id: u64) -> Option<Instant> {
         let at = self.unheard.binary_search_by_key(&id, |probe| probe.id).ok()?;
         if at < self.overdue {
@@ -83,7 +82,7 @@ impl Probes {
         self.successes
     }
 
-    /// Those that hold a slot.
+    /// The number of probes that hold a slot.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.unheard.len() - self.overdue).unwrap_or(u32::MAX)
     }

@@ -1,4 +1,4 @@
-//! What can be read of a breaker: its state, for how long, its numbers, its name.
+//! What can be read from a breaker: its state, how long it lasts, its numbers, its name.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::protect::stamp;
 impl CircuitBreaker {
     /// Returns what the breaker does with calls.
     ///
-    /// An open breaker whose time is up stays [`State::Open`] until a call probes it;
+    /// An open breaker whose open time is over stays [`State::Open`] until a call probes it;
     /// [`is_open`](Self::is_open) says whether that call would be rejected.
     ///
     /// ```
@@ -29,9 +29,8 @@ impl CircuitBreaker {
         self.word().kind().state()
     }
 
-    /// Returns `true` if a call would be rejected now because the breaker is open and its
-    /// time is not up. When closed, this costs one load. One that only observes rejects
-    /// none.
+    /// Returns `true` if a call would be rejected now because the breaker is open and its open time
+    /// is not over. Costs one load when closed. Always `false` if the breaker only observes.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -43,11 +42,11 @@ impl CircuitBreaker {
         !self.word().is_closed() && !self.observes() && !self.remaining().is_zero()
     }
 
-    /// Returns how long until the breaker admits a call: zero if it would now, or `None`
-    /// if it is open until reset. When closed, this costs one load.
+    /// Returns how long until the breaker admits a call: zero if it would now, or `None` if it is
+    /// open until reset. Costs one load when closed.
     ///
-    /// While it is half-open and its probes are taken, that is how long they may stay
-    /// silent; the first one to report admits another earlier.
+    /// While it is half-open with all probes running, this is the time until the oldest of them
+    /// loses its slot; the first one to report makes room earlier.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -79,8 +78,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Returns how long the breaker stays open: zero if it is not, or its time is up, and
-    /// [`Duration::MAX`] if it is open until reset.
+    /// Returns how long the breaker stays open: zero if it is not open or its open time is over,
+    /// and [`Duration::MAX`] if it is open until reset.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -1,4 +1,4 @@
-//! The answer of a breaker that does not let a call through.
+//! The error of a breaker that does not let a call through.
 
 use core::error::Error;
 use core::fmt;
@@ -24,8 +24,8 @@ use crate::outcome::error::Interrupted;
 pub struct Rejected {
     /// The breaker's name.
     pub breaker: Name,
-    /// How long the breaker stays open: zero while it is half-open and its probes are
-    /// taken, [`Duration::MAX`] if it is open until reset.
+    /// How long the breaker stays open: zero while it is half-open with all probes running,
+    /// [`Duration::MAX`] if it is open until reset.
     pub remaining: Duration,
 }
 

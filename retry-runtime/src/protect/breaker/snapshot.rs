@@ -1,4 +1,4 @@
-//! What a breaker knows, for people and dashboards.
+//! The state and numbers of a breaker, for people and dashboards.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::base::name::Name;
 use crate::base::sync::Arc;
 use crate::event::transition::State;
 
-/// What a circuit breaker knows at one moment.
+/// The state and numbers of a circuit breaker at one moment.
 ///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -37,16 +37,16 @@ pub struct Snapshot {
     pub failures: u64,
     /// Slow calls among `calls`.
     pub slow_calls: u64,
-    /// Probes under way; 0 unless half-open.
+    /// Probes that are running; 0 unless half-open.
     pub probes: u32,
     /// Probes that succeeded; 0 unless half-open.
     pub probe_successes: u32,
-    /// How long the breaker stays open; zero if its time is up or it is not open,
+    /// How long the breaker stays open: zero if it is not open or its open time is over,
     /// [`Duration::MAX`] if it is open until reset.
     pub remaining: Duration,
     /// How often it has reopened since it was last closed.
     pub reopenings: u32,
-    /// The text of the failure that last opened it, if known; kept once it is closed again.
+    /// The text of the failure that last opened it, if known; kept after it closes again.
     pub opened_by: Option<Arc<str>>,
     /// The outcomes of calls since the breaker was created.
     pub outcomes: Outcomes,

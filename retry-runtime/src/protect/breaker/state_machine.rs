@@ -1,5 +1,5 @@
-//! What a breaker admits, what a report changes, and how it moves from one state to the
-//! next, in which order it is announced.
+//! What a breaker admits, what a report changes, how it moves from one state to the next, and the
+//! order in which transitions are announced.
 
 use core::fmt;
 use core::time::Duration;
@@ -19,7 +19,7 @@ use crate::event::transition::{Cause, Transition};
 use crate::observe;
 use crate::protect::stamp;
 
-/// What is said of a call.
+/// The reported outcome of a call.
 #[derive(Clone, Copy)]
 pub(super) enum Verdict<'a> {
     Success,
@@ -29,7 +29,7 @@ pub(super) enum Verdict<'a> {
 }
 
 impl CircuitBreaker {
-    /// Any admission but that of a closed breaker which counts consecutive failures.
+    /// Every admission except that of a closed breaker that counts consecutive failures.
     #[inline(never)]
     pub(super) fn acquire(&self, word: Word) -> Result<Permit<'_>, Rejected> {
         if word.is_watched() {
@@ -48,7 +48,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Refuses a call; one that only observes lets it through, and hears nothing of it.
+    /// Rejects a call. A breaker that only observes lets it through, and ignores its report.
     fn reject(&self, remaining: Duration) -> Result<Permit<'_>, Rejected> {
         self.count(Counted::Rejected);
         if self.observes() {
@@ -81,16 +81,16 @@ impl CircuitBreaker {
                 }
                 self.transition(&mut inner, Kind::HalfOpen, Cause::TimeUp);
             }
-            // Somebody closed it in the meantime.
+            // Another thread has closed it.
             _ => {
                 drop(inner);
                 return self.acquire(word);
             }
         }
-        // The clock is read under the lock, so that probes stand in the order of their times.
+        // The clock is read under the lock, so that probes are ordered by time.
         let most = self.most_probes(&inner);
         let admitted = inner.probes.admit(clock::now(), most, self.config.get_timeout());
-        // Made before the announcement: a permit whose thread dies there is given back.
+        // Created before the announcement: if the thread panics there, the permit is returned.
         let permit = admitted.map(|id| Permit::new(self, Tag::probe(id)));
         self.announce_all(inner);
         match permit {
@@ -148,7 +148,7 @@ impl CircuitBreaker {
             Verdict::Success | Verdict::Neither => (false, None),
         };
         let is_timed = tag.kind() == Kind::Timed;
-        // Read before the lock is taken, for others wait for that.
+        // Read before taking the lock, to hold it for a shorter time.
         let now = if is_timed || self.window_is_of_time() { stamp::nanos() } else { 0 };
         let slow = is_timed && self.is_slow(tag.elapsed(now));
         if failed || slow {
@@ -177,7 +177,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Whether a number of consecutive failures also opens a breaker by rate.
+    /// Whether this many consecutive failures open a breaker that also goes by rates.
     fn reaches_threshold(&self, streak: u32) -> bool {
         self.config.is_by_streak() && streak >= self.config.get_failure_threshold()
     }
@@ -190,10 +190,10 @@ impl CircuitBreaker {
         self.config.get_slow_calls().is_some_and(|slow| took > slow.longer_than())
     }
 
-    /// Opens the breaker if it is still as it was when the call was admitted.
+    /// Opens the breaker if its state has not changed since the call was admitted.
     #[cold]
     fn open(&self, tag: Tag, cause: Cause, error: Option<&dyn fmt::Display>) {
-        // Before the lock is taken: how an error is shown is its author's code.
+        // Before taking the lock, because formatting an error runs its author's code.
         let error = error.and_then(text_of);
         let mut inner = self.lock();
         if tag.is_of(self.word()) {
@@ -227,7 +227,7 @@ impl CircuitBreaker {
             }
         };
         match verdict {
-            // Of an earlier half-open time.
+            // From an earlier half-open period.
             _ if admitted_at.is_none() => {}
             Verdict::Neither => {}
             Verdict::Failure(_) => {
@@ -247,7 +247,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// A change that somebody asked for.
+    /// Makes a change that was requested from outside.
     #[cold]
     pub(super) fn change(&self, to: Kind, cause: Cause) {
         let mut inner = self.lock();
@@ -259,7 +259,7 @@ impl CircuitBreaker {
         self.transition_by(inner, to, cause, None);
     }
 
-    /// The same because of a failure.
+    /// Like [`transition`](Self::transition), with the failure that caused it.
     fn transition_by(&self, inner: &mut Inner, to: Kind, cause: Cause, error: Option<Arc<str>>) {
         let from = self.word();
         let next = from.next(to);
@@ -311,7 +311,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Gives up the lock, and announces what happened under it.
+    /// Announces the pending transitions, each with the lock released.
     pub(super) fn announce_all<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
         if inner.announcing {
             return;
@@ -331,7 +331,7 @@ impl CircuitBreaker {
     }
 }
 
-/// What an error says. One that panics while it does has said nothing.
+/// The text of an error; `None` if formatting it panics.
 fn text_of(error: &dyn fmt::Display) -> Option<Arc<str>> {
     let mut text = None;
     contain_panic(|| text = Some(full_text(error).into()));

@@ -1,6 +1,6 @@
 //! Consecutive failures: one atomic, `generation << 32 | failures`.
 //!
-//! While nothing fails it is only read, by any number of threads at once.
+//! While nothing fails, it is only read, by any number of threads at once.
 
 use crate::base::sync::{AtomicU64, Ordering, const_fn};
 
@@ -9,8 +9,8 @@ const fn failures(bits: u64) -> u32 {
     bits as u32
 }
 
-/// The low 32 bits of a generation do: four thousand million changes within one
-/// call would be needed to mistake it.
+/// The low 32 bits of the generation are enough: for a mix-up, the state would have to change four
+/// billion times during one call.
 const fn start_of(generation: u64) -> u64 {
     generation << 32
 }
@@ -19,8 +19,8 @@ const fn is_of(bits: u64, generation: u64) -> bool {
     bits >> 32 == start_of(generation) >> 32
 }
 
-// All of it is relaxed: whoever finds the threshold reached takes the lock and
-// looks at the word again before anything happens.
+// All accesses are relaxed: a thread that sees the threshold reached takes the lock and checks the
+// word again before it changes anything.
 pub(super) struct Streak(AtomicU64);
 
 impl Streak {
@@ -31,12 +31,12 @@ impl Streak {
     }
 
     pub(super) fn restart(&self, generation: u64) {
-        // No store: an exchange is after all others by any reading of the memory
-        // model, that of the model checker included.
+        // An exchange rather than a store: a read-modify-write is ordered after all others in every
+        // interpretation of the memory model, including the model checker's.
         self.0.swap(start_of(generation), Ordering::Relaxed);
     }
 
-    /// As [`restart`](Self::restart), with failures that another process has counted.
+    /// Like [`restart`](Self::restart), with failures that another process counted.
     pub(super) fn set(&self, generation: u64, failures: u32) {
         self.0.swap(start_of(generation) | u64::from(failures), Ordering::Relaxed);
     }
@@ -53,8 +53,8 @@ impl Streak {
         });
     }
 
-    /// Counts a failure of this generation and says how many there are now, or
-    /// nothing if the generation is past.
+    /// Counts a failure of this generation and returns the new count, or `None` if the generation
+    /// is over.
     pub(super) fn add(&self, generation: u64) -> Option<u32> {
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| {

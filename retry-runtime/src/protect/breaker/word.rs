@@ -1,5 +1,5 @@
-//! The one word that says what a breaker does now, and the tag by which a
-//! permit remembers what it was admitted under.
+//! The word that holds what a breaker does now, and the tag with which a permit remembers what it
+//! was admitted under.
 
 use core::time::Duration;
 
@@ -7,25 +7,25 @@ use retry_rules::BreakerConfig;
 
 use crate::event::transition::State;
 
-/// What a breaker does with a call, and with what becomes of it.
+/// What a breaker does with a call and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Closed; consecutive failures count. Zero, for it is the one to be found fast.
+    /// Closed; consecutive failures count. Zero, because this is the case to be tested fastest.
     Closed = 0,
     /// Closed; every outcome goes into the window.
     Measured = 1,
-    /// As `Measured`, and how long a call took counts too.
+    /// Like `Measured`, and the duration of a call counts too.
     Timed = 2,
     /// Closed by force; nothing counts.
     Forced = 3,
     /// Open.
     Open = 4,
-    /// Half-open: the permit is a probe's.
+    /// Half-open: each permit is a probe.
     HalfOpen = 5,
 }
 
 impl Kind {
-    /// What a closed breaker of this configuration is.
+    /// The kind of a closed breaker with this configuration.
     pub(super) const fn closed_by(config: &BreakerConfig) -> Self {
         if config.get_slow_calls().is_some() {
             Self::Timed
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// What users see of it.
+    /// The state that users see.
     pub(super) const fn state(self) -> State {
         match self {
             Self::Closed | Self::Measured | Self::Timed | Self::Forced => State::Closed,
@@ -45,13 +45,13 @@ impl Kind {
         }
     }
 
-    /// Whether calls go into the window.
+    /// Whether calls are recorded in the window.
     pub(super) const fn is_measured(self) -> bool {
         matches!(self, Self::Measured | Self::Timed)
     }
 }
 
-/// Three of the kind, and one that says whether calls are noted.
+/// Three bits for the kind, and one for whether calls are noted.
 const KIND_BITS: u32 = 4;
 const KIND: u64 = 0b0111;
 const WATCHED: u64 = 0b1000;
@@ -67,8 +67,8 @@ const fn kind(bits: u64) -> Kind {
     }
 }
 
-/// `generation << 4 | watched << 3 | kind`. The generation rises with every change, so two
-/// words of one generation are the same stretch of the breaker's life.
+/// `generation << 4 | watched << 3 | kind`. The generation increases with every change, so two
+/// words with the same generation belong to the same period between changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word(pub(super) u64);
 
@@ -95,7 +95,7 @@ impl Word {
         self.0 & (KIND | WATCHED) == Kind::Closed as u64
     }
 
-    /// The same, and calls are noted from now on.
+    /// The same word, but calls are noted from now on.
     pub(super) const fn watched(self) -> Self {
         Self(self.0 | WATCHED)
     }
@@ -107,9 +107,9 @@ impl Word {
 
 pub(super) const FIRST_GENERATION: u64 = 1;
 
-/// In a timed tag: four bits of kind, 23 of generation, and 37 of the
-/// microseconds at which the call began. They wrap after 38 hours and 8
-/// million changes of state, both within one call.
+/// The layout of a timed tag: four bits of kind, 23 of generation, and 37 of the microseconds at
+/// which the call began. These wrap only after 38 hours or 8 million changes of state within one
+/// call.
 const TIMED_BITS: u32 = 27;
 const TIMED: u64 = (1 << TIMED_BITS) - 1;
 
@@ -117,7 +117,7 @@ const fn micros(stamp: u64) -> u64 {
     stamp / 1_000
 }
 
-/// What a permit remembers, in one word, so that it is small in a future.
+/// What a permit remembers, in one word, to keep futures small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
@@ -127,7 +127,7 @@ impl Tag {
         Self(word.0)
     }
 
-    /// A tag that knows when its call began, as a [`stamp`](crate::protect::stamp).
+    /// A tag with the time at which the call began, a [`stamp`](crate::protect::stamp).
     pub(super) const fn timed(word: Word, now: u64) -> Self {
         Self(word.0 & TIMED | micros(now) << TIMED_BITS)
     }
@@ -136,7 +136,7 @@ impl Tag {
         Self(id << KIND_BITS | Kind::HalfOpen as u64)
     }
 
-    /// That of a call which should have been refused: whatever becomes of it moves nothing.
+    /// The tag of a call that should have been rejected: its outcome has no effect.
     pub(super) const UNHEARD: Self = Self(Kind::Open as u64);
 
     pub(super) const fn kind(self) -> Kind {
@@ -153,12 +153,13 @@ impl Tag {
         self.0 >> KIND_BITS
     }
 
-    /// The id of a probe's tag.
+    /// The id in a probe's tag.
     pub(super) const fn probe_id(self) -> u64 {
         self.0 >> KIND_BITS
     }
 
-    /// Whether the permit (no probe's) was admitted under this very word, noted or not.
+    /// Whether the permit (not a probe's) was admitted under this very word, ignoring the bit for
+    /// noting calls.
     pub(super) const fn is_of(self, word: Word) -> bool {
         let differs = (self.0 ^ word.0) & !WATCHED;
         match self.kind() {

@@ -1,4 +1,4 @@
-//! The bucket as its users meet it: they create it, pay from it, give back, read its level.
+//! The public side of the bucket: creating it, paying, returning tokens, reading the level.
 
 use core::sync::atomic::{AtomicBool, AtomicU32};
 
@@ -74,8 +74,8 @@ impl RetryQuota {
         config.validate().map(|()| Self::valid(name.into(), config))
     }
 
-    /// Takes what a retry costs, and returns how much that was; or takes nothing, and
-    /// returns `None`, if the bucket holds less. Then the retry is not made.
+    /// Takes the cost of a retry and returns it, or takes nothing and returns `None` if the bucket
+    /// holds less; then the retry is not made.
     ///
     /// The cost depends on the class of the failure: after a rate limit it is
     /// `throttling_cost` tokens (5 unless set), after a timeout `timeout_cost` (10 unless
@@ -113,9 +113,9 @@ impl RetryQuota {
         }
     }
 
-    /// Gives back what the last retry took, because it succeeded or was not made.
+    /// Returns the tokens that the last retry took, because it succeeded or was not made.
     ///
-    /// What earlier retries of the same call took is lost. The bucket never holds more
+    /// The tokens that earlier retries of the same call took are lost. The bucket never holds more
     /// than its capacity.
     ///
     /// ```
@@ -130,8 +130,7 @@ impl RetryQuota {
         self.put(cost);
     }
 
-    /// Gives back `success_refund` tokens (1 unless set): a call succeeded on its first
-    /// attempt.
+    /// Returns `success_refund` tokens (1 unless set): a call succeeded at its first attempt.
     ///
     /// On a full bucket, the healthy case, this only reads.
     ///

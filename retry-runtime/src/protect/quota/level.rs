@@ -1,7 +1,6 @@
-//! How many tokens a bucket holds, and how many it may: one word, so that both change in one
-//! step.
+//! The number of tokens in a bucket and their limit: one word, so that both change atomically.
 
-/// `limit << 32 | tokens`; the tokens are never more than the limit.
+/// `limit << 32 | tokens`; there are never more tokens than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level(pub(super) u64);
 
@@ -29,7 +28,7 @@ impl Level {
         self.tokens() >= self.limit()
     }
 
-    /// What is left after a retry was paid for, if it can be.
+    /// The level after paying for a retry, if it can pay.
     pub(super) fn take(self, cost: u32) -> Option<Self> {
         Some(Self::new(self.limit(), self.tokens().checked_sub(cost)?))
     }
@@ -39,7 +38,7 @@ impl Level {
         (!self.is_full()).then(|| Self::new(self.limit(), self.tokens().saturating_add(tokens)))
     }
 
-    /// The same tokens, or as many of them as a limit allows.
+    /// The same level with another limit, which may cut off tokens.
     pub(super) const fn limited_to(self, limit: u32) -> Self {
         Self::new(limit, self.tokens())
     }

@@ -1,7 +1,7 @@
-//! A bucket of which a fleet has lent a part to this process: how much, until when, and what
-//! is left of it after that.
+//! A bucket of which a fleet has lent a share to this process: how much, for how long, and what
+//! remains after that.
 //!
-//! The end is checked where a retry is paid for, and never where a call succeeds.
+//! Whether the share has expired is checked when a retry is paid for, never when a call succeeds.
 
 use core::time::Duration;
 
@@ -10,9 +10,9 @@ use super::level::Level;
 use crate::base::sync::{Ordering, lock};
 use crate::protect::stamp;
 
-/// The part of a bucket that a process may use, as a fleet has lent it.
+/// The share of a bucket that a fleet has lent to a process.
 ///
-/// A bucket that has half of the capacity fills by half of its `refill_per_sec`.
+/// A bucket with half of the capacity refills at half of `refill_per_sec`.
 ///
 /// ```
 /// use core::time::Duration;
@@ -28,11 +28,11 @@ use crate::protect::stamp;
 pub struct Share {
     /// How many tokens the bucket may hold for now.
     pub capacity: u32,
-    /// For how long from now on.
+    /// How long that lasts, from now.
     pub lasts: Duration,
-    /// How many it may hold after that, at most `capacity` of them for the present.
+    /// How many tokens it may hold after that; until `floor_after`, never more than `capacity`.
     pub floor: u32,
-    /// From when on it may hold as many as `floor` even if `capacity` was less: so long from now.
+    /// After how long, from now, it may hold `floor` tokens even if `capacity` was less.
     pub floor_after: Duration,
 }
 
@@ -45,10 +45,10 @@ pub(super) struct Terms {
 }
 
 impl RetryQuota {
-    /// Makes this bucket a part of one that processes share, and adds `tokens`. Those that it
-    /// already holds stay, as far as there is room for them.
+    /// Makes this bucket a share of one that several processes share, and adds `tokens`. Tokens
+    /// that it already holds stay, as far as there is room for them.
     ///
-    /// For those who share a bucket between processes; the crate `retry-fleet` is one.
+    /// For sharing a bucket between processes, as the crate `retry-fleet` does.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -64,7 +64,7 @@ impl RetryQuota {
         let until = |span| now.saturating_add(stamp::nanos_of(span));
         let lasts_until = until(lasts);
         let floor_from = until(floor_after).max(lasts_until);
-        // What time has given until now belongs to the part that it had until now.
+        // What has accrued until now is computed with the old share.
         self.refill();
         let mut terms = lock(&self.terms);
         *terms = Some(Terms { lasts_until, floor, floor_from });
@@ -74,8 +74,8 @@ impl RetryQuota {
         });
     }
 
-    /// Gives up all capacity above this, and returns the tokens for which there is no longer
-    /// room: whoever lent them may lend them to others.
+    /// Gives up all capacity above this, and returns the number of tokens for which there is no
+    /// longer room: the lender may lend them to others.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};
@@ -100,7 +100,8 @@ impl RetryQuota {
         }
     }
 
-    /// Continues alone, with the whole capacity and the tokens that it holds.
+    /// Ends the sharing: the bucket has its whole capacity again, and keeps the tokens that it
+    /// holds.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};
@@ -118,8 +119,8 @@ impl RetryQuota {
         let _level = self.change(|level| Some(level.limited_to(capacity)));
     }
 
-    /// Returns how many tokens retries have asked for since this was last asked, paid for or
-    /// not. They are counted from [`accept`](Self::accept) on.
+    /// Returns how many tokens retries have asked for since this was last called, granted or not.
+    /// They are counted from [`accept`](Self::accept) on.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -141,8 +142,7 @@ impl RetryQuota {
         }
     }
 
-    /// Returns how many tokens the bucket may hold now: its capacity, or the part of it that was
-    /// lent.
+    /// Returns how many tokens the bucket may hold now: its capacity, or the share that was lent.
     ///
     /// ```
     /// # use retry_runtime::{QuotaConfig, RetryQuota};
@@ -153,7 +153,7 @@ impl RetryQuota {
         self.level().limit()
     }
 
-    /// Takes away what the terms do not allow any more.
+    /// Removes the tokens that the terms no longer allow.
     pub(super) fn obey_terms(&self) {
         if self.is_lent.load(Ordering::Relaxed) {
             self.look_at_terms();
@@ -175,7 +175,7 @@ impl RetryQuota {
             (limit != level.limit()).then(|| level.limited_to(limit))
         });
         if has_floor {
-            // Nothing changes after that.
+            // Nothing changes after this.
             *guard = Some(Terms { lasts_until: u64::MAX, ..terms });
         }
     }

@@ -1,4 +1,4 @@
-//! [`Site`]: a function with `#[retry]`, as a program knows it while it runs.
+//! [`Site`]: a function with `#[retry]`, as visible at run time.
 
 #[cfg(all(feature = "macros", not(retry_loom)))]
 pub(crate) mod families;
@@ -42,7 +42,7 @@ pub struct Site {
     location: &'static Location<'static>,
     policy: Option<Policy>,
     run_time: Fields,
-    // Of the first call that failed, where it depends on parameters.
+    // The policy at the first failure, if it depends on generic parameters.
     learned: OnceLock<Policy>,
     counters: Counters,
     #[cfg(feature = "metrics")]
@@ -52,8 +52,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Of a function with this policy; `None` where that depends on the
-    /// function's generic parameters. For expansions: nobody else registers one.
+    /// Creates the site of a function with this policy, or `None` if that depends on the function's
+    /// generic parameters. For expansions only: nothing else registers a site.
     #[doc(hidden)]
     #[track_caller]
     pub const fn new(name: &'static str, policy: Option<Policy>) -> Self {
@@ -175,7 +175,7 @@ impl Site {
         self.policy.as_ref()
     }
 
-    /// Returns `true` if its policy is changed by [`Overrides`](crate::Overrides) now.
+    /// Returns `true` if [`Overrides`](crate::Overrides) currently change its policy.
     ///
     /// ```
     /// use retry_runtime::{retry, sites};
@@ -193,7 +193,7 @@ impl Site {
         self.policy_override.get().is_some()
     }
 
-    /// Returns the fields of its policy known only at run time: each call evaluates them
+    /// Returns the fields of its policy that are known only at run time: each call evaluates them
     /// at its first failure, and [`policy`](Self::policy) omits them.
     ///
     /// ```
@@ -234,7 +234,7 @@ impl Site {
         &self.counters
     }
 
-    /// What its metrics are labelled with, made at its first failure.
+    /// The labels of its metrics, created at its first failure.
     #[cfg(feature = "metrics")]
     pub(crate) fn labels(&self) -> &crate::site::labels::Labels {
         self.labels.get_or_init(|| crate::site::labels::labels(&self.name))
@@ -262,7 +262,7 @@ impl fmt::Debug for Site {
 pub struct Origin<'a> {
     /// The name in events.
     pub name: &'a Name,
-    /// The function; a retrier is no place in a program, but a value.
+    /// The function; `None` for a retrier, which is a value and has no fixed place in the program.
     pub site: Option<&'static Site>,
 }
 

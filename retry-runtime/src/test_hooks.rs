@@ -1,9 +1,9 @@
-//! What a test has set up for the calls that it makes, as these find it: the low
-//! half of [`testing`](crate::testing), which is what the test itself sees.
+//! What a test has set up for the calls that it makes, from their point of view: the lower half of
+//! [`testing`](crate::testing), which is what the test itself uses.
 //!
-//! The hooks of a test belong to a thread for a while, and are nowhere else: tests that run in
-//! parallel do not hear of each other. They know nothing of breakers and quotas but
-//! that each test has its own.
+//! The hooks of a test belong to one thread for a while and are not global, so tests that run in
+//! parallel do not affect each other. All they know of breakers and quotas is that each test has
+//! its own.
 
 #[cfg(feature = "macros")]
 pub mod inject;
@@ -23,11 +23,11 @@ use crate::event::Event;
 pub use self::recorded::{AttemptOutcome, AttemptRecord};
 
 thread_local! {
-    // The last one is obeyed; those below it have been interrupted.
+    // The last one is in force; those below it are suspended.
     static ENTERED: RefCell<Vec<Arc<TestHooks>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What one test has set up, and what it has seen.
+/// What one test has set up, and what it has recorded.
 #[derive(Default)]
 pub(crate) struct TestHooks {
     skips_waits: AtomicBool,
@@ -48,7 +48,7 @@ impl TestHooks {
         self.skips_waits.store(true, Ordering::Relaxed);
     }
 
-    /// What has become of the attempts of `name`, in their order.
+    /// The recorded attempts of `name`, in order.
     pub(crate) fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
         let seen = lock(&self.seen);
         seen.iter()
@@ -61,11 +61,11 @@ impl TestHooks {
         lock(&self.seen).push((name, recorded));
     }
 
-    /// The test's own instance in the place of `shared`, made when it is first asked for.
+    /// The test's own instance of `shared`, created on first use.
     ///
-    /// It is found by its address, where after the end of something else may live:
-    /// what is not `like` it any more is another one. Nothing that is lent is ever
-    /// dropped, for calls may outlive the hooks: a test leaks a few hundred bytes.
+    /// Instances are found by address, and an address may be reused after a value is gone: if the
+    /// value is no longer `like` the instance, a new one is created. Instances are never dropped,
+    /// because calls may outlive the hooks: a test leaks a few hundred bytes.
     pub(crate) fn test_instance<T: Any + Send + Sync>(
         &self,
         shared: &T,
@@ -92,25 +92,25 @@ impl fmt::Debug for TestHooks {
     }
 }
 
-/// A seed for each draw, all from one: what was drawn before it decides it, and nothing else.
+/// A sequence of seeds, one for each draw, all derived from one seed alone.
 struct Seeds(u64);
 
 impl Seeds {
     fn next(&mut self) -> u64 {
-        // Each draw mixes its seed by itself; these only have to differ. The step is that of
+        // Each draw mixes its seed itself, so seeds only have to differ. The step is that of
         // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.0
     }
 }
 
-/// On this thread the hooks of a test are obeyed, until this is dropped.
+/// Puts the hooks of a test in force on this thread, until it is dropped.
 ///
-/// Dropped out of order, it takes away its own hooks and no others.
+/// If dropped out of order, it removes its own hooks and no others.
 #[derive(Debug)]
 pub(crate) struct EnteredHooks {
     hooks: Arc<TestHooks>,
-    // What it has changed is this thread's.
+    // Not `Send`: it has changed the state of this thread.
     _here: core::marker::PhantomData<*const ()>,
 }
 
@@ -127,7 +127,7 @@ impl EnteredHooks {
 
 impl Drop for EnteredHooks {
     fn drop(&mut self) {
-        // Gone while the thread ends, and all hooks with it.
+        // An error means that the thread is ending and all hooks are gone.
         let _gone = ENTERED.try_with(|entered| {
             let mut entered = entered.borrow_mut();
             if let Some(at) = entered.iter().rposition(|hooks| Arc::ptr_eq(hooks, &self.hooks)) {
@@ -137,7 +137,7 @@ impl Drop for EnteredHooks {
     }
 }
 
-/// The hooks that are obeyed on this thread.
+/// The hooks in force on this thread.
 pub(crate) fn current() -> Option<Arc<TestHooks>> {
     ENTERED.try_with(|entered| entered.borrow().last().cloned()).ok().flatten()
 }
@@ -147,12 +147,12 @@ pub(crate) fn skips_waits() -> bool {
     current().is_some_and(|hooks| hooks.skips_waits.load(Ordering::Relaxed))
 }
 
-/// The seed of the next draw, where a test has set one.
+/// The seed of the next draw, if a test has set one.
 fn next_seed() -> Option<u64> {
     lock(&current()?.seeds).as_mut().map(Seeds::next)
 }
 
-/// An attempt succeeded. No event says so of a first one.
+/// Records that an attempt succeeded. No event reports the success of a first attempt.
 pub(crate) fn succeeded(name: &Name, attempt: u32) {
     if let Some(hooks) = current() {
         hooks.record_attempt(
@@ -162,7 +162,7 @@ pub(crate) fn succeeded(name: &Name, attempt: u32) {
     }
 }
 
-/// An attempt failed, if that is what happened.
+/// Records a failed attempt, if the event reports one.
 pub(crate) fn record_event(event: &Event<'_>) {
     if let Some(hooks) = current() {
         if let Some(recorded) = AttemptRecord::from_event(event) {

@@ -24,10 +24,9 @@ use crate::test_hooks::{EnteredHooks, TestHooks};
 
 pub use crate::test_hooks::{AttemptOutcome, AttemptRecord};
 
-/// Starts a test: from here on, calls on this thread obey what it sets up, until the
-/// guard is dropped.
+/// Starts a test: until the guard is dropped, calls on this thread obey what the test sets up.
 ///
-/// Inside another test, that one pauses, and resumes at the end of this one.
+/// If started inside another test, that one is suspended until this one ends.
 ///
 /// ```
 /// use retry_runtime::{retry, testing};
@@ -62,8 +61,8 @@ impl Testing {
     /// what `error` returns, without running its body. Everything else happens as if the
     /// body had failed: matchers, breaker, waits, events.
     ///
-    /// Failures planned for one name follow each other. `error` returns exactly the
-    /// function's error type, or the inner `E` if it returns `RetryError<E>`.
+    /// Failures planned for one name follow one another. `error` must return exactly the function's
+    /// error type, or the inner `E` if it returns `RetryError<E>`.
     ///
     /// ```
     /// use retry_runtime::{retry, testing};
@@ -81,10 +80,8 @@ impl Testing {
     /// assert_eq!(retries.attempts("doc.fail").len(), 3);
     /// ```
     ///
-    /// # Panics
-    /// If no annotated function has this name. The attempt panics if that is not the
-    /// type of its error, and if it cannot be made to fail: see
-    /// [what can](self#what-can-be-made-to-fail).
+    /// If no annotated function has this name. The attempt itself panics if its error has another
+    /// type, or if it cannot be made to fail: see [what can](self#what-can-be-made-to-fail).
     #[track_caller]
     pub fn fail<E: Any>(
         &self,
@@ -95,7 +92,8 @@ impl Testing {
         self.plan(name, Failure::from_fn(error), Some(times))
     }
 
-    /// Makes all later attempts fail in the same way.
+    /// Makes all further attempts of the annotated function of this name fail, as
+    /// [`fail`](Self::fail) does.
     ///
     /// ```
     /// # use retry_runtime::{retry, testing};
@@ -111,7 +109,7 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// As [`fail`](Self::fail).
+    /// The same as for [`fail`](Self::fail).
     #[track_caller]
     pub fn fail_always<E: Any>(
         &self,
@@ -121,7 +119,7 @@ impl Testing {
         self.plan(name, Failure::from_fn(error), None)
     }
 
-    /// Makes the next `times` attempts of a function that returns an `Option` be `None`.
+    /// Makes the next `times` attempts of a function that returns an `Option` return `None`.
     ///
     /// ```
     /// # use retry_runtime::{retry, testing};
@@ -138,13 +136,13 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// As [`fail`](Self::fail).
+    /// The same as for [`fail`](Self::fail).
     #[track_caller]
     pub fn miss(&self, name: &str, times: u32) -> &Self {
         self.plan(name, Failure::Missing, Some(times))
     }
 
-    /// Makes all later attempts `None`.
+    /// Makes all further attempts of a function that returns an `Option` return `None`.
     ///
     /// ```
     /// # use retry_runtime::{retry, testing};
@@ -159,7 +157,7 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// As [`fail`](Self::fail).
+    /// The same as for [`fail`](Self::fail).
     #[track_caller]
     pub fn miss_always(&self, name: &str) -> &Self {
         self.plan(name, Failure::Missing, None)
@@ -187,7 +185,7 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// If no annotated function has this name, or that one has no inline breaker.
+    /// If no annotated function has this name, or if that function has no inline breaker.
     #[track_caller]
     pub fn breaker_of(&self, name: &str) -> &'static CircuitBreaker {
         let site = known(name);
@@ -206,10 +204,10 @@ impl Testing {
         self.entered.hooks()
     }
 
-    /// Draws all jitter of this test from `seed`: the same seed, the same waits, as long
-    /// as failures happen in the same order. Calling it again starts over.
+    /// Draws all jitter of this test from `seed`: the same seed gives the same waits, as long as
+    /// failures happen in the same order. Calling it again starts over.
     ///
-    /// What is drawn may change with the version of this library, and with the platform.
+    /// The values may change with the version of this library, and with the platform.
     ///
     /// ```
     /// use retry_runtime::{retry, testing};
@@ -232,12 +230,11 @@ impl Testing {
         self
     }
 
-    /// Makes waits end at once, in async functions and others.
+    /// Makes waits end at once, in async and other functions.
     ///
-    /// Otherwise it is as if they had been slept: they are recorded, and count against
-    /// the budget and the deadline of their call. But the clock does not move: anything
-    /// else that depends on time, such as an open breaker, needs tokio's paused clock
-    /// instead.
+    /// Otherwise, skipped waits are treated as if they had been slept: they are recorded, and count
+    /// against the budget and the deadline of their call. But the clock does not move: anything
+    /// else that depends on time, such as an open breaker, needs tokio's paused clock instead.
     ///
     /// ```
     /// use retry_runtime::{retry, testing};
@@ -258,11 +255,11 @@ impl Testing {
         self
     }
 
-    /// Returns the outcomes of the attempts of the function, or the retrier, of this
-    /// name, in the order in which they ended.
+    /// Returns the outcomes of the attempts of the function or retrier of this name, in the order
+    /// in which they ended.
     ///
-    /// The running attempt of a cancelled call is missing. Calls that run at the same
-    /// time share one list.
+    /// An attempt that was running when its call was cancelled is missing. Concurrent calls share
+    /// one list.
     ///
     /// ```
     /// use retry_runtime::testing::{self, AttemptOutcome};
@@ -285,8 +282,8 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// If nothing of this name has run, and it is the last part of the name of an
-    /// annotated function: write the full name, as in `shop::billing::fetch`.
+    /// If nothing of this name has run, and it is only the last part of the name of an annotated
+    /// function: write the full name, as in `shop::billing::fetch`.
     #[track_caller]
     pub fn attempts(&self, name: &str) -> Vec<AttemptRecord> {
         let attempts = self.hooks().attempts(name);
@@ -308,7 +305,7 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// As [`attempts`](Self::attempts).
+    /// The same as for [`attempts`](Self::attempts).
     #[track_caller]
     pub fn calls(&self, name: &str) -> usize {
         self.attempts(name).iter().filter(|attempt| attempt.is_last()).count()
@@ -326,7 +323,7 @@ impl Testing {
     /// ```
     ///
     /// # Panics
-    /// As [`attempts`](Self::attempts).
+    /// The same as for [`attempts`](Self::attempts).
     #[track_caller]
     pub fn waits(&self, name: &str) -> Vec<Duration> {
         self.attempts(name).iter().filter_map(AttemptRecord::wait).collect()
@@ -424,20 +421,20 @@ impl Testing {
     }
 }
 
-/// The annotated function of this name.
+/// Finds the annotated function of this name.
 #[cfg(feature = "macros")]
 fn site(name: &str) -> Option<&'static Site> {
     sites().into_iter().find(|site| site.name() == name)
 }
 
-/// The name of an annotated function whose last part is this.
+/// Finds an annotated function whose name ends in this part.
 #[cfg(feature = "macros")]
 fn ending_in(part: &str) -> Option<&'static str> {
     let is_it = |name: &str| name.rsplit_once("::").is_some_and(|(_, last)| last == part);
     sites().into_iter().map(Site::name).find(|name| is_it(name))
 }
 
-/// The same, or a panic that tells which names there are.
+/// Like [`site`], or panics with the names that exist.
 #[cfg(feature = "macros")]
 #[track_caller]
 fn known(name: &str) -> &'static Site {
@@ -457,7 +454,7 @@ fn known(name: &str) -> &'static Site {
 }
 
 pin_project_lite::pin_project! {
-    /// A future that takes a test along, created with [`Testing::scope`].
+    /// A future that carries a test along, created with [`Testing::scope`].
     #[derive(Debug)]
     #[must_use = "a future does nothing until it is awaited"]
     pub struct Scoped<F> {

@@ -1,7 +1,7 @@
-//! [`RetryLayer`]: what a [`Retrier`](crate::Retrier) does, for the services of tower.
+//! [`RetryLayer`]: what a [`Retrier`](crate::Retrier) does, for tower services.
 //!
-//! A layer is made of a retrier, with all that it has: policy, matchers,
-//! breaker, quota, listeners. Calls through the layer are calls of that retrier.
+//! A layer is created from a retrier with all its settings: policy, matchers, breaker, quota,
+//! listeners. Calls through the layer are calls of that retrier.
 //!
 //! ```
 //! use retry_runtime::matchers::{network, rate_limit, server_error};
@@ -28,27 +28,26 @@
 //! ```
 //!
 //! # Which requests are repeated
-//! Each, by its `Clone`. Whether the second one is harmless is not for a layer
-//! to know: [`RetryLayer::clone_request`] says which requests are sent once.
+//! All of them, through `Clone`. A layer cannot know whether it is harmless to send a request
+//! twice: [`RetryLayer::clone_request`] determines which requests are sent only once.
 //!
 //! # Which responses are failures
 //! None, until the layer is configured: a "503 Service Unavailable" is an `Ok` to tower.
-//! [`RetryLayer::classify_response`] makes failures of responses, which the matchers then judge;
-//! [`RetryLayer::retry_response`] picks responses to be tried again, as
-//! [`Retrier::retry_on_value`](crate::Retrier::retry_on_value) does. At the end the caller gets the
-//! last response itself.
+//! [`RetryLayer::classify_response`] turns responses into failures, which the matchers then judge;
+//! [`RetryLayer::retry_response`] picks responses to retry, as
+//! [`Retrier::retry_on_value`](crate::Retrier::retry_on_value) does. At the end, the caller gets
+//! the last response itself.
 //!
 //! # What it costs
-//! A call that succeeds at once clones the service once and the request once,
-//! and makes one allocation, for its future. The request is not cloned for the
-//! last attempt that the policy allows; the service is not cloned for further
-//! attempts. Each of those asks the service whether it is ready before it is
-//! called, and `timeout` and `deadline` bound that wait as well. The wait before
-//! the first attempt is the caller's, as with any service.
+//! A call that succeeds at its first attempt clones the service once and the request once, and
+//! makes one allocation, for its future. The request is not cloned for the last attempt that the
+//! policy allows; the service is not cloned for further attempts. Before each further attempt, the
+//! service is polled for readiness, and `timeout` and `deadline` include that wait. The wait for
+//! readiness before the first attempt is the caller's, as with any service.
 //!
-//! With a breaker or a deadline, which may end a call before it fails again, the
-//! last response is held until then, and with it what it owns: a connection,
-//! mostly. Without them it is dropped before the wait.
+//! With a breaker or a deadline, which may end a call before it fails again, the last response is
+//! kept across the wait, together with what it owns, such as a connection. Without them, it is
+//! dropped before the wait.
 
 pub mod requests;
 pub mod responses;

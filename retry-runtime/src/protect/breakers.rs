@@ -71,8 +71,8 @@ struct Slot<K> {
 
 impl<K> Breakers<K> {
     const_fn! {
-    /// Creates a family of at most `most` breakers, at least 1, all with these settings.
     /// Creates a family of at most `most` breakers (at least 1), all with these settings.
+    /// The name appears in events, followed by the key: `hosts[example.org]`.
     ///
     /// ```
     /// use retry_runtime::{BreakerConfig, Breakers};

@@ -1,5 +1,5 @@
-//! [`Decider`]: what says whether a failure is tried again; [`Matchers`], the one that every
-//! retrier begins with; [`With`], which adds a closure to one; and [`Boxed`], which hides it.
+//! [`Decider`]: decides whether a failure is retried; [`Matchers`], which every retrier starts
+//! with; [`With`], which adds a closure to a decider; and [`Boxed`], which hides its type.
 
 use core::fmt::{self, Display};
 use core::marker::PhantomData;
@@ -15,14 +15,14 @@ use crate::outcome::error::Interrupted;
 use crate::retrier::hooks::Hook;
 use crate::retrier::values::FailedValue;
 
-/// How an attempt failed, as a [`Decider`] is asked about it.
+/// How an attempt failed, as a [`Decider`] sees it.
 #[derive(Debug)]
 pub enum FailedAttempt<'a, E> {
     /// It failed with its own error.
     Error(&'a E),
-    /// Without one: it was cut off.
+    /// It was cut off, and so has no error of its own.
     Interrupted(&'a Interrupted),
-    /// With a value that counts as a failure.
+    /// It returned a value that counts as a failure.
     Value(&'a dyn FailedValue),
 }
 
@@ -31,25 +31,25 @@ pub enum FailedAttempt<'a, E> {
 pub struct MatchOutcome {
     list: List,
     aborted: bool,
-    /// Whether it cannot be tried again, whatever it is.
+    /// Whether it must not be retried, whatever the lists say.
     barred: bool,
-    /// Whether it is a value that somebody has picked, and the other side works.
+    /// Whether a predicate picked the value, in which case the breaker counts a success.
     picked: bool,
     pub(super) hint: Option<Duration>,
     class: Class,
 }
 
-/// What the list of what is retried says.
+/// The verdict of the list of failures to retry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum List {
-    /// There is no list: every failure is retried.
+    /// There is no list, so every failure is retried.
     None,
     Matches,
     Misses,
 }
 
 impl MatchOutcome {
-    /// Of a value that is tried again whatever matchers say.
+    /// For a value that is retried whatever the matchers say.
     const PICKED: Self = Self {
         list: List::Matches,
         aborted: false,
@@ -65,7 +65,7 @@ impl MatchOutcome {
         Verdict { retry: retried && !barred, failure: retried && !picked, hint, class, error }
     }
 
-    /// Another matcher of the list is asked, if none has matched before it.
+    /// Consults another matcher of the list, unless one has matched already.
     pub(super) fn or_matches(&mut self, matches: impl FnOnce() -> bool) {
         if !self.aborted && self.list != List::Matches {
             self.list = if matches() { List::Matches } else { List::Misses };
@@ -73,7 +73,7 @@ impl MatchOutcome {
     }
 
     #[cfg(feature = "tower")]
-    /// It is not retried, whatever the list says: it cannot be.
+    /// Prevents a retry, whatever the list says, because one is impossible.
     pub(crate) fn abort(&mut self) {
         self.barred = true;
     }
@@ -81,33 +81,33 @@ impl MatchOutcome {
 
 /// Decides about failures with errors of type `E`. `Kind` is inferred.
 ///
-/// [`Matchers`], what is built on them, and [`Boxed`] are the only ones.
+/// Only [`Matchers`], the types built on them, and [`Boxed`] implement it.
 #[diagnostic::on_unimplemented(
     message = "this retrier cannot decide about errors of type `{E}`",
     note = "add `.classified()` to the retrier if the error implements `retry_runtime::Classify`, \
             or `.opaque()` if nothing can be read from it"
 )]
 pub trait Decider<E, Kind> {
-    /// Returns what is decided about this failure.
+    /// Returns the decision about this failure.
     fn decide(&self, failed: &FailedAttempt<'_, E>) -> MatchOutcome;
 
     /// Receives a failure that will be retried.
     fn on_retry(&self, event: &RetryEvent<'_, E>);
 
-    /// Returns the error as its text.
+    /// Returns the displayable form of the error.
     fn shown<'e>(&self, error: &'e E) -> &'e dyn Display;
 }
 
-/// The decider of a retrier, of which it is known that it decides about errors of type `E`.
+/// The decider of a retrier, already checked to decide about errors of type `E`.
 ///
-/// What takes one asks for no more: whoever has an error that cannot be read is told so where
-/// the operation is given, and not once more at each `.await`.
+/// Types that take it need no further bounds, so an error type that cannot be read is reported
+/// where the operation is given, and not again at each `.await`.
 pub struct Known<'r, M, E> {
     matchers: &'r M,
     functions: &'r Functions<M, E>,
 }
 
-/// Those of [`Decider`].
+/// The methods of the [`Decider`].
 struct Functions<M, E> {
     decide: fn(&M, &FailedAttempt<'_, E>) -> MatchOutcome,
     on_retry: fn(&M, &RetryEvent<'_, E>),
@@ -144,9 +144,9 @@ impl<M, E> Decider<E, ()> for Known<'_, M, E> {
     }
 }
 
-/// The lists of what is retried and what is not, for errors read by `R`.
+/// The lists of failures to retry and not to retry, for errors read by `R`.
 ///
-/// Without lists every failure is retried.
+/// Without lists, every failure is retried.
 #[derive(Clone, Debug, Default)]
 pub struct Matchers<R = Readable> {
     lists: Lists,
@@ -212,15 +212,15 @@ impl<E, Kind, R: ReadsError<E, Kind>> Decider<E, Kind> for Matchers<R> {
 
 /// How an error of type `E` is read. `Kind` is inferred.
 pub trait ReadsError<E, Kind> {
-    /// Returns what tells its class and its hint, and what tells its texts.
+    /// Returns what determines its class and hint, and what provides its texts.
     fn read<'e>(&self, error: &'e E) -> (Classifier<'e>, ErrorView<'e>);
 
-    /// Returns the error as its text.
+    /// Returns the displayable form of the error.
     fn shown<'e>(&self, error: &'e E) -> &'e dyn Display;
 }
 
-/// Errors are read from outside, by their types and texts: any [`Error`](core::error::Error)
-/// that is `'static`, `anyhow::Error`, boxed errors, texts. The default.
+/// Errors are judged by their types and texts: any [`Error`](core::error::Error) that is `'static`,
+/// `anyhow::Error`, boxed errors, texts. The default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Readable;
 
@@ -235,7 +235,8 @@ impl<E: Fault<Kind>, Kind> ReadsError<E, Kind> for Readable {
     }
 }
 
-/// Errors are asked, by their [`Classify`]: [`Retrier::classified`](crate::Retrier::classified).
+/// Errors classify themselves, through [`Classify`]:
+/// [`Retrier::classified`](crate::Retrier::classified).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Classified;
 
@@ -249,7 +250,7 @@ impl<E: Classify> ReadsError<E, ()> for Classified {
     }
 }
 
-/// Errors are of no class and have no hint: [`Retrier::opaque`](crate::Retrier::opaque).
+/// Errors have no class and no hint: [`Retrier::opaque`](crate::Retrier::opaque).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Opaque;
 
@@ -263,9 +264,9 @@ impl<E: Display> ReadsError<E, ()> for Opaque {
     }
 }
 
-/// [`Matchers`], with or without closures: what lists can be changed in.
+/// [`Matchers`], with or without closures, whose lists can be changed.
 pub trait MatcherStack {
-    /// The same with errors that are read by `R`.
+    /// The same stack, with errors read by `R`.
     type ReadBy<R>;
 
     /// Changes how errors are read.
@@ -299,7 +300,7 @@ impl<M: MatcherStack, X> MatcherStack for With<M, X> {
     }
 }
 
-/// Matchers, and a closure that decides as well: a [`When`](super::When), a
+/// Matchers with a closure that also takes part: a [`When`](super::When), a
 /// [`RetryAfter`](super::RetryAfter) or an [`OnRetry`](super::OnRetry).
 #[derive(Clone)]
 pub struct With<M, X> {
@@ -330,7 +331,7 @@ impl<E, Kind, M: Decider<E, Kind>, X: Hook<E>> Decider<E, Kind> for With<M, X> {
     }
 }
 
-/// Any decider about errors of type `E`, as a type that a field can have:
+/// Any decider about errors of type `E`, as a type that can be named in a field:
 /// [`Retrier::boxed`](crate::Retrier::boxed).
 pub struct Boxed<E>(Arc<dyn Decider<E, ()> + Send + Sync>);
 
@@ -368,7 +369,7 @@ impl<E> Decider<E, ()> for Boxed<E> {
     }
 }
 
-/// A decider of a kind that is known here, and nowhere outside.
+/// Hides the kind of a decider.
 struct OfKind<M, Kind>(M, PhantomData<fn() -> Kind>);
 
 impl<E, Kind, M: Decider<E, Kind>> Decider<E, ()> for OfKind<M, Kind> {

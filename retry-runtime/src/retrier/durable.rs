@@ -1,9 +1,9 @@
-//! Calls whose waits outlast the process that makes them: what lies behind a
-//! call, to be kept in a database, and what comes after its next failure.
+//! Calls whose waits outlast the process that makes them: the progress of a call, to be stored in a
+//! database, and what to do after its next failure.
 //!
-//! The same session decides as for a call that waits in memory; it is put
-//! together for one failure and taken apart again. Sleeping is left to whoever
-//! keeps the call, and so is the clock: `retry-workflow` does both.
+//! The same session decides as for a call that waits in memory; it is assembled for one failure and
+//! taken apart again. Sleeping, and reading the clock, are left to whoever stores the call:
+//! `retry-workflow` does both.
 //!
 //! ```
 //! use std::io::{Error, ErrorKind};
@@ -39,7 +39,7 @@ use crate::retrier::decider::{Decider, FailedAttempt};
 
 pub use crate::call::call_state::CallState;
 
-/// What comes after a failure.
+/// What to do after a failure.
 ///
 /// ```
 /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -83,9 +83,9 @@ impl<'a, E> Failed<'a, E> {
         Self::after(Duration::ZERO, error)
     }
 
-    /// Creates a failure that came `since_first` after the first of its call: the budget
-    /// also ends by the clock, for a call that nobody continued. `max_elapsed` counts
-    /// from there.
+    /// Creates a failure that came `since_first` after the first one of its call. The budget is
+    /// also checked against that time, for a call that nobody continued. `max_elapsed` counts from
+    /// the first failure.
     pub fn after(since_first: Duration, error: &'a E) -> Self {
         Self { error: Ok(error), since_first }
     }
@@ -109,8 +109,8 @@ impl<'a, E> Failed<'a, E> {
 }
 
 impl<M, V> Retrier<M, V> {
-    /// Decides what comes after a failure of a call that is kept elsewhere, and updates
-    /// its `state`. Reports the same events as [`run`](Self::run).
+    /// Decides what to do after a failure of a call that is stored elsewhere, and updates its
+    /// `state`. Reports the same events as [`run`](Self::run).
     ///
     /// ```
     /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -146,7 +146,7 @@ impl<M, V> Retrier<M, V> {
         }
     }
 
-    /// Reports that a call that is kept elsewhere has succeeded.
+    /// Reports that a call that is stored elsewhere has succeeded.
     ///
     /// ```
     /// use retry_runtime::durable::{CallState, Decision, Failed};
@@ -165,17 +165,17 @@ impl<M, V> Retrier<M, V> {
     }
 }
 
-/// What an error is, and what it says: for a history to read later.
+/// The class and the texts of an error, to be kept in a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub class: Class,
-    /// Its text, and that of each error inside it; the outermost first.
+    /// The text of the error, and of each error inside it; the outermost first.
     pub texts: Vec<String>,
 }
 
 impl Description {
-    /// Reads an error, and what is inside it.
+    /// Describes an error and those inside it.
     ///
     /// ```
     /// use retry_runtime::Class;

@@ -1,4 +1,4 @@
-//! The closures that are added to matchers: those that a retrier keeps, which are `Fn` and
+//! The closures that are added to matchers: those that belong to a retrier, which are `Fn` and
 //! shared, and those of one call, which may be `FnMut`.
 
 use core::cell::RefCell;
@@ -11,14 +11,14 @@ use crate::retrier::decider::{FailedAttempt, MatchOutcome};
 
 /// What a closure adds to matchers.
 pub trait Hook<E> {
-    /// Has a say in what the matchers have said.
+    /// Adjusts the decision of the matchers.
     fn refine(&self, _: &FailedAttempt<'_, E>, _: &mut MatchOutcome) {}
 
-    /// Hears of a failure that will be retried.
+    /// Receives a failure that will be retried.
     fn on_retry(&self, _: &RetryEvent<'_, E>) {}
 }
 
-/// Declares a hook that is a closure, kept so that it can be called.
+/// Declares a hook: a struct that holds a closure.
 macro_rules! hook {
     ($(#[$docs:meta])* $Hook:ident($Kept:ident)) => {
         $(#[$docs])*
@@ -32,7 +32,7 @@ macro_rules! hook {
     };
 }
 
-/// The same of a retrier: cheap to clone, whatever the closure holds.
+/// Declares a hook of a retrier, which is cheap to clone, whatever the closure captures.
 macro_rules! shared_hook {
     ($(#[$docs:meta])* $Hook:ident) => {
         hook!($(#[$docs])* $Hook(Arc));
@@ -46,16 +46,16 @@ macro_rules! shared_hook {
 }
 
 shared_hook!(
-    /// A predicate picks what is retried: [`Retrier::when`](crate::Retrier::when).
+    /// A predicate that picks failures to retry: [`Retrier::when`](crate::Retrier::when).
     When
 );
 shared_hook!(
-    /// A closure knows the wait that a server asked for:
+    /// A closure that knows the wait that a server asked for:
     /// [`Retrier::retry_after`](crate::Retrier::retry_after).
     RetryAfter
 );
 shared_hook!(
-    /// A closure hears of each retry: [`Retrier::on_retry`](crate::Retrier::on_retry).
+    /// A closure that is called for each retry: [`Retrier::on_retry`](crate::Retrier::on_retry).
     OnRetry
 );
 hook!(
@@ -67,8 +67,8 @@ hook!(
     CallOnRetry(RefCell)
 );
 
-/// An attempt that was cut off has no error to ask: the predicate does not pick it, as in
-/// the attribute. Values are none of its business.
+/// Applies a predicate. An attempt that was cut off has no error to test, so the predicate does not
+/// pick it, as in the attribute. Values are not tested.
 fn refine_by<E>(
     failed: &FailedAttempt<'_, E>,
     outcome: &mut MatchOutcome,

@@ -1,4 +1,4 @@
-//! What a call repeats: a closure, or one that passes a state from attempt to attempt.
+//! What a call repeats: a closure, or one that passes state from attempt to attempt.
 
 use core::fmt;
 use core::future::Future;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use crate::call::attempt::Attempt;
 use crate::outcome::error::RetryError;
 
-/// What a [`Run`](super::Run) repeats: each attempt is an `Fut`.
+/// What a [`Run`](super::Run) repeats: each attempt is a `Fut`.
 pub trait Operation<Fut: Future, T, E> {
     /// What the call returns.
     type Output;
 
-    /// Begins an attempt, of which `context` tells which one it is.
+    /// Begins an attempt, which `context` describes.
     fn begin(&mut self, context: impl FnOnce() -> Attempt) -> Fut;
 
     /// Returns the result of an attempt.
@@ -21,13 +21,13 @@ pub trait Operation<Fut: Future, T, E> {
     /// The error of the attempt.
     fn end(&mut self, output: Fut::Output) -> Result<T, E>;
 
-    /// Returns the attempt that has ended, where it could say what becomes of its failure.
+    /// Returns the attempt that has ended, if it was able to rule on its own failure.
     fn attempt(&self) -> Option<&Attempt>;
 
     /// Returns `true` if another attempt can be made.
     fn can_repeat(&self) -> bool;
 
-    /// Returns what the call returns.
+    /// Returns the output of the call.
     fn finish(&mut self, result: Result<T, RetryError<E>>) -> Self::Output;
 }
 
@@ -62,10 +62,9 @@ where
     }
 }
 
-/// A closure that takes a state, and returns it:
-/// [`Retrier::run_with`](crate::Retrier::run_with).
+/// A closure that takes state and returns it: [`Retrier::run_with`](crate::Retrier::run_with).
 pub struct WithState<S, Op> {
-    // `None` while an attempt has it, and after one that was cut off.
+    // `None` while an attempt holds it, and after one that was cut off.
     state: Option<S>,
     attempt: Option<Arc<Attempt>>,
     operation: Op,

@@ -1,4 +1,4 @@
-//! How a retrier is made: from a policy, and what is added to it.
+//! Building a retrier: from a policy, and the options added to it.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ impl Retrier {
     /// Creates a retrier that retries every failure with `policy`.
     ///
     /// A policy that breaks a rule is replaced with [`Policy::nearest_valid`], and
-    /// [`Event::InvalidPolicy`](crate::Event) says so at the first failure;
-    /// [`validate`](Self::validate) says so beforehand.
+    /// [`Event::InvalidPolicy`](crate::Event) reports that at the first failure;
+    /// [`validate`](Self::validate) reports it beforehand.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -38,7 +38,7 @@ impl Retrier {
         Self { settings: Settings::new(policy), matchers: Matchers::NONE, values: AllSucceed }
     }
 
-    /// Creates a retrier from what a file says.
+    /// Creates a retrier with the settings from a file.
     ///
     /// ```
     /// use retry_runtime::{Retrier, RetryConfig};
@@ -82,7 +82,7 @@ impl<M: MatcherStack, V> Retrier<M, V> {
         self
     }
 
-    /// Asks the error itself what it is, and how long to wait, through its
+    /// Uses the class and the wait that the error itself states, through its
     /// [`Classify`](crate::Classify). (The attribute does so automatically.)
     ///
     /// ```
@@ -111,8 +111,8 @@ impl<M: MatcherStack, V> Retrier<M, V> {
         self.with(|matchers| matchers.read_by(Classified))
     }
 
-    /// Asks the error nothing: it has no class and no wait. For errors known only by
-    /// their `Display`; patterns match that.
+    /// Reads nothing from the error: it has no class and no hint. For errors known only by their
+    /// `Display`; patterns match that.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -125,9 +125,9 @@ impl<M: MatcherStack, V> Retrier<M, V> {
 }
 
 impl<M, V> Retrier<M, V> {
-    /// Retries failures for which `predicate` holds: in addition to those that `retry_on`
-    /// names, or, without it, only these. An attempt that the policy's own `timeout` cuts
-    /// off has no error to ask: use `retry_on([timeout])`.
+    /// Retries failures for which `predicate` holds: in addition to those that `retry_on` matches,
+    /// or, without `retry_on`, only these. An attempt that the policy's own `timeout` cuts off has
+    /// no error to test: use `retry_on([timeout])`.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -138,7 +138,7 @@ impl<M, V> Retrier<M, V> {
         self.with(|matchers| With { matchers, hook: When(Arc::new(predicate)) })
     }
 
-    /// Asks this closure for the wait that the server asked for. It is not capped at
+    /// Uses this closure to obtain the wait that the server asked for. The wait is not capped at
     /// `max_delay`, and only jittered upwards.
     ///
     /// ```
@@ -174,8 +174,8 @@ impl<M, V> Retrier<M, V> {
         self.with(|matchers| With { matchers, hook: OnRetry(Arc::new(listener)) })
     }
 
-    /// Retries values for which `predicate` holds, although there is no error: `ok(…)` of
-    /// the attribute. At the end the last one is returned, as `Ok`.
+    /// Retries values for which `predicate` holds, although there is no error: `ok(…)` in the
+    /// attribute. At the end, the last value is returned as `Ok`.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -211,8 +211,8 @@ impl<M, V> Retrier<M, V> {
         self
     }
 
-    /// Asks this breaker for a permit before each attempt: a `&'static`, or an `Arc`. Default:
-    /// no breaker.
+    /// Sets a breaker, a `&'static` or an `Arc`, which must admit each attempt. Default: no
+    /// breaker.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -234,7 +234,7 @@ impl<M, V> Retrier<M, V> {
         self
     }
 
-    /// Pays for retries from this quota: a `&'static`, or an `Arc`. Default: no quota.
+    /// Sets the quota, a `&'static` or an `Arc`, that pays for retries. Default: no quota.
     ///
     /// ```
     /// use std::time::Duration;
@@ -251,8 +251,8 @@ impl<M, V> Retrier<M, V> {
         self
     }
 
-    /// Erases the type of what decides about errors of type `E`, so that the retrier can
-    /// be a field even if its closures cannot be named.
+    /// Erases the type that decides about errors of type `E`, so that the retrier can be stored in
+    /// a field even if the types of its closures cannot be named.
     ///
     /// ```
     /// use retry_runtime::retrier::Boxed;
@@ -299,7 +299,7 @@ impl<M, V> Retrier<M, V> {
         &self.settings.policy
     }
 
-    /// Checks that the given policy is the one in force.
+    /// Checks that the given policy is valid, and thus the one in force.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -325,7 +325,7 @@ impl<M, V> Retrier<M, V> {
         Retrier { settings, matchers, values }
     }
 
-    /// The same for a call that cannot be repeated.
+    /// This retrier, for a call that cannot be repeated.
     #[cfg(feature = "tower")]
     pub(crate) fn once(mut self) -> Self {
         self.settings.policy = self.settings.policy.attempts(1);

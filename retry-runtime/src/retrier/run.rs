@@ -1,4 +1,4 @@
-//! [`Run`]: one call of a [`Retrier`](crate::Retrier), as a future or on the thread.
+//! [`Run`]: one call of a [`Retrier`](crate::Retrier), as a future or blocking.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -49,7 +49,8 @@ pin_project_lite::pin_project! {
     pub struct Run<'r, Op, Fut, T, E, D, V> {
         parts: Parts<'r, Op, D, V>,
         call: Call<'r, T, E>,
-        // On the heap, and only where there is a bound: a timer is larger than all the rest.
+        // Boxed, and only present if there is a time limit, because a timer is larger than all the
+        // rest.
         timer: Option<Box<Timer<Fut>>>,
         stage: Stage,
         permit: Option<Permit<'r>>,
@@ -58,7 +59,7 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// What a call is made of before it begins.
+/// The parts of a call before it begins.
 struct Parts<'r, Op, D, V> {
     settings: &'r Settings,
     decider: D,
@@ -70,7 +71,7 @@ struct Parts<'r, Op, D, V> {
 #[derive(Clone, Copy, Debug)]
 pub enum Blocking {}
 
-/// What is polled next. It holds nothing: what has nothing to drop costs a success nothing.
+/// What is polled next. Without data, so that a success has nothing to drop.
 #[derive(Clone, Copy)]
 enum Stage {
     Start,
@@ -80,7 +81,7 @@ enum Stage {
     Done,
 }
 
-/// The bounds of a call, and the attempt that is cut off by them.
+/// The time limits of a call, and the attempt that they cut off.
 struct Timer<Fut> {
     timed: Timed,
     attempt: Option<Pin<Box<CutOff<Fut>>>>,
@@ -104,8 +105,8 @@ impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V> {
         Run::new(settings, With { matchers, hook }, values, operation)
     }
 
-    /// Retries, in this call, failures for which `predicate` holds: in addition to those
-    /// that the retrier's own list names, or, if it has none, only these.
+    /// For this call, also retries failures for which `predicate` holds: in addition to those that
+    /// the retrier's own list matches, or, if it has none, only these.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -120,7 +121,7 @@ impl<'r, Op, Fut, T, E, D, V> Run<'r, Op, Fut, T, E, D, V> {
         self.with(CallWhen(RefCell::new(predicate)))
     }
 
-    /// Calls `listener`, in this call, with each failure that will be retried, before the wait.
+    /// For this call, calls `listener` with each failure that will be retried, before the wait.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};
@@ -148,7 +149,7 @@ where
     D: Decider<E, ()>,
     V: Values<T>,
 {
-    /// An attempt begins, or the call ends.
+    /// Begins an attempt, or ends the call.
     #[inline(always)]
     fn begin(self: Pin<&mut Self>) -> Option<Op::Output> {
         let mut this = self.project();
@@ -174,7 +175,7 @@ where
         None
     }
 
-    /// An attempt has failed: the call ends, or waits.
+    /// Handles a failed attempt: the call ends or waits.
     #[cold]
     #[inline(never)]
     fn failed(
@@ -184,7 +185,7 @@ where
         value: Option<&V::Failure>,
     ) -> Option<Op::Output> {
         let mut this = self.project();
-        // Nothing of the attempt lives on through the wait.
+        // Nothing of the attempt stays alive during the wait.
         this.attempt.set(None);
         if let Some(timer) = this.timer {
             timer.attempt = None;
@@ -203,7 +204,8 @@ where
         }
     }
 
-    /// What no call comes to that has no bound in time and succeeds at once.
+    /// The stages that a call without time limits never reaches if it succeeds at its first
+    /// attempt.
     #[cold]
     #[inline(never)]
     fn poll_rest(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Op::Output>> {
@@ -245,7 +247,7 @@ where
         }
     }
 
-    /// An attempt has returned a value.
+    /// Handles a value that an attempt returned.
     #[inline(always)]
     fn returned(self: Pin<&mut Self>, permit: Option<Permit<'r>>, value: T) -> Option<Op::Output> {
         if let Some(failure) = self.parts.values.failure(&value) {
@@ -283,8 +285,8 @@ where
         loop {
             let this = self.as_mut().project();
             let ended = match (*this.stage, this.attempt.as_pin_mut()) {
-                // The permit is here while its attempt is polled: where that panics, it drops
-                // in the panic, which counts as a failure.
+                // The permit is held here while its attempt is polled: if that panics, it is
+                // dropped during the panic, which counts as a failure.
                 (Stage::Attempt, Some(attempt)) => {
                     let held = this.permit.take();
                     match attempt.poll(cx) {
@@ -318,8 +320,8 @@ where
     D: Decider<E, ()>,
     V: Values<T>,
 {
-    /// Calls the operation until it succeeds or the policy ends the call. The thread
-    /// sleeps; the policy's `timeout` cannot cut an attempt off, and is ignored.
+    /// Calls the operation until it succeeds or the policy ends the call. The thread sleeps during
+    /// waits; the policy's `timeout` cannot cut an attempt off, and is ignored.
     ///
     /// ```
     /// # use retry_runtime::{Policy, Retrier};

@@ -1,4 +1,4 @@
-//! [`Settings`]: what a retrier is bound to, whatever it decides by; and what a call does
+//! [`Settings`]: everything that governs a retrier except its matchers; and what a call does
 //! between its attempts, async or not.
 
 use core::fmt::Display;
@@ -25,14 +25,14 @@ use crate::retrier::decider::{Decider, FailedAttempt};
 use crate::retrier::values::{FailedValue, PickedValue};
 use crate::site::Origin;
 
-/// What a retrier is bound to.
+/// Everything that governs a retrier except its matchers.
 #[derive(Clone)]
 pub(super) struct Settings {
-    /// What is obeyed.
+    /// The policy in force.
     pub(super) policy: Policy,
-    /// Whether that has bounds in time, which count from the beginning of a call.
+    /// Whether the policy has time limits, which count from the start of a call.
     pub(super) is_timed: bool,
-    /// Why that is not the policy that was given.
+    /// Why the policy differs from the one that was given, if it does.
     pub(super) invalid: Option<Invalid>,
     pub(super) name: Name,
     pub(super) breaker: Option<Shared<CircuitBreaker>>,
@@ -42,10 +42,10 @@ pub(super) struct Settings {
 /// The session of a call.
 pub(super) type Call<'r, T, E> = Session<Kept<'r, Tracked<T, E>>>;
 
-/// What a call keeps over its waits: the last failure, for a breaker or a deadline may end the
-/// call before another attempt fails; and what the quota has lent to the next attempt, which
-/// goes back if the call is dropped before that is made. Here, and not in the call itself: a
-/// call that succeeds at once is smaller without them.
+/// What a call keeps across its waits: the last failure, because a breaker or a deadline may end
+/// the call before another attempt fails; and what the quota has lent to the next attempt, to be
+/// returned if the call is dropped before that attempt. They are kept here rather than in the call,
+/// to make a call that succeeds at its first attempt smaller.
 pub(super) struct Kept<'r, R> {
     last: LastFailure<R>,
     credit: Option<Lent<'r>>,
@@ -68,27 +68,27 @@ impl<R> FailureSlot for Kept<'_, R> {
 }
 
 impl<R> Session<Kept<'_, R>> {
-    /// The next attempt is made: what the quota has lent to it is spent.
+    /// Called when the next attempt is made: what the quota lent for it is spent.
     pub(super) fn spend(&mut self) {
         self.kept().and_then(|kept| kept.credit.take()).map(Lent::spend);
     }
 }
 
-/// How a call ends.
+/// The result of a call.
 pub(super) type End<T, E> = Result<T, RetryError<E>>;
 
 /// An attempt that failed.
 pub(super) struct Failed<'a, T, E> {
     pub(super) outcome: Tracked<T, E>,
-    /// What is wrong with its value, where it returned one.
+    /// What is wrong with the value, if it returned one.
     pub(super) value: Option<&'a dyn FailedValue>,
-    /// What may have said itself what becomes of the failure.
+    /// The context of the attempt, in which it may have ruled on its own failure.
     pub(super) attempt: Option<&'a Attempt>,
     /// Whether another attempt can be made at all.
     pub(super) can_repeat: bool,
 }
 
-// What the expansion of the attribute writes in place.
+// The expansion of the attribute has the equivalent inline.
 impl Settings {
     pub(super) const fn new(policy: Policy) -> Self {
         let (policy, invalid) = policy.nearest_valid();
@@ -97,7 +97,7 @@ impl Settings {
         Self { policy, is_timed, invalid, name, breaker: None, quota: None }
     }
 
-    /// The same with another policy.
+    /// The same settings with another policy.
     pub(super) fn with_policy(self, policy: Policy) -> Self {
         let Self { name, breaker, quota, .. } = self;
         Self { name, breaker, quota, ..Self::new(policy) }
@@ -115,14 +115,14 @@ impl Settings {
         }
     }
 
-    /// Tells that the policy is another one than was given, once.
+    /// Reports, once, that the policy in force is not the one that was given.
     pub(super) fn warn(&self) {
         if let Some(invalid) = self.invalid {
             observe::invalid_policy(&self.name, invalid);
         }
     }
 
-    /// The breaker's permit for an attempt, or the end of the call.
+    /// The breaker's permit for an attempt, or else the end of the call.
     #[inline]
     pub(super) fn admit<T, E>(
         &self,
@@ -158,7 +158,7 @@ impl Settings {
         }
     }
 
-    /// The end of the call; it continues after a failure that is followed by a wait.
+    /// Breaks with the result of the call, or continues if a wait follows.
     #[cold]
     pub(super) fn failed<'r, T, E>(
         &'r self,
@@ -189,8 +189,8 @@ impl Settings {
                 if let Some(kept) = call.kept() {
                     kept.credit = credit;
                 }
-                // Only these can end a call before it fails again. What no end needs is let go
-                // of before the wait: a response may hold a connection.
+                // Only these can end a call before it fails again. Otherwise, the outcome is
+                // dropped before the wait: a response may hold a connection.
                 if plan.breaker.is_some() || timing.has_deadline() {
                     call.keep(outcome);
                 }

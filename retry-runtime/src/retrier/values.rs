@@ -1,4 +1,4 @@
-//! Which values are failures, though no error came with them.
+//! Which values count as failures, although they came without an error.
 
 use core::convert::Infallible;
 use core::fmt::{self, Debug, Display};
@@ -7,19 +7,18 @@ use std::sync::Arc;
 use crate::classify::Classify;
 use crate::outcome::error::Interrupted;
 
-/// Which values of type `T` are failures.
+/// Decides which values of type `T` are failures.
 pub trait Values<T> {
-    /// What is wrong with one.
+    /// What is wrong with a value.
     type Failure: FailedValue;
 
-    /// Returns what is wrong with this one; `None` where it is a success.
+    /// Returns what is wrong with this value, or `None` if it is a success.
     fn failure(&self, value: &T) -> Option<Self::Failure>;
 }
 
 /// What is wrong with a value: a text for events, and something for matchers.
 pub trait FailedValue: Display {
-    /// Returns what the matchers are asked about; `None` where the value is tried again
-    /// whatever they say.
+    /// Returns what the matchers judge, or `None` if the value is retried whatever they say.
     fn classified(&self) -> Option<&dyn Classify>;
 }
 
@@ -48,7 +47,7 @@ impl FailedValue for Infallible {
     }
 }
 
-/// A predicate picks values to retry:
+/// A predicate that picks values to retry:
 /// [`Retrier::retry_on_value`](crate::Retrier::retry_on_value).
 pub struct RetryOnValue<F>(pub(super) Arc<F>);
 

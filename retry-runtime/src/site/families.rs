@@ -1,4 +1,4 @@
-//! Families of breakers, as the report shows them. They are made in rooms above; each
+//! Families of breakers, for the report. They are defined in a module above this one; each family
 //! registers itself when it is first used.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::base::name::Name;
 use crate::event::transition::State;
 
-/// Something that has members to report.
+/// Something with members to report.
 pub(crate) trait Family: Send + Sync {
     /// Its name.
     fn name(&self) -> Name;
@@ -26,7 +26,7 @@ pub(crate) struct Member {
 
 static FAMILIES: Mutex<Vec<Weak<dyn Family>>> = Mutex::new(Vec::new());
 
-/// Adds a family, for as long as somebody else holds it.
+/// Adds a family, for as long as something else keeps it alive.
 pub(crate) fn register<F: Family + 'static>(family: &Arc<F>) {
     let family: Weak<F> = Arc::downgrade(family);
     let mut all = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +34,7 @@ pub(crate) fn register<F: Family + 'static>(family: &Arc<F>) {
     all.push(family);
 }
 
-/// All that are there now, by name.
+/// All families that exist now, by name.
 pub(crate) fn families() -> Vec<Arc<dyn Family>> {
     let all = FAMILIES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut families: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();

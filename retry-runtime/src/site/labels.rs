@@ -1,4 +1,4 @@
-//! The labels under which `metrics` counts a function.
+//! The labels of a function's metrics.
 
 use metrics::{Label, SharedString};
 
@@ -6,8 +6,8 @@ use crate::base::name::{Name, Text};
 use crate::base::sync::Arc;
 use crate::outcome::error::Reason;
 
-/// The labels of a function: its name, beside each reason. Made once, for a metric
-/// borrows what is static, and would allocate what is not at each failure.
+/// The labels of a function: its name, together with each reason. Created once: a metric borrows
+/// static labels, but would allocate any others at each failure.
 pub(crate) type Labels = Box<[[Label; 2]; Reason::COUNT]>;
 
 pub(crate) fn labels(name: &Name) -> Labels {
@@ -18,7 +18,7 @@ pub(crate) fn labels(name: &Name) -> Labels {
     }))
 }
 
-/// A name as the text of a label; nothing is allocated.
+/// A name as the text of a label, without allocating.
 pub(crate) fn text(name: &Name) -> SharedString {
     match &name.0 {
         Text::Static(name) => SharedString::const_str(name),

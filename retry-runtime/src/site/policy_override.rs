@@ -1,4 +1,4 @@
-//! The policy that has taken the place of the compiled one, if any.
+//! The policy that replaces the compiled one, if any.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,8 +6,8 @@ use arc_swap::ArcSwapOption;
 use retry_rules::Policy;
 use retry_rules::file::Draft;
 
-/// Whether anything has ever been changed. A thread's first look into a slot
-/// allocates: a program that changes nothing does not look.
+/// Whether any policy was ever changed. A thread's first access to an `ArcSwap` allocates, so a
+/// program that changes nothing makes none.
 static EVER: AtomicBool = AtomicBool::new(false);
 
 /// Swapped as a whole and read without a lock, on the failure path only.
@@ -18,17 +18,17 @@ impl PolicyOverride {
         Self(ArcSwapOption::const_empty())
     }
 
-    /// The changes in force, over the compiled policy.
+    /// The draft in force, based on the compiled policy.
     pub(crate) fn draft(&self) -> Option<Draft> {
         if EVER.load(Ordering::Acquire) { self.0.load().as_deref().copied() } else { None }
     }
 
-    /// The policy that is obeyed in the place of the compiled one.
+    /// The policy to obey in place of the compiled one.
     pub(crate) fn get(&self) -> Option<Policy> {
         self.draft().map(|draft| draft.policy())
     }
 
-    /// Whether that was a change. Called by one thread at a time.
+    /// Returns whether that was a change. Called by one thread at a time.
     pub(crate) fn set(&self, draft: Option<Draft>) -> bool {
         if self.draft() == draft {
             return false;

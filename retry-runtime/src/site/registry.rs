@@ -1,5 +1,5 @@
-//! Every function with `#[retry]` in the program: each registers itself when the
-//! program is linked, and is found here.
+//! Every function with `#[retry]` in the program: each one is registered when the program is
+//! linked.
 
 use core::fmt::{self, Write as _};
 use core::ops::RangeInclusive;
@@ -15,8 +15,8 @@ use crate::site::Site;
 #[cfg(not(retry_loom))]
 use crate::site::families::{Member, families};
 
-/// The annotated functions, one behind the other, where the linker puts them.
-/// The name is the section's: two releases in one program keep theirs apart.
+/// The annotated functions, in one array assembled by the linker. It is also the name of the
+/// section, so that two releases in one program keep theirs apart.
 #[linkme::distributed_slice]
 pub static RETRY_SITES_0_1: [Site];
 
@@ -50,9 +50,9 @@ pub fn sites() -> Vec<&'static Site> {
     sites
 }
 
-/// Returns all [`sites`] as a table for people: where they are, their policies, and the
-/// outcomes of their calls. Below it are the breakers of families
-/// ([`Breakers`](crate::Breakers)) that are not closed, or have failures.
+/// Returns all [`sites`] as a table for people: where they are, their policies, and the outcomes of
+/// their calls. Below it are those breakers of families ([`Breakers`](crate::Breakers)) that are
+/// not closed or have failures.
 ///
 /// ```
 /// println!("{}", retry_runtime::report());
@@ -81,7 +81,7 @@ const HEADINGS: [&str; 9] = [
     "at",
 ];
 
-/// The columns with numbers, whose ends stand below each other.
+/// The columns with numbers, which are right-aligned.
 const NUMBERS: RangeInclusive<usize> = 1..=6;
 
 impl fmt::Display for Report {
@@ -119,7 +119,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Writes rows under their headings; the ends of `numbers` stand below each other.
+/// Writes rows under their headings, with the `numbers` right-aligned.
 fn table<const N: usize>(
     f: &mut fmt::Formatter<'_>,
     headings: [&str; N],
@@ -167,7 +167,7 @@ fn member_row(member: &Member) -> [String; 5] {
 }
 
 fn time(time: Duration) -> String {
-    // Not in nanoseconds: it is the unit of what has never waited.
+    // Without this, a zero would be shown as `0ns`.
     if time.is_zero() { "0s".to_owned() } else { Rounded(time).to_string() }
 }
 

@@ -1,4 +1,4 @@
-//! What has become of a function's calls, counted on the failure path.
+//! The outcomes of a function's calls, counted on the failure path.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -77,14 +77,14 @@ impl Stats {
     }
 }
 
-/// Where they are counted. Relaxed throughout: a number guards nothing but itself.
+/// The counters. Relaxed throughout: a number guards no other data.
 #[derive(Debug)]
 pub(crate) struct Counters {
     retries: AtomicU64,
     recovered: AtomicU64,
     waited_nanos: AtomicU64,
     gave_up: [AtomicU64; Reason::COUNT],
-    /// Of the calls that were given up, those whose last attempt was not admitted.
+    /// Those of the given-up calls whose next attempt was not admitted.
     rejected: AtomicU64,
 }
 
@@ -110,7 +110,7 @@ impl Counters {
         add(&self.recovered, 1);
     }
 
-    /// A call was given up; `rejected`: because a further attempt was not admitted.
+    /// A call was given up; `rejected` if the next attempt was not admitted.
     pub(crate) fn gave_up(&self, reason: Reason, rejected: bool) {
         if rejected {
             add(&self.rejected, 1);
@@ -123,7 +123,7 @@ impl Counters {
         let rejected = read(&self.rejected);
         let (retries, recovered) = (read(&self.retries), read(&self.recovered));
         let gave_up = core::array::from_fn(|reason| read(&self.gave_up[reason]));
-        // After an attempt of a call that has failed comes a wait, or the end of the call.
+        // Each attempt of a call that has failed is followed by a wait or by the end of the call.
         let ends = gave_up.iter().fold(recovered, |sum, more| sum.saturating_add(*more));
         Stats {
             attempts: retries.saturating_add(ends.saturating_sub(rejected)),
@@ -135,7 +135,7 @@ impl Counters {
     }
 }
 
-/// Stays at the top: 584 years of waiting, or as many calls, do not begin again at zero.
+/// Saturates: after 584 years of waiting, or as many calls, it does not wrap to zero.
 fn add(counter: &AtomicU64, more: u64) {
     if counter.fetch_add(more, Ordering::Relaxed).checked_add(more).is_none() {
         counter.store(u64::MAX, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! Failures that a test has planned, in the place of the body of a function.
+//! Failures that a test has planned, in place of the body of a function.
 //!
-//! An expansion asks for one where an attempt begins. Whether a function's return
-//! type can take one is found by method resolution (see `probe.rs`): a
-//! `Result` whose error is a type by itself, or an `Option`.
+//! An expansion asks for one at the start of each attempt. Whether a function's return type can
+//! represent one is determined by method resolution (see `probe.rs`): it can if it is an `Option`,
+//! or a `Result` whose error type is not generic and does not borrow.
 
 use core::any::{Any, type_name};
 use core::fmt;
@@ -15,12 +15,12 @@ use crate::site::Site;
 
 type Make = dyn Fn() -> Box<dyn Any> + Send + Sync;
 
-/// How an attempt is to fail.
+/// How an attempt fails.
 #[derive(Clone)]
 pub(crate) enum Failure {
-    /// By an error.
+    /// With an error.
     Error { make: Arc<Make>, type_name: &'static str },
-    /// By no value.
+    /// With `None`.
     Missing,
 }
 
@@ -30,10 +30,10 @@ impl Failure {
     }
 }
 
-/// The failures of one function that are still to come.
+/// The remaining planned failures of one function.
 pub(crate) type Planned = VecDeque<Plan>;
 
-/// One of them, and for how many attempts; `None`: for all that come.
+/// One planned failure, and for how many attempts; `None` for all that follow.
 pub(crate) struct Plan {
     pub(crate) failure: Failure,
     pub(crate) times: Option<u32>,
@@ -44,7 +44,7 @@ impl TestHooks {
         lock(&self.planned).entry(name).or_default().push_back(plan);
     }
 
-    /// The failure of the attempt that begins now.
+    /// Takes the failure of the attempt that begins now.
     fn next_failure(&self, name: &str) -> Option<Failure> {
         let mut planned = lock(&self.planned);
         let plans = planned.get_mut(name)?;
@@ -58,7 +58,7 @@ impl TestHooks {
 }
 
 fn next_failure(site: &Site) -> Option<Failure> {
-    // Its closure is the test's own code: called by nobody while the lock is held.
+    // The closure is the test's own code, so it is not called with the lock held.
     current()?.next_failure(site.name())
 }
 
@@ -67,11 +67,11 @@ fn const_panic(site: &Site, why: fmt::Arguments<'_>) -> ! {
     panic!("the function `{}` at {}:{} {why}", site.name(), site.file(), site.line())
 }
 
-/// Found first, where it holds.
+/// Found first, for types that can.
 ///
-/// A generic parameter is no type by itself: whether it lives for `'static` is not
-/// known here, and a bound could not ask. But it is not known to be `Unpin` either,
-/// where nearly every error is, and method resolution does see that.
+/// A generic parameter is excluded: whether it is `'static` is unknown here, and method resolution
+/// ignores lifetime bounds anyway. But it is not known to be `Unpin` either, while nearly every
+/// error type is, and method resolution does see that.
 pub trait CanFail<T, E> {
     #[doc(hidden)]
     fn __injected(&self, site: &Site) -> Option<Result<T, E>>;
@@ -96,7 +96,7 @@ impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
     }
 }
 
-/// The same for an `Option`.
+/// Like [`CanFail`], for an `Option`.
 pub trait CanMiss<T> {
     #[doc(hidden)]
     fn __injected(&self, site: &Site) -> Option<Option<T>>;
@@ -115,7 +115,7 @@ impl<T> CanMiss<T> for Returns<Option<T>> {
     }
 }
 
-/// Found else: it is one reference further away.
+/// Found otherwise, because it needs one more reference.
 pub trait CannotFail<R> {
     #[doc(hidden)]
     fn __injected(&self, site: &Site) -> Option<R>;
@@ -129,7 +129,7 @@ impl<R> CannotFail<R> for &Returns<R> {
     }
 }
 
-/// An attempt begins that no failure can be planned for.
+/// Called when an attempt begins for which no failure can be planned.
 #[inline]
 pub fn never(site: &Site) {
     if next_failure(site).is_some() {

@@ -1,4 +1,4 @@
-//! [`AttemptRecord`]: what has become of one attempt.
+//! [`AttemptRecord`]: the outcome of one attempt.
 
 use core::fmt;
 use core::time::Duration;
@@ -25,9 +25,9 @@ use crate::outcome::error::Rounded;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptRecord {
-    /// Its number in its call; the first is 1.
+    /// The number of the attempt in its call; the first is 1.
     pub attempt: u32,
-    /// Its outcome.
+    /// How the attempt ended.
     pub became: AttemptOutcome,
 }
 
@@ -52,21 +52,21 @@ pub enum AttemptOutcome {
     Succeeded,
     /// It failed, and another attempt follows.
     Retried {
-        /// How long the wait before that is, slept or skipped.
+        /// The length of the wait before that attempt, slept or skipped.
         wait: Duration,
         /// What went wrong.
         error: String,
     },
     /// It failed, and the call with it.
     GaveUp {
-        /// Why no other follows.
+        /// Why no other attempt follows.
         reason: Reason,
         /// What went wrong.
         error: String,
     },
     /// It was not made: the circuit breaker did not admit it, and the call ended.
     Rejected {
-        /// What the breaker said.
+        /// The breaker's message.
         error: String,
     },
 }

@@ -1,4 +1,4 @@
-//! [`RetryLayer`]: what makes services retry.
+//! [`RetryLayer`]: makes services retry.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,11 +12,11 @@ use super::responses::ClassifyResponse;
 use crate::classify::Classify;
 use crate::retrier::{AllSucceed, Matchers, Retrier, RetryOnValue};
 
-/// Turns a service into a [`RetryService`] with one [`Retrier`], whose breaker and quota
-/// all services of this layer share.
+/// Turns a service into a [`RetryService`] with one [`Retrier`], whose breaker and quota all
+/// services of this layer share.
 ///
 /// `Kind` is inferred where the service is called. In a struct, the service of a
-/// [boxed](Retrier::boxed) retrier is a `RetryService<S, Boxed<E>>`; for any other one, see
+/// [boxed](Retrier::boxed) retrier is a `RetryService<S, Boxed<E>>`; for any other retrier, see
 /// [`kind`](crate::retrier::kind).
 ///
 /// ```
@@ -67,12 +67,12 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
     /// Treats responses as failures: `classify` returns what is wrong with one, or `None`
     /// for a success.
     ///
-    /// The retrier's `retry_on` and `abort_on` match that as they match an error, by its
-    /// [`Classify`] and its text; a retrier with neither, or with `when`, which is about
-    /// errors, retries it. [`Classify::retry_after`] gives the wait, and the breaker
-    /// counts the failure. Listeners see no error, as with `ok(…)` in the attribute.
+    /// The retrier's `retry_on` and `abort_on` match a failed response as they match an error, by
+    /// its [`Classify`] and its text. A retrier with neither, or with only `when`, which concerns
+    /// errors, retries it. [`Classify::retry_after`] provides the wait, and the breaker counts the
+    /// failure. Listeners receive no error, as with `ok(…)` in the attribute.
     ///
-    /// With the feature `http`, `StatusError::of` is what to pass:
+    /// With the feature `http`, pass `StatusError::of`:
     ///
     #[cfg_attr(feature = "http", doc = "```")]
     #[cfg_attr(not(feature = "http"), doc = "```ignore")]
@@ -107,9 +107,9 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
         RetryLayer { retrier, requests, kind }
     }
 
-    /// Retries the responses that `failed` picks, whatever the matchers say: `ok(…)` of the
-    /// attribute. To the breaker each is a success, like any value;
-    /// [`classify_response`](Self::classify_response) says otherwise.
+    /// Retries the responses that `failed` picks, whatever the matchers say: `ok(…)` in the
+    /// attribute. The breaker counts each as a success, like any value; with
+    /// [`classify_response`](Self::classify_response) it counts them as failures.
     ///
     /// ```
     /// use retry_runtime::tower::RetryLayer;
@@ -136,11 +136,11 @@ impl<M, Kind, C> RetryLayer<M, Kind, AllSucceed, C> {
 }
 
 impl<M, Kind, R> RetryLayer<M, Kind, R> {
-    /// Makes the request of a further attempt with `clone`, instead of its `Clone`. If
-    /// that returns `None`, the request is sent once: an order that must not be placed
-    /// twice, a body that is a stream.
+    /// Creates the request for a further attempt with `clone` instead of `Clone`. If `clone`
+    /// returns `None`, the request is sent only once: an order that must not be placed twice, a
+    /// body that is a stream.
     ///
-    /// It is called before each attempt except the last that the policy allows.
+    /// It is called before each attempt except the last one that the policy allows.
     ///
     /// ```
     /// use retry_runtime::tower::RetryLayer;

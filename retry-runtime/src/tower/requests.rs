@@ -1,9 +1,9 @@
-//! How a request is sent more than once.
+//! Sending a request more than once.
 
 use core::fmt;
 use std::sync::Arc;
 
-/// How requests are sent again: by their `Clone`, or by a closure.
+/// How requests are copied to be sent again: with `Clone`, or with a closure.
 #[diagnostic::on_unimplemented(
     message = "a layer that retries must send a request again, but `{Self}` does not clone a `{Q}`",
     label = "this request is not `Clone`",
@@ -14,7 +14,7 @@ pub trait Requests<Q> {
     fn clone_request(&self, request: &Q) -> Option<Q>;
 }
 
-/// By the request's `Clone`: the default.
+/// With the request's `Clone`: the default.
 #[derive(Clone, Copy, Debug)]
 pub struct ByClone;
 
@@ -24,7 +24,7 @@ impl<Q: Clone> Requests<Q> for ByClone {
     }
 }
 
-/// By a closure: [`RetryLayer::clone_request`](super::RetryLayer::clone_request).
+/// With a closure: [`RetryLayer::clone_request`](super::RetryLayer::clone_request).
 pub struct CloneWith<F>(pub(super) Arc<F>);
 
 impl<F> Clone for CloneWith<F> {
@@ -45,7 +45,7 @@ impl<Q, F: Fn(&Q) -> Option<Q>> Requests<Q> for CloneWith<F> {
     }
 }
 
-/// The request of a call, for as long as it can be sent again.
+/// The request of a call, for as long as it may be sent again.
 pub(super) struct Supply<'a, Q, C> {
     left: Option<Q>,
     requests: &'a C,
@@ -56,14 +56,14 @@ impl<'a, Q, C: Requests<Q>> Supply<'a, Q, C> {
         Self { left: Some(request), requests }
     }
 
-    /// What an attempt sends. The request itself is left for the next one, if
-    /// there may be one and a clone can be made.
+    /// The request for an attempt. If there may be another attempt and the request can be cloned,
+    /// this is a clone, and the original is kept.
     pub(super) fn take(&mut self, more: bool) -> Option<Q> {
         let clone = if more { self.requests.clone_request(self.left.as_ref()?) } else { None };
         clone.or_else(|| self.left.take())
     }
 
-    /// Whether what was taken last cannot be sent again.
+    /// Whether there is nothing left to send again.
     pub(super) fn is_spent(&self) -> bool {
         self.left.is_none()
     }

@@ -1,4 +1,4 @@
-//! Which responses are failures: those that a closure classifies.
+//! Responses that count as failures because a closure classifies them.
 
 use core::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::classify::Classify;
 use crate::retrier::{FailedValue, Values};
 
-/// A closure tells what is wrong with a response:
+/// A closure that returns what is wrong with a response:
 /// [`RetryLayer::classify_response`](super::RetryLayer::classify_response).
 pub struct ClassifyResponse<F>(pub(super) Arc<F>);
 

@@ -21,16 +21,16 @@ use crate::retrier::{
 
 /// A service whose calls are retried, created by [`RetryLayer`].
 ///
-/// Its error is a [`RetryError`] of the inner error. Put `.map_err(RetryError::boxed)`
-/// above it if you want a box.
+/// Its error is a [`RetryError`] of the inner error. Put `.map_err(RetryError::boxed)` above it if
+/// you want a box.
 ///
 /// It is a [`Service`] if the inner one is `Clone + Send`, the request is `Clone` (or
-/// [`RetryLayer::clone_request`] says how it is cloned), the error has a text and is one
-/// that the matchers can judge, and all of them, and the inner future, are `Send`. If a
-/// tower method is not found on it, one of these does not hold.
+/// [`RetryLayer::clone_request`] says how to clone it), the error has a text and is one that the
+/// matchers can judge, and all of them, and the inner future, are `Send`. If a tower method is not
+/// found on it, one of these does not hold.
 ///
-/// An error from the inner service's readiness check ends the call: such a service must
-/// not be used any more.
+/// An error from the inner service's readiness check ends the call: such a service must not be used
+/// any more.
 ///
 /// ```
 /// use retry_runtime::tower::{RetryLayer, RetryService};
@@ -51,17 +51,17 @@ impl<S, M, Kind, R, C> RetryService<S, M, Kind, R, C> {
         Self { inner, layer: Arc::new(layer) }
     }
 
-    /// Returns the service inside.
+    /// Returns a reference to the inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// Returns the service inside.
+    /// Returns a mutable reference to the inner service.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// Returns the service inside.
+    /// Returns the inner service.
     pub fn into_inner(self) -> S {
         self.inner
     }
@@ -106,7 +106,7 @@ where
     }
 
     fn call(&mut self, request: Q) -> Self::Future {
-        // The one that is ready is this one, and not its clone.
+        // The service that was polled for readiness is this one, not its clone.
         let clone = self.inner.clone();
         let service = mem::replace(&mut self.inner, clone);
         let layer = Arc::clone(&self.layer);
@@ -142,13 +142,14 @@ impl<T, E> fmt::Debug for RetryFuture<T, E> {
     }
 }
 
-/// The error of a service that is not to be called.
+/// The error of a service that failed its readiness check, and must not be called.
 fn never_called<E>(error: E) -> RetryError<E> {
     let ended = Ended { reason: Reason::NotRetryable, attempts: 0, waited: Duration::ZERO };
     RetryError::new(AttemptError::Error(error), ended)
 }
 
-/// Set by the attempt that runs, and read after it, in the same task: no other can follow.
+/// Whether the request cannot be sent again. Set by the running attempt, and read after it in the
+/// same task.
 #[derive(Default)]
 struct Spent(AtomicBool);
 
@@ -166,7 +167,7 @@ impl<E> Hook<E> for &Spent {
     }
 }
 
-/// One call. The session, and with it every verdict, is the retrier's.
+/// Makes one call. The session and all verdicts are the retrier's.
 async fn call<S, Q, M, Kind, R, C>(
     layer: Arc<RetryLayer<M, Kind, R, C>>,
     service: S,
@@ -184,8 +185,8 @@ where
     let once = supply.is_spent().then(|| retrier.clone().once());
     let retrier: &Retrier<M, R> = once.as_ref().unwrap_or(retrier);
     let mut attempt = 0_u32;
-    // An attempt borrows the service mutably, which a closure cannot lend to a future. The
-    // attempts follow one another, so that nobody ever waits for the lock.
+    // An attempt borrows the service mutably, which a closure cannot lend to a future. The attempts
+    // run one after another, so the lock is never contended.
     let service = &Mutex::new(service);
     let spent = &Spent::default();
     let operation = || {
@@ -211,6 +212,6 @@ where
 }
 
 fn lock<S>(service: &Mutex<S>) -> MutexGuard<'_, S> {
-    // A panic of the service goes through the future of the call, and ends it.
+    // A panic of the service propagates through the future of the call, and ends it.
     service.lock().unwrap_or_else(PoisonError::into_inner)
 }

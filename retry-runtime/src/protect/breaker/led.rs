@@ -1,9 +1,8 @@
-//! A breaker that is controlled from outside, by a fleet that shares it: open for a
-//! while, make one probe at a time, close. And what such a fleet asks of it: whether it is
-//! called.
+//! A breaker that is controlled from outside, by a fleet that shares it: open for a while, make one
+//! probe at a time, close. Also tells such a fleet whether the breaker is being called.
 //!
-//! All of it ends by itself. Whoever tells a breaker to be open says for how long; after that
-//! the breaker decides alone, as after its own open time.
+//! Every order expires: to open a breaker is to open it for a given time, after which the breaker
+//! decides on its own, as after its own open time.
 
 use core::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::base::sync::Ordering;
 use crate::event::transition::Cause;
 use crate::protect::stamp;
 
-/// How a breaker is controlled from outside, by [`CircuitBreaker::follow`].
+/// An order to a breaker from outside, given with [`CircuitBreaker::follow`].
 ///
 /// ```
 /// use core::time::Duration;
@@ -29,29 +28,29 @@ use crate::protect::stamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lead {
-    /// To refuse calls for so long, and then to decide alone: the next call is a probe.
+    /// Rejects calls for this long; then the breaker decides on its own: the next call is a probe.
     Open(Duration),
-    /// To let probes through, one at a time, while it is open. Each begins within so long
-    /// from now; after that it is open as it was before.
+    /// Lets probes through, one at a time, while the breaker is open. Each must begin within this
+    /// time from now; after that, the breaker is open as before.
     Probe(Duration),
-    /// To let calls through, and to start counting again.
+    /// Lets calls through, and starts counting again.
     Closed,
 }
 
-/// Probes that somebody else lets a breaker make.
+/// Permission from outside for a breaker to probe.
 #[derive(Clone, Copy)]
 pub(super) struct ProbeLoan {
-    /// The last moment at which one begins, as a [`stamp`].
+    /// The end of the time in which a probe may begin, as a [`stamp`].
     until: u64,
-    /// Until when the breaker is open if no probe decides, as a [`stamp`].
+    /// When the open time ends if no probe decides before, as a [`stamp`].
     open_until: u64,
 }
 
 impl CircuitBreaker {
-    /// Sets the breaker's state as a fleet says, and returns `true` if it did: a breaker that
+    /// Sets the breaker's state on behalf of a fleet, and returns `true` if it did: a breaker that
     /// was forced ignores it, and one that is not open makes no probe.
     ///
-    /// For those who share a breaker between processes; the crate `retry-fleet` is one.
+    /// For sharing a breaker between processes, as the crate `retry-fleet` does.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -91,8 +90,8 @@ impl CircuitBreaker {
         obeys
     }
 
-    /// Returns `true` if a call came since this was last asked, admitted or not. Calls are
-    /// noted from the first time on.
+    /// Returns `true` if a call came since this was last called, whether it was admitted or not.
+    /// Calls are noted from the first use of this method on.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};
@@ -110,7 +109,7 @@ impl CircuitBreaker {
         self.called.swap(false, Ordering::Relaxed)
     }
 
-    /// A call has come. One look where another has said so already.
+    /// Notes a call. Only a read if one was noted already.
     pub(super) fn note_call(&self) {
         if !self.called.load(Ordering::Relaxed) {
             self.called.store(true, Ordering::Relaxed);
@@ -134,7 +133,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Opens the breaker again if the time for lent probes is up, and none is under way.
+    /// Opens the breaker again if the time for lent probes is over and none is running.
     pub(super) fn end_loan(&self, inner: &mut Inner) {
         let Some(loan) = inner.loan else { return };
         inner.probes.pass_over(clock::now(), self.config.get_timeout());
@@ -144,13 +143,14 @@ impl CircuitBreaker {
         }
     }
 
-    /// How many probes may be under way at once.
+    /// How many probes may run at a time.
     pub(super) fn most_probes(&self, inner: &Inner) -> u32 {
         if inner.loan.is_some() { 1 } else { self.config.get_half_open_requests() }
     }
 }
 
-/// So long from now, as a [`stamp`]; an end that never comes is no order, but a force.
+/// `span` from now, as a [`stamp`]. Capped below [`FOR_EVER`], because only a forced state has no
+/// end.
 fn after(span: Duration) -> u64 {
     stamp::nanos().saturating_add(stamp::nanos_of(span)).min(FOR_EVER - 1)
 }

@@ -1,8 +1,7 @@
-//! The window that rates are measured over: the last N calls, or those of
-//! the last so long.
+//! The window over which rates are measured: the last N calls, or the calls of the last N seconds.
 //!
-//! Plain data that counts exactly; it stands under the breaker's lock, and knows
-//! no state and no generation.
+//! Plain data with exact counts. It is guarded by the breaker's lock, and knows nothing of states
+//! and generations.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -12,7 +11,7 @@ use retry_rules::BreakerConfig;
 use crate::event::transition::Cause;
 use crate::protect::stamp;
 
-/// What became of one call.
+/// The outcome of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) failed: bool,
@@ -20,13 +19,13 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Only such a call can open a breaker.
+    /// Whether the call counts against the breaker; only such a call can open it.
     const fn is_bad(self) -> bool {
         self.failed || self.slow
     }
 }
 
-/// How many calls there were, and how many of them were bad.
+/// The number of calls, and of the failed and slow ones among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) calls: u64,
@@ -47,7 +46,7 @@ impl Tally {
 
     /// Why these numbers open a breaker, if they do.
     fn verdict(self, config: &BreakerConfig) -> Option<Cause> {
-        // A quotient is rounded to the nearest number, and so is a literal: 7 of 10 is 0.7.
+        // Division rounds to the nearest float, and so does a literal: 7 of 10 equals 0.7.
         #[expect(clippy::cast_precision_loss, reason = "nobody makes 2^53 calls")]
         let reaches = |count: u64, rate| count as f64 / self.calls as f64 >= rate;
         if self.calls == 0 || self.calls < u64::from(config.get_minimum_calls()) {
@@ -72,8 +71,8 @@ impl Window {
         match config.get_window() {
             retry_rules::Window::Time(span) => Self::Time(Time::new(span)),
             retry_rules::Window::Calls(calls) => Self::Calls(Calls::new(calls)),
-            // A kind of window that this crate does not know cannot be measured
-            // exactly, but must not leave the breaker blind.
+            // A kind of window that this crate does not know cannot be measured exactly, but the
+            // breaker must still measure something.
             _ => Self::Calls(Calls::new(100)),
         }
     }
@@ -85,8 +84,8 @@ impl Window {
         }
     }
 
-    /// Counts a call that ended `now`, as a [`stamp`]; if it is a bad one, says why the
-    /// breaker opens now, if it does. A window of calls does not look at the time.
+    /// Counts a call that ended at `now`, a [`stamp`]. If it failed or was slow, returns why the
+    /// breaker opens now, if it does. A window of calls ignores the time.
     #[inline]
     pub(super) fn record(
         &mut self,
@@ -109,13 +108,13 @@ impl Window {
     }
 }
 
-// In both kinds of windows, what a good call among good calls writes stands first: it
-// is to share the lock's line of the cache, which all that threads pass on is then.
+// In both kinds of windows, the fields that a good call among good calls writes come first, so that
+// they share a cache line with the lock. Then only that line moves between the threads.
 
-/// A ring of the last calls.
+/// A ring buffer of the last calls.
 #[repr(C)]
 pub(super) struct Calls {
-    /// Where the oldest stands in a full ring.
+    /// The index of the oldest call, once the ring is full.
     oldest: usize,
     failures: u64,
     slow: u64,
@@ -155,23 +154,23 @@ impl Calls {
     }
 }
 
-/// A window of time moves on by one of this many slices at a time.
+/// How many slices a window of time is divided into; it advances by one at a time.
 const SLICES: u64 = 10;
 
-/// The slices of the last so long.
+/// The calls of the last `span` of time, in slices.
 #[repr(C)]
 pub(super) struct Time {
     present: Slice,
-    /// Those before, the oldest first.
+    /// The slices before it, oldest first.
     earlier: VecDeque<Slice>,
     /// In nanoseconds.
     span: u64,
 }
 
-/// The calls of a tenth of the span, from the first of them on.
+/// The calls of a tenth of the span, which starts with the first of them.
 #[derive(Clone, Copy)]
 struct Slice {
-    /// As a [`stamp`].
+    /// A [`stamp`].
     begin: u64,
     tally: Tally,
 }
@@ -181,7 +180,7 @@ impl Slice {
         Self { begin, tally: Tally::NONE }
     }
 
-    /// Saturating, for one thread may have read the clock later than another, and be first.
+    /// Saturating, because a thread that read the clock later may have recorded its call first.
     const fn age(&self, now: u64) -> u64 {
         now.saturating_sub(self.begin)
     }

@@ -1,5 +1,5 @@
-//! The options of the attribute and of `policy!`: those of a policy, and a row for
-//! each that is of the function.
+//! The options of the attribute and of `policy!`: those of a policy, and a table with a row for
+//! each option of the function.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -21,7 +21,7 @@ use crate::run_time::Scope;
 use crate::settings::{BREAKER, Base, POLICY, Settings};
 use crate::value::{self, plain};
 
-/// All options, as they were written; those that were wrong are missing.
+/// All options as written, except the invalid ones.
 #[derive(Default)]
 pub(crate) struct Args {
     pub(crate) policy: PolicyArgs,
@@ -39,21 +39,21 @@ pub(crate) struct Args {
     pub(crate) name: Option<Expr>,
     pub(crate) clone: Vec<Ident>,
     pub(crate) context: Option<Ident>,
-    /// `nested = once`: what is called makes one attempt each while this is retried.
+    /// `nested = once`: functions called inside make one attempt each while this one is retried.
     pub(crate) nested_once: bool,
     pub(crate) docs: Option<bool>,
     pub(crate) krate: Option<Path>,
-    /// The fields that the options of the function are about; those that were wrong are missing.
+    /// The fields that the function's options concern, except those of invalid options.
     pub(crate) fields: Fields,
-    /// The options that were written, right or wrong.
+    /// The names of all options that were written, valid or not.
     names: Vec<Ident>,
 }
 
 /// The options that make up a policy.
 pub(crate) struct PolicyArgs {
-    /// The policy that it starts from.
+    /// The policy to start from.
     pub(crate) base: Option<Expr>,
-    /// Whether only the running program knows that one.
+    /// Whether that policy is known only at run time.
     pub(crate) base_is_run_time: bool,
     pub(crate) settings: Settings<Policy>,
 }
@@ -64,13 +64,13 @@ impl Default for PolicyArgs {
     }
 }
 
-/// What `breaker` says.
+/// The value of `breaker`.
 pub(crate) enum Breaker {
     Shared(Expr),
     InPlace(Box<BreakerArgs>),
 }
 
-/// What happens at the end.
+/// What happens when the call gives up.
 #[derive(Default)]
 pub(crate) enum OnFailure {
     #[default]
@@ -79,17 +79,17 @@ pub(crate) enum OnFailure {
     Fallback(Expr),
 }
 
-/// An option of the function, and how it is read.
+/// An option of the function, and how to parse it.
 pub(crate) struct FunctionOption {
     read: fn(&mut Args, &mut Reading<'_>) -> syn::Result<()>,
-    /// The field that rules know it by.
+    /// The field under which the rules know it.
     field: Option<Field>,
-    /// Whether `policy!` takes it as well.
+    /// Whether `policy!` accepts it too.
     in_policy: bool,
     pub(crate) inside: Inside,
 }
 
-/// An option whose value is to be read.
+/// An option whose value is about to be parsed.
 struct Reading<'a> {
     name: &'a Ident,
     example: &'static str,
@@ -99,19 +99,19 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// The expression behind `name =`.
+    /// Parses `= expression` after the name.
     fn expr(&self) -> syn::Result<Expr> {
         assigned(self.name, self.input, self.example)
     }
 
-    /// Reads the `=`.
+    /// Parses the `=`.
     fn equals(&self) -> syn::Result<()> {
         equals(self.name, self.input, self.example)
     }
 }
 
-/// The options of a function that are not part of its policy, in the order in which
-/// they are listed.
+/// The options of a function that are not part of its policy, in the order in which they are
+/// listed.
 pub(crate) static FUNCTION: [Opt<FunctionOption>; 17] = [
     option("retry_on", "[network, timeout]", |args, option| {
         args.retry_on = Some(matchers(option)?);
@@ -230,7 +230,7 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 17] = [
     .completed(Inside::Library),
 ];
 
-/// A row of the table.
+/// Creates a row of the table.
 const fn option(
     name: &'static str,
     example: &'static str,
@@ -257,7 +257,8 @@ impl Opt<FunctionOption> {
     }
 }
 
-/// Who asks: `#[retry(…)]` takes all options, `policy!(…)` those of a policy.
+/// The macro being expanded: `#[retry(…)]` accepts all options, `policy!(…)` only those of a
+/// policy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
     Attribute,
@@ -265,8 +266,8 @@ pub(crate) enum Syntax {
 }
 
 impl Syntax {
-    /// The options to choose from, in the order in which they are listed. `crate` is
-    /// none of `policy!`, which sets it itself.
+    /// The accepted options, in the order in which they are listed. For `policy!`, this omits
+    /// `crate`, which the macro sets itself.
     pub(crate) fn options(self) -> Vec<Words> {
         let policy = POLICY.iter().map(Opt::words);
         match self {
@@ -281,7 +282,7 @@ impl Syntax {
 }
 
 impl Args {
-    /// Reads all options. What is wrong goes to `errors`.
+    /// Parses all options. Mistakes go to `errors`.
     pub(crate) fn parse(
         tokens: TokenStream,
         syntax: Syntax,
@@ -293,7 +294,8 @@ impl Args {
             each(input, errors, |input, errors| args.option(input, syntax, scope, errors));
             Ok(())
         };
-        // That something is left inside brackets is no mistake beside the one in them.
+        // Tokens left over inside brackets are not a mistake in addition to the one that caused
+        // them.
         if let (Err(error), true) = (read.parse2(tokens), errors.is_empty()) {
             errors.push(error);
         }
@@ -304,8 +306,8 @@ impl Args {
     pub(crate) fn check(&self, errors: &mut Errors) -> Checked {
         let mut beside = self.fields;
         if self.breaker.is_some() {
-            // With a breaker, the matchers say also what trips it, and that matters to a single
-            // call.
+            // With a breaker, the matchers also decide what trips it, which matters even with a
+            // single attempt.
             beside = beside.difference(Fields::NONE.with(Field::RetryOn));
         }
         let whole = self.policy.base.as_ref().map(ToTokens::to_token_stream);
@@ -317,7 +319,7 @@ impl Args {
         check_settings(&self.policy.settings, beside, base, whole.as_ref(), errors)
     }
 
-    /// The name of an option that was written.
+    /// The name of this option, if it was written.
     pub(crate) fn written(&self, option: &str) -> Option<&Ident> {
         self.names.iter().find(|name| *name == option)
     }
@@ -387,7 +389,7 @@ fn breaker(option: &mut Reading<'_>) -> syn::Result<Breaker> {
     Ok(Breaker::InPlace(Box::new(in_place)))
 }
 
-/// Refuses `DB(failure_threshold = 5)`: settings belong where a breaker is made.
+/// Rejects `DB(failure_threshold = 5)`: settings belong where a breaker is created.
 fn check_call(expr: &Expr) -> syn::Result<()> {
     let Expr::Call(call) = expr else { return Ok(()) };
     let is_setting = |argument: &Expr| match argument {
@@ -419,7 +421,7 @@ fn quota(option: &Reading<'_>) -> syn::Result<Expr> {
     Ok(lent(option.expr()?))
 }
 
-/// A breaker or a quota is lent by its name; `&DB` says the same.
+/// A breaker or a quota is given by name; `&DB` means the same.
 fn lent(expr: Expr) -> Expr {
     match expr {
         Expr::Reference(reference) if reference.mutability.is_none() => lent(*reference.expr),
@@ -592,7 +594,7 @@ fn unknown(word: &str, value: ParseStream, syntax: Syntax) -> String {
     }
 }
 
-/// The option to which a word belongs that was written as an option itself.
+/// The option whose value a word is, if it was written as an option itself.
 fn home(word: &str) -> Option<&'static str> {
     if backoff::NAMES.contains(&word) {
         Some("backoff")

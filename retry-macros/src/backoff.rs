@@ -1,4 +1,4 @@
-//! How the waits grow: what may stand behind `backoff =`.
+//! How waits grow: the values of `backoff =`.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::hygiene::quote;
 use crate::run_time::Scope;
 use crate::value::{self, Tokens, Value, evaluated};
 
-/// What `backoff =` says.
+/// The value of `backoff =`.
 pub(crate) struct BackoffArg {
     pub(crate) tokens: TokenStream,
     pub(crate) kind: BackoffKind,
@@ -28,12 +28,12 @@ pub(crate) enum BackoffKind {
     Exponential(Option<Value<f64>>),
     Fibonacci,
     Custom(Vec<Value<Duration>>),
-    /// All of it: a value of type `Backoff`.
+    /// The whole backoff: an expression of type `Backoff`.
     RunTime(Expr),
 }
 
 impl BackoffKind {
-    /// The backoff, where it is known here.
+    /// The backoff, if it is known at expansion.
     pub(crate) fn known(&self) -> Option<Backoff> {
         Some(match self {
             Self::Fixed => Backoff::Fixed,
@@ -43,7 +43,7 @@ impl BackoffKind {
             Self::Fibonacci => Backoff::Fibonacci,
             Self::Custom(delays) => {
                 let known: Option<Vec<_>> = delays.iter().map(|delay| delay.known).collect();
-                // A policy is `Copy` and so holds a `'static` list; a macro's process is
+                // A policy is `Copy`, so it holds a `'static` list; the process of a macro is
                 // short-lived.
                 Backoff::Custom(known?.leak())
             }
@@ -51,7 +51,7 @@ impl BackoffKind {
         })
     }
 
-    /// The setting in its brackets.
+    /// The setting in its parentheses.
     pub(crate) fn part(&self) -> Option<(Field, TokenStream)> {
         match self {
             Self::Linear(increment) => Some((Field::Increment, increment.to_token_stream())),
@@ -61,7 +61,7 @@ impl BackoffKind {
         }
     }
 
-    /// The fields that only the running program knows.
+    /// The fields that are known only at run time.
     pub(crate) fn run_time(&self) -> Fields {
         let (field, is_run_time) = match self {
             Self::Linear(increment) => (Field::Increment, increment.is_run_time),
@@ -81,8 +81,8 @@ impl BackoffKind {
         }
     }
 
-    /// The backoff, as the expansion writes it. `private` is the module of the runtime
-    /// that expansions call into.
+    /// The backoff as an expression in the expansion. `private` is the runtime's module that
+    /// expansions call.
     pub(crate) fn expression(&self, private: &TokenStream) -> TokenStream {
         let variant = match self {
             Self::RunTime(expr) => return evaluated("backoff", expr),
@@ -110,13 +110,13 @@ impl BackoffKind {
     }
 }
 
-/// The curves that there are.
+/// The names of the backoffs.
 pub(crate) const NAMES: [&str; 5] = ["fixed", "linear", "exponential", "fibonacci", "custom"];
 
-/// Those of them that have settings by name, in brackets.
+/// Those with named settings in parentheses.
 pub(crate) const WITH_SETTINGS: [&str; 2] = ["linear", "exponential"];
 
-/// Reads what stands behind `backoff =`.
+/// Parses what follows `backoff =`.
 pub(crate) fn read(
     input: ParseStream,
     scope: &Scope,
@@ -202,7 +202,7 @@ pub(crate) fn read(
     Ok(BackoffArg { tokens, kind })
 }
 
-/// The curve that a word means, which may be another library's.
+/// The backoff that a word means, which may come from another library.
 fn meant(word: &str) -> Option<&'static str> {
     match word {
         "constant" | "const" | "flat" | "none" => Some("fixed"),
@@ -224,7 +224,7 @@ fn no_increment(name: &Ident) -> syn::Error {
     )
 }
 
-/// The one setting of a curve: `increment = …` or `base = …`.
+/// Parses the one setting of a backoff: `increment = …` or `base = …`.
 fn setting(
     content: ParseStream,
     curve: &Ident,
@@ -263,7 +263,8 @@ fn delays(
     while !content.is_empty() {
         match content.parse().and_then(|expr| scope.value(expr, value::duration)) {
             Ok(delay) => delays.push(delay),
-            // All but the last go straight to the list; that one poisons the option.
+            // All errors but the last are reported here; the last one is returned, and invalidates
+            // the option.
             Err(error) => {
                 if let Some(earlier) = wrong.replace(error) {
                     errors.push(earlier);

@@ -43,7 +43,7 @@ impl BreakerArgs {
         Self { settings, checked }
     }
 
-    /// The settings as a `const` expression. Those that are known to be wrong are left out.
+    /// The settings as a `const` expression, without those known to be wrong.
     pub(crate) fn config(&self, private: &TokenStream) -> TokenStream {
         let calls = self.settings.calls(self.checked.wrong, private);
         quote!(#private::BreakerConfig::new() #calls)
@@ -54,13 +54,13 @@ impl BreakerArgs {
         &self.checked.unchecked
     }
 
-    /// The fields that were written, for the rules about what is written in vain.
+    /// The fields that were written, for the rules about settings that have no effect.
     pub(crate) fn written(&self) -> Fields {
         self.checked.written
     }
 }
 
-/// Reads one setting.
+/// Parses one setting.
 fn read(
     settings: &mut Settings<BreakerConfig>,
     input: ParseStream,

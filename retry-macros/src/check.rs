@@ -1,8 +1,8 @@
-//! The one rule list, on what is known here: literals, and what was left out.
+//! Applies the one list of rules to what is known at expansion: literals, and what was left out.
 //!
-//! A rule whose fields are all known is checked now, with the caret on the
-//! user's token. A rule that reads a `const` expression, or a shared policy, is
-//! handed on to const evaluation, with the expression to blame.
+//! A rule whose fields are all known is checked now, with the error on the user's tokens. A rule
+//! that reads a `const` expression or a shared policy is left to const evaluation, together with
+//! the expression to blame.
 
 use core::fmt::Display;
 use core::ops::Range;
@@ -15,30 +15,30 @@ use crate::errors::Errors;
 use crate::hygiene::quote;
 use crate::settings::{Base, Draft, Settings};
 
-/// What the check has found out.
+/// The result of the check.
 pub(crate) struct Checked<C = Policy> {
-    /// The configuration, where everything is known.
+    /// The configuration, if everything in it is known.
     pub(crate) known: Option<C>,
-    /// The rules that are left for const evaluation, and the expression to blame.
+    /// The rules left to const evaluation, each with the expression to blame.
     pub(crate) unchecked: Vec<(Rule, TokenStream)>,
     /// The fields that were written.
     pub(crate) written: Fields,
-    /// The fields that were written and break a rule, or are wrong in themselves.
+    /// The fields that were written and break a rule, or are invalid themselves.
     pub(crate) wrong: Fields,
-    /// The fields that only the running program knows.
+    /// The fields that are known only at run time.
     pub(crate) run_time: Fields,
 }
 
-/// What rules are about.
+/// What rules apply to.
 pub(crate) trait Configuration: Copy + Default {
     const SETTINGS: retry_rules::Settings;
 
     fn broken_rules(&self, written: Fields) -> Rules;
 
-    /// What is wrong.
+    /// The message for a broken rule.
     fn explained(&self, rule: Rule) -> impl Display;
 
-    /// Which elements of a list are to blame.
+    /// The elements of a list that are to blame.
     fn blamed(&self, _rule: Rule, _length: usize) -> Range<usize> {
         0..0
     }
@@ -58,7 +58,7 @@ impl Configuration for Policy {
     fn blamed(&self, rule: Rule, delays: usize) -> Range<usize> {
         match (rule, self.custom_delay_above_max(), self.get_attempts()) {
             (Rule::CustomDelayAboveMax, Some(at), _) => at..at + 1,
-            // From the first that is never used to the last.
+            // From the first one that is never used to the last.
             (Rule::CustomDelaysUnused, _, Attempts::Limited(attempts)) => {
                 attempts.saturating_sub(1) as usize..delays
             }
@@ -79,8 +79,8 @@ impl Configuration for BreakerConfig {
     }
 }
 
-/// Checks settings, beside which the fields `beside` were written, on top of a `base` of
-/// which nothing is known here. Where no setting is to blame, `whole` is.
+/// Checks settings, next to which the fields `beside` were written, based on a `base` that is not
+/// known here. If no setting is to blame, `whole` is.
 pub(crate) fn check_settings<C: Configuration>(
     settings: &Settings<C>,
     beside: Fields,
@@ -121,7 +121,7 @@ pub(crate) fn check_settings<C: Configuration>(
             let expression = rule.fields().iter().find(|field| constant.contains(**field));
             let blamed = match expression {
                 Some(field) => settings.tokens(*field),
-                // Nothing here is an expression but the shared policy that it starts from.
+                // No expression here, so it must be the shared policy to start from.
                 None => blamed(*rule),
             };
             Some((*rule, blamed?))

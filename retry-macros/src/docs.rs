@@ -1,6 +1,5 @@
-//! The section "Retries" of the function's rustdoc, which an editor shows on
-//! hover: the policy in one sentence, and in its folds a table of the
-//! waits with the longest total.
+//! The section "Retries" of the function's rustdoc, which an editor shows on hover: the policy in
+//! one sentence, and, folded away, a table of the waits with the longest total.
 
 use retry_rules::{Attempts, Policy, duration};
 use syn::{Attribute, Expr, Visibility, parse_quote};
@@ -12,14 +11,14 @@ use crate::item::Function;
 use crate::matcher::Matcher;
 use crate::value::plain;
 
-/// Where the section can be shown without taking something away.
+/// Where the section can be shown without doing harm.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SpanRange {
     Everywhere,
-    /// In rustdoc, but not where `missing_docs` looks: the section says nothing
-    /// of what the function is for.
+    /// Only in rustdoc, invisible to the `missing_docs` lint: the section does not say what the
+    /// function is for.
     Rustdoc,
-    /// Nowhere: a method without documentation may inherit its trait's.
+    /// Nowhere: a method without documentation may inherit that of its trait.
     Nowhere,
 }
 
@@ -33,7 +32,7 @@ fn place(function: &Function) -> SpanRange {
     }
 }
 
-/// Waits that the table shows at most; more of them tell nothing new.
+/// The maximum number of waits in the table; more add nothing new.
 const SHOWN: u32 = 10;
 
 pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Vec<Attribute> {
@@ -85,7 +84,7 @@ fn others(args: &Args) -> String {
     words.join("; ")
 }
 
-/// Matchers as they were written, but for closures, which say little in a sentence.
+/// Matchers as written, except for closures, which say little in a sentence.
 fn listed(matchers: &[Matcher]) -> String {
     let callable = |function: &Expr| match function {
         Expr::Closure(_) => "…".to_owned(),
@@ -98,13 +97,13 @@ fn listed(matchers: &[Matcher]) -> String {
         Matcher::When(predicate) => format!("when({})", callable(predicate)),
         Matcher::Ok(predicate) => format!("ok({})", callable(predicate)),
     });
-    // A frame of two holds what has a backquote in it.
+    // Double backquotes can hold text that contains one.
     let framed = written
         .map(|text| if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") });
     framed.collect::<Vec<_>>().join(", ")
 }
 
-/// A policy that only const evaluation knows: as it was written.
+/// A policy that only const evaluation knows, shown as written.
 fn as_written(args: &Args) -> String {
     let policy = &args.policy;
     let mut words = Vec::new();
@@ -113,7 +112,7 @@ fn as_written(args: &Args) -> String {
     }
     for entry in &policy.settings.entries {
         let (name, value) = (&entry.name, plain(&entry.value.tokens));
-        // A bare `jitter` stands for itself.
+        // A bare `jitter` is shown as it is.
         words.push(if *name == value {
             format!("`{name}`")
         } else {
@@ -123,7 +122,7 @@ fn as_written(args: &Args) -> String {
     words.join(", ")
 }
 
-/// A column for each wait, and the longest total.
+/// A row for each wait, and the longest total.
 fn table(policy: &Policy) -> Vec<String> {
     let waits = match policy.get_attempts() {
         Attempts::Limited(attempts) => attempts.saturating_sub(1),
@@ -177,7 +176,7 @@ mod tests {
     use crate::item;
     use crate::run_time::Scope;
 
-    /// The lines of the section, and whether they are for rustdoc only.
+    /// The lines of the section, and whether they are only for rustdoc.
     fn section_of(options: &str, function: &str) -> (Vec<String>, bool) {
         let parse = |text: &str| text.parse::<TokenStream>().expect("tokens");
         let mut errors = Errors::new();

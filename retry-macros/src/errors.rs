@@ -1,9 +1,9 @@
-//! Mistakes are collected, so that one compile reports them all.
+//! Errors are collected, so that one compilation reports them all.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-/// The mistakes found so far. Whoever collects them has to look at them.
+/// The errors found so far. They must be reported before this is dropped.
 pub(crate) struct Errors {
     errors: Vec<syn::Error>,
     looked_at: bool,
@@ -14,7 +14,7 @@ impl Errors {
         Self { errors: Vec::new(), looked_at: false }
     }
 
-    /// A mistake, with the caret under `tokens`.
+    /// Adds an error, located at `tokens`.
     pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl core::fmt::Display) {
         self.push(syn::Error::new_spanned(tokens, message));
     }
@@ -27,7 +27,7 @@ impl Errors {
         self.errors.is_empty()
     }
 
-    /// One `compile_error!` for each mistake.
+    /// One `compile_error!` for each error.
     pub(crate) fn into_tokens(mut self) -> TokenStream {
         self.looked_at = true;
         self.errors.iter().map(syn::Error::to_compile_error).collect()
@@ -36,7 +36,7 @@ impl Errors {
 
 impl Drop for Errors {
     fn drop(&mut self) {
-        // Never while a panic unwinds already: that would abort and hide it.
+        // Not while unwinding: a second panic would abort, and hide the first.
         if !self.looked_at && !std::thread::panicking() {
             debug_assert!(self.errors.is_empty(), "mistakes were found and not reported");
         }

@@ -27,15 +27,15 @@
 //! }
 //! ```
 //!
-//! A body that may be left early, by `?` or `return`, is a separate block:
-//! `async { /* type edge */ { body } }.await`.
+//! A body that may exit early, with `?` or `return`, becomes a separate block: `async { /* type
+//! edge */ { body } }.await`.
 //!
-//! No closure is made around an async body, so it may borrow its arguments
-//! mutably and stays `Send`. The outcome is dropped before the wait, so an
-//! error need not be `Send` for the future to be.
+//! No closure is created around an async body, so it may borrow its arguments mutably, and it stays
+//! `Send`. The outcome is dropped before the wait, so an error need not be `Send` for the future to
+//! be.
 //!
-//! Generated names are hygienic (mixed-site spans), but items are not: those
-//! begin with `__RETRY_`.
+//! Generated variables are hygienic (mixed-site spans), but items are not: their names begin with
+//! `__RETRY_`.
 
 mod attempt;
 mod ending;
@@ -91,8 +91,8 @@ pub(crate) fn retry(args: TokenStream, item: &TokenStream) -> TokenStream {
     }
 }
 
-/// The function as it was, and what is wrong. The name of its context is known in there, so
-/// that nothing more is said of it.
+/// The original function together with the errors. The name of its context is bound in it, so that
+/// the compiler does not report it as unknown as well.
 fn with_errors(args: &Args, function: Function, errors: Errors) -> TokenStream {
     let errors = errors.into_tokens();
     let private = policy::private(args);
@@ -121,7 +121,7 @@ fn expand(
         (Form::Boxed(boxed), _) => boxed.output.clone(),
         (_, ReturnType::Type(_, ty)) => (**ty).clone(),
         (_, ReturnType::Default) if args.has_ok() => syn::parse_quote!(()),
-        // The check has said so; there is no type to build a loop on.
+        // The check has reported this; there is no type on which to build a loop.
         (_, ReturnType::Default) => return with_errors(args, function, errors),
     };
     let section = docs::section(args, checked, &function);
@@ -165,73 +165,72 @@ impl Args {
         self.retry_on.iter().chain(&self.abort_on).flatten()
     }
 
-    /// Whether `retry_on` judges values too.
+    /// Whether `retry_on` also matches values.
     pub(crate) fn has_ok(&self) -> bool {
         self.matchers().any(|matcher| matches!(matcher, Matcher::Ok(_)))
     }
 }
 
-/// Whether the tokens are the name of a constant, and nothing else: `MAX_RETRIES`.
+/// Whether the tokens are just the name of a constant, such as `MAX_RETRIES`.
 fn is_constant(tokens: TokenStream) -> bool {
     let mut tokens = tokens.into_iter();
     let (Some(TokenTree::Ident(name)), None) = (tokens.next(), tokens.next()) else { return false };
     name.to_string().chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// How a call of this function may be cut off.
+/// How attempts of this function may be cut off.
 enum Timing {
     Never,
-    /// Untimed, but the time is checked between attempts: for `max_elapsed`, and for the
+    /// Not cut off, but the time is checked between attempts: for `max_elapsed`, and for the
     /// deadline of a function that is not async.
     BetweenAttempts,
     Always,
-    /// Only the shared policy knows.
+    /// Depends on the shared policy.
     ByPolicy,
-    /// Only the running program knows. Whether the return type has to be able to say it,
-    /// because a bound is an option.
+    /// Known only at run time. `is_demanded`: the return type must be able to represent it, because
+    /// a time limit is among the options.
     AtRunTime {
         is_demanded: bool,
     },
 }
 
-/// Whether the last failure is kept over a wait, for a call that may end before
-/// another attempt fails.
+/// Whether the last failure is kept across a wait, for calls that may end before another attempt
+/// fails.
 enum KeepsFailure {
     Never,
     Always,
-    /// Only the shared policy knows.
+    /// Depends on the shared policy.
     ByPolicy,
 }
 
-/// All that the parts of one expansion share.
+/// What the parts of one expansion share.
 struct Expansion<'a> {
     args: &'a Args,
     checked: &'a Checked,
-    /// The module of the runtime that is called into.
+    /// The runtime's module that the expansion calls.
     private: TokenStream,
     name: Ident,
-    /// What an attempt returns; `_` for each `impl Trait` in it.
+    /// What an attempt returns, with `_` in place of each `impl Trait`.
     declared: Type,
-    /// What the body returns: the same, but for `RetryError<E>`.
+    /// What the body returns, if that differs because the function returns `RetryError<E>`.
     body_type: Option<Type>,
     /// The names that the arguments bind by value.
     arguments: Vec<Ident>,
-    /// The names that hold what a body could consume: neither references nor numbers.
+    /// The names of values that a body could consume: not references, not numbers.
     owned: Vec<String>,
-    /// The arguments that each attempt gets a clone of; no other names.
+    /// The arguments that are cloned for each attempt, without unknown names.
     clones: Vec<Ident>,
-    /// Where the compiler's complaints about the return type belong.
+    /// Where compiler errors about the return type belong.
     return_place: SpanRange,
-    /// The same for those about the error in it.
+    /// Where compiler errors about the error type in it belong.
     error_place: SpanRange,
     is_async: bool,
     cut: Timing,
     kept: KeepsFailure,
-    /// Whether the error is a type that can be named from outside and lives for
-    /// `'static`, as far as its tokens tell.
+    /// Whether the error type can be named from outside and is `'static`, judging by its tokens.
     error_is_known: bool,
-    /// Whether an option's expression speaks of `Self` or a generic parameter,
-    /// which an inner item cannot see.
+    /// Whether an option's expression refers to `Self` or a generic parameter, which is not visible
+    /// in an inner item.
     generic: bool,
 }
 
@@ -275,8 +274,8 @@ impl<'a> Expansion<'a> {
         generics.extend(function.sig.generics.const_params().map(|param| param.ident.to_string()));
         let is_method = signature::is_method(function);
         let is_parameter = |word: &str| {
-            // A parameter of the impl around a method cannot be seen from
-            // here; they are named by one letter.
+            // A parameter of the impl around a method is not visible here; by convention, its name
+            // is a single letter.
             generics.iter().any(|name| name == word) || is_method && word.len() == 1
         };
         let body_type = item::inside_retry_error(&erased);
@@ -286,7 +285,7 @@ impl<'a> Expansion<'a> {
             || mentions(error, &|word| word == "_" || is_parameter(word));
         let private = quote!(__retry);
         let expression = policy::expression(&args.policy, checked.wrong, &private);
-        // So may a constant in the impl's own name be one of its parameters.
+        // Likewise, what looks like a constant may be a const parameter of the impl.
         let may_be_parameter = |entry: &Entry<Policy>| {
             let tokens = match &entry.value.part {
                 Some((_, tokens)) => tokens,
@@ -316,7 +315,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Whether something of the policy is only known to the running program.
+    /// Whether any part of the policy is known only at run time.
     fn is_run_time(&self) -> bool {
         !self.checked.run_time.is_empty()
     }
@@ -326,13 +325,13 @@ impl<'a> Expansion<'a> {
         self.body_type.is_some()
     }
 
-    /// A call into the runtime whose complaint belongs on the return type.
+    /// A call to the runtime whose compiler errors belong on the return type.
     fn on_return_type(&self, path: &TokenStream, arguments: &TokenStream) -> TokenStream {
         let private = &self.private;
         self.return_place.call(quote!(#private::#path), arguments)
     }
 
-    /// The same for a function of the runtime that is not called yet.
+    /// Like [`on_return_type`](Self::on_return_type), for the path alone, without a call.
     fn on_return_type_path(&self, path: &TokenStream) -> TokenStream {
         let private = &self.private;
         self.return_place.locate(quote!(#private::#path))

@@ -1,5 +1,5 @@
-//! The small words of the grammar: `name = value`, what follows a comma, and what
-//! an unknown word was meant to be.
+//! The basic pieces of the grammar: `name = value`, the commas in between, and the suggestion for
+//! an unknown word.
 
 use proc_macro2::{TokenStream, TokenTree};
 use retry_rules::suggest;
@@ -10,13 +10,13 @@ use crate::errors::Errors;
 use crate::hygiene::quote;
 use crate::value::plain;
 
-/// A mistake in the token that comes next.
+/// An error at the next token.
 pub(crate) fn at_next(input: ParseStream, message: impl core::fmt::Display) -> syn::Error {
     let next = input.cursor().token_stream().into_iter().next();
     syn::Error::new_spanned(next, message)
 }
 
-/// Leaves the rest of something that is wrong behind.
+/// Skips the rest of something invalid.
 pub(crate) fn skip_to_comma(input: ParseStream) {
     while let Ok(token) = input.parse::<TokenTree>() {
         if matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ',') {
@@ -42,14 +42,14 @@ pub(crate) fn equals(name: &Ident, input: ParseStream, example: &str) -> syn::Re
     Ok(())
 }
 
-/// The expression behind `name =`.
+/// Parses the expression after `name`, including the `=`.
 pub(crate) fn assigned(name: &Ident, input: ParseStream, example: &str) -> syn::Result<Expr> {
     equals(name, input, example)?;
     input.parse()
 }
 
-/// Reads what stands between commas, each by itself: one that is wrong is reported
-/// and left out, and the others are read all the same.
+/// Parses the elements of a comma-separated list, one by one: an invalid one is reported and left
+/// out, and the others are still parsed.
 pub(crate) fn each(
     input: ParseStream,
     errors: &mut Errors,
@@ -66,7 +66,7 @@ pub(crate) fn each(
     }
 }
 
-/// After an option there is a comma, or the end.
+/// Expects a comma or the end after an option.
 fn after_option(input: ParseStream, errors: &mut Errors) {
     if input.is_empty() || input.parse::<Option<Token![,]>>().is_ok_and(|comma| comma.is_some()) {
         return;
@@ -83,14 +83,15 @@ fn after_option(input: ParseStream, errors: &mut Errors) {
     }
 }
 
-/// The complaint about an option that stands there for the second time.
+/// The error for an option that occurs a second time.
 pub(crate) fn set_twice(first: &Ident, second: &Ident) -> syn::Error {
-    // From the first to the second: both places in one picture.
+    // Spans from the first to the second, so that the error shows both.
     let both = quote!(#first #second);
     syn::Error::new_spanned(both, format!("`{second}` is set twice: keep one of them"))
 }
 
-/// The complaint about an unknown `what`: what was `meant`, or else, `listed`, what there is.
+/// The message about an unknown `what`: suggests what was `meant`, or else lists (`listed`) what
+/// exists.
 pub(crate) fn unknown(what: &str, word: &str, meant: Option<&str>, listed: &str) -> String {
     match meant {
         Some(meant) => format!("unknown {what} `{word}`: did you mean `{meant}`?"),
@@ -98,7 +99,7 @@ pub(crate) fn unknown(what: &str, word: &str, meant: Option<&str>, listed: &str)
     }
 }
 
-/// The value that stands behind an unknown name, as it was written.
+/// The value after an unknown name, as written.
 pub(crate) fn written(input: ParseStream) -> String {
     let mut tokens = up_to_comma(input).into_iter();
     match tokens.next() {
@@ -109,7 +110,7 @@ pub(crate) fn written(input: ParseStream) -> String {
     }
 }
 
-/// The tokens up to the next comma, which stay.
+/// The tokens up to the next comma, without consuming them.
 pub(crate) fn up_to_comma(input: ParseStream) -> TokenStream {
     let tokens = input.cursor().token_stream().into_iter();
     tokens

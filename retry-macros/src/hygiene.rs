@@ -1,6 +1,5 @@
-//! `quote!` with mixed-site spans: generated variables are invisible to the
-//! user's code, and the user's to them. Plain `quote!` writes with the span of
-//! the call, where both would meet.
+//! `quote!` with mixed-site spans: generated variables are invisible to the user's code, and vice
+//! versa. Plain `quote!` uses call-site spans, with which they would see each other.
 
 macro_rules! quote {
     ($($tokens:tt)*) => {
@@ -13,8 +12,8 @@ pub(crate) use quote;
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 
-/// Where something that the user wrote begins and ends. Spans cannot be joined on
-/// a stable compiler, so that an expression has to begin and end there itself.
+/// The first and the last span of something that the user wrote. Spans cannot be joined on a stable
+/// compiler, so a generated expression has to begin and end with these.
 #[derive(Clone, Copy)]
 pub(crate) struct SpanRange {
     first: Span,
@@ -22,20 +21,20 @@ pub(crate) struct SpanRange {
 }
 
 impl SpanRange {
-    /// The place of `tokens`.
+    /// The range of `tokens`.
     pub(crate) fn of(tokens: impl ToTokens) -> Self {
         let mut tokens = tokens.into_token_stream().into_iter();
         let first = tokens.next().map_or_else(Span::mixed_site, |token| token.span());
         Self { first, last: tokens.last().map_or(first, |token| token.span()) }
     }
 
-    /// Where it begins, for a single token.
+    /// The span of its beginning, for a single token.
     pub(crate) fn start(self) -> Span {
         self.first.resolved_at(Span::mixed_site())
     }
 
-    /// `tokens`, with the compiler's complaints about them at this place. What
-    /// their names mean stays as it is.
+    /// Moves `tokens` to this place, for the compiler's messages about them. Name resolution is
+    /// unchanged.
     pub(crate) fn locate(self, tokens: TokenStream) -> TokenStream {
         let mut at = self.first;
         tokens
@@ -54,13 +53,13 @@ impl SpanRange {
             .collect()
     }
 
-    /// A call of `path`, with the compiler's complaints about it at this place, and
-    /// those about the `arguments` where they stand.
+    /// A call of `path` for which the compiler's messages are shown at this place, and those about
+    /// the `arguments` at theirs.
     pub(crate) fn call(self, path: TokenStream, arguments: impl ToTokens) -> TokenStream {
         self.before_group(path, Delimiter::Parenthesis, arguments)
     }
 
-    /// The same for a block behind a keyword.
+    /// Like [`call`](Self::call), for a block after a keyword.
     pub(crate) fn block(self, keyword: TokenStream, statements: impl ToTokens) -> TokenStream {
         self.before_group(keyword, Delimiter::Brace, statements)
     }

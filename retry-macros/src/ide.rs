@@ -1,10 +1,10 @@
-//! What an editor knows of the words inside `#[retry( … )]`: completion of
-//! options and their values, and their documentation on hover.
+//! What an editor knows about the words inside `#[retry( … )]`: completion of options and their
+//! values, and their documentation on hover.
 //!
-//! rust-analyzer knows nothing of an attribute's arguments, but it knows what a
-//! `use` may import. So the words are written once more, at the places where the
-//! user wrote them, as imports out of `__private::ide` in the runtime, a module
-//! in the shape of the grammar. The idea, and most of the form, are bon's.
+//! rust-analyzer knows nothing about an attribute's arguments, but it knows what a `use` may
+//! import. So the words are emitted once more, with the spans of what the user wrote, as imports
+//! from `__private::ide` in the runtime, a module with the structure of the grammar. The idea, and
+//! most of its form, are bon's.
 //!
 //! ```text
 //! // Input:
@@ -18,15 +18,14 @@
 //! }
 //! ```
 //!
-//! It is written only in the process in which rust-analyzer runs macros: even an
-//! item that is configured out has to be made, sent and parsed by a compiler.
+//! They are emitted only in the process in which rust-analyzer runs macros: a compiler would have
+//! to create, send and parse even an item that is configured out.
 //!
-//! While somebody types, rust-analyzer expands twice, with and without a made-up
-//! word at the cursor, and looks in both texts at the same offset. So what stands
-//! before the cursor's word must have the same length in both: messages are
-//! written after the imports, the section of the documentation has one length,
-//! each scope is there before there is a word in it, and a scope stands before
-//! those inside of it.
+//! While the user types, rust-analyzer expands twice, with and without a made-up word at the
+//! cursor, and looks at the same offset in both expansions. So everything before the word at the
+//! cursor must have the same length in both: messages are emitted after the imports, the
+//! documentation section has a fixed length, each scope exists before there is a word in it, and a
+//! scope precedes those nested in it.
 
 use std::env;
 use std::sync::OnceLock;
@@ -42,8 +41,7 @@ use crate::hygiene::quote;
 use crate::options::Inside;
 use crate::settings::POLICY;
 
-/// What `expand` makes of the options; in an editor, with what completes and
-/// explains them first in its block.
+/// Expands the options; in an editor, adds completion and hover hints at the start of the block.
 pub(crate) fn with_hints(
     options: TokenStream,
     expand: impl FnOnce(TokenStream) -> TokenStream,
@@ -55,8 +53,8 @@ pub(crate) fn with_hints(
     first_in_block(hints, expand(options))
 }
 
-/// Puts `hints` into a function's body, or into the block of `policy!`: beside a
-/// method, in an `impl` or a trait, there is no room for them.
+/// Inserts `hints` into a function's body, or into the block of `policy!`: next to a method, in an
+/// `impl` or a trait, they would not be allowed.
 fn first_in_block(hints: TokenStream, expansion: TokenStream) -> TokenStream {
     let mut tokens: Vec<TokenTree> = expansion.into_iter().collect();
     let is_function =
@@ -72,30 +70,30 @@ fn first_in_block(hints: TokenStream, expansion: TokenStream) -> TokenStream {
     tokens.into_iter().collect()
 }
 
-/// The `lines` of the section "Retries"; in an editor, in one piece whose length
-/// stays the same while somebody types, for it stands before the hints.
+/// The `lines` of the section "Retries"; in an editor, as one text whose length does not change
+/// while the user types, because it comes before the hints.
 pub(crate) fn steady(lines: Vec<String>) -> Vec<String> {
-    /// More than any section has, so that there is one length.
+    /// Longer than any section, so that there is only one length.
     const LENGTH: usize = 4096;
 
     if !editor_asks() {
         return lines;
     }
     let section = lines.join("\n");
-    // As a literal: quotes take two bytes there.
+    // Measured as a literal, in which a quote takes two bytes.
     let length = Literal::string(&section).to_string().len();
-    // Blanks at the end are nothing in Markdown.
+    // Markdown ignores trailing spaces.
     vec![section + &" ".repeat(length.next_multiple_of(LENGTH) - length)]
 }
 
-/// Whether rust-analyzer runs the macro, and not a compiler.
+/// Whether the macro is run by rust-analyzer rather than by a compiler.
 fn editor_asks() -> bool {
     static ASKS: OnceLock<bool> = OnceLock::new();
 
-    // There is no official sign (rust-lang/rust-analyzer#17766). The variable is
-    // what its server for macros refuses to start without; the name is that of the
-    // server, or of rust-analyzer itself as the server. Where the sign is missing,
-    // completion is; where it is there by accident, a `cfg` leaves all of it out.
+    // There is no official way to tell (rust-lang/rust-analyzer#17766). The variable is one without
+    // which rust-analyzer's proc-macro server refuses to start; the executable is that server, or
+    // rust-analyzer itself acting as the server. If neither is found, there is merely no
+    // completion; on a false positive, a `cfg` disables all of this.
     *ASKS.get_or_init(|| {
         env::var_os("RUST_ANALYZER_INTERNALS_DO_NOT_USE").is_some()
             || env::current_exe().is_ok_and(|path| is_rust_analyzer(&path))
@@ -115,7 +113,7 @@ pub(crate) fn imports(options: &TokenStream) -> TokenStream {
     let modules = scopes.into_iter().enumerate().map(|(number, Scope { path, words })| {
         let name = format_ident!("scope_{number}");
         let path = path.iter().map(|word| format_ident!("{word}"));
-        // Not `use …::{words}`: there, `self` would be offered as well.
+        // Not `use …::{words}`, in which `self` would be offered as well.
         quote! {
             mod #name {
                 use #krate::__private::ide #(::#path)* ::*;
@@ -123,7 +121,7 @@ pub(crate) fn imports(options: &TokenStream) -> TokenStream {
             }
         }
     });
-    // A crate that has never heard of this `cfg` is not to be warned of it.
+    // Crates that do not declare this `cfg` must not get a warning.
     quote! {
         #[allow(unexpected_cfgs)]
         const _: () = {
@@ -135,7 +133,7 @@ pub(crate) fn imports(options: &TokenStream) -> TokenStream {
     }
 }
 
-/// The grammar, by the `path` of words that leads to a place in it.
+/// What the grammar allows at a place, given the `path` of words that leads to it.
 fn inside(path: &[&str]) -> Inside {
     match path {
         ["backoff", kind] if backoff::WITH_SETTINGS.contains(kind) => Inside::Settings,
@@ -149,13 +147,13 @@ fn inside(path: &[&str]) -> Inside {
     }
 }
 
-/// The words that stand at one place of the grammar.
+/// The words found at one place in the grammar.
 struct Scope {
     path: Vec<String>,
     words: Vec<Ident>,
 }
 
-/// All of them, in the order in which they are written.
+/// All scopes, in the order in which they are emitted.
 struct Found {
     /// The path of the runtime.
     krate: TokenStream,
@@ -163,8 +161,7 @@ struct Found {
 }
 
 impl Found {
-    /// Reads `name`, `name = value`, `name( … )`, separated by commas, or by
-    /// nothing where they are forgotten.
+    /// Reads `name`, `name = value`, `name( … )`, separated by commas, which may be missing.
     fn settings(&mut self, path: &[&str], tokens: TokenStream) {
         let at = self.open(path);
         let mut tokens = tokens.into_iter().peekable();
@@ -194,7 +191,7 @@ impl Found {
         }
     }
 
-    /// Reads what stands behind `name =`.
+    /// Reads what follows `name =`.
     fn value(&mut self, path: &[&str], value: &[TokenTree]) {
         match (inside(path), value) {
             (Inside::List, [TokenTree::Group(list), ..])
@@ -204,7 +201,7 @@ impl Found {
             }
             (Inside::Word, _) => {
                 let at = self.open(path);
-                // The start of a path, `module::CONST`, is no word.
+                // The start of a path, as in `module::CONST`, is not such a word.
                 if let [TokenTree::Ident(word)] | [TokenTree::Ident(word), TokenTree::Group(_)] =
                     value
                 {
@@ -249,7 +246,7 @@ impl Found {
         self.scopes.len() - 1
     }
 
-    /// Adds a word. A keyword cannot be imported: the mirror has it with `_` behind it.
+    /// Adds a word. A keyword cannot be imported, so the mirror has it with a trailing `_`.
     fn word(&mut self, at: usize, word: &Ident) {
         let written = word.to_string();
         let importable = [written.clone(), format!("{written}_")]
@@ -262,7 +259,7 @@ impl Found {
     }
 }
 
-/// Whether a value ends before `token`: at a comma, or where one is forgotten.
+/// Whether a value ends before `token`: at a comma, or where one is missing.
 fn ends(value: &[TokenTree], token: &TokenTree) -> bool {
     let forgotten = matches!(
         (value.last(), token),

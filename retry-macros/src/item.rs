@@ -1,5 +1,5 @@
-//! The function under the attribute. Its body stays tokens: expansion is flat in
-//! the body's size, and half-typed code still expands.
+//! The function under the attribute. Its body remains unparsed tokens: the expansion does not
+//! depend on the size of the body, and works with half-typed code.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -17,7 +17,7 @@ pub(crate) struct Function {
     pub(crate) body: Group,
 }
 
-/// Reads the function, or reports why it is not one.
+/// Parses the function, or reports why it is not one.
 pub(crate) fn parse(item: &TokenStream) -> syn::Result<Function> {
     parse_function.parse2(item.clone()).map_err(|error| explain(item.clone(), error))
 }
@@ -42,7 +42,7 @@ fn parse_function(input: ParseStream) -> syn::Result<Function> {
     }
 }
 
-/// A token behind the invisible brackets that a macro's `$body:block` puts around it.
+/// Unwraps a token from the invisible group that a macro's `$body:block` puts around it.
 fn peel(token: TokenTree) -> TokenTree {
     if let TokenTree::Group(group) = &token {
         let mut inside = group.stream().into_iter();
@@ -55,8 +55,8 @@ fn peel(token: TokenTree) -> TokenTree {
     token
 }
 
-/// The attributes inside a body, `#![…]`, are the function's, and the body is about
-/// to become a block of another.
+/// Moves the inner attributes of a body, `#![…]`, to the function, because the body is about to
+/// become a block inside another.
 fn without_inner_attributes(body: &Group, attrs: &mut Vec<Attribute>) -> syn::Result<Group> {
     let split = |input: ParseStream| {
         let inner = input.call(Attribute::parse_inner)?;
@@ -72,7 +72,7 @@ fn without_inner_attributes(body: &Group, attrs: &mut Vec<Attribute>) -> syn::Re
     Ok(outer)
 }
 
-/// What stands under the attribute instead of a function, in a reader's words.
+/// Explains what is under the attribute instead of a function.
 fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
     let mut tokens = item.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -81,7 +81,7 @@ fn explain(item: TokenStream, error: syn::Error) -> syn::Error {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
                 tokens.next();
             }
-            // The visibility, of an item that a macro wrote.
+            // The visibility of an item that a macro wrote.
             TokenTree::Group(group) if group.delimiter() == Delimiter::None => {}
             TokenTree::Ident(ident) => {
                 let advice = match ident.to_string().as_str() {
@@ -128,28 +128,27 @@ impl ToTokens for Function {
 pub(crate) enum Form {
     Async,
     Sync,
-    /// `fn … -> Pin<Box<dyn Future<Output = R>>> { Box::pin(async move { … }) }`,
-    /// what `#[async_trait]` makes of a method.
+    /// `fn … -> Pin<Box<dyn Future<Output = R>>> { Box::pin(async move { … }) }`, which is how
+    /// `#[async_trait]` rewrites a method.
     Boxed(Box<Boxed>),
 }
 
 /// The parts of a boxed body.
 pub(crate) struct Boxed {
-    /// What the future resolves to.
+    /// The output of the future.
     pub(crate) output: Type,
-    /// `Box::pin` and what stands before it.
+    /// `Box::pin`, and anything before it.
     pub(crate) before: TokenStream,
     /// `async move`.
     pub(crate) keywords: TokenStream,
-    /// Statements that are run once, before the first attempt.
+    /// Statements that run once, before the first attempt.
     pub(crate) once: TokenStream,
-    /// What is tried.
+    /// The block to retry.
     pub(crate) attempt: Group,
 }
 
 impl Function {
-    /// Options as they have to be written in the body: `#[async_trait]` has moved `self`
-    /// into its `__self`.
+    /// Rewrites options for use in the body: `#[async_trait]` has moved `self` into its `__self`.
     pub(crate) fn as_in_body(&self, options: TokenStream) -> TokenStream {
         match self.form() {
             Ok(Form::Boxed(boxed)) => match find(boxed.once, "__self") {
@@ -160,7 +159,7 @@ impl Function {
         }
     }
 
-    /// How the function runs, or why it cannot be retried.
+    /// Returns how the function runs, or why it cannot be retried.
     pub(crate) fn form(&self) -> syn::Result<Form> {
         let sig = &self.sig;
         if let Some(constness) = &sig.constness {
@@ -198,8 +197,8 @@ impl Function {
     }
 }
 
-/// The statements of a body, to stand behind others: in a block of their own where they begin with
-/// an item, for lints want items before statements.
+/// The statements of a body, to be placed after others: in a block of their own if they begin with
+/// an item, because lints want items before statements.
 pub(crate) fn statements_of(body: &Group) -> TokenStream {
     const ITEMS: [&str; 12] = [
         "async",
@@ -216,7 +215,7 @@ pub(crate) fn statements_of(body: &Group) -> TokenStream {
         "use",
     ];
     let mut tokens = body.stream().into_iter().peekable();
-    // Attributes stand before an item.
+    // Skip attributes, which may precede an item.
     while tokens
         .next_if(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '#'))
         .is_some()
@@ -235,7 +234,7 @@ pub(crate) fn statements_of(body: &Group) -> TokenStream {
     TokenTree::Group(block).into()
 }
 
-/// The identifier `name` as it stands in `tokens`, with the hygiene it has there.
+/// Finds the identifier `name` in `tokens`, with the hygiene that it has there.
 pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Ident> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) if ident == name => Some(ident),
@@ -244,7 +243,7 @@ pub(crate) fn find(tokens: TokenStream, name: &str) -> Option<Ident> {
     })
 }
 
-/// The tokens with `this` for each `self`, at its place.
+/// Replaces each `self` with `this`, keeping its place.
 fn replace_self(tokens: TokenStream, this: &Ident) -> TokenStream {
     tokens
         .into_iter()
@@ -281,8 +280,7 @@ fn future_output(bounds: &Bounds) -> Option<Type> {
     })
 }
 
-/// `X` of `Pin<Box<dyn Future<Output = X>>>`, and of the aliases that the crate `futures` has for
-/// it.
+/// `X` of `Pin<Box<dyn Future<Output = X>>>`, or of its aliases in the crate `futures`.
 fn boxed_output(ty: &Type) -> Option<Type> {
     if let Some(output) =
         only_argument(ty, "BoxFuture").or_else(|| only_argument(ty, "LocalBoxFuture"))
@@ -330,9 +328,8 @@ fn unbox(body: &Group, output: Type) -> Option<Boxed> {
     })
 }
 
-/// `#[async_trait]` moves the arguments into the future by statements before
-/// `let __ret: R = { … };`: these run once, and only that block is tried again.
-/// Any other block is tried as a whole.
+/// `#[async_trait]` moves the arguments into the future with statements before `let __ret: R = { …
+/// };`: these run once, and only that block is retried. Any other block is retried as a whole.
 fn split_block(block: &Group) -> (TokenStream, Group) {
     let tokens: Vec<TokenTree> = block.stream().into_iter().collect();
     let is = |at: usize, word: &str| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);
@@ -360,8 +357,8 @@ pub(crate) fn error_of(ty: &Type) -> Option<&Type> {
     types.skip(1).last()
 }
 
-/// The tokens that name the error of this return type: all of a type that is no
-/// `Result`, and nothing of an `Option`.
+/// The tokens that name the error of this return type: the whole type if it is not a `Result`, and
+/// nothing for an `Option`.
 pub(crate) fn error_tokens(ty: &Type) -> TokenStream {
     if let Some(error) = error_of(ty) {
         return error.to_token_stream();
@@ -378,13 +375,13 @@ pub(crate) fn error_tokens(ty: &Type) -> TokenStream {
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
         return TokenStream::new();
     };
-    // An alias: `io::Result<T>`. What `T` borrows is not the error's.
+    // An alias, such as `io::Result<T>`. A borrow in `T` does not concern the error.
     let lifetimes =
         arguments.args.iter().filter(|argument| matches!(argument, GenericArgument::Lifetime(_)));
     lifetimes.map(ToTokens::to_token_stream).collect()
 }
 
-/// Whether a type borrows, as far as its tokens tell: a lifetime but `'static`, or a
+/// Whether a type borrows, judging by its tokens: it contains a lifetime other than `'static`, or a
 /// reference without one.
 pub(crate) fn borrows(ty: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = ty.into_iter().collect();
@@ -399,8 +396,8 @@ pub(crate) fn borrows(ty: TokenStream) -> bool {
     })
 }
 
-/// Whether a type in a method may name a parameter of the impl, as far as its tokens
-/// tell: `Box<Failure>`, `Service::Error`. A `Box<dyn …>` and an `io::Error` do not.
+/// Whether a type in a method may refer to a parameter of the impl, judging by its tokens:
+/// `Box<Failure>`, `Service::Error`. `Box<dyn …>` and `io::Error` do not.
 pub(crate) fn may_name_parameter(ty: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = ty.into_iter().collect();
     let is_punct = |at: usize, char: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == char);
@@ -415,7 +412,7 @@ pub(crate) fn may_name_parameter(ty: TokenStream) -> bool {
     })
 }
 
-/// `Result<T, E>` of a declared `Result<T, RetryError<E>>`: what the body is checked as.
+/// `Result<T, E>` for a declared `Result<T, RetryError<E>>`: the type as which the body is checked.
 pub(crate) fn inside_retry_error(ty: &Type) -> Option<Type> {
     let Type::Path(path) = peel_type(ty) else { return None };
     let mut path = path.clone();
@@ -430,7 +427,7 @@ pub(crate) fn inside_retry_error(ty: &Type) -> Option<Type> {
     Some(Type::Path(path))
 }
 
-/// A type behind the brackets, invisible or not, that stand around it.
+/// The type without surrounding parentheses and invisible groups.
 pub(crate) fn peel_type(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => peel_type(&group.elem),
@@ -439,7 +436,7 @@ pub(crate) fn peel_type(ty: &Type) -> &Type {
     }
 }
 
-/// The type with `_` for each `impl Trait` in it: what a `let` inside the function can say.
+/// Replaces each `impl Trait` in the type with `_`, so that it can be written in a `let`.
 pub(crate) fn erase_impl_trait(ty: &mut Type) {
     match ty {
         Type::ImplTrait(_) => *ty = Type::Verbatim(quote!(_)),
@@ -466,7 +463,8 @@ fn erase_in_path(path: &mut Path) {
     }
 }
 
-/// The names that an argument binds by value, each with its `mut` for the caller to set.
+/// Collects the names that an argument binds by value, each with its `mut`, which the caller may
+/// change.
 pub(crate) fn bindings<'a>(
     pat: &'a mut Pat,
     found: &mut Vec<(&'a Ident, &'a mut Option<Token![mut]>)>,
@@ -490,12 +488,12 @@ pub(crate) fn bindings<'a>(
     }
 }
 
-/// Whether the argument is a `&mut self`, the only receiver that is captured by a reborrow.
+/// Whether the argument is a `&mut self`, the only receiver that is captured by reborrowing.
 pub(crate) fn is_mut_self(arg: &FnArg) -> bool {
     matches!(arg, FnArg::Receiver(receiver) if matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))))
 }
 
-/// Whether the type is a `&T`, as far as its tokens tell.
+/// Whether the type is a `&T`, judging by its tokens.
 pub(crate) fn is_shared_reference(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => reference.mutability.is_none(),
@@ -505,7 +503,7 @@ pub(crate) fn is_shared_reference(ty: &Type) -> bool {
     }
 }
 
-/// Whether the type is a `&mut T`, as far as its tokens tell.
+/// Whether the type is a `&mut T`, judging by its tokens.
 pub(crate) fn is_mut_reference(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => reference.mutability.is_some(),
@@ -515,8 +513,8 @@ pub(crate) fn is_mut_reference(ty: &Type) -> bool {
     }
 }
 
-/// Whether a use of such a value leaves it where it is, as far as the type's tokens tell:
-/// a reference, or a primitive type.
+/// Whether using a value of this type does not move it, judging by its tokens: a reference, or a
+/// primitive type.
 pub(crate) fn is_copied(ty: &Type) -> bool {
     const PRIMITIVE: [&str; 16] = [
         "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16",
@@ -531,14 +529,14 @@ pub(crate) fn is_copied(ty: &Type) -> bool {
     }
 }
 
-/// Whether a type may borrow: a reference or a lifetime stands in it, other than `'static`.
+/// Whether a type may borrow: it contains a reference or a lifetime other than `'static`.
 pub(crate) fn may_borrow(ty: &Type) -> bool {
     fn any(tokens: TokenStream) -> bool {
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
             let next = tokens.peek();
             let is_static = matches!(next, Some(TokenTree::Ident(name)) if name == "static");
-            // Behind a `&`, a lifetime decides.
+            // For `&'a`, the lifetime decides.
             let is_lifetime =
                 matches!(next, Some(TokenTree::Punct(next)) if next.as_char() == '\'');
             match token {
@@ -553,8 +551,8 @@ pub(crate) fn may_borrow(ty: &Type) -> bool {
     any(ty.to_token_stream())
 }
 
-/// Clippy says nothing about code that a macro has written, so that what the user expects of it
-/// would stay unfulfilled: `#[expect(clippy::…)]` becomes an `allow`.
+/// Clippy ignores code generated by macros, so its expected lints would go unfulfilled: turns
+/// `#[expect(clippy::…)]` into an `allow`.
 pub(crate) fn allow_what_clippy_is_expected_to_say(attribute: &mut Attribute) {
     if let syn::Meta::List(list) = &mut attribute.meta
         && list.path.is_ident("expect")

@@ -1,4 +1,4 @@
-//! How the waits are spread: what may stand behind `jitter`.
+//! How waits are spread: the values of `jitter`.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -11,7 +11,7 @@ use crate::hygiene::quote;
 use crate::run_time::Scope;
 use crate::value::{self, Tokens, Value};
 
-/// What `jitter` says.
+/// The value of `jitter`.
 pub(crate) struct JitterArg {
     pub(crate) tokens: TokenStream,
     pub(crate) kind: JitterKind,
@@ -23,7 +23,7 @@ pub(crate) enum JitterKind {
 }
 
 impl JitterKind {
-    /// The jitter, where it is known here.
+    /// The jitter, if it is known at expansion.
     pub(crate) fn known(&self) -> Option<Jitter> {
         match self {
             Self::Named(jitter) => Some(*jitter),
@@ -31,7 +31,7 @@ impl JitterKind {
         }
     }
 
-    /// The factor, where there is one.
+    /// The factor, if there is one.
     pub(crate) fn part(&self) -> Option<(Field, TokenStream)> {
         match self {
             Self::Named(_) => None,
@@ -39,13 +39,13 @@ impl JitterKind {
         }
     }
 
-    /// Whether only the running program knows the factor.
+    /// Whether the factor is known only at run time.
     pub(crate) fn is_run_time(&self) -> bool {
         matches!(self, Self::Factor(factor) if factor.is_run_time)
     }
 
-    /// The jitter, as the expansion writes it. `private` is the module of the runtime that
-    /// expansions call into.
+    /// The jitter as an expression in the expansion. `private` is the runtime's module that
+    /// expansions call.
     pub(crate) fn expression(&self, private: &TokenStream) -> TokenStream {
         let variant = match self {
             Self::Named(Jitter::Proportional(factor)) => quote!(Proportional(#factor)),
@@ -65,7 +65,7 @@ impl JitterKind {
 /// The jitters that have names.
 pub(crate) const NAMES: [&str; 4] = ["full", "equal", "decorrelated", "none"];
 
-/// Reads what stands behind `jitter`, if anything does.
+/// Parses what follows `jitter`, if anything.
 pub(crate) fn read(name: &Ident, scope: &Scope, input: ParseStream) -> syn::Result<JitterArg> {
     let listed = "`jitter` (±30 %), `jitter = 0.25`, `jitter = full`, `jitter = equal`, `jitter = decorrelated` or `jitter = none`";
 

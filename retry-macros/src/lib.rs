@@ -1,18 +1,16 @@
-//! `#[retry(…)]` and `policy!(…)`: a retry policy that is checked while the
-//! program is compiled. Use them through `retry-runtime`, which documents them;
-//! the code written here calls into that crate.
+//! `#[retry(…)]` and `policy!(…)`: a retry policy that is checked at compile time. Use them through
+//! `retry-runtime`, which documents them; the generated code calls that crate.
 //!
-//! Three steps, each in separate files:
+//! There are three steps, each in separate files:
 //!
-//! - **parse**: `options` (what an option is), `args` and `settings` (a row for each),
-//!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (what stands behind them),
-//!   `run_time` (which of that only the running program knows),
-//!   `item` (the function);
-//! - **check**: `check` (the one rule list of `retry-rules`, on literals),
-//!   `signature` (whether the options fit the function);
-//! - **expand**: `expand` (the loop), `policy` (the policy and what of it
-//!   only const evaluation can check), `docs` (the section "Retries"), `ide`
-//!   (what an editor completes and explains).
+//! - **parse**: `options` (what an option is), `args` and `settings` (tables with a row for each),
+//!   `backoff`, `jitter`, `matcher`, `breaker` and `value` (their values), `run_time` (which values
+//!   are known only at run time), `item` (the function);
+//! - **check**: `check` (applies the one list of rules in `retry-rules` to literals), `signature`
+//!   (whether the options fit the function);
+//! - **expand**: `expand` (the loop), `policy` (the policy, and the rules that only const
+//!   evaluation can check), `docs` (the section "Retries"), `ide` (completion and hover in
+//!   editors).
 
 mod args;
 mod backoff;

@@ -28,7 +28,7 @@ const CLASSES: [&str; 4] = ["network", "timeout", "server_error", "rate_limit"];
 pub(crate) const NAMES: [&str; 8] =
     ["network", "timeout", "server_error", "rate_limit", "pattern", "matches", "when", "ok"];
 
-/// Reads the list behind `retry_on =` or `abort_on =`; the entries that are wrong are left out.
+/// Parses the list after `retry_on =` or `abort_on =`; invalid entries are reported and left out.
 pub(crate) fn list(
     input: ParseStream,
     option: &Ident,
@@ -165,8 +165,7 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
     }
 }
 
-/// The complaint about what stands there bare: a path or a pattern is most likely meant for
-/// `matches` or `when`.
+/// The error for a bare path or pattern, which is most likely meant for `matches` or `when`.
 fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     let rest = until_comma(input);
     let whole = quote::quote!(#name #rest);
@@ -179,7 +178,7 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
         .map(|segment| segment.ident.to_string())
         .collect();
     let message = match &segments[..] {
-        // `std::io::Error`: a module, and what is in it.
+        // `std::io::Error`: a module path that ends in a type.
         [.., module, last] if is_upper(last) && !is_upper(module) => format!(
             "`{written}` is not a matcher, because a type does not say which failures to retry: to \
              match a variant of your error, write `matches(MyError::Io(_))`; to test it with a \
@@ -206,7 +205,8 @@ fn not_a_matcher(name: &Ident, word: &str, input: ParseStream) -> syn::Error {
     syn::Error::new_spanned(whole, message)
 }
 
-/// Whether these tokens are most likely a function of the error: a closure, or a path to one.
+/// Whether these tokens are most likely a function of the error: a closure, or a path to a
+/// function.
 fn is_callable(tokens: &TokenStream) -> bool {
     match syn::parse2::<Expr>(tokens.clone()) {
         Ok(Expr::Closure(_)) => true,

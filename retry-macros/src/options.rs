@@ -1,19 +1,19 @@
-//! What an option is, whoever reads it: its name, an example, the words that other
-//! libraries have for it, and what an editor completes behind it.
+//! What all options have in common: a name, an example, the names that other libraries have for
+//! them, and what an editor completes after them.
 
 use retry_rules::suggest;
 
 use crate::grammar;
 
-/// A row in a table of options. `K` says how its value is read.
+/// A row in a table of options. `K` says how its value is parsed.
 pub(crate) struct Opt<K> {
     pub(crate) name: &'static str,
     pub(crate) kind: K,
-    /// What may stand behind `name =`.
+    /// An example of what follows `name =`.
     pub(crate) example: &'static str,
-    /// Other libraries' words for it.
+    /// The names that other libraries have for it.
     elsewhere: &'static [&'static str],
-    /// How what those words say is written here.
+    /// What to write here instead of those.
     instead: &'static str,
 }
 
@@ -22,13 +22,13 @@ impl<K> Opt<K> {
         Self { name, kind, example, elsewhere: &[], instead: name }
     }
 
-    /// Adds the words that other libraries have for the same.
+    /// Adds names that other libraries have for the same option.
     pub(crate) const fn known_as(self, words: &'static [&'static str]) -> Self {
         let instead = self.name;
         self.written(instead, words)
     }
 
-    /// The same where it is not enough to write the option for the word.
+    /// Like [`known_as`](Self::known_as), if replacing the name is not enough.
     pub(crate) const fn written(
         mut self,
         instead: &'static str,
@@ -39,13 +39,13 @@ impl<K> Opt<K> {
         self
     }
 
-    /// The row without its kind, for those who only look at the names.
+    /// The row without its kind, for code that needs only the names.
     pub(crate) fn words(&self) -> Words {
         Words { name: self.name, elsewhere: self.elsewhere, instead: self.instead }
     }
 }
 
-/// What an option is called, here and elsewhere.
+/// The names of an option, here and elsewhere.
 #[derive(Clone, Copy)]
 pub(crate) struct Words {
     pub(crate) name: &'static str,
@@ -53,8 +53,8 @@ pub(crate) struct Words {
     instead: &'static str,
 }
 
-/// The complaint about an unknown `word` in front of `value`: what to write instead, if it is an
-/// option in another library or like one of these, else the list of the options.
+/// The message about an unknown `word` before `value`: what to write instead if it is an option of
+/// another library or similar to one of these, else the list of the options.
 pub(crate) fn unknown(
     what: &str,
     word: &str,
@@ -75,16 +75,16 @@ pub(crate) fn unknown(
     grammar::unknown(what, word, meant.as_deref(), &format!("{list} are {}", listed(options)))
 }
 
-/// `` `attempts`, `backoff` ``
+/// Formats the names as `` `attempts`, `backoff` ``.
 pub(crate) fn listed(options: &[Words]) -> String {
     let names: Vec<_> = options.iter().map(|option| format!("`{}`", option.name)).collect();
     names.join(", ")
 }
 
-/// What an editor completes behind an option's name, or in its brackets.
+/// What an editor completes after an option's name, or in its parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inside {
-    /// Nothing, or an expression, which an editor knows by itself.
+    /// Nothing, or an expression, which an editor handles by itself.
     Nothing,
     /// `(setting = …, …)`
     Settings,
@@ -92,8 +92,8 @@ pub(crate) enum Inside {
     Word,
     /// `= [word, word( … )]`
     List,
-    /// `= path`: where this library is.
+    /// `= path`: the path of this library.
     Library,
-    /// An expression that may also be a word: taken for one only if it is.
+    /// An expression that may also be this word.
     Perhaps(&'static str),
 }

@@ -12,7 +12,7 @@ use crate::hygiene::{SpanRange, quote};
 use crate::run_time::Scope;
 use crate::value::evaluated;
 
-/// `policy!(attempts = 5, …)`: an expression that may stand in a `const`.
+/// Expands `policy!(attempts = 5, …)` to an expression that is valid in a `const`.
 pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
     let mut errors = Errors::new();
     let args = Args::parse(tokens, Syntax::Policy, &Scope::default(), &mut errors);
@@ -35,7 +35,7 @@ pub(crate) fn policy(tokens: TokenStream) -> TokenStream {
     })
 }
 
-/// The module of the runtime that expansions call into.
+/// The runtime's module that expansions call.
 pub(crate) fn private(args: &Args) -> TokenStream {
     match &args.krate {
         Some(path) => quote!(#path::__private),
@@ -43,11 +43,11 @@ pub(crate) fn private(args: &Args) -> TokenStream {
     }
 }
 
-/// The policy as a chain of builder calls. Fields that are `wrong` are left out.
-/// What only the running program knows is left out as well.
+/// The policy as a chain of builder calls, without the fields that are `wrong` or known only at run
+/// time.
 pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream) -> TokenStream {
     let start = match &args.base {
-        // Typed here, so that a mistake in it is reported on its own tokens.
+        // Checked to be a `Policy` here, so that a mistake is reported on its own tokens.
         Some(base) if !args.base_is_run_time => {
             SpanRange::of(base).call(quote!(#private::shared), base)
         }
@@ -57,7 +57,7 @@ pub(crate) fn expression(args: &PolicyArgs, wrong: Fields, private: &TokenStream
     quote!(#start #calls)
 }
 
-/// The policy as the running program knows it: what is `constant` of it, and what is not.
+/// The policy as known at run time: the `constant` part, and the rest.
 pub(crate) fn run_time_expression(
     args: &PolicyArgs,
     wrong: Fields,
@@ -75,13 +75,13 @@ pub(crate) fn run_time_expression(
     }
 }
 
-/// A set of fields, as the expansion writes it.
+/// A set of fields as tokens.
 pub(crate) fn written(fields: Fields, private: &TokenStream) -> TokenStream {
     let bits = fields.bits();
     quote!(#private::Fields::from_bits(#bits))
 }
 
-/// Fails the build with its caret at `blamed` where `complaint` yields one.
+/// Fails the build, with the error located at `blamed`, if `complaint` returns a message.
 pub(crate) fn assertion(
     blamed: &impl ToTokens,
     generic: bool,
@@ -89,14 +89,14 @@ pub(crate) fn assertion(
     complaint: &TokenStream,
 ) -> TokenStream {
     let place = SpanRange::of(blamed);
-    // With a separate name: all of the call must have the same hygiene for its
-    // caret to reach to the end, and `$crate` has another.
+    // Imported under another name: for the error to span the whole call, all of it must have the
+    // same hygiene, and `$crate` has a different one.
     let fail = place.call(quote!(__retry_fail), quote!(message));
     let assertion = quote! {
         use #private::const_panic as __retry_fail;
         if let ::core::option::Option::Some(message) = #complaint { #fail }
     };
-    // An item cannot see the generic parameters around it, a block can.
+    // An item cannot refer to the generic parameters around it, but a block can.
     if generic {
         let block = place.block(quote!(const), assertion);
         quote!(#block;)
@@ -105,9 +105,9 @@ pub(crate) fn assertion(
     }
 }
 
-/// One assertion for each expression that const evaluation has to judge, with
-/// the caret on it. `complaint` makes of the list of rules an expression that
-/// yields what is wrong, if something is.
+/// One assertion for each expression that const evaluation has to judge, with the error located at
+/// that expression. `complaint` turns the list of rules into an expression that returns a message
+/// if one is broken.
 pub(crate) fn assertions(
     unchecked: &[(Rule, TokenStream)],
     private: &TokenStream,
@@ -118,7 +118,7 @@ pub(crate) fn assertions(
     for (rule, tokens) in unchecked {
         let name = quote::format_ident!("{rule:?}");
         let path = quote!(#private::Rule::#name);
-        // The same tokens may stand at two places; where they stand tells them apart.
+        // Equal tokens may occur in two places, so their location is part of the key.
         let place = format!("{:?} {tokens}", tokens.span());
         match blamed.iter_mut().find(|(other, ..)| *other == place) {
             Some((.., rules)) => rules.push(path),

@@ -1,4 +1,4 @@
-//! Values that only the running program knows: which expressions are.
+//! Determines which expressions are known only at run time.
 
 use proc_macro2::{Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -6,7 +6,7 @@ use syn::{Expr, Ident};
 
 use crate::value::Value;
 
-/// What an option may speak of that has no value before the program runs.
+/// The names in an option that have no value before the program runs.
 #[derive(Default)]
 pub(crate) struct Scope {
     /// The arguments and the receiver.
@@ -16,15 +16,14 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// A function with these arguments.
+    /// The scope of a function with these arguments.
     pub(crate) fn new(arguments: &[Ident]) -> Self {
         let mut names: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         names.extend(["self".to_owned(), "__self".to_owned()]);
         Self { names, is_function: true }
     }
 
-    /// What is inside of `runtime(…)`, and any other expression that has no value before
-    /// the program runs.
+    /// The argument of `runtime(…)`, or any other expression that is known only at run time.
     pub(crate) fn run_time<'e>(&self, expr: &'e Expr) -> Option<&'e Expr> {
         if !self.is_function {
             return None;
@@ -39,7 +38,7 @@ impl Scope {
         self.is_mentioned(expr.to_token_stream()).then_some(expr)
     }
 
-    /// The same for a value, which is otherwise `read` as one that is known before.
+    /// Like [`run_time`](Self::run_time) for a value, which is otherwise passed to `read`.
     pub(crate) fn value<T>(
         &self,
         expr: Expr,
@@ -56,8 +55,8 @@ impl Scope {
         self.names.iter().any(|name| name == word)
     }
 
-    /// Whether one of the names stands in `tokens` as a value: neither in a path, such as
-    /// `config::n`, nor as a field's name.
+    /// Whether one of the names occurs in `tokens` as a value: not in a path, such as `config::n`,
+    /// and not as the name of a field.
     fn is_mentioned(&self, tokens: TokenStream) -> bool {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let punct = |at: Option<usize>, char: char| match at.and_then(|at| tokens.get(at)) {

@@ -1,5 +1,5 @@
-//! The settings of a policy and of an inline breaker: a row for each, and the one
-//! reader of both. How a setting is read, checked and expanded follows from its row.
+//! The settings of a policy and of an inline breaker: a table with a row for each, and one parser
+//! for both. A row determines how its setting is parsed, checked and expanded.
 
 use core::time::Duration;
 
@@ -82,19 +82,19 @@ pub(crate) static BREAKER: [Opt<Setting<BreakerConfig>>; 13] = [
     setting(Field::HalfOpenRequests, Count(BreakerConfig::half_open_requests), "3"),
 ];
 
-/// What a setting is of, and how its value is read. By its name, it is a method of the
-/// builder as well.
+/// The field that a setting sets, and how its value is parsed. Its name is also that of a builder
+/// method.
 pub(crate) struct Setting<C> {
     pub(crate) field: Field,
     kind: Kind<C>,
 }
 
-/// A row of a table.
+/// Creates a row of a table.
 const fn setting<C>(field: Field, kind: Kind<C>, example: &'static str) -> Opt<Setting<C>> {
     Opt::new(field.name(), Setting { field, kind }, example)
 }
 
-/// The kinds of values, each with what sets it in a configuration.
+/// The kinds of values, each with the function that sets it in a configuration.
 enum Kind<C> {
     Attempts(fn(C, Attempts) -> C),
     Count(fn(C, u32) -> C),
@@ -122,7 +122,7 @@ impl<C: 'static> Setting<C> {
         }
     }
 
-    /// What an editor completes behind its name.
+    /// What an editor completes after its name.
     pub(crate) fn inside(&self) -> Inside {
         match self.kind {
             Kind::Attempts(_) | Kind::Bound(_) => Inside::Perhaps("unlimited"),
@@ -135,7 +135,7 @@ impl<C: 'static> Setting<C> {
         if is_run_time { Fields::NONE.with(self.field) } else { Fields::NONE }
     }
 
-    /// Reads what stands behind `name`.
+    /// Parses what follows `name`.
     fn read(
         &self,
         name: &Ident,
@@ -206,37 +206,37 @@ impl<C: 'static> Setting<C> {
     }
 }
 
-/// What was written behind a setting's name.
+/// What was written after a setting's name.
 pub(crate) struct Written<C> {
-    /// As it was written.
+    /// All tokens, as written.
     pub(crate) tokens: TokenStream,
-    /// The part of it that may be an expression, by the field that this is.
+    /// The part that may be an expression, with its field.
     pub(crate) part: Option<(Field, TokenStream)>,
-    /// The elements, where it is a list.
+    /// The elements, if it is a list.
     pub(crate) list: Vec<TokenStream>,
-    /// The fields that only the running program knows.
+    /// The fields that are known only at run time.
     pub(crate) run_time: Fields,
-    /// The expression that it evaluates.
+    /// The expression that is evaluated at run time.
     evaluated: Option<TokenStream>,
-    /// What sets it in a configuration, where it is known here.
+    /// Sets it in a configuration, if it is known at expansion.
     set: Option<Box<dyn Fn(C) -> C>>,
     call: Call,
 }
 
 /// How the expansion sets it.
 enum Call {
-    /// By the method of its name, with this value.
+    /// By calling the method of that name with this value.
     Value(TokenStream),
-    /// As a bound that is unlimited, and meant to be.
+    /// As a limit that is explicitly unlimited.
     Unlimited,
-    /// The same, with a value that names the module of the runtime which expansions call into.
+    /// Like `Value`, with a value that refers to the runtime's module that expansions call.
     In(Box<dyn Fn(&TokenStream) -> TokenStream>),
-    /// By this.
+    /// By making this call.
     Other(TokenStream),
 }
 
 impl<C: 'static> Written<C> {
-    /// The expression of a bound that only the running program knows.
+    /// The expression of a limit that is known only at run time.
     pub(crate) const fn run_time_expression(&self) -> Option<&TokenStream> {
         self.evaluated.as_ref()
     }
@@ -284,39 +284,39 @@ impl<C> Entry<C> {
         self.option.kind.field
     }
 
-    /// The field whose value is the one that was written: a part of it, or all of it.
+    /// The field whose value was written: a part of the setting, or all of it.
     fn innermost(&self) -> Field {
         self.value.part.as_ref().map_or(self.field(), |(part, _)| *part)
     }
 }
 
-/// What is written of a policy or a breaker.
+/// The written settings of a policy or a breaker.
 pub(crate) struct Settings<C: 'static> {
     table: &'static [Opt<Setting<C>>],
     pub(crate) entries: Vec<Entry<C>>,
-    /// Written, but wrong in themselves: nothing is known of them.
+    /// Written, but invalid in themselves, so nothing is known about them.
     pub(crate) poisoned: Fields,
 }
 
-/// A configuration as far as literals and defaults tell.
+/// A configuration, as far as literals and defaults determine it.
 pub(crate) struct Draft<C> {
     pub(crate) config: C,
-    /// Fields whose value is not known here.
+    /// The fields whose value is not known at expansion.
     pub(crate) unknown: Fields,
     /// Those of them that are a `const` expression written here.
     pub(crate) constant: Fields,
-    /// Those of them that only the running program knows.
+    /// Those of them that are known only at run time.
     pub(crate) run_time: Fields,
 }
 
-/// What of a configuration is not written here.
+/// What a configuration is based on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
     /// Only the defaults.
     Default,
-    /// A constant that others share.
+    /// A shared constant.
     Shared,
-    /// What only the running program knows.
+    /// A value known only at run time.
     RunTime,
 }
 
@@ -330,7 +330,7 @@ impl<C: Copy + Default> Settings<C> {
         self.table.iter().find(|option| option.name == word)
     }
 
-    /// Reads what stands behind the name of an option.
+    /// Parses what follows the name of an option.
     pub(crate) fn read(
         &mut self,
         option: &'static Opt<Setting<C>>,
@@ -351,17 +351,17 @@ impl<C: Copy + Default> Settings<C> {
         }
     }
 
-    /// What was written for a field, if it is right in itself.
+    /// What was written for a field, if it is valid in itself.
     pub(crate) fn entry(&self, field: Field) -> Option<&Entry<C>> {
         self.entries.iter().find(|entry| entry.field() == field)
     }
 
-    /// Whether a limited bound is written for this field.
+    /// Whether a limit other than `unlimited` was written for this field.
     pub(crate) fn bounds(&self, field: Field) -> bool {
         self.entry(field).is_some_and(|entry| !matches!(entry.value.call, Call::Unlimited))
     }
 
-    /// What was written for a field, or for one that it is a part of.
+    /// What was written for a field, or for one of which it is a part.
     pub(crate) fn entry_with(&self, field: Field) -> Option<&Entry<C>> {
         self.entries.iter().find(|entry| entry.field() == field || entry.innermost() == field)
     }
@@ -381,8 +381,8 @@ impl<C: Copy + Default> Settings<C> {
         Fields::from_slice(&self.entries.iter().flat_map(fields).collect::<Vec<_>>())
     }
 
-    /// The configuration as far as it is known: on top of the defaults, or of a `base` of
-    /// which nothing is.
+    /// The configuration as far as it is known: based on the defaults, or on a `base` that is not
+    /// known here.
     pub(crate) fn draft(&self, base: Base) -> Draft<C> {
         let mut draft = Draft {
             config: C::default(),
@@ -391,7 +391,7 @@ impl<C: Copy + Default> Settings<C> {
             run_time: Fields::NONE,
         };
         for option in self.table {
-            // What is written here replaces all of the shared one, its parts as well.
+            // A setting written here replaces that of the base completely, including its parts.
             if base != Base::Default && self.entry(option.kind.field).is_none() {
                 let all = Fields::from_slice(option.kind.parts()).with(option.kind.field);
                 draft.unknown = draft.unknown.union(all);
@@ -421,13 +421,13 @@ impl<C: Copy + Default> Settings<C> {
         draft
     }
 
-    /// The calls of the builder that set what was written and is a constant, but for the
-    /// fields that are `wrong`. `private` is the module of the runtime that expansions call into.
+    /// The builder calls that set the constant values, except for the fields that are `wrong`.
+    /// `private` is the runtime's module that expansions call.
     pub(crate) fn calls(&self, wrong: Fields, private: &TokenStream) -> TokenStream {
         self.calls_of(wrong, private, |entry| entry.value.run_time.is_empty())
     }
 
-    /// The same for what only the running program knows.
+    /// Like [`calls`](Self::calls), for the values known only at run time.
     pub(crate) fn run_time_calls(&self, wrong: Fields, private: &TokenStream) -> TokenStream {
         self.calls_of(wrong, private, |entry| !entry.value.run_time.is_empty())
     }

@@ -1,4 +1,4 @@
-//! What of the options does not fit the function.
+//! Reports options that do not fit the function.
 
 use quote::ToTokens as _;
 use retry_rules::Field;
@@ -93,7 +93,7 @@ pub(crate) fn check(args: &Args, function: &Function, form: &Form, errors: &mut 
     }
 }
 
-/// Whether the function may stand in an impl.
+/// Whether the function may be in an impl.
 pub(crate) fn is_method(function: &Function) -> bool {
     function.sig.receiver().is_some()
         || mentions(function.sig.to_token_stream(), &|word| word == "Self")
@@ -111,8 +111,8 @@ pub(crate) fn arguments(function: &Function) -> Vec<Ident> {
     names.into_iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// The names that hold what a body could consume, as far as the tokens tell: all that
-/// is passed by value, but for references, numbers, and what each attempt gets a clone of.
+/// The names of values that a body could consume, judging by the tokens: everything passed by value
+/// except references, numbers, and arguments that are cloned for each attempt.
 pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
     let mut inputs = function.sig.inputs.clone();
     let mut owned = Vec::new();
@@ -135,7 +135,7 @@ pub(crate) fn owned(args: &Args, function: &Function) -> Vec<String> {
     owned
 }
 
-/// The arguments that each attempt gets a clone of; names that are not arguments are reported by
+/// The arguments that are cloned for each attempt; names that are not arguments are reported by
 /// [`check`].
 pub(crate) fn clones(args: &Args, function: &Function) -> Vec<Ident> {
     let names = arguments(function);
@@ -149,7 +149,7 @@ fn is_option(ty: &Type) -> bool {
     })
 }
 
-/// Options that only matter with a breaker.
+/// Reports options that have an effect only with a breaker.
 fn without_effect(args: &Args, errors: &mut Errors) {
     if args.written("breaker").is_none() {
         for option in ["breaker_on", "when_open"].into_iter().filter_map(|name| args.written(name))
@@ -164,7 +164,7 @@ fn without_effect(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// A class that is aborted at is never retried, and one that is named twice is a slip.
+/// A class in `abort_on` is never retried, and naming one twice is a slip.
 fn classes_twice(args: &Args, errors: &mut Errors) {
     let mut seen: Vec<&Ident> = Vec::new();
     for matcher in args.matchers() {
@@ -176,7 +176,7 @@ fn classes_twice(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// A missing value has neither a kind nor a text: these matchers never match it.
+/// `None` has neither a class nor a text, so these matchers never match it.
 fn matchers_of_none(args: &Args, errors: &mut Errors) {
     for matcher in args.matchers() {
         let (blamed, what) = match matcher {

@@ -1,5 +1,5 @@
-//! What stands behind an option: a literal, which is known now, or a `const`
-//! expression, which only the compiler can evaluate.
+//! The value of an option: a literal, which is known at expansion, or a `const` expression, which
+//! only the compiler can evaluate.
 
 use core::fmt::Display;
 use core::time::Duration;
@@ -11,12 +11,12 @@ use syn::{Expr, ExprLit, ExprUnary, Lit, UnOp};
 
 use crate::hygiene::{SpanRange, quote};
 
-/// A value that was written, and its tokens.
+/// A value as written, and its parsed form if it is known.
 #[derive(Clone)]
 pub(crate) struct Value<T> {
     pub(crate) expr: Expr,
     pub(crate) known: Option<T>,
-    /// Whether only the running program knows it.
+    /// Whether it is known only at run time.
     pub(crate) is_run_time: bool,
 }
 
@@ -40,7 +40,7 @@ impl<T> ToTokens for Value<T> {
     }
 }
 
-/// A literal behind the invisible and visible brackets that macros and people put around it.
+/// Unwraps a literal from parentheses and from the invisible groups of macros.
 fn peel(expr: &Expr) -> &Expr {
     match expr {
         Expr::Group(group) => peel(&group.expr),
@@ -49,7 +49,7 @@ fn peel(expr: &Expr) -> &Expr {
     }
 }
 
-/// A literal number, and whether it stands behind a minus.
+/// A numeric literal, and whether it is negated.
 fn number(expr: &Expr) -> Option<(bool, &Lit)> {
     match peel(expr) {
         Expr::Lit(ExprLit { lit: lit @ (Lit::Int(_) | Lit::Float(_)), .. }) => Some((false, lit)),
@@ -60,12 +60,12 @@ fn number(expr: &Expr) -> Option<(bool, &Lit)> {
     }
 }
 
-/// Whether this is a literal, which is right or wrong now and here.
+/// Whether this is a literal, which can be checked at expansion.
 fn is_literal(expr: &Expr) -> bool {
     matches!(peel(expr), Expr::Lit(_)) || number(expr).is_some()
 }
 
-/// The number in a text: `"5"`, `"30%"`.
+/// The number in a string: `"5"`, `"30%"`.
 fn unquoted(expr: &Expr) -> Option<f64> {
     let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = peel(expr) else { return None };
     let text = text.value();
@@ -85,13 +85,13 @@ pub(crate) fn is_unlimited(expr: &Expr) -> bool {
     word(expr).is_some_and(|word| word == "unlimited")
 }
 
-/// `5`, `unlimited`, or a const expression.
+/// Parses `5`, `unlimited`, or a const expression.
 pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
     if is_unlimited(&expr) {
         return Ok(Value::known(expr, Attempts::Unlimited));
     }
     match number(&expr) {
-        // `attempts` counts, so the rule about 0 is the one that a negative number breaks as well.
+        // Attempts are unsigned: a negative number is reported under the rule about 0.
         Some((true, _)) => Ok(Value::known(expr, Attempts::Limited(0))),
         Some((false, Lit::Int(int))) => match int.base10_parse::<u32>() {
             Ok(attempts) => Ok(Value::known(expr, Attempts::Limited(attempts))),
@@ -117,7 +117,7 @@ pub(crate) fn attempts(expr: Expr) -> syn::Result<Value<Attempts>> {
     }
 }
 
-/// A whole number, or a const expression.
+/// Parses a whole number, or a const expression.
 pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Result<Value<u32>> {
     match number(&expr) {
         Some((false, Lit::Int(int))) => match int.base10_parse() {
@@ -136,7 +136,7 @@ pub(crate) fn count(expr: Expr, option: impl Display, example: &str) -> syn::Res
     }
 }
 
-/// A number, or a const expression.
+/// Parses a number, or a const expression.
 pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Result<Value<f64>> {
     let parsed = match number(&expr) {
         Some((negative, lit)) => {
@@ -164,7 +164,7 @@ pub(crate) fn float(expr: Expr, option: impl Display, example: &str) -> syn::Res
     Ok(Value { expr, known: parsed, is_run_time: false })
 }
 
-/// `"30s"`, or a const expression of type `Duration`.
+/// Parses `"30s"`, or a const expression of type `Duration`.
 pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
     if let Some((negative, lit)) = number(&expr) {
         let digits = match lit {
@@ -191,8 +191,8 @@ pub(crate) fn duration(expr: Expr) -> syn::Result<Value<Duration>> {
     }
 }
 
-/// The single lower-case word that an expression is, if it is one: a keyword of
-/// the grammar rather than a constant.
+/// The single lower-case word that an expression consists of, if any: a keyword of the grammar
+/// rather than a constant.
 pub(crate) fn word(expr: &Expr) -> Option<String> {
     let Expr::Path(path) = peel(expr) else { return None };
     let word = path.path.get_ident()?.to_string();
@@ -219,10 +219,10 @@ impl ToTokens for Tokens<'_, Duration> {
 impl ToTokens for Tokens<'_, f64> {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self.0.known {
-            // More than any number, such as `1e400`: there is no token of it. A rule has
-            // been broken, or the compiler will complain.
+            // Not representable, such as `1e400`, so there is no token for it. Either it breaks a
+            // rule, or the compiler rejects it.
             Some(number) if !number.is_finite() => self.0.expr.to_tokens(tokens),
-            // A whole number is welcome where a float is meant: `base = 2`.
+            // An integer is accepted where a float is meant: `base = 2`.
             Some(number) if number >= 0.0 => quote!(#number).to_tokens(tokens),
             Some(number) => {
                 let number = -number;
@@ -243,11 +243,11 @@ impl ToTokens for Tokens<'_, u32> {
     }
 }
 
-/// A value as the expansion writes it: of the right type, whatever way it was written.
+/// A value as tokens of the right type, however it was written.
 pub(crate) struct Tokens<'a, T>(pub(crate) &'a Value<T>);
 
-/// What the expansion writes for an expression of run time: the runtime's `function` of
-/// it, which takes whatever configurations hold.
+/// The expansion of an expression known only at run time: passes it to the runtime's `function`,
+/// which accepts the types found in configurations.
 pub(crate) fn evaluated(function: &str, expr: &impl ToTokens) -> TokenStream {
     let function = quote::format_ident!("{function}", span = proc_macro2::Span::mixed_site());
     let place = SpanRange::of(expr);
@@ -255,8 +255,8 @@ pub(crate) fn evaluated(function: &str, expr: &impl ToTokens) -> TokenStream {
     place.call(quote!(__retry::run_time::#function), borrowed)
 }
 
-/// Whether an identifier that `is_wanted` stands anywhere in `tokens`, or in a
-/// text as `{identifier}`, where a formatting macro would find it.
+/// Whether an identifier that `is_wanted` occurs anywhere in `tokens`, including as `{identifier}`
+/// in a string, where a formatting macro would find it.
 pub(crate) fn mentions(tokens: TokenStream, is_wanted: &dyn Fn(&str) -> bool) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => is_wanted(&ident.to_string()),
@@ -272,7 +272,7 @@ pub(crate) fn mentions(tokens: TokenStream, is_wanted: &dyn Fn(&str) -> bool) ->
     })
 }
 
-/// Tokens as a person writes them: without the blanks that tokens are joined with.
+/// Tokens as a person would write them, without the spaces that `to_string` inserts.
 pub(crate) fn plain(tokens: &impl ToTokens) -> String {
     let joined = tokens
         .to_token_stream()

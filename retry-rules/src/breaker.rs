@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::policy::arithmetic::{less, min, power, scale};
 
-/// What a failure rate is measured over.
+/// The window over which a failure rate is measured.
 ///
 /// ```
 /// use core::time::Duration;
@@ -90,7 +90,7 @@ impl SlowCalls {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BreakerConfig {
-    // Written or not, for beside a rate the default does not count.
+    // `None` if not set explicitly: next to a rate, the default does not apply.
     pub(crate) failure_threshold: Option<u32>,
     pub(crate) failure_rate: Option<f64>,
     pub(crate) window: Window,
@@ -210,19 +210,18 @@ impl BreakerConfig {
         self
     }
 
-    /// Sets one half of [`slow_calls`](Self::slow_calls), which the attribute has as two
-    /// settings.
+    /// Sets one half of [`slow_calls`](Self::slow_calls), which is two settings in the attribute.
     #[doc(hidden)]
     pub const fn slow_call(self, longer_than: Duration) -> Self {
         let rate = match self.slow_calls {
             Some(slow) => slow.rate,
-            // Any share keeps the rules about the rest.
+            // Any valid share, so that no rule about shares is broken.
             None => 1.0,
         };
         self.slow_calls(longer_than, rate)
     }
 
-    /// Sets the other half.
+    /// Sets the other half of [`slow_calls`](Self::slow_calls).
     #[doc(hidden)]
     pub const fn slow_rate(self, rate: f64) -> Self {
         let longer_than = match self.slow_calls {
@@ -394,8 +393,8 @@ impl BreakerConfig {
         self.failure_rate.is_some() || self.slow_calls.is_some()
     }
 
-    /// Returns `true` if consecutive failures open the breaker: without a rate, or with
-    /// one if [`failure_threshold`](Self::failure_threshold) is set.
+    /// Returns `true` if consecutive failures open the breaker: if there is no rate, or if
+    /// [`failure_threshold`](Self::failure_threshold) is set as well.
     pub const fn is_by_streak(&self) -> bool {
         self.failure_threshold.is_some() || !self.is_by_rate()
     }
@@ -407,8 +406,8 @@ impl BreakerConfig {
     /// Returns the shortest and longest time that the breaker stays open, after it has
     /// reopened `reopenings` times since it was last closed.
     ///
-    /// If it grows, jitter never exceeds `max_timeout`: a time that has grown to it is
-    /// spread below it.
+    /// If the time grows, `max_timeout` limits it including jitter: once fully grown, it is spread
+    /// below `max_timeout`.
     ///
     /// ```
     /// use core::time::Duration;

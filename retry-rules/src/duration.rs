@@ -5,7 +5,7 @@
 use core::fmt;
 use core::time::Duration;
 
-/// What is wrong with a duration, and what to write instead.
+/// Why a duration is invalid, and what to write instead.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InvalidDuration(Complaint);
 
@@ -37,11 +37,10 @@ impl fmt::Display for InvalidDuration {
 
 impl core::error::Error for InvalidDuration {}
 
-/// Reads a duration such as `"500ms"`, `"30s"` or `"1h30m"`.
+/// Parses a duration such as `"500ms"`, `"30s"` or `"1h30m"`.
 ///
 /// # Errors
-/// The text is not a duration: humantime's complaint, and what to write. A bare
-/// number lacks its unit.
+/// The text is not a duration: humantime's message, and what to write. A bare number lacks a unit.
 ///
 /// ```
 /// use core::time::Duration;
@@ -65,9 +64,9 @@ pub fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     humantime::parse_duration(text).map_err(|error| InvalidDuration(Complaint::Grammar(error)))
 }
 
-/// Whether humantime might panic: it adds a carry of nanoseconds to the seconds
-/// unchecked, so `"18446744073709551615s 1000000000ns"` overflows. No shorter
-/// text can, nor one of small numbers.
+/// Whether humantime might panic: it adds a carry of nanoseconds to the seconds unchecked, so
+/// `"18446744073709551615s 1000000000ns"` overflows. No shorter text can overflow, nor one with
+/// only small numbers.
 fn may_overflow(text: &str) -> bool {
     let large = || text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
     text.len() > 32 && (text.len() > 512 || large())
@@ -80,7 +79,7 @@ pub fn without_unit(number: impl fmt::Display) -> InvalidDuration {
     InvalidDuration(Complaint::NoUnit(number.to_string()))
 }
 
-/// Formats a duration as [`parse`] reads it, to the nanosecond.
+/// Formats a duration so that [`parse`] can read it, to the nanosecond.
 ///
 /// ```
 /// # use core::time::Duration;

@@ -1,20 +1,20 @@
 //! The three forms of a policy in a file (feature `serde`).
 //!
 //! - **command style**, the form of [`Policy`](crate::Policy) itself: `attempts`, `backoff`,
-//!   `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`,
-//!   and also `deadline`, `max_elapsed` and `timeout`;
-//! - **workflow style**, [`WorkflowStyle`]: `max_attempts`, and a `backoff`
-//!   that holds its delays itself (`delay`, `initial`, `increment`, `multiplier`),
-//!   with `first_delay`, `max_delay`, the jitter, `retry_budget` and `max_elapsed` beside it;
-//! - **task style**, [`TaskStyle`]: `max_retries` (retries, not attempts),
-//!   `retry_delay` and `max_retry_delay` in seconds.
+//!   `initial_delay`, `max_delay`, `first_delay`, `jitter`, `jitter_factor`, `retry_budget`, and
+//!   also `deadline`, `max_elapsed` and `timeout`;
+//! - **workflow style**, [`WorkflowStyle`]: `max_attempts`, and a `backoff` that contains its
+//!   delays (`delay`, `initial`, `increment`, `multiplier`), with `first_delay`, `max_delay`, the
+//!   jitter, `retry_budget` and `max_elapsed` beside it;
+//! - **task style**, [`TaskStyle`]: `max_retries` (retries, not attempts), `retry_delay` and
+//!   `max_retry_delay` in seconds.
 //!
-//! Durations are humantime strings (`"30s"`) or `{ secs, nanos }`, and a bound may also be
-//! `unlimited`. Unknown keys
-//! are errors, and every policy passes the rules of [`Rule`](crate::Rule).
+//! Durations are humantime strings (`"30s"`) or `{ secs, nanos }`, and a limit may also be
+//! `unlimited`. Unknown keys are errors, and every policy must obey the rules of
+//! [`Rule`](crate::Rule).
 //!
-//! A policy is `Copy` and may stand in a `const`, so custom delays that come
-//! from a file are kept for the life of the program, each list once.
+//! A policy is `Copy` and can be used in a `const`, so custom delays from a file are kept until the
+//! program ends, each distinct list once.
 
 mod attempts;
 mod backoff;

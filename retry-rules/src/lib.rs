@@ -1,8 +1,8 @@
 //! What a retry policy *is*: data, rules and arithmetic.
 //!
-//! Pure and `const`, without the standard library or dependencies by default. The macro
-//! checks literals with it at compile time, the runtime obeys it, and files are read into
-//! it (feature `serde`).
+//! Pure and `const`, without the standard library or dependencies by default. The macro uses it to
+//! check literals at compile time, the runtime obeys it, and files are parsed into it (feature
+//! `serde`).
 //!
 //! Users depend on `retry-runtime`, which re-exports all of this.
 //!
@@ -37,7 +37,7 @@ pub mod suggest;
 #[cfg(feature = "serde")]
 pub mod file;
 
-// Reading order: what a policy is made of, the other settings, the rules.
+// In reading order: the parts of a policy, the other settings, the rules.
 pub use policy::backoff::Backoff;
 pub use policy::bound::Bound;
 pub use policy::jitter::Jitter;

@@ -1,4 +1,4 @@
-//! [`Policy`]: how often, how long, and when to give up early.
+//! [`Policy`]: how often to call, how long to wait, and when to give up early.
 
 pub(crate) mod arithmetic;
 pub(crate) mod backoff;
@@ -70,7 +70,7 @@ pub struct Policy {
     pub(crate) attempts: Attempts,
     pub(crate) backoff: Backoff,
     pub(crate) initial_delay: Duration,
-    /// `None`: nobody has said it.
+    /// `None` if not set explicitly.
     pub(crate) max_delay: Option<Duration>,
     pub(crate) first_delay: Option<Duration>,
     pub(crate) jitter: Jitter,
@@ -81,7 +81,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// No wait is longer, where nobody says otherwise.
+    /// The default for the longest wait.
     pub(crate) const MAX_DELAY: Duration = Duration::from_secs(30);
 
     /// Creates the default policy: 3 attempts, 1 s and 2 s apart.
@@ -430,8 +430,8 @@ impl Policy {
         }
     }
 
-    /// Returns the waits of a call whose attempts all fail at once, by the curve and before
-    /// jitter; endless if nothing ends them. Decorrelated jitter has no curve: each of its
+    /// Returns the waits of a call whose attempts all fail at once, following the backoff, before
+    /// jitter; endless if nothing ends them. Decorrelated jitter replaces the backoff: each of its
     /// waits is the shortest possible.
     ///
     /// ```
@@ -473,7 +473,7 @@ impl Policy {
     pub const fn wait_interval(&self, n: u32, previous: Option<Duration>) -> (Duration, Duration) {
         let wait = self.wait(n);
         let previous = match (self.first_delay, self.jitter) {
-            // The curve, which this jitter replaces, has not begun.
+            // The backoff, which this jitter replaces, has not started yet.
             (Some(_), Jitter::Decorrelated) if n <= 1 => return (wait, wait),
             (Some(_), _) if n == 2 => None,
             _ => previous,
@@ -481,9 +481,9 @@ impl Policy {
         self.jitter.interval(wait, self.initial_delay, self.get_max_delay(), previous)
     }
 
-    /// Returns the same when a server asked for the wait `hint`: at least that, not
-    /// capped at `max_delay`, and only jittered upwards. If attempts are unlimited, it is
-    /// no shorter than the curve's.
+    /// Returns the same for a wait `hint` that a server asked for: at least that, not capped at
+    /// `max_delay`, and only jittered upwards. If attempts are unlimited, it is not shorter than
+    /// the backoff's wait either.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -499,7 +499,7 @@ impl Policy {
     ) -> (Duration, Duration) {
         let curve = self.wait_interval(n, previous);
         let hint = match self.attempts {
-            // Hints of 0s would never use a budget up, and the call would never end.
+            // Hints of 0s would never use up a budget, and the call would never end.
             Attempts::Unlimited if less(hint, curve.0) => curve.0,
             _ => hint,
         };
@@ -519,7 +519,7 @@ impl Policy {
     pub const fn longest_total_wait(&self) -> Option<Duration> {
         const WALKED: u32 = 1_000;
 
-        // A wait that one of these falls inside is not begun.
+        // A wait that would go beyond one of these does not begin.
         let bounds = [self.budget.limit(), self.deadline.limit(), self.max_elapsed.limit()];
         let mut bound = None;
         let mut i = 0;
@@ -570,8 +570,7 @@ impl Policy {
     }
 }
 
-/// Policies are equal if they behave the same: `max_delay` may be written, or the
-/// default.
+/// Policies are equal if they behave the same: an explicit `max_delay` equals the same default.
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -605,8 +604,8 @@ impl Default for Policy {
     }
 }
 
-/// One line, as a person would say it: `5 attempts, exponential (base 2) from 1s
-/// to 30s, jitter ±30 %, budget 5m`.
+/// Displayed on one line, as a person would say it: `5 attempts, exponential (base 2) from 1s to
+/// 30s, jitter ±30 %, budget 5m`.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (initial, max) = (Shown(self.initial_delay), Shown(self.get_max_delay()));
@@ -657,7 +656,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// A share in percent, to the millionth: 0.07 · 100 is 7.000000000000001.
+/// A share in percent, rounded to the millionth: 0.07 · 100 is 7.000000000000001.
 fn percent(share: f64) -> f64 {
     let percent = share * 100.0;
     if !(0.0..=100.0).contains(&percent) {

@@ -104,11 +104,10 @@ impl QuotaConfig {
         self
     }
 
-    /// Sets the tokens that come back each second, while the bucket is not full. Default
-    /// 0.
+    /// Sets the tokens that come back each second, while the bucket is not full. Default 0.
     ///
-    /// Without it only successes fill a bucket, and an empty one stays empty while all
-    /// first attempts fail.
+    /// Without it, only successes fill a bucket, and an empty one stays empty while all first
+    /// attempts fail.
     ///
     /// ```
     /// # use retry_rules::QuotaConfig;

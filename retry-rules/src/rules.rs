@@ -1,8 +1,8 @@
 //! The one list of rules, and how each is worded.
 //!
-//! It has three entries: the macro calls it on literals and maps the field that a rule
-//! names to the user's token; `const` expressions pass it in a `const` assertion; files
-//! pass it when they are loaded.
+//! The rules are applied in three places: the macro applies them to literals, and maps the field
+//! that a rule names to the user's token; `const` expressions are checked in a `const` assertion;
+//! files are checked when they are loaded.
 
 mod set;
 pub(crate) mod field;
@@ -23,7 +23,7 @@ use self::table::Rule;
 use self::words::Style;
 use crate::policy::Policy;
 
-/// What a rule is about.
+/// The kind of settings that a rule concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Settings {
@@ -40,7 +40,7 @@ impl Rule {
         &Self::ROWS[self as usize]
     }
 
-    /// Returns what the rule is about.
+    /// Returns the kind of settings that the rule concerns.
     pub const fn settings(self) -> Settings {
         self.row().settings
     }
@@ -50,7 +50,7 @@ impl Rule {
         self.row().fields
     }
 
-    /// Returns what is wrong and what to write instead, in the words of the attribute.
+    /// Returns what is wrong and what to write instead, as worded for the attribute.
     pub const fn message(self) -> &'static str {
         self.row().message
     }
@@ -67,8 +67,8 @@ impl Rule {
         Complaint { rule: self, style, policy: None }
     }
 
-    /// Returns the message followed by the numbers of `policy`, because some may be
-    /// unwritten defaults.
+    /// Returns the message followed by the numbers in `policy`, because some may be defaults that
+    /// are not visible in the settings.
     ///
     /// ```
     /// use core::time::Duration;

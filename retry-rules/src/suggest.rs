@@ -1,4 +1,4 @@
-//! What an unknown word was meant to be.
+//! Suggestions for unknown words.
 
 use std::borrow::ToOwned as _;
 use std::format;
@@ -14,14 +14,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, known)| known)
 }
 
-/// Returns what goes between an error about a word and the list of known ones.
+/// Returns the text that goes between an error about a word and the list of known ones.
 pub fn or_else(meant: Option<&str>) -> String {
     meant.map_or_else(|| "; ".to_owned(), |meant| format!(": did you mean `{meant}`? "))
 }
 
 /// Creates the error for a word in a file that is not one of the `known` ones.
 ///
-/// Not serde's `unknown_variant`: of a `custom` error readers of YAML know the place.
+/// Not serde's `unknown_variant`: YAML readers report the place only for `custom` errors.
 #[cfg(feature = "serde")]
 pub fn unknown_word<E: serde::de::Error>(
     word: &str,

@@ -1,4 +1,4 @@
-//! One attempt: the body in its own block, and how it gets the arguments.
+//! One attempt: the body in its own block, and how it accesses the arguments.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -11,20 +11,20 @@ use crate::value::mentions;
 
 /// Arguments that the attempt captures by mutable reference.
 ///
-/// A shared reference held across an `.await` asks `Sync` of the argument, where
-/// the bare function asks only `Send`. A mutable one asks `Send` as well.
+/// A shared reference held across an `.await` requires the argument to be `Sync`, while the plain
+/// function only requires `Send`. So does a mutable reference.
 #[derive(Default)]
 pub(super) struct Captures(Vec<TokenStream>);
 
 pub(super) struct Rebound {
     pub(super) captures: Captures,
-    /// The arguments that were `mut`.
+    /// The arguments that were declared `mut`.
     pub(super) mutable: Vec<Ident>,
     pub(super) statements: TokenStream,
 }
 
 impl Expansion<'_> {
-    /// Makes `mut` what the attempt captures mutably.
+    /// Adds `mut` to the arguments that the attempt captures mutably.
     pub(super) fn prepare_arguments(&self, sig: &mut Signature, body: &Group) -> Captures {
         let mut captures = Captures::default();
         if self.is_in_place(body) {
@@ -33,7 +33,8 @@ impl Expansion<'_> {
         for input in &mut sig.inputs {
             let uses_self = || mentions(body.stream(), &|word| word == "self");
             match input {
-                // A breaker or a quota borrowed from `self` leaves the body only the other fields.
+                // A breaker or a quota borrowed from `self` leaves only the other fields to the
+                // body.
                 FnArg::Receiver(_) if self.borrows_self() => {}
                 FnArg::Receiver(receiver) => match receiver.kind {
                     ReceiverKind::Reference(_, _, Some(_)) if uses_self() && !self.may_lend() => {
@@ -48,9 +49,9 @@ impl Expansion<'_> {
                     _ => {}
                 },
                 FnArg::Typed(argument) => {
-                    // A shared reference is captured as well as it can be; an argument
-                    // under `#[cfg]` may not be there; and in a pattern `mut` may
-                    // change what a name binds, for what it takes apart may be a reference.
+                    // Capturing a shared reference works as it is; an argument under `#[cfg]` may
+                    // not exist; and in a pattern, `mut` may change the binding mode, since the
+                    // matched value may be a reference.
                     let plain = argument.attrs.is_empty()
                         && !item::is_shared_reference(&argument.ty)
                         && !(item::is_mut_reference(&argument.ty) && self.may_lend());
@@ -59,7 +60,8 @@ impl Expansion<'_> {
                         && pat.by_ref.is_none()
                         && mentions(body.stream(), &|word| pat.ident == word)
                     {
-                        // The compiler names the argument where all of its pattern is the user's.
+                        // With the user's span on the whole pattern, the compiler names the
+                        // argument in its errors.
                         pat.mutability.get_or_insert(Token![mut](pat.ident.span()));
                         captures.0.push(pat.ident.to_token_stream());
                     }
@@ -69,14 +71,14 @@ impl Expansion<'_> {
         captures
     }
 
-    /// Whether what is returned may borrow from a `&mut` argument that the body only reads: a
+    /// Whether the returned value may borrow from a `&mut` argument that the body only reads: a
     /// unique borrow of that argument would end with the attempt.
     fn may_lend(&self) -> bool {
         item::may_borrow(&self.declared)
     }
 
-    /// Takes `mut` from the arguments that each attempt gets a clone of, and
-    /// tells which had it: the clone will.
+    /// Removes `mut` from the arguments that are cloned for each attempt, and returns those that
+    /// had it: their clones will.
     pub(super) fn prepare_clones(&self, sig: &mut Signature) -> Vec<Ident> {
         let mut mutable = Vec::new();
         for input in &mut sig.inputs {
@@ -92,8 +94,8 @@ impl Expansion<'_> {
         mutable
     }
 
-    /// The same for a boxed body, whose own statements have moved the arguments
-    /// into the future: they are rebound after these.
+    /// Does both for a boxed body, whose own statements have moved the arguments into the future:
+    /// the arguments are rebound after these statements.
     pub(super) fn rebind_arguments(&self, sig: &mut Signature, boxed: &Boxed) -> Rebound {
         let mut rebound = Rebound {
             captures: Captures::default(),
@@ -133,7 +135,7 @@ impl Expansion<'_> {
                         rebound.statements = once;
                         continue;
                     }
-                    // Bound where the argument is, in the compiler's words about it.
+                    // Located at the argument, for the compiler's messages about it.
                     let mut bound = name.clone();
                     bound.set_span(pat.ident.span().resolved_at(name.span()));
                     let mutability = Token![mut](bound.span());
@@ -145,7 +147,7 @@ impl Expansion<'_> {
         rebound
     }
 
-    /// Each attempt gets its own clone of what its body consumes.
+    /// Clones what the body consumes, for each attempt.
     pub(super) fn clones(&self, mutable: &[Ident]) -> TokenStream {
         self.clones
             .iter()
@@ -173,8 +175,8 @@ impl Expansion<'_> {
         let touched = &captures.0;
         let body_type = self.body_type();
         let injection = self.injection(&quote!(return injected;));
-        // The edge is never taken: it tells the compiler the type that `?` and
-        // `return` lead to, and how to capture the arguments.
+        // The edge is never taken: it tells the compiler the type to which `?` and `return` lead,
+        // and how to capture the arguments.
         let block = in_block_of(
             body,
             quote! {
@@ -186,7 +188,8 @@ impl Expansion<'_> {
                 #clones
             },
         );
-        // A value that the attempt consumes is moved where the body begins.
+        // With the span at the start of the body, a value that the attempt consumes is reported
+        // there.
         let asyncness = Token![async](body.span_open());
         let attempt = quote!(#asyncness #block);
         let attempt = if self.is_tracked() {
@@ -232,10 +235,10 @@ impl Expansion<'_> {
         if self.is_tracked() { quote!(#private::tracked(#attempt)) } else { attempt }
     }
 
-    /// Whether the body may stand in the loop itself, for nothing in it can leave it
-    /// early: a future, or a closure, of its own costs the compiler more than all the
-    /// rest of the loop. What the body consumes is left to that, though: the
-    /// compiler's advice about a move in a loop is of no use where nobody sees the loop.
+    /// Whether the body can be placed directly in the loop, because nothing in it can exit it
+    /// early: a separate future or closure costs more compile time than the rest of the loop. This
+    /// excludes bodies that consume an argument: the compiler's advice about a move in a loop is
+    /// useless to someone who cannot see the loop.
     fn is_in_place(&self, body: &Group) -> bool {
         matches!(self.cut, Timing::Never | Timing::BetweenAttempts)
             && !self.args.nested_once
@@ -264,9 +267,9 @@ impl Expansion<'_> {
         self.body_type.as_ref().unwrap_or(&self.declared)
     }
 
-    /// With the feature `testing`: the failure that a test has planned, in the place
-    /// of the body, which it would `leave`. It is over before the body begins, so that
-    /// the future holds nothing of it.
+    /// With the feature `testing`: a failure planned by a test, in place of the body, which it
+    /// `leave`s early. It is finished before the body begins, so that it adds nothing to the
+    /// future.
     fn injection(&self, leave: &TokenStream) -> Option<TokenStream> {
         if !cfg!(feature = "testing") {
             return None;
@@ -290,7 +293,7 @@ impl Expansion<'_> {
     }
 }
 
-/// The block of a body, with `first` before its statements.
+/// The block of a body, with `first` inserted before its statements.
 fn in_block_of(body: &Group, first: TokenStream) -> Group {
     let mut statements = first;
     statements.extend(item::statements_of(body));
@@ -299,8 +302,8 @@ fn in_block_of(body: &Group, first: TokenStream) -> Group {
     block
 }
 
-/// Whether something in a body may lead out of it, as far as its tokens tell: what a
-/// macro or an attribute makes of its tokens may, and a loop may never end.
+/// Whether anything in a body may exit it, judging by its tokens: a macro or an attribute may
+/// expand to such code, and a loop may never end.
 fn may_leave(body: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = body.into_iter().collect();
     let is_group = |at: usize| matches!(tokens.get(at), Some(TokenTree::Group(_)));
@@ -317,7 +320,7 @@ fn may_leave(body: TokenStream) -> bool {
     })
 }
 
-/// Whether one of `names` is used in a body otherwise than behind a `&`.
+/// Whether one of `names` is used in a body other than after a `&`.
 fn may_consume(body: TokenStream, names: &[String]) -> bool {
     let mut is_borrowed = false;
     body.into_iter().any(|token| match token {
@@ -334,8 +337,8 @@ fn may_consume(body: TokenStream, names: &[String]) -> bool {
     })
 }
 
-/// Statements without the `mut` of `let mut name`, and whether it was there: the
-/// `mut` is on the binding behind these, and here it would be an unused one.
+/// The statements without the `mut` of `let mut name`, and whether it was there: the binding that
+/// follows has the `mut`, so this one would be reported as unused.
 fn without_mut(statements: TokenStream, name: &Ident) -> (TokenStream, bool) {
     let tokens: Vec<TokenTree> = statements.into_iter().collect();
     let is = |at: usize, word: &Ident| matches!(tokens.get(at), Some(TokenTree::Ident(ident)) if ident == word);

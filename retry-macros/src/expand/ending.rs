@@ -1,5 +1,4 @@
-//! How a call ends: what the function returns of a success, and of a failure
-//! that is not tried again.
+//! How a call ends: what the function returns for a success, and for a failure that is not retried.
 
 use proc_macro2::TokenStream;
 
@@ -8,7 +7,7 @@ use crate::args::OnFailure;
 use crate::hygiene::{SpanRange, quote};
 
 impl Expansion<'_> {
-    /// What the function returns, of an outcome.
+    /// Converts an outcome to what the function returns.
     pub(super) fn returned(&self, outcome: TokenStream) -> TokenStream {
         let private = &self.private;
         if self.args.has_ok() {
@@ -18,7 +17,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// How the call leaves the loop when it gives up, with an `outcome` and how it `ended`.
+    /// How the call leaves the loop when it gives up, given an `outcome` and how it `ended`.
     pub(super) fn finish(&self) -> TokenStream {
         let private = &self.private;
         match &self.args.on_failure {
@@ -45,7 +44,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// The fallback, behind the loop: where it is awaited nothing of an attempt lives any more.
+    /// The fallback, after the loop: while it is awaited, nothing of an attempt is alive.
     pub(super) fn fall_back(&self, fallback: &syn::Expr, retry_loop: &TokenStream) -> TokenStream {
         let private = &self.private;
         let declared = &self.declared;

@@ -1,5 +1,5 @@
-//! What an expansion declares: the policy, the site, the function's own breaker,
-//! and what const evaluation has to check of them.
+//! The items that an expansion declares: the policy, the site, the function's own breaker, and the
+//! assertions for const evaluation.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -13,8 +13,8 @@ use crate::policy;
 use crate::value::mentions;
 
 impl Expansion<'_> {
-    /// The items of the function: its policy, its name, its own breaker, and
-    /// what const evaluation has to check.
+    /// The items of the function: its policy, its site, its own breaker, and the assertions for
+    /// const evaluation.
     pub(super) fn items(&self) -> TokenStream {
         let private = &self.private;
         let expression = policy::expression(&self.args.policy, self.checked.wrong, private);
@@ -27,10 +27,11 @@ impl Expansion<'_> {
         };
         let written = policy::written(self.checked.written, private);
         let path = policy::private(self.args);
-        // A short name for all that follows: tokens cost time to compile.
+        // A short name for all that follows, because tokens cost compile time.
         let mut items = quote!(use #path as __retry;);
         let name = match &self.args.name {
-            // By itself, so that the complaint about what is no text is about nothing else.
+            // On its own, so that the error about a value that is not a string concerns nothing
+            // else.
             Some(_) => {
                 items.extend(quote!(const __RETRY_NAME: &::core::primitive::str = #name;));
                 quote!(__RETRY_NAME)
@@ -63,7 +64,7 @@ impl Expansion<'_> {
                 static __RETRY_SITE: #private::Site = #private::Site::new(#name, #known) #run_time;
             }
         });
-        // A `let` cannot be seen from the inline const that checks it.
+        // An inline const that checks the policy cannot refer to a `let`.
         let checked = if self.generic { quote!(&(#expression)) } else { quote!(&__RETRY_POLICY) };
         items.extend(policy::assertions(
             &self.checked.unchecked,
@@ -103,8 +104,8 @@ impl Expansion<'_> {
         items
     }
 
-    /// A `static` that refers to what `breaker = DB` and `quota = OUTBOUND` name: the compiler
-    /// rejects that for a `const`, of which each use would be another breaker or quota.
+    /// A `static` that refers to what `breaker = DB` and `quota = OUTBOUND` name. The compiler
+    /// rejects that for a `const`, where each use would be a different breaker or quota.
     fn shared_are_statics(&self) -> TokenStream {
         let breaker = match &self.args.breaker {
             Some(Breaker::Shared(breaker)) => Some(breaker),
@@ -123,8 +124,9 @@ impl Expansion<'_> {
         statics.collect()
     }
 
-    /// Whether this names a `static` or a `const` of a module, as conventions have it: not an
-    /// associated one, which may depend on a generic parameter that is not known here.
+    /// Whether this names a `static` or a `const` of a module, judging by naming conventions.
+    /// Excludes associated constants, which may depend on a generic parameter that is not visible
+    /// here.
     fn is_constant_name(&self, named: &Expr) -> bool {
         let Expr::Path(path) = named else { return false };
         let mut segments = path.path.segments.iter().map(|segment| segment.ident.to_string());
@@ -135,7 +137,7 @@ impl Expansion<'_> {
             && !self.arguments.iter().any(|argument| *argument == last)
     }
 
-    /// Whether const evaluation reads the policy, which then is a separate constant.
+    /// Whether const evaluation reads the policy, which therefore has to be a separate constant.
     fn reads_policy(&self) -> bool {
         let policy = &self.args.policy;
         policy.base.is_some() && !policy.base_is_run_time
@@ -143,7 +145,7 @@ impl Expansion<'_> {
             || self.is_run_time() && !policy.base_is_run_time
     }
 
-    /// The policy as the running program knows it, evaluated where this stands.
+    /// The policy as known at run time, evaluated in place.
     pub(super) fn evaluate(&self) -> TokenStream {
         let private = &self.private;
         let constant =
@@ -154,8 +156,8 @@ impl Expansion<'_> {
         quote!(#private::run_time::nearest_valid(&__RETRY_SITE, #policy, #written))
     }
 
-    /// Binds the policy of the call, where only the running program knows it: as it was
-    /// evaluated at the first failure, or now.
+    /// Binds the policy of the call if it is known only at run time: as evaluated at the first
+    /// failure, or evaluated now.
     pub(super) fn bind_policy(&self) -> Option<TokenStream> {
         if !self.is_run_time() {
             return None;
@@ -170,7 +172,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// What the call is bound to, as far as it is so before it begins.
+    /// The call's plan, as far as it is known before the call begins.
     pub(super) fn bare_plan(&self) -> TokenStream {
         let private = &self.private;
         if self.is_run_time() {
@@ -182,7 +184,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// What the call is bound to, as the runtime takes it.
+    /// The call's complete plan, for the runtime.
     pub(super) fn plan(&self) -> TokenStream {
         let private = &self.private;
         let mut plan = self.bare_plan();
@@ -243,8 +245,8 @@ impl Expansion<'_> {
         })
     }
 
-    /// With the feature `testing`: whether the lender is a caller's own, by `self` or an
-    /// argument. A test has made that one itself, and is lent no other.
+    /// With the feature `testing`: whether the lender belongs to the caller, through `self` or an
+    /// argument. The test created that one itself, so it is not replaced.
     fn is_held(&self, lender: &Expr) -> bool {
         cfg!(feature = "testing")
             && mentions(lender.to_token_stream(), &|word| {
@@ -253,27 +255,27 @@ impl Expansion<'_> {
     }
 }
 
-/// `self`, as it is or as `#[async_trait]` writes it.
+/// `self`, or `__self`, as `#[async_trait]` writes it.
 fn is_self(word: &str) -> bool {
     matches!(word, "self" | "__self")
 }
 
-/// How the expansion speaks of a breaker or a quota.
+/// How the expansion refers to a breaker or a quota.
 pub(super) enum Protection {
-    /// It is a path: a `static` is named wherever it is needed, so that the future holds nothing.
+    /// As a path: a `static` is named wherever it is needed, so that the future need not hold it.
     Path(TokenStream),
-    /// It is evaluated once, before the first attempt.
+    /// As an expression, evaluated once, before the first attempt.
     Once {
-        /// A reference to what was written.
+        /// A reference to the expression.
         borrowed: TokenStream,
-        /// The function that makes a breaker or a quota of it.
+        /// The function that returns the breaker or the quota for that reference.
         borrow: TokenStream,
         place: SpanRange,
     },
 }
 
 impl Protection {
-    /// A call of `borrow` on a reference to what was written.
+    /// Calls `borrow` on a reference to what was written.
     fn of(written: &Expr, borrow: TokenStream) -> Self {
         let place = SpanRange::of(written);
         let borrowed = place.call(quote!(&), written);
@@ -291,12 +293,12 @@ impl Protection {
         }
     }
 
-    /// Binds the variable, if there is to be one.
+    /// Binds the variable, if one is needed.
     pub(super) fn bound_to(&self, name: &str) -> TokenStream {
         let Self::Once { borrowed, borrow, place } = self else { return TokenStream::new() };
         let name = Ident::new(name, Span::mixed_site());
         let lent = place.call(borrow.clone(), quote!(lender));
-        // Two statements: what a call returns lives on behind a `let` of its reference.
+        // Two statements: a `let` with a reference to a temporary extends its lifetime.
         quote! {
             let lender = #borrowed;
             let #name = #lent;
@@ -304,7 +306,7 @@ impl Protection {
     }
 }
 
-/// `Some(…)` or `None`, as the expansion writes it.
+/// `Some(…)` or `None` as tokens.
 pub(super) fn option(value: Option<TokenStream>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),

@@ -9,8 +9,8 @@ use crate::args::OnFailure;
 use crate::hygiene::{SpanRange, quote};
 use crate::value::evaluated;
 
-/// What takes `&self` or `&mut self` is called by its path: a trait of the user's
-/// with a blanket implementation may have a method of the same name.
+/// Methods that take `&self` or `&mut self` are called by path: one of the user's traits may have a
+/// blanket implementation with a method of the same name.
 impl Expansion<'_> {
     pub(super) fn retry_loop(&self, attempt: &TokenStream) -> TokenStream {
         let private = &self.private;
@@ -78,21 +78,21 @@ impl Expansion<'_> {
         quote!(#before #end)
     }
 
-    /// What may cancel the call, made where this stands.
+    /// What may cancel the call, created in place.
     fn cancel(&self) -> Option<TokenStream> {
         let private = &self.private;
         let cancel = self.args.cancel.as_ref()?;
         Some(SpanRange::of(cancel).call(quote!(#private::cancel), cancel))
     }
 
-    /// Tells a plan whether `cancel`, which has just been made, is ready.
+    /// Tells a plan whether `cancel`, which has just been created, is ready.
     fn cancelled(&self) -> Option<TokenStream> {
         let private = &self.private;
         let cancel = self.args.cancel.as_ref();
         cancel.map(|_| quote!(.cancelled(#private::Cancel::is_ready(&mut cancel))))
     }
 
-    /// The wait that has been decided. Where it is cancelled, the call ends with the `last` outcome.
+    /// The wait that was decided. If it is cancelled, the call ends with the `last` outcome.
     fn wait(&self, last: &TokenStream) -> TokenStream {
         let private = &self.private;
         if !self.is_async {
@@ -189,7 +189,7 @@ impl Expansion<'_> {
         before
     }
 
-    /// Whether the call has a bound in time, which is asked before its first attempt.
+    /// Whether the call has a time limit, evaluated before its first attempt.
     fn is_timed_at_run_time(&self) -> TokenStream {
         let policy = &self.args.policy;
         let base = policy.base.as_ref().filter(|_| policy.base_is_run_time);
@@ -207,7 +207,7 @@ impl Expansion<'_> {
         quote!(#(#questions)||*)
     }
 
-    /// How an attempt that is cut off ends, if the return type can say it.
+    /// How an interrupted attempt ends, if the return type can represent that.
     fn how_to_interrupt(&self, is_demanded: bool) -> TokenStream {
         let private = &self.private;
         if is_demanded || self.is_tracked() {
@@ -222,10 +222,10 @@ impl Expansion<'_> {
         })
     }
 
-    /// A question to the shared policy, in the place of a const generic argument.
+    /// Queries the shared policy, for a const generic argument.
     fn ask_policy(&self, question: &TokenStream) -> TokenStream {
         match &self.args.policy.base {
-            // An inner item does not exist where the policy speaks of `Self`.
+            // There is no inner item if the policy refers to `Self`.
             Some(base) if self.generic => quote!((#base).#question()),
             _ => quote!(__RETRY_POLICY.#question()),
         }
@@ -292,7 +292,7 @@ impl Expansion<'_> {
         let private = &self.private;
         let declared = &self.declared;
         if self.is_tracked() {
-            // Input: an attempt's error, or a value. Output: what is retried of it.
+            // Input: an attempt's error or value. Output: the failures among them.
             let guard = self.ok_condition(&quote!(&value)).map(|retried| quote!(if !(#retried)));
             let succeed = self.succeed(&quote!(&value));
             return quote! {
@@ -319,7 +319,7 @@ impl Expansion<'_> {
         outcome
     }
 
-    /// The arm of a success, which is a failure where `ok(…)` says so.
+    /// The arm for a value, which is a failure if `ok(…)` says so.
     fn on_value(&self) -> TokenStream {
         let succeed = self.succeed(&quote!(value));
         let returned = self.returned(quote!(outcome));
@@ -337,7 +337,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// The pattern of a value that only a breaker's matchers look at, if there are any.
+    /// The pattern for a value that only a breaker's matchers read, if there are any.
     fn counted_value(&self) -> TokenStream {
         if self.ok_counts(&quote!(value)).is_some() { quote!(value) } else { quote!(_) }
     }
@@ -369,7 +369,7 @@ impl Expansion<'_> {
 
     fn on_retry(&self) -> Option<TokenStream> {
         let private = &self.private;
-        // With the quota, which gets its tokens back where the listener panics.
+        // With the quota, which gets its tokens back if the listener panics.
         let plan = if self.args.quota.is_some() { self.plan() } else { self.bare_plan() };
         let error = if self.is_tracked() {
             quote!(#private::tracked_failure(&outcome))
@@ -384,8 +384,8 @@ impl Expansion<'_> {
         })
     }
 
-    /// The end of the session. Where the deadline has cut an attempt off, the
-    /// error of the one before it says more.
+    /// The end of the session. If the deadline has cut an attempt off, the error of the attempt
+    /// before it is more informative.
     fn close(&self) -> TokenStream {
         let private = &self.private;
         if !self.keeps() {

@@ -1,5 +1,5 @@
-//! The verdict on a failure: whether the matchers let it be retried, what the
-//! server asked for, and what describes it.
+//! The verdict on a failure: whether the matchers allow a retry, the wait that the server asked
+//! for, and how to describe the failure.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident};
@@ -10,12 +10,12 @@ use crate::hygiene::{SpanRange, quote};
 use crate::matcher::Matcher;
 
 impl Expansion<'_> {
-    /// Whether `value`, a reference, is one that `ok(…)` retries.
+    /// Whether `ok(…)` retries `value`, a reference.
     pub(super) fn ok_condition(&self, value: &TokenStream) -> Option<TokenStream> {
         self.any_ok(self.args.matchers(), value)
     }
 
-    /// Whether `value`, a reference, is one that a breaker counts as a failure.
+    /// Whether a breaker counts `value`, a reference, as a failure.
     pub(super) fn ok_counts(&self, value: &TokenStream) -> Option<TokenStream> {
         self.any_ok(self.args.breaker_on.iter().flatten(), value)
     }
@@ -51,14 +51,15 @@ impl Expansion<'_> {
         }
     }
 
-    /// The verdict by the matchers; where `typed` is false, `error` is an
-    /// `Interrupted` and not the user's type, and typed matchers say no.
+    /// The matchers' verdict. If `typed` is false, `error` is an `Interrupted` rather than the
+    /// user's type, and typed matchers do not match it.
     pub(super) fn verdict(&self, typed: bool) -> TokenStream {
         let private = &self.private;
         let asks_class = |matcher: &Matcher| matches!(matcher, Matcher::Class(_));
         let asks_text = |matcher: &Matcher| matches!(matcher, Matcher::Pattern(_));
         let mut lets = TokenStream::new();
-        // What has a text has a kind as well: one complaint about what has neither.
+        // An error type with a text can also be classified, so one compile error is enough for a
+        // type with neither.
         let mut all = self.args.matchers().chain(self.args.breaker_on.iter().flatten());
         let needs_kind = all.clone().any(asks_class);
         let needs_text = all.any(asks_text);
@@ -103,7 +104,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// Asks `error` what its type can tell: see `retry_runtime`'s probe.
+    /// Probes what the type of `error` offers: see `retry_runtime`'s `probe`.
     pub(super) fn probe(&self, how: &str, what: &str, typed: bool) -> TokenStream {
         let private = &self.private;
         let how = format_ident!("{how}");
@@ -152,8 +153,8 @@ impl Expansion<'_> {
     }
 }
 
-/// A call of `path` with `value` and a callable of the user's, at whose place the compiler
-/// complains where it does not fit.
+/// Calls `path` with `value` and a callable of the user's; if the callable does not fit, the
+/// compiler reports it at that place.
 fn call(callable: &Expr, path: TokenStream, value: impl ToTokens) -> TokenStream {
     SpanRange::of(callable).call(path, quote!(#value, #callable))
 }

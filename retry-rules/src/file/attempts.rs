@@ -1,4 +1,4 @@
-//! The number of attempts as it stands in a file: `5`, or `unlimited`.
+//! The number of attempts in a file: `5`, or `unlimited`.
 
 use core::fmt;
 use std::format;

@@ -1,9 +1,8 @@
-//! A backoff as it stands in a file: a bare name, or a name with its settings.
+//! A backoff in a file: a bare name, or a name with its settings.
 //!
-//! `fixed`, `{ fixed: null }`, `{ linear: { increment: "2s" } }`,
-//! `{ custom: { delays: ["500ms", { secs: 3, nanos: 0 }] } }`. The workflow
-//! style holds its delays inside: `{ fixed: { delay: "2s" } }`. In a third form the name is one
-//! of the settings: `{ type: exponential, initial: "1s" }`.
+//! `fixed`, `{ fixed: null }`, `{ linear: { increment: "2s" } }`, `{ custom: { delays: ["500ms", {
+//! secs: 3, nanos: 0 }] } }`. In the workflow style, the delays are inside: `{ fixed: { delay: "2s"
+//! } }`. In a third form, the name is one of the settings: `{ type: exponential, initial: "1s" }`.
 
 use core::fmt;
 use core::time::Duration;
@@ -21,14 +20,14 @@ use crate::suggest::unknown_word;
 
 const NAMES: &[&str] = &["fixed", "linear", "exponential", "fibonacci", "custom"];
 
-/// What a file says of the backoff, and the first wait if it stands inside.
+/// The backoff in a file, with the first wait if it is given inside.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BackoffKey {
     pub(super) backoff: Backoff,
     pub(super) initial: Option<Duration>,
 }
 
-/// What stands behind a curve's name: its settings, or nothing.
+/// The value after a backoff's name: its settings, or nothing.
 #[derive(Default)]
 struct Settings(Inside);
 
@@ -39,7 +38,7 @@ impl<'de> Deserialize<'de> for Settings {
     }
 }
 
-/// All settings that a curve may have inside, under all their names.
+/// All settings that a backoff may have inside, with all their names.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Inside {
@@ -94,10 +93,10 @@ impl Inside {
 
 const NAMELESS: &str = "a backoff needs a name, such as `exponential`";
 
-/// The keys of the form that holds the name among the settings.
+/// The keys of the form in which the name is one of the settings.
 const TYPED: &[&str] = &["type", "initial", "delay", "increment", "base", "multiplier", "delays"];
 
-/// Reads that form, of which the first key has been read.
+/// Reads that form, after its first key has been read.
 fn typed<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<BackoffKey, A::Error> {
     let mut name = None;
     let mut inside = Inside::default();
@@ -127,10 +126,10 @@ fn typed<'de, A: MapAccess<'de>>(first: String, mut map: A) -> Result<BackoffKey
     }
 }
 
-/// A setting without which there is no such backoff.
+/// A required setting of a backoff is missing.
 ///
-/// Where a value is written in one line, as in a variable of the environment, the
-/// reader formats it with `{:#}`.
+/// For values written on one line, such as environment variables, the reader formats it with
+/// `{:#}`.
 #[derive(Clone, Copy)]
 enum Missing {
     Increment,

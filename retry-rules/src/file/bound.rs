@@ -1,4 +1,4 @@
-//! A bound as it stands in a file: `"30s"`, or `unlimited`.
+//! A limit in a file: `"30s"`, or `unlimited`.
 
 use core::fmt;
 

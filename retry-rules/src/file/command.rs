@@ -20,17 +20,17 @@ use crate::policy::{Attempts, Policy};
 use crate::rules::field::{Field, Fields};
 use crate::rules::words::Style;
 
-/// Declares [`CommandKeys`]: a row for each key of a policy, with the field that it
-/// writes. Those that write none of their own are read together with others.
+/// Declares [`CommandKeys`]: a row for each key of a policy, with the field that it sets. Keys
+/// without a field are read together with others.
 macro_rules! command_keys {
     ($( $key:ident $(or $other:literal)?: $Key:ty $(=> $Field:ident $member:ident)?, )*) => {
-        /// The keys of the command style as they stand in a file, read but not yet checked.
+        /// The keys of the command style as written in a file, parsed but not yet checked.
         ///
-        /// For readers that know where each key is: [`InvalidKeys`] says which one is
-        /// wrong. `retry_on` and `on_failure` accompany a policy's keys in some files;
-        /// `R` and `F` are their types, and a bare policy has neither.
-        // They are keys here, and not a flattened struct around these, for flattening
-        // loses the place of an error and lets unknown keys pass.
+        /// For readers that know where each key is: [`InvalidKeys`] says which one is wrong.
+        /// `retry_on` and `on_failure` accompany a policy's keys in some files; `R` and `F` are
+        /// their types, and a bare policy has neither.
+        // The keys are fields of this struct, not of a flattened one, because flattening loses the
+        // place of an error and accepts unknown keys.
         #[derive(Clone, Debug, Deserialize, Serialize)]
         #[serde(deny_unknown_fields)]
         pub struct CommandKeys<R = NotHere, F = NotHere> {
@@ -46,12 +46,12 @@ macro_rules! command_keys {
             pub on_failure: Option<F>,
         }
 
-        /// The keys of a policy in the command style, under all their names.
+        /// The keys of a policy in the command style, with all their names.
         #[doc(hidden)]
         pub const KEYS: &[&str] = &[$( stringify!($key), $($other,)? )*];
 
         impl<R, F> CommandKeys<R, F> {
-            /// Writes the keys that are fields of a policy by themselves.
+            /// Writes the keys that correspond to one field of a policy each.
             fn write_fields(&self, draft: &mut Draft) {
                 $($(
                     if let Some(key) = self.$key {
@@ -60,8 +60,8 @@ macro_rules! command_keys {
                 )?)*
             }
 
-            /// What differs from the default in the fields that are keys by themselves, but
-            /// for the `useless` ones.
+            /// The keys that correspond to one field each, where it differs from the default,
+            /// except for the `useless` ones.
             fn of_fields(policy: &Policy, useless: Fields) -> Self {
                 let default = Policy::new();
                 Self {
@@ -83,7 +83,7 @@ macro_rules! command_keys {
         }
 
         impl Draft {
-            /// Returns `base` with the fields that are written here.
+            /// Returns `base` with the written fields of this draft.
             #[must_use]
             pub fn written_over(&self, base: Policy) -> Self {
                 let mut over = Self::from_policy(base);
@@ -119,7 +119,7 @@ command_keys! {
     timeout: BoundKey => Timeout timeout,
 }
 
-/// A key that accompanies a policy's in some files, but not in this one.
+/// The type of a key that accompanies a policy's keys in some files, but not in this one.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub enum NotHere {}
 
@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for NotHere {
     }
 }
 
-/// A field's value as the key that says so, if it is one that somebody set.
+/// Converts the value of a field to its key, if it was set.
 trait IntoKey<K> {
     fn into_key(self) -> Option<K>;
 }
@@ -161,7 +161,7 @@ impl IntoKey<BoundKey> for Bound {
 }
 
 impl<R, F> CommandKeys<R, F> {
-    /// Returns the policy, checked by all rules.
+    /// Returns the policy, checked against all rules.
     ///
     /// # Errors
     /// A rule is broken, or two keys contradict each other.
@@ -174,7 +174,7 @@ impl<R, F> CommandKeys<R, F> {
         draft.finish(Style::Command)
     }
 
-    /// Writes these keys over what `draft` holds, and leaves validation to the caller.
+    /// Writes these keys into `draft`, and leaves validation to the caller.
     ///
     /// # Errors
     /// Two keys contradict each other.
@@ -203,7 +203,7 @@ impl CommandKeys {
         beyond.map(|(name, ..)| name)
     }
 
-    /// Returns the same keys without those that change something absent: a time limit that
+    /// Returns these keys without those that would change something absent: a time limit that
     /// `compiled` does not have, the factor of a jitter that `base` does not have.
     #[doc(hidden)]
     #[must_use]
@@ -219,11 +219,11 @@ impl CommandKeys {
 }
 
 impl<R, F> From<Policy> for CommandKeys<R, F> {
-    /// Writes what differs from the default, and nothing that the rules call useless.
+    /// Writes what differs from the default, except for what the rules call useless.
     fn from(policy: Policy) -> Self {
         let default = Policy::new();
         let replaced = policy.jitter == Jitter::Decorrelated;
-        // A single attempt never waits: what is about waits would be refused beside it.
+        // A single attempt never waits, so settings about waits would be rejected.
         if policy.attempts == Attempts::Limited(1) {
             let waits = [
                 Field::InitialDelay,

@@ -1,4 +1,4 @@
-//! A policy under construction, and which of its fields somebody wrote.
+//! A policy under construction, and which of its fields were set.
 
 use core::time::Duration;
 use std::format;
@@ -12,7 +12,7 @@ use crate::rules::field::{Field, Fields};
 use crate::rules::table::Rules;
 use crate::rules::words::Style;
 
-/// A policy under construction, and which of its fields somebody wrote.
+/// A policy under construction, and which of its fields were set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Draft {
     policy: Policy,
@@ -25,12 +25,12 @@ impl Draft {
         Self { policy, written: Fields::NONE }
     }
 
-    /// Returns the policy as it stands, unchecked.
+    /// Returns the policy in its current state, unchecked.
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Returns the fields that are written.
+    /// Returns the fields that were set.
     pub fn written(&self) -> Fields {
         self.written
     }
@@ -44,7 +44,7 @@ impl Draft {
         self.write(Field::InitialDelay).initial_delay = delay;
     }
 
-    /// `beside` is the first wait where it stands beside the backoff as well.
+    /// `beside` is the first wait, if it is also given next to the backoff.
     pub(super) fn backoff(
         &mut self,
         key: BackoffKey,
@@ -105,15 +105,15 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the policy if it keeps the rules.
+    /// Returns the policy if it obeys the rules.
     pub(super) fn finish(self, style: Style) -> Result<Policy, InvalidKeys> {
-        // The keys of the task style come together, so none of them is written in vain.
+        // The keys of the task style belong together, so none of them counts as having no effect.
         let in_vain = if style == Style::Task { Fields::NONE } else { self.written };
         self.judged(in_vain, Rules::NONE, style)
     }
 
-    /// Returns the policy, as a change to a compiled one, if it keeps all rules except
-    /// those `spared`. Fields in `written` may have no effect.
+    /// Returns the policy, as a change to a compiled one, if it obeys all rules except those in
+    /// `spared`. Fields in `written` are also checked for having no effect.
     ///
     /// # Errors
     /// A rule is broken.

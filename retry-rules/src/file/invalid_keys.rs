@@ -1,4 +1,4 @@
-//! [`InvalidKeys`]: what is wrong with a policy's keys, and with which of them.
+//! [`InvalidKeys`]: what is wrong with a policy's keys, and which keys are to blame.
 
 use core::error::Error;
 use core::fmt;
@@ -10,8 +10,8 @@ use crate::rules::field::{Field, Fields};
 use crate::rules::table::Rules;
 use crate::rules::words::Style;
 
-/// Keys that can be read, but make no valid policy: they break rules, or contradict each
-/// other.
+/// Keys that can be parsed, but do not form a valid policy: they break rules, or contradict one
+/// another.
 ///
 /// Its `Display` is the message, worded in the style of the keys.
 ///
@@ -35,13 +35,13 @@ impl InvalidKeys {
         Self { keys: [key].into(), message: message.into() }
     }
 
-    /// Returns the keys to blame, the first one first. A key that may be inside another,
-    /// or that has two names, is followed by the other.
+    /// Returns the keys to blame, the most likely one first. A key that may be inside another, or
+    /// that has two names, is followed by the other.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().copied()
     }
 
-    /// What the `broken` rules say of a policy, of which the fields `written` stand in
+    /// Creates the error for the `broken` rules of a policy, of which the fields `written` are in
     /// the file.
     pub(super) fn broken(broken: Rules, policy: &Policy, written: Fields, style: Style) -> Self {
         let blamed = broken
@@ -63,7 +63,7 @@ impl fmt::Display for InvalidKeys {
 
 impl Error for InvalidKeys {}
 
-/// The field of a policy that this one is a part of, or itself.
+/// The field of a policy of which this one is a part, or the field itself.
 fn whole(field: Field) -> Field {
     match field {
         Field::Base | Field::Increment | Field::Delays => Field::Backoff,
@@ -72,7 +72,7 @@ fn whole(field: Field) -> Field {
     }
 }
 
-/// The key of a field, and the one that it may stand inside of, or its other name.
+/// The key of a field, and the key that may contain it, or its other name.
 fn keys(style: Style, field: Field) -> impl Iterator<Item = &'static str> {
     let other = match field {
         Field::Base | Field::Increment | Field::Delays | Field::InitialDelay => Some("backoff"),

@@ -1,4 +1,4 @@
-//! The jitter as it stands in a file: `true`, `false`, a factor, or a name.
+//! The jitter in a file: `true`, `false`, a factor, or a name.
 
 use core::fmt;
 

@@ -1,5 +1,5 @@
-//! Settings are a map. What serde derives reads a sequence as well, field by
-//! field: `[7, "fixed"]` would be a policy.
+//! Accepts settings only as a map. Derived serde code would also read a sequence, field by field:
+//! `[7, "fixed"]` would be a policy.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Reads a `T` from a map, and from nothing else. `what` is what was expected.
+/// Reads a `T` from a map only. `what` describes what was expected.
 ///
 /// # Errors
 /// It is not a map, or `T` rejects it.

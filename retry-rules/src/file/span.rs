@@ -1,4 +1,4 @@
-//! [`Span`]: a duration as it stands in a file.
+//! [`Span`]: a duration in a file.
 
 use core::fmt;
 use core::time::Duration;
@@ -35,7 +35,7 @@ impl Serialize for Span {
         if duration::parse(&text) == Ok(self.0) {
             return serializer.serialize_str(&text);
         }
-        // Millions of years, which are not read from a text: see `may_overflow`.
+        // Millions of years cannot be read back from a text: see `may_overflow`.
         let mut parts = serializer.serialize_struct("Span", 2)?;
         parts.serialize_field("secs", &self.0.as_secs())?;
         parts.serialize_field("nanos", &self.0.subsec_nanos())?;

@@ -84,7 +84,7 @@ impl TryFrom<TaskKeys> for TaskStyle {
     }
 }
 
-/// The keys of the task style as they stand in a file, read but not yet checked.
+/// The keys of the task style as written in a file, parsed but not yet checked.
 ///
 /// For readers that know where each key is: [`InvalidKeys`] says which one is wrong.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -98,7 +98,7 @@ pub struct TaskKeys {
     max_retry_delay: Option<Seconds>,
 }
 
-/// A key that is there has a value.
+/// Requires a key that is present to have a value.
 fn not_null<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -108,7 +108,7 @@ where
 }
 
 impl TaskKeys {
-    /// Returns the policy, checked by all rules.
+    /// Returns the policy, checked against all rules.
     ///
     /// # Errors
     /// A rule is broken.
@@ -132,7 +132,7 @@ impl TaskKeys {
     }
 }
 
-/// Seconds as a number, `0.5`; a humantime string is welcome too.
+/// Seconds as a number, such as `0.5`; a humantime string is accepted too.
 #[derive(Clone, Copy, Debug)]
 struct Seconds(Duration);
 

@@ -1,4 +1,4 @@
-//! The workflow style: `max_attempts`, and a `backoff` that holds its delays itself.
+//! The workflow style: `max_attempts`, and a `backoff` that contains its delays.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -15,8 +15,7 @@ use crate::policy::Policy;
 use crate::rules::field::Field;
 use crate::rules::words::Style;
 
-/// A policy in the workflow style: `max_attempts`, and a `backoff` that holds
-/// its delays itself.
+/// A policy in the workflow style: `max_attempts`, and a `backoff` that contains its delays.
 ///
 /// ```
 /// use retry_rules::Policy;
@@ -51,7 +50,7 @@ impl TryFrom<WorkflowKeys> for WorkflowStyle {
     }
 }
 
-/// The keys of the workflow style as they stand in a file, read but not yet checked.
+/// The keys of the workflow style as written in a file, parsed but not yet checked.
 ///
 /// For readers that know where each key is: [`InvalidKeys`] says which one is wrong.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -69,7 +68,7 @@ pub struct WorkflowKeys {
 }
 
 impl WorkflowKeys {
-    /// Returns the policy, checked by all rules.
+    /// Returns the policy, checked against all rules.
     ///
     /// # Errors
     /// A rule is broken, or two keys contradict each other.

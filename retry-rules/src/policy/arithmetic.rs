@@ -1,13 +1,13 @@
-//! Arithmetic on durations that saturates, in `const`.
+//! Saturating arithmetic on durations, in `const`.
 //!
-//! `core` has most of it, but not in `const`, not for factors beyond `u32`, and
-//! with panics where a policy must simply reach its cap.
+//! `core` has most of it, but not in `const`, not for factors beyond `u32`, and with panics where a
+//! policy must simply reach its cap.
 
 use core::time::Duration;
 
 const NANOS_PER_SEC: u128 = 1_000_000_000;
 
-/// `nanos` as a duration; `Duration::MAX` where it is longer than that.
+/// `nanos` as a duration, or `Duration::MAX` if that is too long.
 pub(crate) const fn from_nanos(nanos: u128) -> Duration {
     let secs = nanos / NANOS_PER_SEC;
     if secs > u64::MAX as u128 {
@@ -52,7 +52,7 @@ pub(crate) const fn scale(d: Duration, factor: f64) -> Duration {
     if factor == 1.0 { d } else { from_nanos((nanos + 0.5) as u128) }
 }
 
-/// `base` to the power of `exponent`, by squaring; infinity where it overflows.
+/// `base` to the power of `exponent`, by squaring; infinity on overflow.
 pub(crate) const fn power(base: f64, mut exponent: u32) -> f64 {
     let mut square = base;
     let mut product = 1.0;
@@ -68,7 +68,7 @@ pub(crate) const fn power(base: f64, mut exponent: u32) -> f64 {
 
 /// The `n`-th Fibonacci number (1, 1, 2, 3, 5, …), saturating.
 pub(crate) const fn fibonacci(n: u32) -> u64 {
-    // The 94th is the first beyond u64: no need to walk on to n = u32::MAX.
+    // The 94th is the first beyond u64, so there is no need to iterate up to n = u32::MAX.
     if n > 93 {
         return u64::MAX;
     }

@@ -1,4 +1,4 @@
-//! The curve: how long the n-th wait is, before jitter.
+//! The backoff: how long the n-th wait is, before jitter.
 
 use core::time::Duration;
 #[cfg(feature = "std")]
@@ -45,8 +45,8 @@ impl Backoff {
 
     /// Creates a [`Custom`](Self::Custom) curve from delays known only at run time.
     ///
-    /// It keeps each distinct list once, as long as the program runs, so that a policy is
-    /// `Copy`. In a constant, write `Backoff::Custom(&[…])`.
+    /// Each distinct list is kept once, until the program ends, so that a policy can be `Copy`. In
+    /// a constant, write `Backoff::Custom(&[…])`.
     ///
     /// ```
     /// # use core::time::Duration;

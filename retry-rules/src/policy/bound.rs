@@ -1,4 +1,4 @@
-//! [`Bound`]: how long something may take, if somebody says so.
+//! [`Bound`]: a limit on how long something may take, if one is set.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,8 +7,8 @@ use crate::policy::shown::Shown;
 
 /// How long something may take: the waits of a call, the whole call, an attempt.
 ///
-/// [`None`](Self::None) and [`Unlimited`](Self::Unlimited) bound nothing. `None` is
-/// unset, and so does not permit calls that never end; `Unlimited` is deliberate.
+/// [`None`](Self::None) and [`Unlimited`](Self::Unlimited) both set no limit. `None` means unset,
+/// and so does not permit calls that never end; `Unlimited` is deliberate.
 ///
 /// ```
 /// use core::time::Duration;
@@ -44,7 +44,7 @@ impl Bound {
         }
     }
 
-    /// Whether nobody has said anything.
+    /// Whether nothing was set.
     pub(crate) const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }
@@ -62,7 +62,7 @@ impl From<Option<Duration>> for Bound {
     }
 }
 
-/// `5m`, `unlimited` or `none`.
+/// Displayed as `5m`, `unlimited` or `none`.
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

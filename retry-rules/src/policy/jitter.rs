@@ -1,9 +1,8 @@
-//! Jitter: the interval that a wait is drawn from.
+//! Jitter: the interval from which a wait is drawn.
 //!
-//! Drawing needs randomness, which this crate has none of: the runtime draws,
-//! uniformly, from the interval that is computed here. The interval is cut at
-//! `max_delay` *before* the draw. Drawing first and clamping afterwards would
-//! pile waits up at the cap and form the herd again.
+//! Drawing needs randomness, which this crate does not have: the runtime draws uniformly from the
+//! interval that is computed here. The interval is cut at `max_delay` *before* the draw. Drawing
+//! first and clamping afterwards would pile waits up at the cap and form the herd again.
 
 use core::time::Duration;
 
@@ -33,7 +32,7 @@ pub enum Jitter {
     Proportional(f64),
     /// Anything from zero to the curve's wait.
     Full,
-    /// Half of the curve's wait, and up to that again.
+    /// From half of the backoff's wait to all of it.
     Equal,
     /// Anything from the initial delay to three times the previous wait. It replaces the
     /// curve.
@@ -41,7 +40,7 @@ pub enum Jitter {
 }
 
 impl Jitter {
-    /// What a bare `jitter` means: ±30 %.
+    /// The meaning of a bare `jitter`: ±30 %.
     pub const DEFAULT: Self = Self::Proportional(0.3);
 
     /// Returns the shortest and longest wait that may be drawn when the curve says
@@ -77,15 +76,16 @@ impl Jitter {
             }
         };
         let longest = min(longest, max);
-        // A server's hint may have made the wait before shorter than a third of the initial delay.
+        // A server's hint may have made the previous wait shorter than a third of the initial
+        // delay.
         if less(longest, shortest) { (longest, longest) } else { (shortest, longest) }
     }
 
-    /// The same for a wait that a server asked for. Its word is not cut to
-    /// `max_delay`, and only ever spread upwards: nobody comes back too early.
+    /// Returns the same for a wait that a server asked for. It is not capped at `max_delay`, and
+    /// only spread upwards, so that no caller comes back too early.
     ///
-    /// `interval` is what [`interval`](Self::interval) says of the curve; jitter
-    /// that is no share of a wait spreads by as much as it would there.
+    /// `interval` is the result of [`interval`](Self::interval) for the backoff; jitter that is not
+    /// a share of the wait spreads the hint by as much as that interval is wide.
     pub(crate) const fn hint_interval(
         self,
         hint: Duration,
@@ -98,7 +98,7 @@ impl Jitter {
                 hint.saturating_add(interval.1.saturating_sub(interval.0))
             }
         };
-        // A factor that breaks the rules must not let anybody back too early.
+        // A factor that breaks the rules must not let callers come back too early.
         if less(longest, hint) { (hint, hint) } else { (hint, longest) }
     }
 

@@ -1,4 +1,4 @@
-//! A duration as people are shown it: `5m` where humantime is at hand, `300s` else.
+//! A duration for display: `5m` with the feature `humantime`, `300s` without.
 
 use core::fmt;
 use core::time::Duration;
@@ -13,7 +13,7 @@ impl fmt::Display for Shown {
 
     #[cfg(not(feature = "humantime"))]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not in nanoseconds, which have never passed.
+        // Without this, a zero would be shown as `0ns`.
         if self.0.is_zero() { f.write_str("0s") } else { fmt::Debug::fmt(&self.0, f) }
     }
 }

@@ -1,10 +1,10 @@
-//! [`Field`]: what somebody writes, by the names of the attribute.
+//! [`Field`]: the settings, with their names in the attribute.
 
 use super::set::set;
 
-/// Declares [`Field`], and for each section a module in which the fields are
-/// constants by the names that people write: `policy::max_delay`. Rules about the one
-/// section may read the `other` as well.
+/// Declares [`Field`], and for each section a module in which the fields are constants with the
+/// names that people write: `policy::max_delay`. Rules of one section may read the fields of the
+/// `other` as well.
 macro_rules! fields {
     ($( $section:ident $(and $other:ident)? { $( $name:ident => $Field:ident, )* } )*) => {
         /// Something that a person writes: an option of the attribute, a key of a file.
@@ -113,7 +113,7 @@ impl Fields {
         self.0
     }
 
-    /// Returns the set that [`bits`](Self::bits) came from: how an expansion writes one.
+    /// Returns the set that [`bits`](Self::bits) came from, for expansions.
     #[doc(hidden)]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

@@ -1,5 +1,4 @@
-//! What is wrong with settings, for those who read them from a file or build
-//! them at run time.
+//! Invalid settings, for code that reads them from a file or builds them at run time.
 
 use core::error::Error;
 use core::fmt;
@@ -10,7 +9,7 @@ use crate::breaker::BreakerConfig;
 use crate::policy::Policy;
 use crate::quota::QuotaConfig;
 
-/// Settings that break rules; all of them, not only the first.
+/// Settings that break rules, with all of the broken rules, not only the first.
 ///
 /// ```
 /// use retry_rules::{Field, Policy};
@@ -41,7 +40,7 @@ impl Invalid {
     }
 }
 
-/// All messages, in the words of the attribute.
+/// All messages, as worded for the attribute.
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, rule) in self.broken.iter().enumerate() {
@@ -54,7 +53,7 @@ impl fmt::Display for Invalid {
     }
 }
 
-/// The same, for `unwrap` and `expect`.
+/// Shows the same messages, for `unwrap` and `expect`.
 impl fmt::Debug for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Invalid({self})")
@@ -64,7 +63,7 @@ impl fmt::Debug for Invalid {
 impl Error for Invalid {}
 
 impl Policy {
-    /// Checks that this policy keeps all rules; see [`Rule`](crate::Rule) for the list.
+    /// Checks that this policy obeys all rules; see [`Rule`](crate::Rule) for the list.
     ///
     /// ```
     /// # use retry_rules::Policy;
@@ -78,7 +77,7 @@ impl Policy {
         self.validate_written(Fields::NONE)
     }
 
-    /// Checks a policy of which only the fields `written` were written: also finds those
+    /// Checks a policy of which only the fields `written` were set explicitly: also finds those
     /// that have no effect.
     ///
     /// # Errors
@@ -89,7 +88,7 @@ impl Policy {
 }
 
 impl BreakerConfig {
-    /// Checks that these settings keep all rules; see [`Rule`](crate::Rule) for the list.
+    /// Checks that these settings obey all rules; see [`Rule`](crate::Rule) for the list.
     ///
     /// ```
     /// # use retry_rules::BreakerConfig;
@@ -102,7 +101,7 @@ impl BreakerConfig {
         self.validate_written(Fields::NONE)
     }
 
-    /// Checks settings of which only the fields `written` were written: also finds those
+    /// Checks settings of which only the fields `written` were set explicitly: also finds those
     /// that have no effect.
     ///
     /// # Errors
@@ -113,7 +112,7 @@ impl BreakerConfig {
 }
 
 impl QuotaConfig {
-    /// Checks that these settings keep all rules; see [`Rule`](crate::Rule) for the list.
+    /// Checks that these settings obey all rules; see [`Rule`](crate::Rule) for the list.
     ///
     /// ```
     /// # use retry_rules::QuotaConfig;

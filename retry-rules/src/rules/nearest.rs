@@ -1,5 +1,5 @@
-//! What a policy means that breaks rules and is obeyed all the same: the nearest valid
-//! one. No policy of run time ends in a panic, and none is changed in silence.
+//! The nearest valid policy, for one that breaks rules but has to be obeyed all the same. A policy
+//! built at run time never causes a panic, and is never changed silently.
 
 use super::field::{Field, Fields};
 use super::invalid::Invalid;
@@ -10,8 +10,8 @@ use crate::policy::bound::Bound;
 use crate::policy::jitter::Jitter;
 use crate::policy::{Attempts, Policy};
 
-/// What is written in vain is no mistake while the program runs: it may come from a
-/// configuration that others share.
+/// Settings without effect are not a mistake at run time: they may come from a configuration that
+/// is shared.
 const IN_VAIN: Rules = Rules::from_slice(&[
     Rule::SingleAttempt,
     Rule::CustomDelaysUnused,
@@ -20,8 +20,8 @@ const IN_VAIN: Rules = Rules::from_slice(&[
 ]);
 
 impl Policy {
-    /// Returns the nearest policy that can work, which is obeyed instead of this one, and
-    /// the rules that this one breaks.
+    /// Returns the nearest policy that can work, which is obeyed instead of this one, and the rules
+    /// that this one breaks.
     ///
     /// | this policy has | what is obeyed |
     /// | --- | --- |
@@ -50,12 +50,12 @@ impl Policy {
         self.nearest_valid_written(Fields::NONE)
     }
 
-    /// Returns the same for a policy of which only the fields `written` were written, as
-    /// in [`validate_written`](Self::validate_written): if `retry_after` is one of them,
-    /// the first wait is not known.
+    /// Returns the same for a policy of which only the fields `written` were set explicitly, as in
+    /// [`validate_written`](Self::validate_written): if `retry_after` is one of them, the first
+    /// wait is not known.
     pub const fn nearest_valid_written(self, written: Fields) -> (Self, Option<Invalid>) {
         let nearest = self.nearest(written);
-        // A rule may be broken by what another one made of it: a budget by a shorter delay.
+        // Fixing one rule may reveal another: a budget's, once the delay is shorter.
         let broken = Rules::broken_by_policy(&self, written)
             .union(Rules::broken_by_policy(&nearest, written))
             .difference(IN_VAIN);
@@ -100,7 +100,7 @@ impl Policy {
             }
             (timeout, _) => timeout,
         };
-        // Last, for it asks of the waits whether they end.
+        // Last, because it checks whether the waits end.
         if table::never_ends(&self) && !written.contains(Field::Cancel) {
             self.attempts = Self::new().attempts;
         }

@@ -1,20 +1,20 @@
-//! What a row of the table of rules is, and the macro that reads the table.
+//! A row of the table of rules, and the macro that declares the table.
 
 use super::Settings;
 use super::field::Field;
 use super::words::{Number, Part};
 
-/// A rule, as it stands in the table.
+/// A rule in the table.
 pub(super) struct Row {
     pub(super) settings: Settings,
     pub(super) fields: &'static [Field],
-    /// The complaint in the words of the attribute, for `const` panics.
+    /// The message as worded for the attribute, for `const` panics.
     pub(super) message: &'static str,
     pub(super) parts: &'static [Part],
     pub(super) numbers: &'static [Number],
 }
 
-/// Reads the table of rules:
+/// Declares the table of rules:
 ///
 /// ```text
 /// rule Name of [the fields that it reads, the one to blame first]
@@ -23,7 +23,7 @@ pub(super) struct Row {
 ///     when the expression that is true where the rule is broken;
 /// ```
 ///
-/// The parts of a complaint, which each style spells in its own way:
+/// The parts of a message, which each style spells in its own way:
 ///
 /// | part | in the attribute |
 /// | --- | --- |
@@ -91,7 +91,7 @@ macro_rules! rules {
     };
 }
 
-/// A part of a complaint as the attribute words it: a literal.
+/// A part of a message as worded for the attribute: a literal.
 macro_rules! attribute {
     ((default $name:ident $default:literal)) => { stringify!($default) };
     ((calls $calls:literal)) => { concat!("`attempts = ", $calls, "`") };
@@ -106,7 +106,7 @@ macro_rules! attribute {
     ($words:literal) => { $words };
 }
 
-/// The same as data, for the other styles.
+/// The same part as data, for the other styles.
 macro_rules! part {
     ($section:ident (default $name:ident $default:literal)) => {
         Part::Default(field::$section::$name, stringify!($default))

@@ -1,5 +1,5 @@
-//! Sets of fields and of rules: a bit for each, so that they are `Copy` and
-//! `const`.
+//! Sets of fields and of rules: one bit for each element, so that they are `Copy` and can be used
+//! in `const`.
 
 /// Declares a set of the variants of `$Element`, an enum with `ALL`.
 macro_rules! set {

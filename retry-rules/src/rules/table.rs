@@ -1,4 +1,4 @@
-//! The one list of rules. No rule is written anywhere else.
+//! The one list of rules. Rules are defined nowhere else.
 
 use core::time::Duration;
 
@@ -15,7 +15,8 @@ use crate::policy::{Attempts, Policy};
 use crate::quota::QuotaConfig;
 
 rules! {
-    /// Returns the rules that `policy` breaks, of which somebody wrote the fields `written`.
+    /// Returns the rules that `policy` breaks, where `written` are the fields that were set
+    /// explicitly.
     Policy policy: fn broken_by_policy(policy: &Policy, written: Fields) {
         rule AttemptsZero of [attempts]
             says [(attempts) " counts all calls, including the first, so it must be at least 1: \
@@ -88,7 +89,7 @@ rules! {
                   n attempts have n - 1 waits between them; raise " (attempts or 3) " or remove them"]
             shows [delays attempts]
             when match (policy.backoff, policy.attempts) {
-                // With no attempts at all that is the mistake, and the only one.
+                // Zero attempts are a mistake of their own, and the only one to report.
                 (Backoff::Custom(delays), Attempts::Limited(attempts)) => {
                     attempts > 0 && delays.len() > waits_by_curve(policy, attempts)
                 }
@@ -158,7 +159,8 @@ rules! {
             };
     }
 
-    /// Returns the rules that `breaker` breaks, of which somebody wrote the fields `written`.
+    /// Returns the rules that `breaker` breaks, where `written` are the fields that were set
+    /// explicitly.
     Breaker breaker: fn broken_by_breaker(breaker: &BreakerConfig, written: Fields) {
         rule FailureThresholdZero of [failure_threshold]
             says [(failure_threshold) " counts failures, so it must be at least 1; \
@@ -276,7 +278,7 @@ rules! {
     }
 }
 
-/// Written beside a single attempt, these do nothing.
+/// Fields that do nothing if there is a single attempt.
 const RETRY_ONLY: Fields = Fields::from_slice(&[
     Field::Backoff,
     Field::InitialDelay,
@@ -291,34 +293,34 @@ const RETRY_ONLY: Fields = Fields::from_slice(&[
     Field::Quota,
 ]);
 
-/// Written beside consecutive failures, these do nothing.
+/// Fields that do nothing if only consecutive failures count.
 const RATE_ONLY: Fields =
     Fields::from_slice(&[Field::WindowCalls, Field::WindowTime, Field::MinimumCalls]);
 
-/// The largest count window: what one breaker may keep of the past.
+/// The largest window of calls, to limit the memory of one breaker.
 const LARGEST_WINDOW: u32 = 65_536;
 
 const fn is_unlimited(policy: &Policy) -> bool {
     matches!(policy.attempts, Attempts::Unlimited)
 }
 
-/// Whether the jitter replaces the curve.
+/// Whether the jitter replaces the backoff.
 const fn is_decorrelated(policy: &Policy) -> bool {
     matches!(policy.jitter, Jitter::Decorrelated)
 }
 
-/// Whether all waits are 0s, from the second on at the latest.
+/// Whether all waits are 0s, at least from the second one on.
 const fn never_waits(policy: &Policy) -> bool {
     let fixed = matches!(policy.backoff, Backoff::Fixed) && !is_decorrelated(policy);
     policy.get_max_delay().is_zero() || fixed && policy.initial_delay.is_zero()
 }
 
-/// Whether nobody has said how long the call may take; `unlimited` is said.
+/// Whether no limit on the call was set; `unlimited` counts as one.
 const fn is_unbounded(policy: &Policy) -> bool {
     policy.budget.is_none() && policy.deadline.is_none() && policy.max_elapsed.is_none()
 }
 
-/// Whether nothing ends the attempts: waits of 0s never use a budget up.
+/// Whether nothing ends the attempts: waits of 0s never use up a budget.
 pub(super) const fn never_ends(policy: &Policy) -> bool {
     is_unlimited(policy)
         && (is_unbounded(policy)
@@ -331,8 +333,8 @@ pub(super) const fn grows_from_zero(policy: &Policy) -> bool {
             || matches!(policy.backoff, Backoff::Exponential { .. } | Backoff::Fibonacci))
 }
 
-/// Whether nobody has said how long a wait may become that begins at the default, or
-/// above it. A wait that does not grow says so itself.
+/// Whether waits grow from the default maximum or above, and no maximum was set. A wait that does
+/// not grow needs none.
 pub(super) const fn growth_without_room(policy: &Policy) -> bool {
     let grows =
         is_decorrelated(policy) || !matches!(policy.backoff, Backoff::Fixed | Backoff::Custom(_));
@@ -351,7 +353,7 @@ pub(super) const fn first_above_max(policy: &Policy) -> bool {
     matches!(policy.first_delay, Some(first) if less(policy.get_max_delay(), first))
 }
 
-/// How many of the waits between `attempts` follow the curve.
+/// How many of the waits between `attempts` follow the backoff.
 const fn waits_by_curve(policy: &Policy, attempts: u32) -> usize {
     let waits = attempts.saturating_sub(1) as usize;
     if policy.first_delay.is_some() { waits.saturating_sub(1) } else { waits }
@@ -361,9 +363,8 @@ const fn jitter_out_of_range(policy: &Policy) -> bool {
     matches!(policy.jitter, Jitter::Proportional(factor) if !(factor >= 0.0 && factor <= 1.0))
 }
 
-/// The shortest that the first wait can be, where something is known of it: not of a
-/// single attempt, not where a server's hint may be shorter than the curve, and not
-/// of delays that are mistakes of their own.
+/// The shortest possible first wait, or `None` if it is not known: for a single attempt, if a
+/// server's hint may be shorter than the backoff, or if the delays are a mistake of their own.
 const fn first_wait(policy: &Policy, written: Fields) -> Option<Duration> {
     if written.contains(Field::RetryAfter)
         || !policy.allows_after(1)
@@ -398,7 +399,7 @@ const fn exceeds_max_elapsed(policy: &Policy, written: Fields) -> bool {
     }
 }
 
-/// What the cheapest retry costs.
+/// The cost of the cheapest retry.
 const fn cheapest(quota: &QuotaConfig) -> u32 {
     let costs = [quota.timeout_cost, quota.get_throttling_cost()];
     let mut cheapest = quota.retry_cost;
@@ -412,7 +413,7 @@ const fn cheapest(quota: &QuotaConfig) -> u32 {
     cheapest
 }
 
-/// Above 0 and up to 1; a share of nothing would always be reached.
+/// Above 0 and up to 1; a rate of 0 would always be reached.
 const fn is_share(rate: f64) -> bool {
     rate > 0.0 && rate <= 1.0
 }

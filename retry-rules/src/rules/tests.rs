@@ -62,7 +62,7 @@ fn each_style_spells_settings_in_its_own_way() {
              `deadline` (bounds the whole call) or a `max_elapsed` (no attempt begins after it); \
              if that is intended, write `budget: unlimited`",
         ),
-        // It knows no deadline.
+        // This style has no deadline.
         (
             Style::Workflow,
             "`max_attempts: unlimited` never ends on its own: add a `retry_budget` (bounds the \
@@ -81,7 +81,7 @@ fn each_style_spells_settings_in_its_own_way() {
     let above = worded(Rule::InitialAboveMax, Style::Task);
     assert!(above.contains("`retry_delay` (1s unless set)"), "{above}");
     assert!(above.contains("`max_retry_delay` (300s unless set)"), "{above}");
-    // A change is of a policy that is there: what is not set in it is no default.
+    // A change applies to an existing policy: what it does not set is not a default.
     let above = worded(Rule::InitialAboveMax, Style::Override);
     assert!(above.starts_with("`initial_delay` is longer than `max_delay`, which"), "{above}");
     let zero = worded(Rule::AttemptsZero, Style::Override);
@@ -159,7 +159,7 @@ fn unlimited_attempts_end_by_any_bound_or_by_none_that_is_meant() {
         ] {
             assert_eq!(policy.validate(), Ok(()), "{policy}");
         }
-        // It bounds an attempt.
+        // A timeout only bounds one attempt.
         assert!(unlimited.with_timeout(bound).validate().is_err());
     }
     assert!(unlimited.with_budget(Bound::None).validate().is_err());
@@ -188,7 +188,7 @@ fn a_wait_that_does_not_grow_needs_no_longest_one() {
     let s = Duration::from_secs;
     let fixed = Policy::new().backoff(Backoff::Fixed).initial_delay(s(60));
     assert_eq!((fixed.validate(), fixed.wait(2)), (Ok(()), s(60)));
-    // It is the longest one, jitter included.
+    // The fixed wait is also the longest, jitter included.
     let spread = fixed.jitter(Jitter::Proportional(0.5));
     assert_eq!(spread.wait_interval(1, None), (s(30), s(60)));
 
@@ -198,7 +198,7 @@ fn a_wait_that_does_not_grow_needs_no_longest_one() {
     let short = const { &[Duration::from_secs(1)] };
     assert_eq!(Policy::new().backoff(Backoff::Custom(short)).wait(2), s(30));
 
-    // One that grows does; so does the jitter that takes the place of every curve.
+    // A backoff that grows needs one, and so does the jitter that replaces every backoff.
     for policy in [
         Policy::new(),
         Policy::new().backoff(Backoff::Linear { increment: s(1) }),
@@ -220,13 +220,13 @@ fn the_curve_begins_after_a_first_delay() {
     assert_eq!(waits(Policy::new().first_delay(s(9)).backoff(Backoff::Fixed)), [9, 1, 1, 1]);
     let custom = Backoff::Custom(const { &[Duration::from_secs(5)] });
     assert_eq!(waits(Policy::new().first_delay(s(9)).backoff(custom)), [9, 5, 30, 30]);
-    // As many delays as there are waits after the first.
+    // As many delays as there are waits after the first one.
     let custom = Policy::new().first_delay(s(9)).backoff(custom);
     assert!(custom.attempts(3).validate().is_ok());
     let unused = custom.attempts(2).validate().unwrap_err();
     assert!(unused.broken().contains(Rule::CustomDelaysUnused));
 
-    // Jitter by the size of a wait spreads it too; decorrelated jitter begins after it.
+    // Proportional jitter spreads the first delay too; decorrelated jitter begins after it.
     let spread = Policy::new().first_delay(s(10)).jitter(Jitter::Equal);
     assert_eq!(spread.wait_interval(1, None), (s(5), s(10)));
     let decorrelated = Policy::new().first_delay(Duration::ZERO).jitter(Jitter::Decorrelated);
@@ -247,7 +247,7 @@ fn the_curve_begins_after_a_first_delay() {
 
 #[test]
 fn a_single_attempt_beside_a_shared_policys_backoff_is_no_mistake() {
-    // Turning the retries of a shared policy off: only what is written beside it is vain.
+    // Turns off the retries of a shared policy: only settings written here count as useless.
     let once = Policy::new().backoff(Backoff::Fixed).attempts(1);
     assert_eq!(once.get_attempts(), Attempts::Limited(1));
     assert!(once.validate_written(Fields::NONE.with(Field::Attempts)).is_ok());
@@ -310,7 +310,7 @@ fn a_policy_that_cannot_work_is_obeyed_by_its_nearest_meaning() {
             fixed.initial_delay(Duration::ZERO).budget(s(60)),
             Rule::UnlimitedWithoutWaits,
         ),
-        // These are used unchanged: each wait is cut, or there is none.
+        // These are used unchanged: each wait is capped, or there is none.
         (
             new().attempts(2).backoff(custom).max_delay(s(30)),
             new().attempts(2).backoff(custom).max_delay(s(30)),

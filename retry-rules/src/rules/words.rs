@@ -1,5 +1,5 @@
-//! How a complaint is worded: the parts that it consists of, and the styles in
-//! which settings are spelt.
+//! The wording of messages: the parts of which they consist, and the styles in which settings are
+//! spelt.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use crate::policy::Policy;
 use crate::policy::backoff::Backoff;
 use crate::policy::shown::Shown;
 
-/// How settings are spelt where they are written.
+/// The spelling of settings where they are written.
 ///
 /// A message says what to write, and `attempts = 1` in the attribute is `max_attempts: 1`
 /// in a workflow-style file.
@@ -51,7 +51,7 @@ impl Style {
         }
     }
 
-    /// What stands between a name and its value.
+    /// The text between a name and its value.
     const fn sign(self) -> &'static str {
         match self {
             Self::Attribute => " = ",
@@ -59,7 +59,7 @@ impl Style {
         }
     }
 
-    /// What a setting is that is left out, where it is `default` in the attribute.
+    /// The default of a setting that is `default` in the attribute.
     const fn default(self, field: Field, default: &'static str) -> Option<&'static str> {
         match (self, field) {
             (Self::Override, _) => None,
@@ -73,16 +73,16 @@ impl Style {
     }
 }
 
-/// A part of a complaint.
+/// A part of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part {
-    /// The same in every style.
+    /// The same text in every style.
     Words(&'static str),
     /// `` `attempts` ``
     Name(Field),
     /// `` `max_delay` (30s unless set) ``
     NameUnlessSet(Field, &'static str),
-    /// What holds where the setting is left out.
+    /// The default of a setting.
     Default(Field, &'static str),
     /// `` `max_delay = "30s"` ``
     Setting(Field, &'static str),
@@ -136,12 +136,12 @@ pub(super) fn write_all(parts: &[Part], style: Style, f: &mut fmt::Formatter<'_>
     parts.iter().try_for_each(|part| part.write(style, f))
 }
 
-/// A number behind a complaint; it may be a default that nobody wrote.
+/// A number relevant to a message; it may be a default that was not written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Number {
-    /// The shortest that the first wait can be.
+    /// The shortest possible first wait.
     FirstWait,
-    /// What a setting is.
+    /// The value of a setting.
     Of(Field),
 }
 
@@ -175,7 +175,7 @@ impl Number {
     }
 }
 
-/// ` (initial_delay 1m, max_delay 30s)`
+/// Writes, for example, ` (initial_delay 1m, max_delay 30s)`.
 pub(super) fn write_numbers(
     numbers: &[Number],
     style: Style,

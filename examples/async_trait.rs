@@ -1,5 +1,5 @@
-//! Methods of traits. A native `async fn` of a trait takes the attribute as any
-//! function does; one of `#[async_trait]`, for `dyn`, takes it too, above or below.
+//! Trait methods. A native `async fn` in a trait takes the attribute like any function; so does one
+//! with `#[async_trait]`, for `dyn`, with the attributes in either order.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,14 +10,14 @@ use retry_runtime::retry;
 trait Storage: Send + Sync {
     async fn load(&self, key: &str) -> Result<String, String>;
 
-    /// A default method may be retried as well.
+    /// A default method may be retried too.
     #[retry(initial_delay = "10ms")]
     async fn load_twice(&self, key: &str) -> Result<String, String> {
         Ok(format!("{} and {}", self.load(key).await?, self.load(key).await?))
     }
 }
 
-/// Fails at every other call.
+/// Fails on every other call.
 #[derive(Default)]
 struct Disk {
     calls: AtomicU32,

@@ -1,8 +1,8 @@
-//! A service in trouble, and the board beside it: annotated functions whose other side fails by
-//! script, a job that runs, fails and waits, and a graph of tasks.
+//! A service in trouble, and its board: annotated functions whose dependencies fail by script, a
+//! job that runs, fails and waits, and a graph of tasks.
 //!
-//! `cargo run --example board`, and then look at the address that it prints. `--for 60s` ends it
-//! after a minute, `--listen 127.0.0.1:7878` chooses the address.
+//! Run `cargo run --example board`, and open the address that it prints. `--for 60s` ends it after
+//! a minute, `--listen 127.0.0.1:7878` sets the address.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ static BANK: CircuitBreaker = CircuitBreaker::new(
 static WAREHOUSES: Breakers<String> = Breakers::new("warehouses", BreakerConfig::new(), 100);
 static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
 
-/// The script: in turn all is well for a while, and then not.
+/// The script: times when all is well alternate with times of trouble.
 fn is_trouble(began: Instant) -> bool {
     began.elapsed().as_secs() % 20 >= 6
 }
@@ -48,7 +48,7 @@ async fn mail(n: u64) -> Result<(), String> {
     if n % 3 == 1 { Err("421 try again later".to_owned()) } else { Ok(()) }
 }
 
-/// Customers call, whatever happens.
+/// Customers call continuously.
 async fn traffic(began: Instant) {
     for n in 0_u64.. {
         let trouble = is_trouble(began);
@@ -60,7 +60,7 @@ async fn traffic(began: Instant) {
     }
 }
 
-/// A job of many items, of which some fail in ways of their own.
+/// A job with many items, some of which fail in different ways.
 async fn import(store: MemoryStore) {
     let countries = ["DE", "FR", "UK", "US", "CH"];
     let orders = keyed(1..=6_000_u32, |n| format!("order-{n}"));
@@ -92,7 +92,7 @@ async fn import(store: MemoryStore) {
     }
 }
 
-/// Tasks that need each other: one fails, and what needs it is skipped.
+/// Tasks that depend on one another: one fails, and its dependents are skipped.
 async fn release(store: MemoryStore) {
     let quick = |name: &'static str, needs: &'static [&'static str]| {
         Task::new(name, move |_| async move {
@@ -145,7 +145,7 @@ fn arguments() -> Result<Arguments, Box<dyn std::error::Error>> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Arguments { listen, time } = arguments()?;
     let store = MemoryStore::new();
-    // A handler that panics is a failure of its item, and no news here.
+    // A handler that panics is a failure of its item, and not worth printing here.
     std::panic::set_hook(Box::new(|_| {}));
     tokio::spawn(traffic(Instant::now()));
     tokio::spawn(import(store.clone()));

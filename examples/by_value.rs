@@ -1,12 +1,12 @@
-//! Arguments by value. The body runs once for each attempt, so that an argument
-//! which it only borrows needs nothing, and one that it consumes is named in
-//! `clone(…)`: each attempt gets a copy. Without that it does not compile.
+//! Arguments by value. The body runs once for each attempt, so an argument that it only borrows
+//! needs nothing special, and one that it consumes is listed in `clone(…)`: each attempt gets a
+//! copy. Without that, it does not compile.
 
 use std::time::Duration;
 
 use retry_runtime::retry;
 
-/// The outside world: a queue that takes a message at the third try.
+/// The outside world: a queue that accepts a message on the third try.
 #[derive(Default)]
 struct Queue {
     tries: u32,
@@ -25,7 +25,7 @@ impl Queue {
     }
 }
 
-/// `queue` is borrowed mutably, `body` is consumed, `topic` is only looked at.
+/// `queue` is borrowed mutably, `body` is consumed, `topic` is only read.
 #[retry(
     initial_delay = "10ms",
     clone(body),

@@ -1,5 +1,5 @@
-//! A policy from a file, checked by the rules that the attribute is checked by.
-//! Any format of serde does; this is YAML.
+//! A policy from a file, checked against the same rules as the attribute. Any serde format works;
+//! this is YAML.
 
 use std::error::Error;
 use std::io;
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     println!("succeeded at call {}", rows.await?);
 
-    // What happens at the end is for the program to do, which knows what a command is.
+    // Acting on the failure is up to the program, which knows what a command is.
     let full = || async { Err::<(), _>(io::Error::from(io::ErrorKind::StorageFull)) };
     if let Err(gave_up) = retrier.run(full).await {
         println!("{gave_up:#}");

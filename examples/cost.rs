@@ -1,9 +1,9 @@
-//! What a call costs that succeeds at once, option by option: the numbers that the
-//! README tells beside its table. (`benches` compares with other libraries.)
+//! The cost of a call that succeeds at its first attempt, option by option: the numbers next to the
+//! table in the README. (`benches` compares with other libraries.)
 //!
-//! Alone it prints the sizes of the futures. With a name and a number it makes so
-//! many calls, for a tool that counts instructions; a second run with twice the
-//! number takes the start of the program out of the count:
+//! Without arguments, it prints the sizes of the futures. With a name and a number, it makes that
+//! many calls, for a tool that counts instructions; a second run with twice the number allows the
+//! startup of the program to be subtracted:
 //!
 //! ```sh
 //! cargo build --release -p retry-examples --example cost
@@ -122,8 +122,8 @@ async fn with_timeout(id: u64) -> Result<u64, Error> {
     answer(id).await
 }
 
-/// The same functions where nothing keeps the compiler from inlining them into the
-/// loop of their caller.
+/// The same functions without `inline(never)`, so that the compiler can inline them into the loop
+/// of their caller.
 mod inlined {
     use std::io::Error;
     use std::time::Duration;
@@ -157,7 +157,7 @@ mod inlined {
         answer(id).await
     }
 
-    /// Its body can be left early, and so is a future of its own.
+    /// Its body can exit early, so it becomes a separate future.
     #[retry]
     pub(super) async fn retried_by_question_mark(id: u64) -> Result<u64, Error> {
         let value = answer(id).await?;
@@ -165,7 +165,7 @@ mod inlined {
     }
 }
 
-/// Polls a future that is ready at once.
+/// Polls a future that is ready immediately.
 #[inline(never)]
 fn drive(future: impl Future<Output = Result<u64, Error>>) -> u64 {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -174,7 +174,7 @@ fn drive(future: impl Future<Output = Result<u64, Error>>) -> u64 {
     }
 }
 
-/// The same, inlined.
+/// Like [`drive`], but inlined.
 #[inline(always)]
 fn drive_inlined(future: impl Future<Output = Result<u64, Error>>) -> u64 {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -183,7 +183,7 @@ fn drive_inlined(future: impl Future<Output = Result<u64, Error>>) -> u64 {
     }
 }
 
-/// Makes `calls` calls, or prints the size of one.
+/// Makes `calls` calls, or prints the size of the future of one.
 fn measure<F>(name: &str, calls: Option<u64>, call: impl Fn(u64) -> F, drive: impl Fn(F) -> u64)
 where
     F: Future<Output = Result<u64, Error>>,

@@ -1,5 +1,5 @@
-//! A job of many items: some fail, become dead letters, and are re-driven once their cause is
-//! fixed. In the middle of it the job is dropped, as if the process had been killed.
+//! A job with many items: some fail, become dead letters, and are re-driven once their cause is
+//! fixed. Halfway through, the job is dropped, as if the process had been killed.
 //!
 //! `cargo run --example job`
 
@@ -26,7 +26,7 @@ fn customers() -> impl Iterator<Item = Customer> + Send {
     (0..200).map(move |id| Customer { id, country: countries[id as usize % 4].to_owned() })
 }
 
-/// The other side: it knows some countries, and is not always there.
+/// The service called for each item: it knows some countries, and is not always reachable.
 #[derive(Clone)]
 struct Service(Arc<Mutex<BTreeSet<String>>>);
 
@@ -98,7 +98,7 @@ async fn run(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
         .store(store)
         .resume(&report.job.id, move |customer: Customer, cx| {
             let service = again.clone();
-            // The first attempt of a new run, and not of the item: nobody is reset again.
+            // It is the first attempt of a new run, so the item does not fail by script again.
             async move { service.import(&customer, cx.run() + cx.attempt()).await }
         })
         .await?;

@@ -1,6 +1,5 @@
-//! Policies that are changed while the program runs: a file is read again whenever it
-//! has been written. What is wrong in it is refused with its place, and what was in
-//! force stays so.
+//! Policies that change while the program runs: a file is read again whenever it was written. A
+//! mistake in it is rejected with its place, and the overrides in force stay.
 
 use std::error::Error;
 use std::io;
@@ -9,21 +8,21 @@ use std::time::{Duration, SystemTime};
 
 use retry_runtime::{Event, Overrides, RetryError, on_event, retry};
 
-/// Of a server that is down.
+/// Calls a server that is down.
 #[retry(attempts = 4, initial_delay = "20ms", timeout = "1s", name = "stock.count")]
 async fn count(item: &str) -> Result<u32, RetryError<io::Error>> {
     let _ = item;
     Err(io::ErrorKind::ConnectionRefused.into())
 }
 
-/// A file of overrides, and when it was written last.
+/// A file of overrides, and when it was last written.
 struct Watched {
     path: PathBuf,
     written: Option<SystemTime>,
 }
 
 impl Watched {
-    /// Applies the file if it has been written since.
+    /// Applies the file if it was written since the last check.
     fn look(&mut self) -> Result<(), Box<dyn Error>> {
         let written = std::fs::metadata(&self.path)?.modified()?;
         if self.written.replace(written) == Some(written) {
@@ -31,13 +30,13 @@ impl Watched {
         }
         let text = std::fs::read_to_string(&self.path)?;
         let overrides: Overrides = serde_saphyr::from_str(&text)?;
-        // The environment comes on top of the file.
+        // The environment takes precedence over the file.
         overrides.merge(&Overrides::from_env_with_prefix("SHOP_RETRY_")?)?.apply();
         Ok(())
     }
 }
 
-/// Looks at the file five times a second, for as long as the program runs.
+/// Checks the file five times a second, for as long as the program runs.
 async fn watch(path: PathBuf) {
     let mut watched = Watched { path, written: None };
     let mut tick = tokio::time::interval(Duration::from_millis(200));
@@ -49,7 +48,7 @@ async fn watch(path: PathBuf) {
     }
 }
 
-/// Calls for a while, and says how that ends.
+/// Makes some calls, and prints how they end.
 async fn call_for_a_while() {
     for _ in 0..2 {
         let error = count("tea").await.expect_err("nobody answers");
@@ -60,7 +59,7 @@ async fn call_for_a_while() {
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
     println!("\n{}", text.trim());
-    // As a whole, or the file could be read half written.
+    // Replaced as a whole, because the file could otherwise be read half-written.
     let new = path.with_extension("new");
     std::fs::write(&new, text)?;
     std::fs::rename(new, path)
@@ -85,7 +84,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     write(&path, "stock.count:\n  attempts: 2\n  initial_delay: 5ms\n")?;
     call_for_a_while().await;
 
-    // A mistake: all stays as it was.
+    // A mistake: everything stays as it was.
     write(&path, "stock.count:\n  atempts: 9\n")?;
     call_for_a_while().await;
 

@@ -1,9 +1,8 @@
-//! What the library counts, on a dashboard: in the format of Prometheus, for it to
-//! scrape over HTTP.
+//! What the library counts, for a dashboard: in the format that Prometheus scrapes over HTTP.
 //!
-//! `cargo run --example metrics` makes some calls that fail by script, prints what
-//! Prometheus would read and ends. With `--serve` it serves that until its standard
-//! input ends: `cargo run --example metrics -- --serve`.
+//! `cargo run --example metrics` makes some calls that fail by script, prints what Prometheus would
+//! read, and ends. With `--serve`, it serves that until its standard input ends: `cargo run
+//! --example metrics -- --serve`.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -18,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 // ── The functions that are measured ─────────────────────────────────────────
 
-/// It works at the third call.
+/// Succeeds on the third call.
 #[retry(attempts = 4, initial_delay = "10ms", name = "shop.order")]
 async fn order(calls: &mut u32) -> Result<(), String> {
     *calls += 1;
@@ -28,7 +27,7 @@ async fn order(calls: &mut u32) -> Result<(), String> {
 static STOCK: CircuitBreaker =
     CircuitBreaker::new("stock", BreakerConfig::new().failure_threshold(3));
 
-/// It never works, and its breaker soon admits no calls.
+/// Never succeeds, and its breaker soon stops admitting calls.
 #[retry(attempts = 5, initial_delay = "10ms", breaker = STOCK, name = "shop.stock")]
 async fn stock() -> Result<(), RetryError<io::Error>> {
     Err(io::ErrorKind::ConnectionRefused.into())
@@ -37,7 +36,7 @@ async fn stock() -> Result<(), RetryError<io::Error>> {
 /// 12 tokens for the retries of all calls, at 5 tokens each.
 static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new().capacity(12));
 
-/// It never works either, and its retries are soon used up.
+/// Never succeeds either, and soon uses up the quota for its retries.
 #[retry(attempts = 5, initial_delay = "10ms", quota = OUTBOUND, name = "shop.price")]
 async fn price() -> Result<(), RetryError<io::Error>> {
     Err(io::ErrorKind::ConnectionReset.into())
@@ -62,7 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         tokio::task::spawn_blocking(|| io::read_to_string(io::stdin())).await??;
         return Ok(());
     }
-    // Of all that can be counted most is at zero.
+    // Skip the zeros, which are most of the metrics.
     let page = exporter.render();
     for line in page.lines().filter(|line| line.contains("retry_") && !line.ends_with(" 0")) {
         println!("{line}");
@@ -72,20 +71,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 // ── The exporter ────────────────────────────────────────────────────────────
 
-/// From here on all metrics of this program go to the exporter.
+/// From here on, all metrics of this program go to the exporter.
 fn install() -> Result<PrometheusHandle, BuildError> {
     let waits = Matcher::Full("retry_wait_seconds".to_owned());
     PrometheusBuilder::new()
-        // Without bounds a histogram is served as quantiles, which cannot be added up.
+        // Without buckets, a histogram is served as quantiles, which cannot be aggregated.
         .set_buckets_for_metric(waits, &[0.01, 0.1, 1.0, 10.0])?
         .install_recorder()
 }
 
-/// By hand, so that this example builds no server: yours has a route for it.
+/// By hand, so that this example needs no server crate: yours has a route for it.
 async fn serve(listener: TcpListener, exporter: PrometheusHandle) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
-        // Histograms are added up now, and not at each wait.
+        // Histograms are aggregated now rather than at each wait.
         exporter.run_upkeep();
         tokio::spawn(answer(stream, exporter.render()));
     }

@@ -1,5 +1,5 @@
-//! An error of your own. By `Classify` it says what it is and how long the server
-//! asked to wait; by `From<Interrupted>` it can hold what the policy cut off.
+//! Your own error type. With `Classify`, it states its class and how long the server asked to wait;
+//! with `From<Interrupted>`, it can represent an attempt that the policy cut off.
 
 use std::fmt;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl fmt::Display for ApiError {
     }
 }
 
-/// The policy would wait 10 ms; a server that names a time gets its time.
+/// The policy would wait 10 ms, but a wait that the server asks for takes precedence.
 #[retry(
     attempts = 4,
     initial_delay = "10ms",

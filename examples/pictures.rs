@@ -1,12 +1,12 @@
-//! Draws the pictures of the guide: `cargo run -p retry-examples --example pictures`. Each is an SVG for
-//! light and dark pages, and, beside it, the same as the URI by which rustdoc shows it. A test
-//! of the examples says so when a picture is another one.
+//! Draws the pictures of the guide: `cargo run -p retry-examples --example pictures`. Each is an
+//! SVG for light and dark pages, accompanied by the same picture as a URI, with which rustdoc shows
+//! it. A test of the examples fails if a picture is out of date.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Something with a border and a few lines of text, around a point.
+/// A box with a few lines of text, centred on a point.
 struct Node {
     at: (i32, i32),
     size: (i32, i32),
@@ -14,7 +14,7 @@ struct Node {
     lines: &'static [&'static str],
 }
 
-/// A line through these points, with an arrow's head at the last, and words beside it.
+/// A line through these points, with an arrowhead at the last one, and words beside it.
 struct Arrow {
     through: &'static [(i32, i32)],
     words_at: (i32, i32),
@@ -132,7 +132,7 @@ fn decisions() -> Picture {
     }
 }
 
-/// One line, for as long as the program runs.
+/// A single line, leaked to make it `'static`.
 fn lines(text: &'static str) -> &'static [&'static str] {
     Box::leak(Box::new([text]))
 }
@@ -226,7 +226,7 @@ fn svg(picture: &Picture) -> String {
     svg + "</svg>\n"
 }
 
-/// The picture as a URI, in letters that any page takes.
+/// The picture as a data URI, with everything unusual percent-encoded.
 fn uri(svg: &str) -> String {
     let mut uri = "data:image/svg+xml,".to_owned();
     for byte in svg.replace('\n', " ").bytes() {
@@ -252,7 +252,7 @@ fn uri(svg: &str) -> String {
 }
 
 fn main() -> io::Result<()> {
-    // The folder that the pictures go to: a test's own, or the project's.
+    // The folder to write the pictures to: that of a test, or the project's.
     let root = env::args_os()
         .nth(1)
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), PathBuf::from);

@@ -1,9 +1,9 @@
-//! One policy for many functions: a `const`, which each of them may override in
-//! part. What it becomes in the end is checked for each function by itself.
+//! One policy for many functions: a `const`, of which each function may override parts. The result
+//! is checked for each function separately.
 
 use retry_runtime::{Policy, RetryError, policy, retry};
 
-/// How this program calls other machines.
+/// The policy of this program for calls to other machines.
 const HTTP: Policy = policy!(
     attempts = 4,
     backoff = exponential(base = 3.0),
@@ -12,13 +12,13 @@ const HTTP: Policy = policy!(
     budget = "5m",
 );
 
-/// As the policy says.
+/// Uses the policy unchanged.
 #[retry(policy = HTTP)]
 async fn fetch() -> Result<(), RetryError<String>> {
     Err("connection refused".to_owned())
 }
 
-/// A user is waiting: the same, but fewer attempts at even distances.
+/// A user is waiting: the same policy, but with fewer attempts at equal distances.
 #[retry(policy = HTTP, attempts = 2, backoff = fixed)]
 async fn fetch_for_a_user() -> Result<(), RetryError<String>> {
     Err("connection refused".to_owned())

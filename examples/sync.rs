@@ -1,18 +1,18 @@
-//! Functions that are not async. The thread sleeps between the attempts, and no
-//! runtime is needed. Options that must cut a running attempt off (`timeout`) are
-//! refused by the compiler: nothing can stop a running thread.
+//! Functions that are not async. The thread sleeps between attempts, and no runtime is needed.
+//! Options that would have to cut off a running attempt (`timeout`) are compile errors: nothing can
+//! stop a running thread.
 
 use std::io;
 
 use retry_runtime::{Policy, Retrier, retry};
 
-/// An upload that the network breaks off twice.
+/// An upload that the network interrupts twice.
 struct Upload {
     sent: u32,
 }
 
 impl Upload {
-    /// `&mut self` is fine: the attempts run one after another, in place.
+    /// `&mut self` works: the attempts run one after another, in place.
     #[retry(
         attempts = 4,
         initial_delay = "20ms",
@@ -33,7 +33,7 @@ fn main() {
     let part = Upload { sent: 0 }.send().expect("the third attempt succeeds");
     println!("sent as part {part}");
 
-    // The same without the attribute, for a policy that is known at run time only.
+    // The same without the attribute, for a policy known only at run time.
     let attempts = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(2);
     let policy = Policy::new().attempts(attempts).initial_delay(std::time::Duration::ZERO);
     let gave_up = Retrier::new(policy).run_sync(|| "seven".parse::<u8>()).unwrap_err();

@@ -1,5 +1,5 @@
-//! The client: a GET of HTTP/1.1 by hand, so that this example builds no other crate.
-//! A real one is called just so: an attempt is any function that returns a `Result`.
+//! The client: an HTTP/1.1 GET by hand, so that this example needs no other crate. A real client is
+//! called in the same way: an attempt is any function that returns a `Result`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What quickstart reads of a response.
+/// The parts of a response that quickstart reads.
 pub(crate) struct Response {
     pub(crate) code: u16,
     /// The code and its name: `503 Service Unavailable`.

@@ -1,9 +1,9 @@
-//! The library in six acts: a small HTTP service on loopback gets into trouble,
-//! and annotated functions call it all the same.
+//! The library in six acts: a small HTTP service on loopback gets into trouble, and annotated
+//! functions call it all the same.
 //!
-//! `cargo run -p quickstart` prints what happens while it happens. Each line comes
-//! from the library (`on_retry`, `on_transition`) or from what a call returned;
-//! nothing is made up. What goes wrong is written in `service.rs`.
+//! `cargo run -p quickstart` prints what happens as it happens. Each line comes from the library
+//! (`on_retry`, `on_transition`) or from what a call returned; nothing is made up. What goes wrong
+//! is scripted in `service.rs`.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -29,8 +29,8 @@ async fn greeting(api: &Api) -> Result<String, ApiError> {
     api.get("/greeting").await
 }
 
-/// Act 2. A list of matchers: only what may pass is retried, and a server that
-/// names a time (`Retry-After`) gets that time.
+/// Act 2. A list of matchers: only transient failures are retried, and a server that sends
+/// `Retry-After` gets the time that it asks for.
 #[retry(
     attempts = 4,
     initial_delay = "200ms",
@@ -141,7 +141,7 @@ fn say(words: impl Display) {
     println!("{:6.2}s    {words}", CURTAIN.elapsed().as_secs_f64());
 }
 
-/// What the library tells before it waits.
+/// Prints what the library reports before it waits.
 fn report(event: &RetryEvent<'_, ApiError>) {
     let (attempt, attempts, wait) = (event.attempt(), event.attempts(), event.wait());
     match event.error() {
@@ -152,7 +152,7 @@ fn report(event: &RetryEvent<'_, ApiError>) {
     }
 }
 
-/// Makes a call, and says how it ended.
+/// Makes a call, and prints how it ended.
 async fn call<E: Display>(name: &str, call: impl Future<Output = Result<String, E>>) {
     println!("{:6.2}s  {name}", CURTAIN.elapsed().as_secs_f64());
     match call.await {
@@ -192,7 +192,7 @@ enum ApiError {
     Interrupted(Interrupted),
 }
 
-/// What kind of failure it is, for `retry_on`, and how long the server asked to wait.
+/// The class of the failure, for `retry_on`, and how long the server asked to wait.
 impl Classify for ApiError {
     fn class(&self) -> Class {
         match self {
@@ -229,7 +229,7 @@ impl From<io::Error> for ApiError {
     }
 }
 
-/// An attempt that the policy cut off has no error of its own; this one stands for it.
+/// An attempt that the policy cut off has no error of its own; this represents it.
 impl From<Interrupted> for ApiError {
     fn from(interrupted: Interrupted) -> Self {
         Self::Interrupted(interrupted)

@@ -1,4 +1,4 @@
-//! The service that quickstart calls: HTTP/1.1 by hand, and trouble by script.
+//! The service that quickstart calls: HTTP/1.1 by hand, with scripted trouble.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// What becomes of a request.
+/// What happens to a request.
 enum Fate {
     Answer,
     Status(&'static str),
     Stall,
 }
 
-/// The script: what becomes of the nth request for a path.
+/// The script: what happens to the nth request for a path.
 fn fate(path: &str, nth: u32) -> Fate {
     match (path, nth) {
         ("/busy", 2) => Fate::Status("429 Too Many Requests\r\nRetry-After: 1"),
@@ -64,7 +64,7 @@ async fn serve(socket: TcpSocket) -> io::Result<()> {
     }
 }
 
-/// Reads one request, answers it as the script says, and hangs up.
+/// Reads one request, answers it according to the script, and closes the connection.
 async fn answer(stream: TcpStream, counts: Arc<Mutex<HashMap<String, u32>>>) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut request = String::new();

@@ -1,6 +1,6 @@
-//! What an example prints, by the lines that matter.
+//! Checks the output of an example for the lines that matter.
 
-/// Whether these texts stand in the output, one after another.
+/// Asserts that these texts occur in the output, in this order.
 #[track_caller]
 pub(crate) fn assert_in_order(output: &str, texts: &[&str]) {
     let mut rest = output;

@@ -1,7 +1,7 @@
-//! Every example is run, and what it prints is checked for the lines that matter.
+//! Runs every example, and checks its output for the lines that matter.
 //!
-//! Cargo builds the examples of a package before it runs its tests, so they are
-//! there; only `--test run` alone would not build them.
+//! Cargo builds the examples of a package before it runs its tests, so they exist; only `--test
+//! run` alone would not build them.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 mod in_order;
 use in_order::assert_in_order;
 
-/// What the example prints. It must end well.
+/// The output of the example, which must succeed.
 fn output_of(example: &str) -> String {
     let output = Command::new(path_of(example)).output().unwrap_or_else(|error| {
         panic!("`{example}` does not run ({error}): build it by `cargo build --examples`")
@@ -21,7 +21,7 @@ fn output_of(example: &str) -> String {
     text
 }
 
-/// `target/<profile>/examples/<example>`, seen from `target/<profile>/deps/<this test>`.
+/// `target/<profile>/examples/<example>`, relative to `target/<profile>/deps/<this test>`.
 fn path_of(example: &str) -> PathBuf {
     let mut path = std::env::current_exe().expect("a test knows where it is");
     path.pop();
@@ -130,7 +130,7 @@ fn board() {
         connection.read_to_string(&mut answer).expect("it answers");
         answer
     };
-    // The jobs begin beside the server.
+    // The jobs start in parallel with the server.
     while !ask("/retry/api/jobs").contains("import-orders-1") {
         std::thread::yield_now();
     }
@@ -160,7 +160,7 @@ fn metrics() {
     );
 }
 
-/// What is scraped is exactly what has happened.
+/// The scraped metrics are exactly what has happened.
 #[test]
 fn metrics_are_scraped_over_http() {
     let mut example = Command::new(path_of("metrics"))
@@ -181,7 +181,7 @@ fn metrics_are_scraped_over_http() {
         .unwrap();
     let mut scraped = String::new();
     connection.read_to_string(&mut scraped).unwrap();
-    // Its standard input ends, and the example with it.
+    // Closing its standard input ends the example.
     drop(example.stdin.take());
     assert!(example.wait().unwrap().success());
 
@@ -217,7 +217,7 @@ fn metrics_are_scraped_over_http() {
             "retry_wait_seconds_sum{name=\"shop.stock\"} 0.03",
         ]
     );
-    // What has not happened yet can be seen all the same.
+    // Metrics for what has not happened yet are visible too.
     let none = "retry_give_ups_total{name=\"shop.order\",reason=\"attempts\"} 0\n";
     assert!(scraped.contains(none), "{scraped}");
     assert!(scraped.contains("# TYPE retry_wait_seconds histogram"), "{scraped}");

@@ -1,4 +1,4 @@
-//! It is run, in real time, and what it prints is checked for the lines that matter.
+//! Runs quickstart in real time, and checks its output for the lines that matter.
 
 use std::process::Command;
 

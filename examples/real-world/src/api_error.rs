@@ -1,4 +1,4 @@
-//! The error of a client of an HTTP API: what it is, and how long the server asked to wait.
+//! The error of an HTTP API client: its class, and how long the server asked to wait.
 
 use std::fmt::{self, Display};
 use std::io::ErrorKind;
@@ -13,9 +13,9 @@ pub enum ApiError {
     Connection(ErrorKind),
     /// A status other than success.
     Status {
-        /// As HTTP numbers it.
+        /// The status code.
         code: u16,
-        /// What the header of this name says.
+        /// The value of the `Retry-After` header.
         retry_after: Option<Duration>,
     },
     /// The policy ended the attempt.
@@ -29,7 +29,7 @@ impl ApiError {
         Self::Status { code, retry_after: None }
     }
 
-    /// Whether the server does not know who is calling.
+    /// Whether the server rejected the caller's credentials.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         matches!(self, Self::Status { code: 401, .. })
@@ -71,7 +71,7 @@ impl From<Interrupted> for ApiError {
     }
 }
 
-/// What loops by hand ask: `retry_on = [network, timeout, server_error, rate_limit]`.
+/// The condition in loops by hand for `retry_on = [network, timeout, server_error, rate_limit]`.
 #[cfg(test)]
 impl ApiError {
     pub(crate) fn is_transient(&self) -> bool {

@@ -1,5 +1,6 @@
-//! A commit to a catalog of tables, by a trait whose futures have to be `Send`: who comes
-//! second reads the table again, and builds on what is there now. How often, the table says.
+//! A commit to a catalog of tables, through a trait whose futures have to be `Send`: after a
+//! conflict, the table is read again, and the commit is based on its current version. The table's
+//! properties say how often.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -11,15 +12,15 @@ use crate::remote::Remote;
 /// Why a commit failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommitError {
-    /// Another one came first.
+    /// Another commit came first.
     Conflict,
-    /// Whether it was done is not known.
+    /// It is not known whether the commit was made.
     Unknown,
-    /// The table is gone.
+    /// The table does not exist.
     NoSuchTable,
 }
 
-/// What tables say of their commits.
+/// The retry properties of tables.
 #[derive(Clone, Debug)]
 pub struct Properties {
     /// How often a commit is repeated.
@@ -28,11 +29,11 @@ pub struct Properties {
     pub min_wait: Duration,
     /// The longest wait.
     pub max_wait: Duration,
-    /// The longest time of a commit.
+    /// The longest time that a commit may take.
     pub total_timeout: Option<Duration>,
 }
 
-/// Knows tables.
+/// A catalog of tables.
 pub trait Catalog {
     /// Appends files to a table, and returns its new version.
     fn append(
@@ -45,9 +46,9 @@ pub trait Catalog {
 /// A catalog behind HTTP.
 #[derive(Debug)]
 pub struct RestCatalog {
-    /// The service behind it.
+    /// The service to call.
     pub remote: Remote<u64, CommitError>,
-    /// What its tables say.
+    /// The properties of its tables.
     pub properties: Properties,
 }
 
@@ -112,7 +113,7 @@ mod tests {
         }
     }
 
-    /// What a server does with the futures of a catalog.
+    /// Polls the futures of a catalog on another task, as a server does.
     async fn spawned<C: Catalog + Send + Sync + 'static>(
         catalog: C,
     ) -> (Result<u64, CommitError>, C) {

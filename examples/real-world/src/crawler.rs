@@ -1,5 +1,5 @@
-//! A client of many hosts: one circuit breaker for each, so that the hosts that are down are
-//! left alone and the others are not.
+//! A client of many hosts: each has its own circuit breaker, so that hosts that are down are left
+//! alone without affecting the others.
 
 use retry_runtime::{Breakers, retry};
 
@@ -9,9 +9,9 @@ use crate::remote::Remote;
 /// Fetches pages of many hosts.
 #[derive(Debug)]
 pub struct Crawler {
-    /// All of them.
+    /// The hosts.
     pub remote: Remote<String, ApiError>,
-    /// Which of them are down.
+    /// A breaker for each host.
     pub hosts: Breakers<String>,
 }
 
@@ -19,7 +19,7 @@ impl Crawler {
     /// Returns a page.
     ///
     /// # Errors
-    /// The last failure, or that the host is known to be down.
+    /// The last failure, or that the host's breaker is open.
     #[retry(
         initial_delay = "100ms",
         retry_on = [network, server_error],
@@ -110,7 +110,7 @@ mod tests {
         let page = || Gives("page".to_owned());
         let script = || {
             Remote::new(vec![
-                // down: three failures, two more open its breaker; the third call is refused.
+                // down: three failures, two more open its breaker; the third call is rejected.
                 fails(),
                 fails(),
                 fails(),
@@ -119,7 +119,8 @@ mod tests {
                 // up
                 page(),
                 Fails(ApiError::status(404)),
-                // down, 30 s later: a probe that fails, a refusal, a probe that closes it.
+                // down, 30 s later: a probe that fails, a rejection, a probe that closes the
+                // breaker.
                 fails(),
                 page(),
                 page(),

@@ -1,4 +1,4 @@
-//! A cursor that the caller lends: a download into a buffer, which goes on where it was cut.
+//! A buffer that the caller lends: a download that resumes where it was interrupted.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use retry_runtime::retry;
 
 use crate::remote::Remote;
 
-/// Reads the next piece of a file into a buffer, and returns how long it is: 0 at the end.
+/// Reads the next piece of a file into a buffer, and returns its length: 0 at the end.
 ///
 /// # Errors
 /// The last failure.

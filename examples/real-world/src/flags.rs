@@ -1,5 +1,5 @@
-//! Feature flags: an answer that is late is worth nothing, and an old one is better than
-//! none. How long one may take comes from the environment, if it is set there.
+//! Feature flags: a late answer is worthless, and an old one is better than none. The environment
+//! may set how long an answer may take.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,22 +10,22 @@ use retry_runtime::retry;
 use crate::api_error::ApiError;
 use crate::remote::Remote;
 
-/// A client of the service that knows the flags.
+/// A client of the service that has the flags.
 #[derive(Debug)]
 pub struct Flags {
-    /// That service.
+    /// The service to call.
     pub remote: Remote<bool, ApiError>,
     /// How long an answer may take.
     pub timeout: Option<Duration>,
-    /// What it said last.
+    /// The last known answers.
     pub known: Mutex<HashMap<String, bool>>,
 }
 
 impl Flags {
-    /// Returns whether a feature is on: as it was last known to be, if that cannot be told.
+    /// Returns whether a feature is on, or the last known answer if the service does not give one.
     ///
     /// # Errors
-    /// The last failure, if it was never known.
+    /// The last failure, if no answer was ever known.
     #[retry(
         attempts = 2,
         initial_delay = "50ms",
@@ -83,7 +83,7 @@ mod tests {
         }
     }
 
-    /// The answers, what was known, what is returned, and when.
+    /// The answers, the known one, the expected result, and when it is returned.
     type Script<'a> = (&'a [Answer<bool, ApiError>], Option<bool>, Option<bool>, u128);
 
     #[tokio::test(start_paused = true)]

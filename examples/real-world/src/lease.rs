@@ -1,5 +1,5 @@
-//! A lock that many processes share, in a store: whoever does not get it asks again, until
-//! its patience ends.
+//! A lock in a store that many processes share: a process that does not get it asks again, until
+//! its patience runs out.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use retry_runtime::retry;
 
 use crate::remote::Remote;
 
-/// The lock, held until this version of it is given back.
+/// The lock, held until this version of it is released.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lease(pub u64);
 
-/// Takes the lock, or returns `None` if others hold it for so long.
+/// Takes the lock, or returns `None` if others hold it until `patience` runs out.
 #[retry(attempts = unlimited, backoff = fixed, initial_delay = "250ms", max_elapsed = patience)]
 pub async fn acquire(remote: &Remote<Lease, ()>, owner: &str, patience: Duration) -> Option<Lease> {
     remote.call(format!("SET lock {owner} NX")).await.ok()

@@ -1,8 +1,8 @@
-//! Functions that retry, as real crates have them.
+//! Functions that retry, as found in real crates.
 //!
-//! A file is a kind of code: the function with `#[retry]`, and in its tests the loop by
-//! hand that it replaces, which is to behave alike on the same script of outcomes. What
-//! they call, [`remote::Remote`], answers by that script.
+//! Each file is one kind of code: the function with `#[retry]`, and in its tests the loop by hand
+//! that it replaces, which must behave the same on the same script of outcomes. What they call,
+//! [`remote::Remote`], answers according to that script.
 
 #![deny(warnings, clippy::pedantic)]
 

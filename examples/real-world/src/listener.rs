@@ -1,5 +1,5 @@
-//! A reconnect loop: a listener that is to go on for ever, whatever happens to its
-//! connection, unless it is told that it may not. `&mut self` holds the connection.
+//! A reconnect loop: a listener that goes on for ever, whatever happens to its connection, unless
+//! permission is denied. `&mut self` holds the connection.
 
 use std::io::ErrorKind;
 
@@ -7,12 +7,12 @@ use retry_runtime::retry;
 
 use crate::remote::Remote;
 
-/// Hears what a database notifies.
+/// Receives the notifications of a database.
 #[derive(Debug)]
 pub struct Listener {
     /// The database.
     pub remote: Remote<String, ErrorKind>,
-    /// Whether there is a connection that listens.
+    /// Whether there is a connection that is listening.
     pub is_connected: bool,
 }
 
@@ -99,7 +99,7 @@ mod tests {
         let heard: [Result<_, _>; 4] =
             [Ok("one"), Ok("two"), Ok("three"), Err(ErrorKind::PermissionDenied)];
         assert_eq!(annotated.0, heard.map(|next| next.map(str::to_owned)));
-        // 500 ms, 1 s, 2 s and 4 s, then 27 times 5 s; and 500 ms after the next loss.
+        // 500 ms, 1 s, 2 s and 4 s, then 5 s 27 times; and 500 ms after the next loss.
         assert_eq!(annotated.2, 7_500 + 27 * 5_000 + 500);
         assert_eq!(annotated, trace(true).await);
     }

@@ -1,16 +1,16 @@
-//! A client of a language model: a policy in its options, a timeout for each attempt, waits
-//! that the server asks for, a request that the call consumes, and an error that tells how
-//! it ended.
+//! A client of a language model: a policy in its options, a timeout for each attempt, waits that
+//! the server asks for, a request that the call consumes, and an error that says how the call
+//! ended.
 
 use retry_runtime::{Policy, RetryError, retry};
 
 use crate::api_error::ApiError;
 use crate::remote::Remote;
 
-/// What is asked of the model.
+/// A request to the model.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// The words so far.
+    /// The conversation so far.
     pub messages: Vec<String>,
 }
 
@@ -23,14 +23,14 @@ impl Prompt {
 /// A client of one model.
 #[derive(Debug)]
 pub struct LlmClient {
-    /// The service behind it.
+    /// The service to call.
     pub remote: Remote<String, ApiError>,
     /// How it retries.
     pub policy: Policy,
 }
 
 impl LlmClient {
-    /// Returns what the model says.
+    /// Returns the model's answer.
     ///
     /// # Errors
     /// Why the call was given up, after how many attempts, and the last failure.
@@ -116,7 +116,7 @@ mod tests {
                     result.map_err(|end| (Some(end.last), end.attempts, end.waited))
                 } else {
                     client.complete(prompt).await.map_err(|error| {
-                        // What the policy cut off is no error of the client's.
+                        // An attempt that the policy cut off has no error of the client's.
                         let cut = error.interrupted().cloned().map(ApiError::from);
                         (error.last().cloned().or(cut), error.attempts(), error.waited())
                     })

@@ -1,6 +1,6 @@
-//! Where the attribute does not reach: what is tried again is decided by a closure that the
-//! user of a client gives it. The client keeps a `Retrier`, made once; its loop by hand is
-//! that of `object_store`.
+//! Where the attribute cannot be used: a closure given by the user of a client decides what is
+//! retried. The client holds a `Retrier`, created once; the equivalent loop by hand is that in
+//! `object_store`.
 
 use retry_runtime::retrier::Boxed;
 use retry_runtime::{Policy, Retrier, RetryError};
@@ -8,7 +8,7 @@ use retry_runtime::{Policy, Retrier, RetryError};
 use crate::api_error::ApiError;
 use crate::remote::Remote;
 
-/// A client whose user says what is tried again.
+/// A client whose user decides what is retried.
 #[derive(Debug)]
 pub struct Middleware {
     remote: Remote<String, ApiError>,
@@ -35,8 +35,8 @@ impl Middleware {
         sent.map_err(RetryError::into_error)
     }
 
-    /// Sends these one after another and takes out of the list what was sent, so that what is
-    /// left at the end was not. Each retry continues with the first that is left.
+    /// Sends these requests one after another and removes them from the list, which contains the
+    /// unsent ones at the end. Each retry continues with the first one left.
     pub async fn send_all(&self, requests: Vec<String>) -> (Vec<String>, Result<(), ApiError>) {
         let (left, result) = self
             .retrier
@@ -65,7 +65,7 @@ mod tests {
     const POLICY: Policy = policy!(attempts = 3, initial_delay = "100ms");
 
     fn client(script: impl IntoIterator<Item = Answer<String, ApiError>>) -> Middleware {
-        // 404: what was just made is not yet everywhere.
+        // 404: something that was just created is not visible everywhere yet.
         Middleware::new(Remote::new(script), POLICY, |error| {
             matches!(error, ApiError::Status { code: 404 | 429, .. })
         })

@@ -1,4 +1,4 @@
-//! A client whose retries come from its configuration, as those of object stores do.
+//! A client whose retries are configured at run time, as those of object stores are.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::remote::Remote;
 pub struct RetryConfig {
     /// How often a request is repeated.
     pub max_retries: usize,
-    /// When no attempt begins any more.
+    /// The time after which no attempt begins.
     pub retry_timeout: Duration,
     /// The first wait.
     pub init_backoff: Duration,
     /// The longest wait.
     pub max_backoff: Duration,
-    /// By what the waits grow.
+    /// The growth factor of the waits.
     pub base: f64,
 }
 
 /// A bucket.
 #[derive(Debug)]
 pub struct ObjectStore {
-    /// The service behind it.
+    /// The service to call.
     pub remote: Remote<String, ApiError>,
     /// How it retries.
     pub retry: RetryConfig,

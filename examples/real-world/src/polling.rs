@@ -1,4 +1,4 @@
-//! Polling: a call starts something, and another one asks whether it is done.
+//! Polling: one call starts something, and another asks whether it is done.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use retry_runtime::retry;
 use crate::api_error::ApiError;
 use crate::remote::Remote;
 
-/// How far an export has come.
+/// The state of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Export {
-    /// It is still written.
+    /// It is still being written.
     Running,
-    /// It lies here.
+    /// It is at this location.
     Done(String),
 }
 
@@ -25,14 +25,14 @@ impl Export {
 /// A client of a service that exports.
 #[derive(Debug)]
 pub struct Exports {
-    /// The service behind it.
+    /// The service to call.
     pub remote: Remote<Export, ApiError>,
-    /// How long to wait before it is asked again.
+    /// How long to wait between requests.
     pub interval: Duration,
 }
 
 impl Exports {
-    /// Returns what has become of an export: done, or still running when the patience ends.
+    /// Returns the state of an export: done, or still running when the patience runs out.
     ///
     /// # Errors
     /// The last failure.

@@ -1,4 +1,4 @@
-//! What the functions call, in the place of a client of the network: it answers by script.
+//! What the functions call instead of a network client: it answers by script.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// A service whose answers are written beforehand, and which keeps what it was asked.
+/// A service with scripted answers, which records its requests.
 #[derive(Debug)]
 pub struct Remote<T, E> {
     began: Instant,
@@ -19,7 +19,7 @@ struct State<T, E> {
     log: Vec<(u128, String)>,
 }
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Clone, Debug)]
 pub enum Answer<T, E> {
     /// It succeeds.
@@ -31,7 +31,7 @@ pub enum Answer<T, E> {
 }
 
 impl<T, E> Remote<T, E> {
-    /// Creates a service with these answers, one a request.
+    /// Creates a service with these answers, one for each request.
     pub fn new(script: impl IntoIterator<Item = Answer<T, E>>) -> Self {
         let state = State { script: script.into_iter().collect(), log: Vec::new() };
         Self { began: Instant::now(), state: Mutex::new(state) }
@@ -55,7 +55,7 @@ impl<T, E> Remote<T, E> {
         }
     }
 
-    /// Makes a request of a function that is not async.
+    /// Makes a request from a function that is not async.
     ///
     /// # Errors
     /// What the script says.
@@ -99,13 +99,13 @@ impl<T, E> Remote<T, E> {
         self.log().into_iter().map(|(at, _)| at).collect()
     }
 
-    /// What was asked, one after another.
+    /// The requests, in order.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.log().into_iter().map(|(_, request)| request).collect()
     }
 }
 
-/// A duration of so many milliseconds.
+/// A duration of this many milliseconds.
 #[cfg(test)]
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

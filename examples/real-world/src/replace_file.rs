@@ -1,5 +1,5 @@
-//! A function that is not async: a file is replaced by another one, which a virus scanner
-//! or an indexer may hold open for a moment.
+//! A function that is not async: replaces a file with another one, which a virus scanner or an
+//! indexer may hold open for a moment.
 
 use std::io::{self, ErrorKind};
 
@@ -7,7 +7,7 @@ use retry_runtime::retry;
 
 use crate::remote::Remote;
 
-/// Gives a file the name of another one.
+/// Renames a file to the name of another one.
 ///
 /// # Errors
 /// The last failure.
@@ -60,7 +60,7 @@ mod tests {
                 } else {
                     replace(&disk, "new", "old")
                 };
-                // Threads sleep on the real clock, and at least as long as they are to.
+                // Threads sleep on the real clock, for at least as long as requested.
                 assert!(disk.now() >= waited, "{} of {waited}", disk.now());
                 (result.map_err(|error| error.kind()), disk.requests())
             };

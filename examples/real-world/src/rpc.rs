@@ -1,5 +1,5 @@
-//! A client of JSON-RPC, whose errors are codes and texts of many servers, and whose number
-//! of attempts is a `const` parameter.
+//! A JSON-RPC client, whose errors are the codes and texts of many different servers, and whose
+//! number of attempts is a `const` parameter.
 
 use std::fmt::{self, Display};
 
@@ -7,12 +7,12 @@ use retry_runtime::retry;
 
 use crate::remote::Remote;
 
-/// What a server answers in the place of a result.
+/// The error that a server returns instead of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
-    /// As JSON-RPC and its servers number it.
+    /// The code, defined by JSON-RPC or by the server.
     pub code: i64,
-    /// In the server's words.
+    /// The server's message.
     pub message: String,
 }
 
@@ -24,10 +24,10 @@ impl Display for RpcError {
 
 impl std::error::Error for RpcError {}
 
-/// A client that makes at most so many attempts.
+/// A client that makes at most `MAX_ATTEMPTS` attempts.
 #[derive(Debug)]
 pub struct RpcClient<const MAX_ATTEMPTS: u32> {
-    /// The service behind it.
+    /// The service to call.
     pub remote: Remote<u64, RpcError>,
 }
 

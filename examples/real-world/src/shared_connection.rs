@@ -1,5 +1,5 @@
-//! A connection that all callers share behind a lock, made when it is first needed and
-//! again after it broke. A caller holds the lock for an attempt, and not while it waits.
+//! A connection that all callers share behind a lock, opened when it is first needed and again
+//! after it broke. A caller holds the lock during an attempt, but not while it waits.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::remote::Remote;
 /// A cache behind one connection; clones share it.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// The service behind it.
+    /// The service to call.
     pub remote: Arc<Remote<String, ErrorKind>>,
     /// Whether it is connected.
     pub connection: Arc<Mutex<Option<Connected>>>,
@@ -21,12 +21,12 @@ pub struct Cache {
     pub timeout: Option<Duration>,
 }
 
-/// A connection that was made.
+/// An open connection.
 #[derive(Debug)]
 pub struct Connected(String);
 
 impl Cache {
-    /// Returns what is kept under a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     /// The last failure.
@@ -38,7 +38,8 @@ impl Cache {
     )]
     pub async fn get(&self, key: &str) -> io::Result<String> {
         let mut connection = self.connection.lock().await;
-        // Whatever ends the attempt, its timeout too, the connection is not used again.
+        // However the attempt ends, even by timeout, the connection is not reused unless it
+        // succeeds.
         let connected = match connection.take() {
             Some(connected) => connected,
             None => Connected(self.remote.call("CONNECT").await?),

@@ -1,5 +1,5 @@
-//! A client of an API that limits its callers: a quota bounds what all of its calls add by
-//! their retries, and fills up again by time.
+//! A client of an API that limits its callers: a quota limits the load that the retries of all
+//! calls add together, and refills with time.
 
 use retry_runtime::{RetryQuota, retry};
 
@@ -9,9 +9,9 @@ use crate::remote::Remote;
 /// A client of one shop.
 #[derive(Debug)]
 pub struct ShopApi {
-    /// The service behind it.
+    /// The service to call.
     pub remote: Remote<u32, ApiError>,
-    /// What its retries are paid from.
+    /// The quota that pays for its retries.
     pub retries: RetryQuota,
 }
 
@@ -98,13 +98,13 @@ mod tests {
         let limited = || Fails(ApiError::Status { code: 429, retry_after: Some(ms(3_000)) });
         let script = || {
             Remote::new(vec![
-                // 12 tokens: two retries, and the third is not paid for.
+                // 12 tokens: two retries are paid for, the third is not.
                 fails(),
                 fails(),
                 fails(),
-                // At once: nothing is left for a retry.
+                // Immediately afterwards, nothing is left for a retry.
                 fails(),
-                // 10 s later there is enough for one that succeeds, and so is paid back.
+                // 10 s later, there is enough for a retry that succeeds, and is therefore refunded.
                 limited(),
                 Gives(7),
                 limited(),

@@ -1,5 +1,5 @@
-//! Startup: a service waits for what it needs, tells what it waits for, and ends in time if
-//! it never comes. A free function; how long, its caller says.
+//! Startup: a service waits for its dependencies, reports what it waits for, and gives up in time
+//! if they never come. A free function; the caller says how long to wait.
 
 use std::io::{self, ErrorKind};
 use std::sync::Mutex;
@@ -9,13 +9,13 @@ use retry_runtime::{RetryError, RetryEvent, retry};
 
 use crate::remote::Remote;
 
-/// What is told while a service waits.
+/// The notes made while a service waits.
 pub type Notes = Mutex<Vec<String>>;
 
 /// Waits until a database answers, and returns its version.
 ///
 /// # Errors
-/// Why it was given up, and the last failure.
+/// Why the call was given up, and the last failure.
 #[retry(
     attempts = unlimited,
     initial_delay = "1s",

@@ -1,5 +1,5 @@
-//! A client with a token that expires: a request that is refused for it is made once more,
-//! with a new one.
+//! A client with a token that expires: a request that is rejected because of that is made once
+//! more, with a new token.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,10 +8,10 @@ use retry_runtime::retry;
 use crate::api_error::ApiError;
 use crate::remote::Remote;
 
-/// A client that signs in by itself.
+/// A client that signs in automatically.
 #[derive(Debug)]
 pub struct SignedIn {
-    /// The service behind it, which also gives the tokens.
+    /// The service to call, which also issues the tokens.
     pub remote: Remote<String, ApiError>,
     /// The token of the last request.
     pub token: Mutex<Option<String>>,

@@ -1,5 +1,5 @@
-//! Optimistic transactions: the database refuses one that another came in the way of, and
-//! all of it is done again. What is done is the caller's, and borrows the transaction.
+//! Optimistic transactions: the database rejects one that conflicts with another, and the whole
+//! transaction is repeated. The work is the caller's, and borrows the transaction.
 
 use retry_runtime::retry;
 
@@ -8,11 +8,11 @@ use crate::remote::Remote;
 /// Why a statement failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DbError {
-    /// Another transaction came in its way.
+    /// It conflicted with another transaction.
     Serialization,
-    /// Two transactions waited for each other.
+    /// Two transactions were waiting for each other.
     Deadlock,
-    /// A constraint does not hold.
+    /// A constraint is violated.
     Constraint(&'static str),
 }
 
@@ -23,7 +23,7 @@ pub struct Connection {
     pub remote: Remote<u32, DbError>,
 }
 
-/// What has begun, and is not yet committed.
+/// A transaction that has begun, and is not yet committed.
 #[derive(Debug)]
 pub struct Transaction<'a> {
     remote: &'a Remote<u32, DbError>,
@@ -33,14 +33,14 @@ impl Transaction<'_> {
     /// Runs a statement, and returns a number.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub async fn run(&mut self, statement: &str) -> Result<u32, DbError> {
         self.remote.call(statement).await
     }
 }
 
 impl Connection {
-    /// Does this work in a transaction, again while others come in its way.
+    /// Does this work in a transaction, and repeats it while it conflicts with others.
     ///
     /// # Errors
     /// The last failure.
@@ -144,13 +144,13 @@ mod tests {
                 } else {
                     connection.transaction(work).await
                 };
-                // Jitter is spread: each wait is looked at by itself.
+                // Jitter is random, so each wait is checked separately.
                 let log = connection.remote.log();
                 let begins = log.iter().filter(|(_, request)| request.starts_with("BEGIN"));
                 let begins: Vec<_> = begins.map(|(at, _)| *at).collect();
                 for (wait, longest) in begins.windows(2).zip([20, 40, 80, 100]) {
                     let wait = wait[1] - wait[0];
-                    // A timer of tokio ends up to 1 ms late.
+                    // A tokio timer ends up to 1 ms late.
                     assert!((longest / 2..=longest + 1).contains(&wait), "{wait} of {longest}");
                 }
                 (result, done, connection.remote.requests())

@@ -1,10 +1,10 @@
-//! The table of lines in README.md is true: each function with `#[retry]`, beside the
-//! function `…_by_hand` in the tests of its file. Lines of code, as rustfmt breaks them.
+//! Checks the table of line counts in README.md: each function with `#[retry]`, next to the
+//! function `…_by_hand` in the tests of its file. Counts lines of code as formatted by rustfmt.
 
 use std::fs;
 use std::path::Path;
 
-/// How many lines of code a function has: alone, with the attribute, and as a loop by hand.
+/// The number of lines of code of a function: plain, with the attribute, and as a loop by hand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Lines {
     alone: usize,
@@ -49,7 +49,7 @@ fn the_table_is_true() {
     assert!(is == to_be, "README.md is to say:\n{}", to_be.join("\n"));
 }
 
-/// The function with `#[retry]` of a file, if it has one.
+/// The line counts of the function with `#[retry]` in a file, if it has one.
 fn counted(source: &str) -> Option<(&str, Lines)> {
     let annotated = item(source, |line| line.starts_with("#[retry("))?;
     let alone = annotated.find("fn ").map(|at| &annotated[at..])?;
@@ -65,7 +65,7 @@ fn counted(source: &str) -> Option<(&str, Lines)> {
     Some((name, lines))
 }
 
-/// From the first such line to the next one that ends a block and is as far to the right.
+/// From the first matching line to the next closing brace with the same indentation.
 fn item(source: &str, is_first: impl Fn(&str) -> bool) -> Option<&str> {
     let first = source.lines().find(|line| is_first(line.trim_start()))?;
     let indent = first.len() - first.trim_start().len();
@@ -78,7 +78,7 @@ fn lines_of_code(text: &str) -> usize {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
-/// A row of the table, without what it says of the kind of code.
+/// A row of the table, without the description.
 fn row(line: &str) -> Option<String> {
     let cells: Vec<_> = line.split('|').map(str::trim).collect();
     let [_, _, name, numbers @ .., _] = &cells[..] else { return None };

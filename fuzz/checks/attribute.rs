@@ -1,7 +1,7 @@
-//! What holds for any text as the options of `#[retry( … )]` and `policy!( … )`.
+//! Properties that hold for any text as the options of `#[retry( … )]` and `policy!( … )`.
 //!
-//! The fuzzer looks for a text for which it does not hold, and `cargo test` tries
-//! those that the fuzzer has kept.
+//! The fuzzer looks for a text that violates one, and `cargo test` checks the texts that the fuzzer
+//! has kept.
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -10,17 +10,17 @@ use crate::errors::Errors;
 use crate::run_time::Scope;
 use crate::{expand, ide, policy};
 
-/// The function that the options stand on. A line of dashes in the text, and what
-/// follows it takes the place of this.
+/// The function under the attribute. A line of dashes in the text, followed by another item,
+/// replaces it.
 const FUNCTION: &str = "async fn f<T: Clone>(&self, mut body: Vec<T>, (a, b): (u8, u8)) -> Result<T, RetryError<E>> { g(body).await? }";
 
-/// Deeper brackets than anybody writes. A compiler refuses them before a macro
-/// sees them; the parsers of proc-macro2 and syn run out of stack.
+/// Deeper than anyone nests brackets. A compiler rejects deeper ones before a macro sees them, and
+/// the parsers of proc-macro2 and syn would run out of stack.
 const DEEPEST: usize = 24;
 const LONGEST: usize = 1024;
 
 /// # Panics
-/// It does not hold.
+/// If a property is violated.
 pub(crate) fn check(text: &str) {
     let (options, item) = text.split_once("\n---\n").unwrap_or((text, FUNCTION));
     if text.len() > LONGEST {
@@ -34,7 +34,7 @@ pub(crate) fn check(text: &str) {
     let function = expand::retry(TokenStream::clone(&options), &tokens);
     let block = policy::policy(options.clone());
     let hints = ide::imports(&options);
-    // Options are printed where they were parsed, so what is written parses, too.
+    // Options are emitted where they were parsed, so the output must parse too.
     if item == FUNCTION {
         parses::<syn::ItemFn>(function, &options);
     }
@@ -47,7 +47,7 @@ pub(crate) fn check(text: &str) {
     if let (true, Some(policy)) = (errors.is_empty(), checked.known) {
         assert!(policy.validate().is_ok(), "`{options}` is taken: {policy:?}");
     }
-    // The mistakes have been looked at.
+    // Marks the errors as reported.
     let _ = errors.into_tokens();
 }
 

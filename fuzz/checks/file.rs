@@ -1,7 +1,7 @@
-//! What holds for any text as a policy in a file, in each style and format.
+//! Properties that hold for any text as a policy in a file, in each style and format.
 //!
-//! The fuzzer looks for a text for which it does not hold, and `cargo test` tries
-//! those that the fuzzer has kept.
+//! The fuzzer looks for a text that violates one, and `cargo test` checks the texts that the fuzzer
+//! has kept.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// # Panics
-/// It does not hold.
+/// If a property is violated.
 pub(crate) fn check(text: &str) {
     for format in [Format::Json, Format::Yaml] {
         if let Some(policy) = format.read::<Policy>(text) {
@@ -29,7 +29,7 @@ pub(crate) fn check(text: &str) {
             for again in comes_back(&config, text) {
                 assert!(same(again.policy, config.policy), "{text}");
                 assert_eq!(again.on_failure, config.on_failure, "{text}");
-                // A matcher is no value to compare, but its text is.
+                // Matchers cannot be compared, but their text can.
                 assert_eq!(Format::Json.write(&again, text), Format::Json.write(&config, text));
             }
         }
@@ -45,8 +45,8 @@ fn keeps_the_rules_and_comes_back(policy: Policy, text: &str) {
     }
 }
 
-/// Whether the two are obeyed alike. A policy of a single attempt is written without
-/// what is about waits, which the rules would refuse beside it.
+/// Whether the two have the same effect. A policy with a single attempt is written without settings
+/// about waits, which the rules would reject.
 fn same(one: Policy, other: Policy) -> bool {
     if one.get_attempts() == Attempts::Limited(1) {
         let rest =
@@ -56,7 +56,7 @@ fn same(one: Policy, other: Policy) -> bool {
     one == other
 }
 
-/// A value, written and read again in each format.
+/// Writes and reads back a value in each format.
 fn comes_back<T: Serialize + DeserializeOwned + Debug>(value: &T, text: &str) -> [T; 2] {
     [Format::Json, Format::Yaml].map(|format| {
         let written = format.write(value, text);

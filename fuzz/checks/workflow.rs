@@ -1,9 +1,9 @@
-//! What holds for any text as a workflow file.
+//! Properties that hold for any text as a workflow file.
 
 use retry_workflow_cli::WorkflowFile;
 
 /// # Panics
-/// It does not hold.
+/// If a property is violated.
 pub(crate) fn check(text: &str) {
     let Err(error) = WorkflowFile::parse("job.yml", text) else { return };
     let told = error.to_string();
@@ -13,7 +13,7 @@ pub(crate) fn check(text: &str) {
     for (place, message) in error.mistakes() {
         assert!(!message.is_empty(), "{text}");
         let Some((line, column)) = place else { continue };
-        // The end of a file can be meant, too.
+        // The end of the file is a valid place too.
         assert!(line >= 1 && line <= text.lines().count() + 1, "{text}\n{line}:{column}");
         assert!(column >= 1, "{text}\n{line}:{column}");
     }

@@ -1,6 +1,6 @@
 //! `cargo +nightly fuzz run attribute`: any text as the options of `#[retry( … )]`.
 #![no_main]
-// The macro's modules are linted where they live.
+// The macro's modules are linted in their own crate.
 #![allow(dead_code, unreachable_pub, clippy::all, clippy::pedantic)]
 
 #[path = "../checks/attribute.rs"]

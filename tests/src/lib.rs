@@ -1,6 +1,6 @@
-//! Nothing here: the tests are in `tests/`. But the code in the pages is compiled.
+//! Empty: the tests are in `tests/`. But the code blocks of the pages are compiled from here.
 
-/// The code blocks of each page are doctests.
+/// Makes the code blocks of each page doctests.
 macro_rules! pages {
     ($($page:ident: $file:literal;)*) => {$(
         #[cfg(doctest)]

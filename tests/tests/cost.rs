@@ -1,5 +1,5 @@
-//! What a call costs, as far as it can be counted exactly: allocations and the
-//! size of a future. Instructions and times belong in benchmarks.
+//! The cost of a call, as far as it can be counted exactly: allocations and the size of a future.
+//! Instructions and times are left to benchmarks.
 
 use std::future::Future;
 use std::io::{Error, ErrorKind};
@@ -80,7 +80,7 @@ fn options_of_run_time_cost_a_success_no_byte_and_no_allocation() {
     assert_eq!(size_of_val(&of_run_time(1)), size_of_val(&plain(1)));
 }
 
-/// Drives a future that is ready at once, without a runtime.
+/// Polls a future that is ready immediately, without a runtime.
 fn now<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
@@ -137,8 +137,8 @@ fn a_wait_costs_at_most_one_allocation() {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        // Once before, for what threads and the runtime make at their first use, and for
-        // the labels of the function's metrics.
+        // One warm-up call, for what threads and the runtime allocate on first use, and for the
+        // labels of the function's metrics.
         for is_warm in [false, true] {
             let mut calls = 0;
             let mut call = pin!(failing(&mut calls));
@@ -149,7 +149,7 @@ fn a_wait_costs_at_most_one_allocation() {
                 polled
             })
             .await;
-            // The bar is one for each wait; the sleep is armed again and again in the same one.
+            // At most one allocation for all waits: they reuse the same sleep.
             assert!(allocations == 1 || !is_warm, "{allocations} allocations for 5 waits");
         }
     });

@@ -1,5 +1,5 @@
-//! `report()`, as a person reads it. A program of its own: every annotated
-//! function of a program stands in the table.
+//! `report()`, as a person reads it. A program of its own, because every annotated
+//! function of a program is listed in the table.
 
 use retry_runtime::{BreakerConfig, Breakers, CircuitBreaker, RetryError, report, retry};
 

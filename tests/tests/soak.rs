@@ -1,16 +1,14 @@
-//! Many calls at once, which fail, hang, panic and are cancelled wherever it
-//! happens, through one breaker and one quota: at the end nothing is lost, and
-//! everything is counted.
+//! Many concurrent calls that fail, hang, panic and are cancelled at any point, through one breaker
+//! and one quota: at the end, nothing is lost, and everything is counted.
 //!
-//! A quick one runs with all tests. The long ones, for minutes, on virtual time and
-//! on threads:
+//! A quick soak runs with all tests. The long ones run for minutes, on virtual time and on threads:
 //!
 //! ```text
 //! cargo test --release -p retry-tests --test soak -- --ignored --nocapture
 //! ```
 //!
-//! `SOAK_SEED` repeats one of them: on virtual time exactly, for nothing in it is
-//! random but what the seed decides. `SOAK_ROUNDS` makes it longer or shorter.
+//! `SOAK_SEED` repeats one of them: exactly, on virtual time, where all randomness comes from the
+//! seed. `SOAK_ROUNDS` makes it longer or shorter.
 
 use std::alloc::System;
 use std::fmt;
@@ -80,7 +78,7 @@ fn rounds(usual: u32) -> u32 {
 struct Plan {
     seed: u64,
     rounds: u32,
-    /// Tasks at once, in each round.
+    /// Concurrent tasks in each round.
     tasks: u64,
     /// `None`: one thread, on virtual time.
     threads: Option<usize>,
@@ -97,25 +95,26 @@ const SYNC: usize = 3;
 const RETRIER: usize = 4;
 
 const OPEN_FOR: Duration = Duration::from_millis(20);
-/// At a time; it takes twice as many to close the breaker.
+/// At a time; twice as many have to succeed to close the breaker.
 const PROBES: u32 = 3;
 
-/// Breakers in the family of hosts, of which there are three times as many.
+/// The capacity of the family of hosts, of which there are three times as many.
 const HOSTS: u64 = 8;
-/// Tokens in the bucket that time fills.
+/// The capacity of the bucket that refills with time.
 const REFILLED: u32 = 40;
 
 /// What the calls of one soak share.
 struct World {
     breaker: CircuitBreaker,
     quota: RetryQuota,
-    /// Of more hosts than it may hold, with an open time that grows.
+    /// For more hosts than it can hold, with an open time that grows.
     hosts: Breakers<u64>,
-    /// Filled by time as well, so that nobody can tell what it holds; but all of it in the end.
+    /// Also refilled with time, so its level cannot be predicted, except that it is full in the
+    /// end.
     refilled: RetryQuota,
-    /// What the quota must hold, by what the calls themselves saw.
+    /// What the quota must hold, according to the calls themselves.
     ledger: Ledger,
-    /// What has become of the calls of each function, by what they themselves saw.
+    /// The outcomes of the calls of each function, according to the calls themselves.
     tallies: [Tally; NAMES.len()],
     cancelled: AtomicU64,
     panicked: AtomicU64,
@@ -129,10 +128,10 @@ impl World {
             .timeout(OPEN_FOR)
             .half_open_requests(PROBES)
             .success_threshold(2 * PROBES);
-        // Where threads race, the order in which tokens come and go is not known. It
-        // does not matter if the bucket never overflows: if nobody is rewarded.
+        // When threads race, the order in which tokens come and go is unknown. That does not matter
+        // if the bucket never overflows, that is, without refunds.
         let refund = u32::from(plan.threads.is_none());
-        // Small enough to be empty at times.
+        // Small enough to run empty at times.
         let capacity = u32::try_from(plan.tasks * 2).unwrap();
         let quota = QuotaConfig::new().capacity(capacity).success_refund(refund);
         Self {
@@ -160,7 +159,7 @@ impl World {
         }
     }
 
-    /// It comes and goes, so that the breaker sees both.
+    /// Comes and goes, so that the breaker sees both.
     fn is_bad_weather(&self) -> bool {
         self.began.elapsed().as_millis() / 50 % 3 == 2
     }
@@ -211,7 +210,7 @@ impl World {
         let result = self.plain(&inner.0).await;
         let is_nested = matches!(&result, Err(error) if error.reason() == Reason::Nested);
         let begun = inner.0.begun.load(SeqCst);
-        // As many as its policy allows inside the first attempt, and then one.
+        // As many as its policy allows inside the first attempt, and one after that.
         assert!(if cx.number() == 1 { !is_nested } else { begun <= 1 }, "{result:?} in {cx:?}");
         inner.end(&result);
         result.map_err(|_| Fault::Busy)
@@ -234,7 +233,7 @@ impl World {
         }
     }
 
-    /// The same protection, without the attribute, and by host.
+    /// The same protection without the attribute, with a breaker for each host.
     async fn retrier(&'static self, call: &Call<'_>) -> Result<(), RetryError<Fault>> {
         const POLICY: Policy = Policy::new().attempts(4).initial_delay(Duration::from_millis(1));
         Retrier::new(POLICY.timeout(Duration::from_millis(20)))
@@ -248,7 +247,7 @@ impl World {
     }
 }
 
-/// What a body panics with: nobody prints it.
+/// The payload of the panics in bodies, which are not printed.
 const BUG: &str = "a bug in the body";
 
 #[derive(Debug)]
@@ -271,7 +270,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-// ── One call, and what it sees of itself ────────────────────────────────────
+// ── A call, and what it records about itself ────────────────────────────────
 
 struct Call<'w> {
     world: &'w World,
@@ -279,11 +278,11 @@ struct Call<'w> {
     random: Mutex<Random>,
     /// Whether its attempts never end by themselves.
     is_mute: bool,
-    /// Attempts whose body began.
+    /// Attempts whose body has begun.
     begun: AtomicU32,
     /// How often `on_retry` was called.
     retries: AtomicU32,
-    /// What the last of them took from the quota.
+    /// What the last retry took from the quota.
     cost: AtomicU32,
 }
 
@@ -317,7 +316,7 @@ impl<'w> Call<'w> {
         assert_eq!(begun, self.retries.load(SeqCst), "one attempt for each retry, and the first");
     }
 
-    /// Ready for some calls at once, and for some in a wait.
+    /// Ready immediately for some calls, and during a wait for others.
     fn stopped(&self) -> impl Future<Output = ()> + use<> {
         let delay = match self.random(24) {
             0 => Some(Duration::ZERO),
@@ -333,7 +332,7 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// A body that takes its time, and may end in any way.
+    /// A body that takes some time, and may end in any way.
     async fn attempt(&self, may_hang: bool) -> Result<(), Fault> {
         self.begin();
         if self.is_mute {
@@ -370,7 +369,7 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// Whether its last retry was decided, and has not begun.
+    /// Whether its last retry has been decided, but has not begun.
     fn is_waiting(&self) -> bool {
         let retries = self.retries.load(SeqCst);
         retries > 0 && self.begun.load(SeqCst) == retries
@@ -383,8 +382,8 @@ impl<'w> Call<'w> {
     }
 }
 
-/// Sees how the call ends, also where it is dropped. It outlives the call's future,
-/// whose own doings at its drop are done by then.
+/// Checks how the call ends, even if it is dropped. It outlives the call's future, so everything
+/// that happens when that is dropped is done by then.
 struct Settled<'w>(Call<'w>, bool);
 
 impl<'w> Settled<'w> {
@@ -442,7 +441,7 @@ impl Drop for Settled<'_> {
 
 // ── How calls are made, and cut short ───────────────────────────────────────
 
-/// One task: a call, or one that does not come to its end.
+/// One task: makes a call, which it may cut short.
 async fn task(world: &'static World, seed: u64, spread: u64) {
     let mut random = Random(seed);
     sleep(Duration::from_millis(random.below(spread))).await;
@@ -452,8 +451,8 @@ async fn task(world: &'static World, seed: u64, spread: u64) {
     run(call, how, Duration::from_millis(random.below(25)), random.below(12)).await;
 }
 
-/// One of those that a half-open breaker hears nothing of: cancelled in every way,
-/// before its time is up.
+/// One of the calls from which a half-open breaker hears nothing: cancelled in every way, before
+/// its time is up.
 async fn mute(world: &'static World, seed: u64) {
     let mut random = Random(seed);
     sleep(Duration::from_millis(random.below(60))).await;
@@ -469,7 +468,7 @@ async fn run(call: Call<'static>, how: u64, at: Duration, polls: u64) {
     let call = Settled::of(call);
     let made = async move {
         let made = make(world, &call.0);
-        // Each drops the call's future before it looks at what has become of it.
+        // Each of these drops the call's future before its outcome is checked.
         let ended = match how {
             0 => tokio::time::timeout(at, made).await.ok(),
             1 => Polls { future: Box::pin(made), left: polls }.await,
@@ -484,7 +483,7 @@ async fn run(call: Call<'static>, how: u64, at: Duration, polls: u64) {
         sleep(at).await;
         handle.abort();
     }
-    // What is asserted in there is to be heard.
+    // Failed assertions inside have to be reported.
     if let Err(error) = handle.await
         && let Ok(panic) = error.try_into_panic()
         && panic.downcast_ref() != Some(&BUG)
@@ -503,7 +502,7 @@ async fn make(world: &'static World, call: &Call<'_>) -> Result<(), RetryError<F
     }
 }
 
-/// Dropped after so many polls.
+/// Dropped after this many polls.
 struct Polls<F> {
     future: Pin<Box<F>>,
     left: u64,
@@ -521,7 +520,7 @@ impl<F: Future> Future for Polls<F> {
 
 // ── What is looked at ───────────────────────────────────────────────────────
 
-/// What a quota must hold.
+/// The expected level of a quota.
 struct Ledger {
     capacity: i64,
     tokens: AtomicI64,
@@ -542,7 +541,7 @@ impl Ledger {
     }
 }
 
-/// What is counted of a function.
+/// The counts for one function.
 #[derive(Default)]
 struct Tally {
     attempts: AtomicU64,
@@ -597,7 +596,7 @@ impl Counts {
     }
 }
 
-/// What a listener hears.
+/// What a listener has received.
 #[derive(Default)]
 struct Heard {
     tallies: [Tally; NAMES.len()],
@@ -641,7 +640,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap()
 }
 
-/// `SplitMix64`: small, and the same everywhere.
+/// `SplitMix64`: small, and the same on every platform.
 struct Random(u64);
 
 impl Random {
@@ -662,7 +661,7 @@ impl Random {
     }
 }
 
-/// What became of a soak.
+/// The results of a soak.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     counts: [Counts; NAMES.len()],
@@ -670,12 +669,12 @@ struct Seen {
     panicked: u64,
     transitions: u64,
     empty: u64,
-    /// Rounds at whose end the breaker was half-open, after a storm of mute probes.
+    /// Rounds after which the breaker was half-open, following a storm of mute probes.
     half_open: u32,
 }
 
 impl Seen {
-    /// Whether all that may happen has happened.
+    /// Whether everything that can happen has happened.
     fn is_varied(&self) -> bool {
         let by_reason =
             |at| self.counts.iter().map(|counts: &Counts| counts.gave_up[at]).sum::<u64>();
@@ -725,14 +724,14 @@ async fn rounds_of(plan: Plan, heard: &Heard) -> Seen {
     let mut half_open = 0;
     let mut heaps = Vec::with_capacity(plan.rounds as usize);
     for round in 0..plan.rounds {
-        // A crowd all at once, which the breaker mostly rejects, or a steady stream.
+        // A crowd all at once, most of which the breaker rejects, or a steady stream.
         let spread = if round % 2 == 0 { 300 } else { plan.tasks * 3 / 5 };
         let tasks: Vec<_> =
             (0..plan.tasks).map(|_| tokio::spawn(task(world, random.next(), spread))).collect();
         for task in tasks {
             task.await.unwrap_or_else(|error| panic!("{plan:?}, round {round}: {error}"));
         }
-        // Nobody calls now.
+        // No calls are running now.
         if random.below(2) == 0 {
             half_open += u32::from(mute_probes_free_their_places(world, &mut random).await);
         }
@@ -762,7 +761,7 @@ async fn rounds_of(plan: Plan, heard: &Heard) -> Seen {
             assert!(host.remaining <= OPEN_FOR * 3, "{host:?}");
         }
         assert!(world.refilled.available() <= REFILLED, "in round {round} of {plan:?}");
-        // The other rounds begin with the breaker as it is.
+        // The other rounds start with the breaker in its current state.
         if random.below(2) == 0 {
             all_probes_find_a_place(&world.breaker).await;
         }
@@ -789,8 +788,8 @@ async fn open(breaker: &CircuitBreaker) {
     sleep(OPEN_FOR + Duration::from_millis(1)).await;
 }
 
-/// A storm of probes of which the breaker hears nothing: it stays half-open, unless
-/// a thread is so late that one of them times out. Says whether it did.
+/// A storm of probes from which the breaker hears nothing: it stays half-open, unless a thread is
+/// so late that one of them times out. Returns whether it stayed half-open.
 async fn mute_probes_free_their_places(world: &'static World, random: &mut Random) -> bool {
     open(&world.breaker).await;
     let probes: Vec<_> = (0..200).map(|_| tokio::spawn(mute(world, random.next()))).collect();
@@ -802,7 +801,7 @@ async fn mute_probes_free_their_places(world: &'static World, random: &mut Rando
     snapshot.state == State::HalfOpen
 }
 
-/// Lets the breaker close again through exactly its probes.
+/// Closes the breaker again with exactly its number of probes.
 async fn all_probes_find_a_place(breaker: &CircuitBreaker) {
     open(breaker).await;
     for _ in 0..2 {
@@ -816,7 +815,7 @@ async fn all_probes_find_a_place(breaker: &CircuitBreaker) {
     assert_eq!(breaker.state(), State::Closed);
 }
 
-/// After a few rounds the heap has all that it needs.
+/// After a few rounds, the heap no longer grows.
 fn assert_flat(heaps: &[usize]) {
     let (warm, last) = (heaps[heaps.len() / 3], heaps[heaps.len() - 1]);
     println!("  heap after the first, a third and the last round: {}, {warm}, {last}", heaps[0]);

@@ -100,7 +100,7 @@ fn unlimited_attempts_without_waits_need_more_than_a_budget() {
 
 #[tokio::test(start_paused = true)]
 async fn no_attempts_at_all_still_make_the_one_call() {
-    // No door lets such a policy in; a retrier takes what it is given.
+    // Attribute and files reject such a policy; a retrier accepts any.
     let calls = Calls::new();
     let error = Retrier::new(Policy::new().attempts(0))
         .run(|| {

@@ -1,5 +1,5 @@
-//! `breaker`: asked before each attempt, told of each outcome. What it does by
-//! itself is in the tests of the breaker.
+//! `breaker`: asked before each attempt, informed of each outcome. The breaker itself is tested in
+//! `parts`.
 
 use std::panic::AssertUnwindSafe;
 
@@ -146,7 +146,7 @@ async fn a_rejection_after_the_wait_keeps_the_last_real_error() {
     async fn with_reason(calls: &Calls) -> Result<(), RetryError<Failure>> {
         Err(Failure::Busy(calls.make()))
     }
-    /// Somebody else's failures open it while the call waits.
+    /// Failures elsewhere open it while the call waits.
     async fn open_soon() {
         sleep(secs(2)).await;
         DB.force_open();

@@ -1,4 +1,4 @@
-//! Which failures count for a breaker, and calls that wait for it.
+//! `breaker_on`: which failures count for a breaker; and calls that wait for it.
 
 use std::cell::Cell;
 use std::io::{Error, ErrorKind};
@@ -32,7 +32,7 @@ async fn what_would_be_retried_counts_and_any_other_answer_is_a_success() {
     ask(&breaker, ErrorKind::ConnectionReset).await.unwrap_err();
     assert_eq!(breaker.state(), State::Open);
     tokio::time::advance(61 * S).await;
-    // Nothing is there, but somebody answers: the probe closes it.
+    // The answer is negative, but it is an answer: the probe closes the breaker.
     ask(&breaker, ErrorKind::NotFound).await.unwrap_err();
     assert_eq!(breaker.state(), State::Closed);
 }
@@ -137,7 +137,7 @@ async fn each_refusal_uses_up_an_attempt_and_is_none() {
     let (breaker, calls) = (breaker(), Cell::new(5));
     breaker.try_acquire().unwrap().failure();
     tokio::time::advance(61 * S).await;
-    // Its only probe is taken, so the call waits by the curve: 1, 2 and 4 s.
+    // Its only probe is taken, so the call waits by the backoff: 1, 2 and 4 s.
     let _probe = breaker.try_acquire().unwrap();
     let began = Instant::now();
     let error = patient(&breaker, &calls).await.unwrap_err();
@@ -178,7 +178,7 @@ async fn a_call_that_is_cancelled_while_it_waits_for_the_breaker_makes_no_attemp
     let error = stoppable(&breaker, began + 9 * S).await.unwrap_err();
     assert_eq!((error.reason(), error.attempts()), (Reason::Cancelled, 0));
     assert_eq!(began.elapsed(), 9 * S);
-    // Stopped already, it does not begin to wait.
+    // Already cancelled, so it does not start to wait.
     let error = stoppable(&breaker, began).await.unwrap_err();
     assert_eq!((error.reason(), began.elapsed()), (Reason::Cancelled, 9 * S));
 }

@@ -50,7 +50,7 @@ async fn attempts_are_asked_before_the_budget() {
     async fn fetch() -> Result<(), RetryError<Failure>> {
         Err(Failure::Corrupt)
     }
-    // The second wait would be beyond the budget too.
+    // The second wait would exceed the budget too, but the attempts are checked first.
     assert_eq!(fetch().await.unwrap_err().reason(), Reason::Attempts);
 }
 

@@ -1,4 +1,4 @@
-//! `cancel = …`: a future that ends the wait under way.
+//! `cancel = …`: a future that ends the current wait.
 
 use std::cell::Cell;
 use std::time::Duration;

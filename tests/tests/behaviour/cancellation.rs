@@ -12,7 +12,7 @@ use crate::support::{Calls, Failure, millis, secs};
 const FRAGILE: BreakerConfig =
     BreakerConfig::new().failure_threshold(1).half_open_requests(1).success_threshold(1);
 
-/// Counts those that are alive.
+/// Counts its live instances.
 struct Alive<'a>(&'a AtomicU32);
 
 impl<'a> Alive<'a> {

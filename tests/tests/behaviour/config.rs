@@ -1,4 +1,4 @@
-//! Retrying by what a file says: the forms, and what is said of mistakes.
+//! Retry settings from files: the accepted forms, and the messages about mistakes.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn yaml(text: &str) -> RetryConfig {
     serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is said of a mistake.
+/// The message about a mistake.
 fn complaint<T: for<'de> Deserialize<'de>>(text: &str) -> String {
     match serde_saphyr::from_str::<T>(text) {
         Ok(_) => panic!("no complaint about {text}"),
@@ -110,7 +110,7 @@ fn bounds_may_be_unlimited_and_the_first_wait_its_own() {
     assert_eq!(Policy::from(workflow), policy.with_budget(Bound::Unlimited));
 }
 
-/// A fixed wait needs no `max_delay` to be long.
+/// A fixed wait can be long without a `max_delay`.
 fn fixed_minute() -> Policy {
     let minute = Policy::new().backoff(Backoff::Fixed).initial_delay(secs(60));
     assert_eq!(minute.wait(2), secs(60));
@@ -188,7 +188,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(config.policy.wait(2), secs(3) + Duration::from_nanos(5));
 }
 
-/// Each mistake, and words that its complaint has to have.
+/// Each mistake, with words that its message has to contain.
 #[test]
 fn mistakes_are_told_so_that_they_can_be_mended() {
     let mistakes: &[(&str, &[&str])] = &[
@@ -280,7 +280,7 @@ fn a_bare_policy_has_no_matchers_and_says_so() {
     }
 }
 
-/// A complaint speaks of the keys that are written there, not of another style's.
+/// A message names the keys of the style in use, not those of another one.
 #[test]
 fn each_style_complains_of_its_own_keys() {
     for (text, key, not) in [

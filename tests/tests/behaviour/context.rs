@@ -1,4 +1,4 @@
-//! `context`: what the body may ask about the attempt that is running.
+//! `context`: what the body can find out about the current attempt.
 
 use std::time::Duration;
 

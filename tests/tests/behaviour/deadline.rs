@@ -32,7 +32,7 @@ async fn a_wait_that_it_falls_inside_is_not_begun() {
     }
     let (calls, start) = (Calls::new(), Instant::now());
     let error = fetch(&calls).await.unwrap_err();
-    // 1 + 2 are over, 4 more would be 7.
+    // 1 + 2 s have passed, 4 more would make 7.
     assert_eq!(start.elapsed(), secs(3), "at once, without sleeping first");
     assert_eq!((error.reason(), error.waited()), (Reason::Deadline, secs(3)));
     assert_eq!(error.last(), Some(&Failure::Busy(3)));
@@ -130,7 +130,7 @@ async fn the_last_attempt_says_attempts_and_a_final_failure_not_retryable() {
         calls.make();
         Err(error.clone())
     }
-    // After the second attempt 1s is over, and 2s more would be beyond the deadline.
+    // After the second attempt, 1 s has passed, and 2 s more would exceed the deadline.
     let error = fetch(&Calls::new(), Failure::Busy(0)).await.unwrap_err();
     assert_eq!(error.reason(), Reason::Attempts);
     let error = fetch(&Calls::new(), Failure::Corrupt).await.unwrap_err();
@@ -143,7 +143,7 @@ async fn the_budget_is_asked_before_the_deadline() {
     async fn fetch() -> Result<(), RetryError<Failure>> {
         Err(Failure::Corrupt)
     }
-    // After 1s, 2s more break both.
+    // After 1 s, another 2 s exceed both.
     assert_eq!(fetch().await.unwrap_err().reason(), Reason::Budget);
 }
 

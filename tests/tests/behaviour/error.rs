@@ -1,4 +1,4 @@
-//! `RetryError`, `Reason` and `Interrupted` as a reader meets them.
+//! `RetryError`, `Reason` and `Interrupted` as users see them.
 
 use std::error::Error;
 use std::io;
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::support::{Calls, Failure, millis, secs};
 
-/// The end of a call, with its cause.
+/// The error's text, including its cause.
 fn full(error: &RetryError<Failure>) -> String {
     format!("{error:#}")
 }
@@ -125,7 +125,7 @@ fn one_that_is_made_of_an_interruption_has_not_been_counted() {
     assert_eq!(full(&error), "the call was interrupted: the attempt timed out after 2s");
 }
 
-/// A `RetryError` of a text has no `source`: it is read as it prints itself on request.
+/// A `RetryError` of a text has no `source`: its `{:#}` text is read instead.
 #[tokio::test(start_paused = true)]
 async fn a_function_sees_through_the_retry_error_of_one_inside_it() {
     #[retry(attempts = 1)]
@@ -237,7 +237,7 @@ async fn the_way_back_to_the_error_is_there_for_every_end() {
     assert_eq!(read(false).await, Err(Failure::Corrupt));
     assert!(matches!(read(true).await, Err(Failure::Interrupted(Interrupted::Timeout { .. }))));
 
-    // Any error without a way back, whole and on its way out.
+    // A type-erased error contains the whole `RetryError`.
     let ended = anyhow(Err(Failure::Corrupt)).await.unwrap_err();
     assert!(ended.downcast_ref::<RetryError<Failure>>().is_some());
     assert_eq!(anyhow(Ok(())).await.unwrap_err().to_string(), "erased");

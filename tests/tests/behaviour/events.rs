@@ -158,7 +158,7 @@ fn line(level: Level, message: &str, fields: &[(&'static str, &str)]) -> Heard {
     Heard { level, message: message.to_owned(), fields }
 }
 
-/// Levels, messages, names and order of the fields: what people have built filters on.
+/// The levels, messages, names and order of the fields, on which people have built filters.
 #[tokio::test(start_paused = true)]
 async fn every_event_of_a_call_has_these_fields_and_no_others() {
     #[retry(attempts = 3, name = "events.fetch")]
@@ -223,7 +223,7 @@ async fn a_breaker_tells_each_of_its_moves() {
     );
     let moved = |from, to, cause| {
         let fields = [("breaker", "events.db"), ("from", from), ("to", to), ("cause", cause)];
-        // That it closes again is good news.
+        // Closing again is good news.
         let level = if to == "closed" { Level::INFO } else { Level::WARN };
         line(level, "circuit breaker changed state", &fields)
     };
@@ -289,7 +289,7 @@ async fn an_empty_quota_is_told_once_and_again_only_after_it_was_half_full() {
     send().await.unwrap_err();
     send().await.unwrap_err();
     assert_eq!(empty(), 0, "it is still the same emptiness");
-    // 9 of 20 tokens: room for a retry, but not half full.
+    // 9 of 20 tokens: enough for a retry, but not half full.
     OUT.release(9);
     send().await.unwrap_err();
     assert_eq!((OUT.available(), empty()), (4, 0));

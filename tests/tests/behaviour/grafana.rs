@@ -1,5 +1,5 @@
-//! What is in `grafana/`: each query of the dashboard and of the alerts is valid, and asks for
-//! what the library exports; each alert fires when it should, and at no other time.
+//! The files in `grafana/`: each query of the dashboard and of the alerts is valid, and refers to
+//! metrics that the library exports; each alert fires when it should, and at no other time.
 
 mod alerts;
 mod queries;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// `grafana/alerts.yml`, as far as it is read here.
+/// `grafana/alerts.yml`, as far as the tests need it.
 #[derive(Deserialize)]
 struct RuleFile {
     groups: Vec<RuleGroup>,

@@ -1,7 +1,7 @@
-//! `jitter`: waits are spread, within the cap, anew each time.
+//! `jitter`: waits are spread within the cap, and drawn anew each time.
 //!
-//! The timer sleeps in whole milliseconds, so waits are read from the events,
-//! which tell them as they were drawn.
+//! The timer sleeps in whole milliseconds, so waits are read from the events, which contain them as
+//! drawn.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ fn all_within(waits: &[Duration], shortest: Duration, longest: Duration) {
     }
 }
 
-/// Whether the waits fill the interval: with 200 of them, each tenth of it is
-/// missed with a probability below one in a billion.
+/// Asserts that the waits fill the interval: with 200 of them, the probability of missing any given
+/// tenth of it is below one in a billion.
 fn all_over(waits: &[Duration], shortest: Duration, longest: Duration) {
     assert!(waits.len() >= 199);
     let tenth = longest.saturating_sub(shortest) / 10;

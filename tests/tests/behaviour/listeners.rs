@@ -1,4 +1,4 @@
-//! `on_event`: who listens hears every event of the program, and disturbs nobody.
+//! `on_event`: a listener receives every event of the program, and disturbs nothing.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,12 +8,12 @@ use retry_runtime::{
 
 use crate::support::{Calls, Failure};
 
-/// What one listener has heard of some names: other tests run beside.
+/// The events that one listener received about some names, because other tests run in parallel.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    /// From here on.
+    /// Starts to listen.
     fn of(names: &'static [&'static str]) -> (Self, Listening) {
         let log = Self::default();
         let lines = log.clone();
@@ -157,7 +157,7 @@ fn one_that_panics_disturbs_neither_the_call_nor_the_others() {
     });
     let behind = Log::of(&["listeners.panic"]);
     assert_eq!(fetch(), Err(Failure::Corrupt));
-    // It stays, and so do the others.
+    // It stays registered, and so do the others.
     assert_eq!(fetch(), Err(Failure::Corrupt));
     panicking.stop();
     for (log, listening) in [before, behind] {

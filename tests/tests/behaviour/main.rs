@@ -1,6 +1,6 @@
 //! What an annotated function does, option by option, on virtual time.
 //!
-//! One program, so that linking is paid for once.
+//! A single program, to link only once.
 
 mod abort_on;
 mod attempts;

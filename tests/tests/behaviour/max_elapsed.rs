@@ -7,7 +7,7 @@ use crate::support::{Calls, Failure, millis, secs};
 
 const SHARED: Policy = policy!(attempts = 10, backoff = fixed, max_elapsed = "10s");
 
-/// Takes four seconds, and fails. It can hold no `Interrupted`.
+/// Takes four seconds, and fails. Its error type cannot represent an `Interrupted`.
 async fn slow(calls: &Calls) -> Result<(), String> {
     let call = calls.make();
     sleep(secs(4)).await;
@@ -16,7 +16,7 @@ async fn slow(calls: &Calls) -> Result<(), String> {
 
 #[tokio::test(start_paused = true)]
 async fn time_inside_the_calls_counts_and_the_running_attempt_is_never_cut_off() {
-    // 0 to 4, 5 to 9, 10 to 14: the third begins just in time, and ends late.
+    // 0 to 4, 5 to 9, 10 to 14: the third attempt begins just in time, and ends late.
     #[retry(attempts = 10, backoff = fixed, max_elapsed = "10s")]
     async fn fetch(calls: &Calls) -> Result<(), RetryError<String>> {
         slow(calls).await
@@ -129,7 +129,8 @@ fn it_is_looked_at_between_the_attempts_of_a_function_that_is_not_async() {
 async fn an_option_that_is_unlimited_takes_the_bounds_of_a_shared_policy_away() {
     const BOUNDED: Policy =
         policy!(attempts = 3, budget = "2s", deadline = "3s", max_elapsed = "3s", timeout = "1s");
-    // The error of this one can hold no `Interrupted`: nothing is left to cut it off.
+    // The error of this one cannot represent an `Interrupted`: nothing is left that could cut it
+    // off.
     #[retry(
         policy = BOUNDED,
         budget = unlimited,

@@ -1,5 +1,5 @@
-//! Events through the `metrics` facade: names, labels, units and numbers are
-//! what dashboards are built on.
+//! Events through the `metrics` facade: dashboards are built on the names, labels, units and
+//! numbers.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio::time::advance;
 
 use crate::support::{Calls, Failure, millis, secs};
 
-/// What was measured since the last look: kind, name, labels and value in a line, sorted.
+/// What was measured since the last snapshot: kind, name, labels and value per line, sorted.
 fn measured(recorder: &Snapshotter) -> Vec<String> {
     let measured = recorder.snapshot().into_vec().into_iter().map(|(key, _, _, value)| {
         let labels: Vec<_> =
@@ -269,7 +269,7 @@ async fn each_has_a_description_and_the_waits_a_unit() {
         })
         .collect();
     described.sort();
-    // A counter for each new state.
+    // The counter is described once for each new state.
     described.dedup();
     assert_eq!(
         described,
@@ -287,7 +287,7 @@ async fn each_has_a_description_and_the_waits_a_unit() {
     );
 }
 
-/// What is measured of jobs, without their labels of the job.
+/// What was measured about jobs, with the labels of the job shortened.
 fn measured_of_jobs(recorder: &Snapshotter) -> Vec<String> {
     let lines = measured(recorder).into_iter().filter(|line| line.contains(" retry_job_"));
     lines.map(|line| line.replace("workflow=orders,job_id=orders-1", "…")).collect()
@@ -363,7 +363,7 @@ async fn a_job_that_waits_for_its_handler_says_how_long_its_next_item_is_due() {
         during.iter().find_map(|line| line.strip_prefix("gauge retry_job_overdue_seconds{…} "));
     let overdue: f64 = overdue.unwrap().parse().unwrap();
     assert!((88.0..=90.0).contains(&overdue), "{overdue}");
-    // Dropped, it works on nothing.
+    // Once dropped, it is not working on anything.
     let after = measured_of_jobs(&seen);
     for line in ["handlers{…} 0", "overdue_seconds{…} 0", "running{…} 0"] {
         assert!(after.contains(&format!("gauge retry_job_{line}")), "{line}: {after:#?}");

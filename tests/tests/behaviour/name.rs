@@ -1,4 +1,4 @@
-//! `name`: what events call the function.
+//! `name`: the name of the function in events.
 
 use std::sync::Arc;
 

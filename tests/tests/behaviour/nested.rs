@@ -1,5 +1,5 @@
-//! Retries inside retries: how they multiply, what is told of it, and
-//! `nested = once`, which makes them add up.
+//! Retries inside retries: how they multiply, how that is reported, and `nested = once`, which
+//! makes them add up.
 
 use retry_runtime::{Reason, RetryError, on_event, retry};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tracing::Level;
 
 use crate::support::{Calls, Failure, Heard, heard, listen, millis};
 
-/// The events about multiplied retries among what was heard.
+/// The events about multiplied retries among those received.
 fn nested(heard: Vec<Heard>) -> Vec<Heard> {
     heard.into_iter().filter(|event| event.field("inner").is_some()).collect()
 }
@@ -49,8 +49,8 @@ async fn three_levels_of_five_attempts_make_125() {
     a(&calls).await.unwrap_err();
     assert_eq!(calls.made(), 125);
     let told_of = nested(heard());
-    // `b` ends five times, and tells each time of its four retries; `a` of all that is inside its
-    // own.
+    // `b` ends five times, and reports its four retries each time; `a` reports everything inside
+    // its own retries.
     let of_b = told(Level::INFO, MULTIPLY, ["nested.b", "4", "nested.c", "20"]);
     let of_a = told(Level::INFO, MULTIPLY, ["nested.a", "4", "nested.b", "100"]);
     assert_eq!(told_of, [of_b.clone(), of_b.clone(), of_b.clone(), of_b.clone(), of_b, of_a]);
@@ -206,7 +206,7 @@ async fn once_limits_no_sibling_in_the_same_task() {
     let (_, ended) = tokio::join!(outer(&calls), sibling(&others));
     assert_eq!((calls.made(), others.made()), (3, 40));
     assert_eq!(ended.unwrap_err().reason(), Reason::Attempts);
-    // And the other way round, where the sibling is polled first.
+    // And the other way round, with the sibling polled first.
     let (calls, others) = (Calls::new(), Calls::new());
     let (ended, _) = tokio::join!(sibling(&others), outer(&calls));
     assert_eq!((calls.made(), others.made()), (3, 40));
@@ -312,7 +312,7 @@ async fn sync_in_async_and_after_a_panic() {
     let calls = Calls::new();
     outer(&calls).await.unwrap_err();
     assert_eq!(calls.made(), 3 + 2);
-    // A panic out of a retry leaves no mark on the thread.
+    // A panic during a retry leaves no mark on the thread.
     let panicked = tokio::spawn(async { panics(&Calls::new()).await }).await;
     assert!(panicked.unwrap_err().is_panic());
     let calls = Calls::new();

@@ -1,4 +1,4 @@
-//! A wait where tokio has no timer: a panic that names the function and says what to do.
+//! A wait in a runtime without a timer: a panic that names the function and says what to do.
 
 use std::future::Future as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};

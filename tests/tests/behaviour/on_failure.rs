@@ -1,4 +1,4 @@
-//! `on_failure`: what happens at the end.
+//! `on_failure`: what happens when the call gives up.
 
 use retry_runtime::{Interrupted, Missing, Reason, RetryError, retry};
 use tokio::time::sleep;

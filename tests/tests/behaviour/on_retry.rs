@@ -1,4 +1,4 @@
-//! `on_retry`: told of each failure that will be retried.
+//! `on_retry`: called for each failure that will be retried.
 
 use std::time::Duration;
 

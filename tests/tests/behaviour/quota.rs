@@ -1,4 +1,4 @@
-//! `quota`: pays for retries. What it does by itself is in the tests of the quota.
+//! `quota`: pays for retries. The quota itself is tested in `parts`.
 
 use retry_runtime::{
     BreakerConfig, CircuitBreaker, Class, Policy, QuotaConfig, Reason, Retrier, RetryError,
@@ -163,7 +163,7 @@ async fn a_wait_that_is_cancelled_gives_back_what_its_retry_would_have_cost() {
         assert!(cut.is_err());
         assert_eq!(OUTBOUND.available(), 500);
     }
-    // One that is not cancelled pays: two retries, and both fail.
+    // A call that is not cancelled pays: two retries, and both fail.
     fails().await.unwrap_err();
     assert_eq!(OUTBOUND.available(), 490);
 }

@@ -1,4 +1,4 @@
-//! `Retrier`: the same sessions for closures.
+//! `Retrier`: the same retries for closures.
 
 use std::error::Error;
 use std::io;
@@ -127,7 +127,7 @@ fn its_future_can_be_sent() {
     is_send(retrier.run(|| async { Err::<(), _>(Failure::Corrupt) }));
 }
 
-/// A server that asks for 60 s, as reqwest and `http::check` say it.
+/// A server that asks for 60 s, in the form that reqwest and `http::check` report it.
 fn asked_for_a_minute() -> io::Error {
     let response = http::Response::builder().status(429).header("retry-after", "60").body(());
     io::Error::other(retry_runtime::http::StatusError::of(&response.unwrap()).unwrap())
@@ -149,7 +149,7 @@ async fn a_servers_wait_is_obeyed_with_a_list_and_without() {
     ] {
         assert_eq!(error.unwrap_err().waited(), secs(60));
     }
-    // In any error that can be read.
+    // Works inside any error that can be read.
     let hidden = any.run(|| async { Err::<(), _>(anyhow::Error::new(asked_for_a_minute())) });
     assert_eq!(hidden.await.unwrap_err().waited(), secs(60));
     let boxed = || async { Err::<(), Box<dyn Error + Send + Sync>>(asked_for_a_minute().into()) };
@@ -331,7 +331,7 @@ async fn a_state_goes_from_attempt_to_attempt_and_back() {
     );
     assert_eq!(result.unwrap_err().reason(), Reason::Attempts);
 
-    // A borrow, which no closure could lend.
+    // Borrowed state, which no closure could lend to its future.
     let mut log = String::new();
     let (_, result) = retrier
         .run_with(&mut log, |log, cx| async move {

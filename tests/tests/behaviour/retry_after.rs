@@ -114,7 +114,7 @@ async fn the_longest_hint_neither_panics_nor_ends_before_the_budget() {
     assert_eq!(fetch().await.unwrap_err().reason(), Reason::Budget);
 }
 
-/// A clock that goes wrong, or `Retry-After: 0`: nothing of the budget would ever be used.
+/// A wrong clock, or `Retry-After: 0`: the budget would never be used.
 #[tokio::test(start_paused = true)]
 async fn hints_of_nothing_do_not_make_unlimited_attempts_endless() {
     #[retry(attempts = unlimited, budget = "10s", retry_after = |_| Some(Duration::ZERO))]

@@ -1,4 +1,4 @@
-//! What the annotated function returns: one test for each row of the table.
+//! The return types of annotated functions: one test for each row of the table.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! The verdict where an error is raised: `cx.give_up()` and `cx.retry_after(…)`.
+//! Rulings where an error is raised: `cx.give_up()` and `cx.retry_after(…)`.
 
 use std::cell::Cell;
 use std::io::{Error, ErrorKind};
@@ -37,7 +37,7 @@ async fn giving_up_wins_over_every_matcher() {
 async fn a_wait_that_the_attempt_names_is_that_of_a_server() {
     let began = Instant::now();
     fetch(&[429, 500, 200]).await.unwrap();
-    // Longer than `max_delay`, and the curve goes on behind it.
+    // Longer than `max_delay`; afterwards the backoff continues.
     assert_eq!(began.elapsed(), 42 * S);
 }
 

@@ -1,4 +1,4 @@
-//! Options that only the running program knows.
+//! Options known only at run time.
 
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -376,7 +376,7 @@ async fn methods_of_async_traits_name_self_in_options() {
     remote.get().await.unwrap_err();
 }
 
-/// Its settings come from the environment of the process, say.
+/// For settings that come, say, from the environment.
 static LAZY: LazyLock<CircuitBreaker> =
     LazyLock::new(|| CircuitBreaker::new("lazy", BreakerConfig::new().failure_threshold(2)));
 
@@ -422,7 +422,7 @@ async fn bounds_that_an_error_cannot_tell_of_act_between_attempts_or_are_warned_
     assert_eq!(told, 1);
 }
 
-/// The events of the function of this name, as long as the listener lives.
+/// The events of the function of this name, while the listener lives.
 fn listen(name: &'static str) -> (impl Sized, Arc<Mutex<Vec<String>>>) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&events);

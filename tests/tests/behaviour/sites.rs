@@ -1,11 +1,11 @@
-//! `sites()`: every annotated function of the program, and where it stands.
+//! `sites()`: every annotated function of the program, and where it is.
 
 use async_trait::async_trait;
 use retry_runtime::{Site, retry, sites};
 
 use crate::support::{Failure, secs};
 
-/// The lines of the sites of this name, as they are listed.
+/// The lines of the sites of this name, in the order listed.
 fn lines(name: &str) -> Vec<u32> {
     let sites = sites().into_iter().filter(|site| site.name() == name);
     sites
@@ -33,7 +33,7 @@ mod inside {
     use super::{Failure, retry};
 
     pub(super) const FREE: u32 = line!() + 2;
-    /// With a text above it.
+    /// With a doc comment above the attribute.
     #[retry]
     pub(super) fn free() -> Result<(), Failure> {
         Ok(())

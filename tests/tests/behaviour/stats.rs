@@ -1,4 +1,4 @@
-//! `Site::stats`: what has become of a function's calls, counted exactly.
+//! `Site::stats`: the outcomes of a function's calls, counted exactly.
 
 use retry_runtime::{
     BreakerConfig, CircuitBreaker, QuotaConfig, Reason, RetryError, RetryQuota, Site, Stats, retry,
@@ -25,7 +25,7 @@ fn counts(name: &str) -> [u64; 4] {
     [stats.attempts, stats.retries, stats.recovered, stats.gave_up()]
 }
 
-/// The reasons of give-ups that there are, and how often.
+/// The reasons of the calls that were given up, with their numbers.
 fn reasons(name: &str) -> Vec<(Reason, u64)> {
     let stats = stats(name);
     let counted = Reason::ALL.iter().map(|reason| (*reason, stats.gave_up_by(*reason)));
@@ -53,7 +53,7 @@ async fn a_sequence_of_calls_adds_up() {
     let calls = Calls::new();
     fetch(&calls, 0).await.unwrap_err();
     assert_eq!((counts(NAME), stats(NAME).waited), ([10, 7, 2, 1], secs(15)));
-    // The fifth to the eighth call, and then the ninth, which nobody retries.
+    // The fifth to the eighth call fail, and so does the ninth, which is not retried.
     fetch(&calls, 0).await.unwrap_err();
     fetch(&calls, 0).await.unwrap_err();
     assert_eq!((counts(NAME), stats(NAME).waited), ([15, 10, 2, 3], secs(22)));
@@ -75,7 +75,7 @@ async fn an_attempt_that_the_breaker_rejects_is_none() {
     assert_eq!(query().await.unwrap_err().attempts(), 0);
     assert_eq!(counts(NAME), [2, 1, 0, 2], "given up before the first attempt");
 
-    // And one whose retry is not admitted after the wait.
+    // And a call whose retry is not admitted after the wait.
     DB.reset();
     let open_soon = async {
         sleep(millis(500)).await;

@@ -1,6 +1,6 @@
-//! What people of other libraries rely on, of when a call stops and how long it waits: the
-//! stop and wait conditions of tenacity, the retry strategies of Polly, backon's options and
-//! the policies of `tower::retry`.
+//! What users of other libraries rely on about when a call stops and how long it waits: the stop
+//! and wait conditions of tenacity, the retry strategies of Polly, backon's options and the
+//! policies of `tower::retry`.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tower::{Layer as _, ServiceExt as _, service_fn};
 
 use crate::support::{Calls, Failure, millis, secs};
 
-/// The end of a call in which everything fails, and the gaps between its attempts.
+/// The end of a call whose attempts all fail, and the gaps between them.
 async fn fail_by(policy: Policy) -> (RetryError<Failure>, Vec<Duration>) {
     let calls = Calls::new();
     let fail = || {
@@ -46,7 +46,7 @@ async fn no_retries_is_one_attempt_and_as_many_as_there_are_is_no_overflow() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_stops_before_a_wait_that_would_pass_the_delay_and_not_after_it() {
-    // Not: it stops at the first failure after the delay.
+    // As opposed to stopping at the first failure after the delay.
     let policy = Policy::new().attempts(9).backoff(Backoff::Fixed).initial_delay(secs(3));
     let begun = Instant::now();
     let (error, gaps) = fail_by(policy.budget(secs(10))).await;
@@ -223,7 +223,7 @@ async fn a_mutable_context_is_handed_from_attempt_to_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_retrier_at_rest_forgets_nothing_between_calls() {
-    // Each call walks the curve from its beginning, whatever became of the call before it.
+    // Each call starts at the beginning of the backoff, however the previous call ended.
     let retrier = Retrier::new(Policy::new().attempts(9));
     for _ in 0..2 {
         let calls = Calls::new();
@@ -253,7 +253,7 @@ async fn a_service_repeats_the_same_request_until_it_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn a_budget_of_retries_is_shared_by_all_calls_of_a_service() {
-    // Two retries' worth: what a call does not get, none gets.
+    // Enough for two retries: the budget is shared, so the second call gets none.
     let quota = Arc::new(RetryQuota::new("service", QuotaConfig::new().capacity(10)));
     let retrier = Retrier::new(Policy::new()).quota(quota.clone());
     let service =

@@ -1,5 +1,5 @@
-//! What the tests share: a log of calls, an error of every kind, and a
-//! subscriber that hears what the library reports.
+//! Shared by the tests: a log of calls, an error of every kind, and a subscriber that collects what
+//! the library reports.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -29,7 +29,7 @@ impl Calls {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// A call is made; its number, from 1.
+    /// Records a call; returns its number, from 1.
     pub(crate) fn make(&self) -> u32 {
         let mut calls = self.0.lock().unwrap();
         calls.push(Instant::now());
@@ -40,19 +40,19 @@ impl Calls {
         self.0.lock().unwrap().len()
     }
 
-    /// The time from each call to the next.
+    /// The times between consecutive calls.
     pub(crate) fn gaps(&self) -> Vec<Duration> {
         self.0.lock().unwrap().windows(2).map(|two| two[1] - two[0]).collect()
     }
 }
 
-/// An error of a user's own.
+/// A user's own error type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// At which call it was.
+    /// The number of the call.
     Busy(u32),
     Corrupt,
-    /// The server says when to come back.
+    /// The server asks for a wait.
     SlowDown(Duration),
     Interrupted(Interrupted),
 }
@@ -89,7 +89,7 @@ impl Failure {
     }
 }
 
-/// An error that says itself what it is and when to come back.
+/// An error that classifies itself and asks for a wait.
 #[derive(Debug)]
 pub(crate) struct Classified(pub(crate) Class, pub(crate) Option<Duration>);
 
@@ -111,7 +111,7 @@ impl Classify for Classified {
     }
 }
 
-/// One event of the target `retry`, as a line: level, message, fields.
+/// One event with the target `retry`: level, message, fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub(crate) level: Level,
@@ -129,17 +129,16 @@ thread_local! {
     static HEARD: RefCell<Vec<Heard>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the library has reported on this thread since the last time, once
-/// listening has begun.
+/// The events on this thread since the last call of this function or of [`listen`].
 pub(crate) fn heard() -> Vec<Heard> {
     HEARD.take()
 }
 
-/// From here on, what is reported is heard.
+/// Starts collecting events.
 pub(crate) fn listen() {
     static ONCE: Once = Once::new();
-    // One for the whole program: a subscriber of one thread would have to share
-    // the cached interest of each call site with the tests on other threads.
+    // One for the whole program: the subscriber of a single thread would have to share the cached
+    // interest of each call site with the tests on other threads.
     ONCE.call_once(|| tracing::subscriber::set_global_default(Ear).expect("nobody else listens"));
     HEARD.take();
 }

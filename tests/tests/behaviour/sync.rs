@@ -1,6 +1,6 @@
 //! Functions that are not async: the thread sleeps.
 //!
-//! The waits are real here, so they are of a millisecond.
+//! The waits are real here, so they take only a millisecond.
 
 use std::time::Instant;
 
@@ -48,7 +48,7 @@ fn an_option_is_one_more_outcome() {
     assert_eq!(find(&Calls::new()), Some(7));
 }
 
-/// The warnings that were heard, and the names in them.
+/// The names in the warnings received so far.
 fn warnings() -> Vec<String> {
     let mut heard = heard();
     heard.retain(|event| event.message.starts_with("sleeps on a thread"));
@@ -112,8 +112,8 @@ async fn a_call_that_does_not_wait_does_not_warn() {
 
 #[tokio::test]
 async fn looking_for_the_thread_costs_the_task_nothing() {
-    // The look takes units of the task's budget, and has to give them back:
-    // else the next await would yield, or wait for ever.
+    // The check takes units of the task's budget, and has to return them: otherwise, the next await
+    // would yield, or wait for ever.
     let _ = Retrier::new(SOON).name("a look").run_sync(|| Err::<(), _>("down"));
     assert!(tokio::task::coop::has_budget_remaining());
 }

@@ -176,6 +176,6 @@ async fn the_deadline_cuts_off_first_where_it_is_nearer() {
     let error = fetch(&calls).await.unwrap_err();
     assert_eq!((calls.made(), start.elapsed()), (2, secs(7)));
     assert_eq!(error.reason(), Reason::Deadline);
-    // The first attempt's timeout is the last that an attempt itself came to.
+    // The last interruption of an attempt is the timeout of the first one.
     assert!(matches!(error.interrupted(), Some(Interrupted::Timeout { .. })), "{error}");
 }

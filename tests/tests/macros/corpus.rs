@@ -1,5 +1,5 @@
-//! The texts that the fuzzer has kept (`fuzz/corpus`), through the same functions:
-//! so they are tried on machines that have no fuzzer, too.
+//! Runs the texts that the fuzzer has kept (`fuzz/corpus`) through the same checks, so that they
+//! are also tested on machines without a fuzzer.
 
 #[path = "../../../fuzz/checks/attribute.rs"]
 mod attribute;
@@ -10,7 +10,7 @@ mod workflow;
 
 use std::path::Path;
 
-/// Each text of a target's corpus. What is no text, the fuzzer skips as well.
+/// Checks each text of a target's corpus. Like the fuzzer, skips files that are not text.
 fn each(target: &str, check: fn(&str)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
     let mut tried = 0;

@@ -1,6 +1,6 @@
-//! What an editor completes and explains inside of `#[retry( … )]`: that the
-//! macro asks for it, that no word is missing, and that the words say what the
-//! documentation says. That all of it resolves, `fixtures/editor` shows by compiling.
+//! What an editor completes and explains inside `#[retry( … )]`: the macro asks for each word, no
+//! word is missing, and the texts agree with the documentation. That all the words resolve is shown
+//! by `fixtures/editor`, which has to compile.
 
 use crate::macros::*;
 use proc_macro2::TokenStream;
@@ -27,7 +27,7 @@ fn tokens(text: &str) -> TokenStream {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The items of the mirror, each by its path, with its documentation.
+/// The items of the mirror by path, with their documentation.
 fn mirror() -> BTreeMap<String, String> {
     fn docs(attrs: &[syn::Attribute]) -> String {
         let line = |attr: &syn::Attribute| match &attr.meta {
@@ -63,7 +63,7 @@ fn mirror() -> BTreeMap<String, String> {
                 syn::Item::Type(alias) => {
                     all.insert(format!("{inside}{}", alias.ident), docs(&alias.attrs));
                 }
-                // What has another name here is explained where it is defined.
+                // Re-exports are documented where they are defined.
                 syn::Item::Use(item) if matches!(item.vis, syn::Visibility::Public(_)) => {
                     let mut found = Vec::new();
                     names(&item.tree, &mut found);
@@ -79,7 +79,7 @@ fn mirror() -> BTreeMap<String, String> {
     let file: syn::File = syn::parse_str(MIRROR).expect("it compiles");
     let mut all = BTreeMap::new();
     collect(&file.items, "", &mut all);
-    // `retry_on` takes what `abort_on` takes, and more.
+    // `retry_on` accepts everything that `abort_on` accepts, and more.
     assert!(all.remove("retry_on::*").is_some());
     let both: Vec<_> = all
         .iter()
@@ -90,7 +90,7 @@ fn mirror() -> BTreeMap<String, String> {
     all
 }
 
-/// The words that an editor would ask for, each by its path in the mirror.
+/// The words that an editor would look up, each with its path in the mirror.
 #[expect(clippy::needless_pass_by_value, reason = "tokens are given as they are quoted")]
 fn asked_for(options: TokenStream) -> BTreeSet<String> {
     let text = ide::imports(&options).to_string().replace(' ', "");
@@ -174,7 +174,7 @@ fn half_typed_options_are_asked_for() {
     assert_eq!(asked("backoff = lin"), ["backoff", "backoff::lin"]);
 }
 
-/// What is typed so far, with `@` for the cursor.
+/// Options as typed so far, with `@` for the cursor.
 const HALF_TYPED: [&str; 24] = [
     "@",
     "att@",
@@ -202,8 +202,8 @@ const HALF_TYPED: [&str; 24] = [
     "attempts = N, backoff = @",
 ];
 
-/// rust-analyzer expands with a made-up word at the cursor and without it, finds
-/// that word in the one text, and looks at the same offset in the other.
+/// rust-analyzer expands with and without a made-up word at the cursor, finds that word in one
+/// expansion, and looks at the same offset in the other.
 fn what_stands_before_the_cursor_has_the_same_length() {
     const MADE_UP: &str = "raCompletionMarker";
 
@@ -227,7 +227,7 @@ fn what_stands_before_the_cursor_has_the_same_length() {
     }
 }
 
-/// Run as a child by the test below.
+/// Run in a child process by the test below.
 #[test]
 #[ignore = "in a process that looks like rust-analyzer's only"]
 fn in_an_editor() {
@@ -259,7 +259,7 @@ fn an_editor_is_told_by_the_variable_of_its_server() {
 
 #[test]
 fn a_compiler_is_told_nothing() {
-    // Some development shells set it for all that they run.
+    // Some development shells set it for everything that they run.
     if std::env::var_os("RUST_ANALYZER_INTERNALS_DO_NOT_USE").is_some() {
         return;
     }
@@ -320,7 +320,7 @@ fn every_item_stands_in_the_fixture_that_resolves_them() {
     }
 }
 
-/// The cells of the tables' rows; the bars inside of them are written `\|`.
+/// The cells of the tables' rows; a bar inside a cell is written as `\|`.
 fn rows() -> impl Iterator<Item = Vec<String>> {
     OPTIONS_TABLE.lines().filter(|line| line.starts_with("| `")).map(|line| {
         line.replace("\\|", "\u{0}")

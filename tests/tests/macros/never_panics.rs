@@ -1,5 +1,5 @@
-//! The expansion never panics, whatever tokens it is given: a mistake in an option
-//! is a message, never "custom attribute panicked".
+//! The expansion never panics, whatever tokens it is given: a mistake in an option produces a
+//! message, never "custom attribute panicked".
 
 use crate::macros::*;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
@@ -7,8 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Pieces that a person might write beside the options and the settings of a breaker,
-/// right and wrong, in any order.
+/// Fragments that a person might write next to the options and the breaker settings, valid and
+/// invalid, in any order.
 const SOUP: &[&str] = &[
     "retries",
     "atempts",
@@ -89,7 +89,7 @@ const SOUP: &[&str] = &[
     "r#\"raw\"#",
 ];
 
-/// Whole options, as a person writes them.
+/// Whole options as a person would write them.
 const OPTIONS: &[&str] = &[
     "attempts = 5",
     "attempts = 0",
@@ -179,7 +179,7 @@ fn tokens(text: &str) -> TokenStream {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// One piece, or pieces in brackets of any kind, the invisible ones of macros included.
+/// One fragment, or several in brackets of any kind, including the invisible ones of macros.
 fn soup() -> impl Strategy<Value = TokenStream> {
     let options = args::Syntax::Attribute.options().into_iter().map(|option| option.name);
     let settings = settings::BREAKER.iter().map(|setting| setting.name);
@@ -202,7 +202,7 @@ fn joined(separator: &'static str) -> impl Fn(Vec<&'static str>) -> TokenStream 
     move |pieces| tokens(&pieces.join(separator))
 }
 
-/// As many cases as a few seconds allow.
+/// As many cases as can be run in a few seconds.
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() }
 }
@@ -238,7 +238,7 @@ proptest! {
         kept in 0_usize..40,
         broken in soup(),
     ) {
-        // The first tokens of a function, and something else behind them.
+        // The first tokens of a function, followed by something else.
         let mut item: TokenStream = tokens(item).into_iter().take(kept).collect();
         item.extend(broken);
         expand(args, item);
@@ -262,7 +262,7 @@ fn on_every_option_alone_and_every_pair() {
     for first in OPTIONS {
         for second in OPTIONS {
             expand(tokens(&format!("{first}, {second}")), tokens(ITEMS[0]));
-            // The comma is missing.
+            // Without the comma.
             expand(tokens(&format!("{first} {second}")), tokens(ITEMS[0]));
         }
     }

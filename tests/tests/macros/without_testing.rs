@@ -1,12 +1,12 @@
-//! Without the feature `testing` an expansion has nothing of it: not one token that
-//! an attempt would pay for.
+//! Without the feature `testing`, an expansion contains nothing for it: not one token that an
+//! attempt would pay for.
 //!
-//! This program's own feature of that name is on only if it is asked for.
+//! This program's own feature of that name is on only on request.
 
 use crate::macros::*;
 use proc_macro2::TokenStream;
 
-/// What only tests need, by its names in `retry-runtime/src/private.rs`.
+/// The names, in `retry-runtime/src/private.rs`, of what only tests need.
 const OF_TESTS: [&str; 2] = ["inject", "InPlace"];
 
 fn expansions() -> impl Iterator<Item = String> {
@@ -29,7 +29,8 @@ fn an_expansion_has_it_with_the_feature_and_only_with_it() {
     for expansion in expansions() {
         for name in OF_TESTS {
             assert_eq!(expansion.contains(name), cfg!(feature = "testing"), "{name}: {expansion}");
-            // The runtime has the last word: in another part of the build it may be without.
+            // The runtime decides: in another part of the build, it may be compiled without the
+            // feature.
             let first = expansion.find(name).map_or("", |at| &expansion[..at]);
             assert_eq!(
                 first.contains("for_tests"),

@@ -1,4 +1,4 @@
-//! What holds for all changes: random ones.
+//! Properties that hold for all changes, checked with random ones.
 
 use proptest::prelude::*;
 use retry_rules::{Rule, Rules};
@@ -91,8 +91,8 @@ proptest! {
             for (site, policy) in policies {
                 let (Some(policy), Some(compiled)) = (policy, site.compiled()) else { continue };
                 let broken = policy.validate().map_or_else(|invalid| invalid.broken(), |()| Rules::NONE);
-                // The star does not ask how many delays a function can use, and what
-                // a server asks for may be below the budget that the curve exceeds.
+                // `"*"` does not check how many delays a function can use, and a server may ask for
+                // waits within a budget that the backoff exceeds.
                 let mut spared = Rules::NONE.with(Rule::CustomDelaysUnused);
                 if site.name() == "shop.asks" {
                     spared = spared.with(Rule::BudgetBelowFirstWait);

@@ -1,4 +1,4 @@
-//! What applied changes do: to events, to the report, to calls in progress.
+//! The effects of applied changes: on events, on the report, on calls in progress.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ fn each_function_whose_policy_becomes_another_one_is_reported() {
         both.apply();
         both.apply();
         of("billing.fetch", "attempts", "2").apply();
-        // As it is compiled: no change.
+        // The compiled value, so no change.
         of("billing.fetch", "attempts", "5").apply();
         assert!(!site("billing.fetch").is_overridden());
         listening.stop();
@@ -166,7 +166,7 @@ fn changes_are_whole_while_calls_fail_on_other_threads() {
             }
             over.store(true, Ordering::Relaxed);
         });
-        // The last one is in force, and no mixture of both.
+        // The last one is in force, not a mixture of both.
         odd.apply();
         assert_eq!(in_force("shop.look"), "3 attempts, fixed 0s");
     });

@@ -1,5 +1,5 @@
-//! Policies that are changed by name while the program runs: from where, what is said
-//! of mistakes, and that calls obey them.
+//! Policies that are changed by name at run time: where changes come from, the messages about
+//! mistakes, and that calls obey the changes.
 
 mod support;
 mod reading;

@@ -1,4 +1,4 @@
-//! The messages about mistakes, and that a mistake changes nothing.
+//! The messages about mistakes, and that overrides with a mistake change nothing.
 
 use retry_runtime::{Overrides, report};
 

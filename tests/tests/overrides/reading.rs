@@ -1,4 +1,4 @@
-//! Changes as they are read: from pairs, from files, from the environment.
+//! Reading changes: from pairs, from files, from the environment.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ fn a_bound_can_be_taken_away() {
         assert_eq!(pay(Duration::from_secs(90)).await.unwrap_err().last().unwrap(), "no");
         assert_eq!(began.elapsed().as_secs(), 273);
 
-        // And be another one by what comes on top.
+        // And it can be changed by overrides on top.
         let both = of("*", "timeout", "unlimited").merge(&of("*", "timeout", "1s")).unwrap();
         both.apply();
         assert_eq!(
@@ -158,7 +158,7 @@ fn a_policy_that_depends_on_a_parameter_is_changed_in_every_instance() {
 
 #[test]
 fn the_star_asks_nobody_whether_it_is_in_vain() {
-    // A first wait plays no part in custom delays, which is a mistake by name only.
+    // The first wait has no effect on custom delays, which is a mistake only if set by name.
     let overrides = yaml("\"*\": { initial_delay: 15ms, max_delay: 1m }");
     assert!(
         format!("{overrides:?}")
@@ -321,7 +321,7 @@ fn nothing_stands_against_fewer_attempts_for_all() {
                 assert_eq!(policy.get_attempts().to_string(), attempts, "{}", site.name());
             }
         }
-        // What is written anew is judged by itself.
+        // What is set in new overrides is checked separately.
         assert_eq!(
             wrong([("billing.pay", "backoff", "custom(1s, 2s, 3s)")]),
             "`billing.pay`: there are more custom delays than waits, so the extra ones are never \

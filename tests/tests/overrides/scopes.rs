@@ -14,7 +14,7 @@ fn a_scope_is_for_what_is_called_in_it() {
         assert_eq!(with_overrides(&two, attempts_of_fetch()).await, 2);
         assert_eq!(attempts_of_fetch().await, 5);
         assert!(!site("billing.fetch").is_overridden());
-        // Others run meanwhile, as they are.
+        // Meanwhile, other tasks run without the changes.
         let (inside, outside) =
             tokio::join!(with_overrides(&two, attempts_of_fetch()), attempts_of_fetch());
         assert_eq!((inside, outside), (2, 5));
@@ -40,7 +40,7 @@ fn a_scope_comes_on_top_of_what_is_in_force_and_of_the_scope_around_it() {
 #[test]
 fn a_scope_that_breaks_a_rule_together_with_others_goes_alone() {
     alone(async {
-        // By itself, each ends; together they would try for ever, without a wait.
+        // Each of them ends on its own; together they would retry for ever, without a wait.
         yaml("billing.fetch: { backoff: fixed, initial_delay: 0s, jitter: none }").apply();
         let unlimited = yaml("billing.fetch: { attempts: unlimited, budget: 10s }");
         let error = with_overrides(&unlimited, fetch()).await.unwrap_err();
@@ -60,7 +60,7 @@ fn functions_that_are_not_async_see_the_scope_around_them() {
         assert_eq!(nested.unwrap_err().attempts(), 3);
         assert_eq!(look().unwrap_err().attempts(), 4);
     });
-    // Without any runtime, too.
+    // Works without a runtime too.
     let two = of("shop.look", "attempts", "2");
     let thread =
         std::thread::spawn(move || with_overrides_sync(&two, look).unwrap_err().attempts());
@@ -74,7 +74,7 @@ fn a_spawned_task_does_not_inherit_the_scope() {
         let spawned =
             with_overrides(&two, async { tokio::spawn(attempts_of_fetch()).await.unwrap() });
         assert_eq!(spawned.await, 5);
-        // But a scope can be taken along.
+        // But a scope can be carried along.
         assert_eq!(tokio::spawn(with_overrides(&two, attempts_of_fetch())).await.unwrap(), 2);
     });
 }

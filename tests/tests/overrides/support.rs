@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use retry_runtime::{Overrides, Policy, RetryError, Site, policy, retry, sites};
 
-/// What is in force is so for the whole process: one test at a time, each in a runtime
-/// with virtual time, before and after which nothing is in force.
+/// Overrides are in force for the whole process, so tests run one at a time, each in a runtime with
+/// virtual time, starting and ending without overrides.
 pub(crate) fn alone<R>(test: impl Future<Output = R>) -> R {
     static ONE: Mutex<()> = Mutex::new(());
 
@@ -65,7 +65,7 @@ pub(crate) async fn generic<const N: u32>() -> Result<u32, RetryError<String>> {
     Err("no".to_owned())
 }
 
-/// Its waits are what the server asks for, so the budget below the first one is none.
+/// Its waits are those that the server asks for, so a budget below the first wait is not a mistake.
 #[retry(budget = "100ms", retry_after = |_| Some(Duration::from_millis(10)), name = "shop.asks")]
 pub(crate) async fn asks() -> Result<u32, RetryError<String>> {
     Err("no".to_owned())
@@ -79,7 +79,7 @@ pub(crate) async fn custom(last: &Mutex<Vec<bool>>) -> Result<u32, RetryError<St
     Err("no".to_owned())
 }
 
-/// Twice the same name.
+/// Two functions with the same name.
 pub(crate) mod twins {
     use retry_runtime::retry;
 
@@ -110,7 +110,7 @@ pub(crate) fn yaml(text: &str) -> Overrides {
     serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a reader of YAML says first; a picture of the place follows.
+/// The first line of a YAML reader's message, without the picture of the place.
 pub(crate) fn wrong_yaml(text: &str) -> String {
     let error = serde_saphyr::from_str::<Overrides>(text).unwrap_err().to_string();
     error.lines().next().unwrap().to_owned()

@@ -1,6 +1,6 @@
-//! The circuit breaker: what it promises, and the mistakes that others made.
+//! The circuit breaker: its guarantees, and the mistakes that others made.
 //!
-//! On virtual time, but for the races, which are among real threads.
+//! On virtual time, except for races, which use real threads.
 
 mod families;
 mod led;
@@ -42,7 +42,7 @@ fn fail(breaker: &CircuitBreaker, times: u32) {
     }
 }
 
-/// Open, and its time is up.
+/// A breaker that is open, with its open time over.
 async fn due(config: BreakerConfig) -> CircuitBreaker {
     let breaker = breaker(config.failure_threshold(1));
     fail(&breaker, 1);
@@ -119,7 +119,7 @@ async fn a_thousand_concurrent_calls_get_no_more_than_the_probes() {
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| {
-                    // For its clock.
+                    // For the runtime's clock.
                     let _guard = runtime.enter();
                     start.wait();
                     let permits: Vec<Permit<'_>> =
@@ -280,7 +280,7 @@ fn it_is_shared_and_never_copied() {
 
     fn shared<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
 
-    // `Clone` would make both impls apply, and this ambiguous.
+    // `Clone` would make both impls apply, and the call ambiguous.
     trait NotClone<A> {
         fn check() {}
     }

@@ -1,4 +1,4 @@
-//! The cases in `tests/data`, which another implementation could share.
+//! The cases in `tests/data`, which can be shared with other implementations.
 
 mod backoff;
 mod budget;

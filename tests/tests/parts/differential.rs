@@ -1,17 +1,17 @@
-//! One session, many doors: the attribute, a `Retrier` (with a list, without, with `when`,
-//! boxed, with closures of one call), a `RetryLayer` and the step of a job decide alike on
+//! One session, many ways in: the attribute, a `Retrier` (with a list, without, with `when`, boxed,
+//! with closures of one call), a `RetryLayer` and the step of a job make the same decisions on
 //! random scripts of outcomes, hints, hanging servers, breakers and quotas.
 //!
-//! Left out, for they mean another thing:
-//! - `Retrier::blocking` and annotated functions that are not async: nothing can cut their
-//!   attempts off, and their thread sleeps in real time.
+//! Left out, because they behave differently on purpose:
+//! - `Retrier::blocking` and annotated functions that are not async: nothing can cut their attempts
+//!   off, and their thread sleeps in real time.
 //! - `Retrier::run_with`: an attempt that is cut off takes the state with it, which ends the call.
-//! - The step of a job, where there is a deadline or a `max_elapsed` (a job refuses both), a breaker (a job's is
-//!   asked for items, and not for attempts), a quota (a success in another process repays none)
-//!   or a value that is retried (a job knows none). Its budget goes on by the clock as well,
-//!   which is held still here.
-//! - Errors that are `.opaque()`: the attribute has no such thing.
-//! - Jitter: it is drawn, and each door draws for itself.
+//! - The step of a job, if there is a deadline or a `max_elapsed` (a job rejects both), a breaker
+//!   (that of a job is asked for each item, not for each attempt), a quota (a success in another
+//!   process refunds nothing) or a value that is retried (a job has none). The budget of a job is
+//!   also checked against the clock, which is stopped here.
+//! - Errors that are `.opaque()`: the attribute has no equivalent.
+//! - Jitter: it is random, and drawn separately for each way in.
 
 use std::fmt::{self, Display};
 use std::future::Future;
@@ -66,7 +66,7 @@ enum Matching {
     Values,
 }
 
-/// What errors are.
+/// The type of the errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Io,
@@ -75,7 +75,7 @@ enum Kind {
     Classified,
 }
 
-/// What an attempt comes to.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     /// A value; 0 is one that may be retried.
@@ -93,9 +93,9 @@ struct Script {
     matching: Matching,
     kind: Kind,
     guarded: bool,
-    /// What the attempts come to, and after how long.
+    /// The outcomes of the attempts, with their durations.
     attempts: Vec<(Outcome, Duration)>,
-    /// How long after the call before it each call begins.
+    /// The pause before each call.
     calls: Vec<Duration>,
     threshold: u32,
     open: Duration,
@@ -111,7 +111,7 @@ fn script() -> impl Strategy<Value = Script> {
         1 => Just(Outcome::Throttled),
         1 => Just(Outcome::Corrupt),
     ];
-    // The last two outlast a timeout, and the deadlines.
+    // The last two are longer than a timeout, and than the deadlines.
     let takes = prop::sample::select(vec![0, 0, 10, 300, 990, 1_500, 2_500, 10_000]);
     let matching = prop::sample::select(vec![
         Matching::Everything,
@@ -133,14 +133,15 @@ fn script() -> impl Strategy<Value = Script> {
         (1..6_u32, (1..4_000_u64).prop_map(ms), 10..40_u32),
     )
         .prop_map(|((policy, matching, kind, guarded), attempts, calls, config)| {
-            // What is no `io::Error` is only listed: a function for each of the others is enough.
+            // Only `io::Error` is combined with every kind of matching; for the others, lists are
+            // enough.
             let matching = if kind == Kind::Io { matching } else { Matching::Listed };
             let (threshold, open, tokens) = config;
             Script { policy, matching, kind, guarded, attempts, calls, threshold, open, tokens }
         })
 }
 
-/// Errors that a script can make.
+/// Errors that a script can create.
 trait Fails: Display + Send + Sync + 'static {
     fn new(outcome: Outcome) -> Self;
 }
@@ -173,7 +174,7 @@ impl Fails for String {
     }
 }
 
-/// It has the last word on itself, and neither source nor type to look at.
+/// Classifies itself; it has neither a source nor a known type.
 #[derive(Debug)]
 struct Own(Outcome);
 
@@ -214,7 +215,7 @@ fn is_unfinished(value: &u32) -> bool {
     *value == 0
 }
 
-/// What a door leads to: a world of its own, in which the script is played.
+/// The world behind one way in, in which the script is played.
 struct World {
     script: Script,
     breaker: Arc<CircuitBreaker>,
@@ -254,7 +255,7 @@ impl World {
     }
 }
 
-/// How a call ended, and what it left behind.
+/// How a call ended, and the state that it left behind.
 #[derive(Debug, PartialEq)]
 struct Ended {
     result: CallResult,
@@ -275,7 +276,7 @@ fn told<E: Fails>(result: Result<u32, RetryError<E>>) -> CallResult {
     })
 }
 
-/// Plays all calls of the script through one door.
+/// Plays all calls of the script through one way in.
 fn play<'a, Fut: Future<Output = CallResult> + 'a>(
     script: &'a Script,
     door: impl Fn(Arc<World>) -> Fut + 'a,
@@ -304,7 +305,7 @@ fn play<'a, Fut: Future<Output = CallResult> + 'a>(
     })
 }
 
-/// Annotated functions: one with each policy, guarded and not.
+/// Annotated functions: one for each policy, guarded and not.
 macro_rules! annotated {
     ($E:ty, $script:ident, [$($options:tt)*]) => {{
         macro_rules! function {
@@ -365,7 +366,7 @@ fn attribute(script: &Script) -> Playing<'_> {
     }
 }
 
-/// A retrier of this world.
+/// The retrier, with the breaker and the quota of this world.
 fn of_world<M, V>(retrier: &Retrier<M, V>, world: &World) -> Retrier<M, V>
 where
     Retrier<M, V>: Clone,
@@ -378,7 +379,7 @@ where
     }
 }
 
-/// A retrier by itself, boxed, in a layer, and for the step of a job.
+/// The retrier as it is, boxed, in a layer, and for the step of a job.
 fn doors<'a, E, K, M, V>(
     script: &'a Script,
     retrier: &Retrier<M, V>,
@@ -423,7 +424,7 @@ where
     doors
 }
 
-/// As a job does it: what lies behind is kept outside, and the timeout is its own.
+/// The way a job does it: stores the progress outside the call, and has its own timeout.
 async fn step<E: Fails, K, M, V>(retrier: Retrier<M, V>, world: Arc<World>) -> CallResult
 where
     M: Decider<E, K>,
@@ -459,7 +460,7 @@ where
     }
 }
 
-/// A retrier whose predicate is given at the call.
+/// A retrier whose predicate is given for each call.
 fn at_the_call(script: &Script, retrier: Retrier) -> Playing<'_> {
     play(script, move |world| {
         let retrier = of_world(&retrier, &world);
@@ -471,7 +472,7 @@ fn at_the_call(script: &Script, retrier: Retrier) -> Playing<'_> {
     })
 }
 
-/// Compiled once, and not for each script.
+/// Compiled once, instead of for each script.
 static ABORTS: LazyLock<Matcher> = LazyLock::new(|| pattern("504|abort").unwrap());
 
 fn all_doors(script: &Script) -> Vec<(&'static str, Playing<'_>)> {
@@ -485,7 +486,7 @@ fn all_doors(script: &Script) -> Vec<(&'static str, Playing<'_>)> {
         (Kind::Io, Matching::Listed) => doors::<io::Error, _, _, _>(script, &listed),
         (Kind::Io, Matching::Everything) => {
             let mut all = doors::<io::Error, _, _, _>(script, &any);
-            // An empty list is none, and its closures change nothing.
+            // An empty list matches nothing, and the closures added here change nothing.
             all.extend(doors::<io::Error, _, _, _>(script, &any.abort_on([])));
             all
         }

@@ -1,4 +1,5 @@
-//! Calls that are kept elsewhere over their waits decide as those that wait in memory.
+//! Calls that are stored elsewhere during their waits make the same decisions as those that wait in
+//! memory.
 
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex};
@@ -38,7 +39,7 @@ async fn the_waits_are_those_of_a_call_in_memory() {
         let (mut kept, mut now, mut durable) = (CallState::default(), Duration::ZERO, Vec::new());
         let reason = loop {
             durable.push(now);
-            // As a database does it.
+            // The way a database stores it.
             let text = serde_json::to_string(&kept).unwrap();
             kept = serde_json::from_str(&text).unwrap();
             match retrier.decide(&mut kept, &Failed::after(now, &refused())) {
@@ -56,7 +57,7 @@ fn the_budget_goes_on_by_the_clock() {
     let retrier = Retrier::new(Policy::new().attempts(10).budget(60 * SECOND));
     let mut kept = CallState::default();
     assert_eq!(retrier.decide(&mut kept, &Failed::now(&refused())), Decision::Wait(SECOND));
-    // One second of waiting, but a minute later.
+    // After one second of waiting, but a minute later by the clock.
     let late = refused();
     let decision = retrier.decide(&mut kept, &Failed::after(60 * SECOND, &late));
     assert_eq!(decision, Decision::GiveUp(Reason::Budget));
@@ -144,7 +145,7 @@ async fn a_breaker_goes_on_where_another_process_was() {
     breaker.try_acquire().expect("closed").failure();
     assert_eq!(breaker.remaining(), 30 * SECOND);
 
-    // Of the probes of a process that is gone nothing is known.
+    // The probes of a process that has ended are unknown.
     breaker.restore(State::HalfOpen, 0, Duration::ZERO);
     assert!(!breaker.is_open());
     breaker.try_acquire().expect("a probe").failure();

@@ -1,7 +1,7 @@
-//! The parts that calls are made of, each by itself: what it promises, and the
-//! mistakes that others made. On virtual time, but for races among real threads.
+//! The parts of which calls are made, each on its own: their guarantees, and the mistakes that
+//! others made. On virtual time, except for races, which use real threads.
 //!
-//! One program, so that linking is paid for once.
+//! A single program, to link only once.
 
 mod breaker;
 mod conformance;

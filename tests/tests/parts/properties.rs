@@ -1,4 +1,4 @@
-//! What holds for any policy, also for one that no door would let in.
+//! Properties that hold for any policy, even for one that the rules would reject.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 const DEFAULT: Policy = Policy::new();
 
-/// What custom delays are taken from: a policy keeps them for ever.
+/// The pool of custom delays: each distinct list is kept for ever.
 const DELAYS: [Duration; 7] = [
     Duration::ZERO,
     Duration::from_nanos(1),
@@ -106,13 +106,13 @@ prop_compose! {
     }
 }
 
-/// Policies that keep the rules, and that an hour of virtual time is enough for.
+/// Policies that obey the rules, and whose calls end within an hour of virtual time.
 fn valid_policy() -> impl Strategy<Value = Policy> {
     let delay = || (1..5_000_u64).prop_map(Duration::from_millis);
     let curve = prop_oneof![
         Just(Backoff::Fixed),
         delay().prop_map(|increment| Backoff::Linear { increment }),
-        // Numbers that every reader and writer of decimals agrees on.
+        // Numbers that every reader and writer of decimals represents in the same way.
         (11..1_000_u32).prop_map(|tenths| Backoff::Exponential { base: f64::from(tenths) / 10.0 }),
         Just(Backoff::Fibonacci),
         (0..3_usize).prop_map(|from| Backoff::Custom(&DELAYS[from..4])),
@@ -149,7 +149,7 @@ fn valid_policy() -> impl Strategy<Value = Policy> {
         .prop_filter("it keeps the rules", |policy| policy.validate().is_ok())
 }
 
-/// How a call ends by this policy if everything fails, and when its attempts were.
+/// How a call with this policy ends if everything fails, and when its attempts were made.
 fn drive(policy: Policy) -> (RetryError<&'static str>, Vec<Instant>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -184,7 +184,7 @@ proptest! {
         prop_assert!(policy.wait(n) <= max);
         let (shortest, longest) = policy.wait_interval(n, previous);
         prop_assert!(shortest <= longest && longest <= max, "{:?}", (shortest, longest));
-        // Where attempts are unlimited, a hint does not shorten the curve.
+        // If attempts are unlimited, a hint does not shorten the backoff's wait.
         let hint = match policy.get_attempts() {
             Attempts::Limited(_) => hint,
             Attempts::Unlimited => hint.max(shortest),
@@ -222,7 +222,7 @@ proptest! {
                 prop_assert!(broken.difference(silent).difference(invalid.broken()).is_empty());
             }
         }
-        // What never retries is obeyed as it is, and each delay is cut when it is waited.
+        // A policy that never retries is obeyed as it is, and each delay is capped when it is used.
         let as_it_is = silent
             .with(Rule::CustomDelayAboveMax)
             .with(Rule::BudgetBelowFirstWait)
@@ -236,7 +236,7 @@ proptest! {
 
     #[test]
     fn waits_of_a_growing_curve_never_become_shorter(policy in valid_policy(), n in 1..200_u32) {
-        // A first delay is not part of the curve.
+        // A first delay is not part of the backoff.
         let n = if policy.get_first_delay().is_some() { n + 1 } else { n };
         if !matches!(policy.get_backoff(), Backoff::Custom(_)) {
             prop_assert!(policy.wait(n) <= policy.wait(n + 1));
@@ -252,7 +252,7 @@ proptest! {
         policy in valid_policy(),
         budget in prop::option::of((1..60_000_u64).prop_map(Duration::from_millis)),
     ) {
-        // Rules are for those who write; a session obeys whatever it is given.
+        // Rules are for writing policies; a session obeys whatever it is given.
         let policy = budget.map_or(policy, |budget| policy.budget(budget));
         let limited = matches!(policy.get_attempts(), Attempts::Limited(_));
         let policy = if limited { policy } else { policy.attempts(50) };
@@ -274,7 +274,7 @@ proptest! {
         if let Some(longest) = policy.longest_total_wait() {
             prop_assert!(error.waited() <= longest);
         }
-        // The timer sleeps in whole milliseconds, and never too little.
+        // The timer sleeps in whole milliseconds, and never too short.
         let tick = Duration::from_millis(1);
         let mut previous = None;
         for (n, gap) in (1..).zip(gaps(&calls)) {
@@ -288,7 +288,7 @@ proptest! {
     }
 }
 
-/// What of a policy is written to a file: nothing that plays no part.
+/// The parts of a policy that are written to a file: those that have an effect.
 fn that_matters(policy: Policy) -> Policy {
     if policy.get_attempts() == Attempts::Limited(1) {
         let only = DEFAULT.attempts(1);
@@ -366,14 +366,13 @@ proptest! {
     }
 }
 
-/// 1,000 waits by a jitter at a cap of 30 s.
+/// 1,000 waits with this jitter at a cap of 30 s.
 fn at_the_cap(jitter: Jitter) -> Vec<Duration> {
     let policy = DEFAULT.attempts(1_001).initial_delay(Duration::from_secs(30)).jitter(jitter);
     gaps(&drive(policy).1)
 }
 
-/// Bounds are at six standard deviations or more: a false alarm once in a
-/// hundred million runs.
+/// The bounds are at six standard deviations or more: one false alarm in a hundred million runs.
 #[test]
 fn jitter_is_uniform_and_does_not_pile_up_at_the_cap() {
     for (jitter, shortest) in [
@@ -386,14 +385,15 @@ fn jitter_is_uniform_and_does_not_pile_up_at_the_cap() {
         assert_eq!(waits.len(), 1_000);
         let width = 30.0 - shortest;
         let mean = waits.iter().map(Duration::as_secs_f64).sum::<f64>() / 1_000.0;
-        // The deviation of a uniform draw is width / √12; of the mean of 1,000, width / 109.5.
+        // The standard deviation of a uniform draw is width / √12; that of the mean of 1,000 is
+        // width / 109.5.
         let off = (mean - f64::midpoint(shortest, 30.0)).abs();
         assert!(off < width / 109.5 * 6.0, "{jitter:?}: mean {mean}");
         for tenth in 0..10_u32 {
             let from = shortest + width / 10.0 * f64::from(tenth);
             let here = |wait: &&Duration| (from..from + width / 10.0).contains(&wait.as_secs_f64());
             let count = waits.iter().filter(here).count();
-            // 100 are expected, with a deviation of 9.5.
+            // 100 are expected, with a standard deviation of 9.5.
             assert!((40..=160).contains(&count), "{jitter:?}: {count} in tenth {tenth}");
         }
         let at_cap = waits.iter().filter(|wait| **wait == Duration::from_secs(30)).count();
@@ -406,7 +406,7 @@ fn each_wait_is_a_fresh_sample() {
     let mut waits = at_the_cap(Jitter::Full);
     waits.sort_unstable();
     waits.dedup();
-    // In 30,000 ticks about 16 of 1,000 meet by chance.
+    // Of 1,000 waits in 30,000 ticks, about 16 coincide by chance.
     assert!(waits.len() > 930, "only {} different waits", waits.len());
     assert_ne!(at_the_cap(Jitter::Full), at_the_cap(Jitter::Full), "nor is a call like another");
 }

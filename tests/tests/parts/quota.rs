@@ -1,4 +1,4 @@
-//! The retry quota: what it promises, and the mistakes that others made.
+//! The retry quota: its guarantees, and the mistakes that others made.
 
 mod share;
 
@@ -102,7 +102,7 @@ fn throttling_has_a_cost_of_its_own() {
     let usual = quota(DEFAULT);
     assert_eq!(usual.try_acquire(Class::RATE_LIMIT), Some(5), "as any other, unless set");
 
-    // The AWS SDKs' numbers of 2026.
+    // The numbers of the AWS SDKs from 2026.
     let quota = quota(DEFAULT.retry_cost(14).timeout_cost(14).throttling_cost(5));
     assert_eq!(quota.try_acquire(Class::NETWORK), Some(14));
     assert_eq!(quota.try_acquire(Class::TIMEOUT), Some(14));

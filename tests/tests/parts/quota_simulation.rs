@@ -1,5 +1,5 @@
-//! What a quota does to the load: a steady caller over ten minutes of virtual
-//! time, with something wrong in the middle.
+//! The effect of a quota on the load: a steady caller over ten minutes of virtual time, with
+//! trouble in the middle.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep};
 
 const CALLS_PER_SECOND: u32 = 20;
 const MINUTE: Duration = Duration::from_mins(1);
-/// Failing from minute 3 to minute 7 of 10.
+/// Attempts fail from minute 3 to minute 7 of 10.
 const TROUBLE: [Duration; 2] = [Duration::from_mins(3), Duration::from_mins(7)];
 
 #[derive(Clone, Copy)]
 struct Caller {
     attempts: u32,
-    /// Of a hundred attempts during the trouble.
+    /// How many of a hundred attempts fail during the trouble.
     failing: u32,
     quota: bool,
 }
@@ -31,7 +31,7 @@ struct Load {
 }
 
 impl Load {
-    /// Retries in percent of the calls.
+    /// Retries as a percentage of the calls.
     fn extra(&self) -> f64 {
         100.0 * f64::from(self.attempts.get() - self.calls.get()) / f64::from(self.calls.get())
     }
@@ -42,9 +42,9 @@ struct Report {
     healthy: Load,
     /// The first minute of the trouble.
     onset: Load,
-    /// The rest of it.
+    /// The rest of the trouble.
     trouble: Load,
-    /// The last minute of the ten.
+    /// The last of the ten minutes.
     end: Load,
     available: u32,
 }
@@ -53,7 +53,7 @@ fn bump(counter: &Cell<u32>) {
     counter.set(counter.get() + 1);
 }
 
-/// Spread evenly, and the same in each run.
+/// Evenly spread, and the same in each run.
 fn fails(caller: Caller, sequence: &Cell<u32>) -> bool {
     bump(sequence);
     sequence.get().wrapping_mul(2_654_435_761) >> 8
@@ -137,7 +137,7 @@ async fn a_total_outage_is_not_multiplied() {
         let with = run(Caller { attempts, failing: 100, quota: true }).await;
         assert_eq!(with.trouble.succeeded.get(), 0);
         assert!(with.trouble.extra() < 10.0, "{} %", with.trouble.extra());
-        // A bucket of 500 pays for 100 retries, and nothing fills it.
+        // A bucket of 500 pays for 100 retries, and nothing refills it.
         assert_eq!(with.onset.attempts.get() - with.onset.calls.get(), 100);
         assert_eq!(with.trouble.attempts.get(), with.trouble.calls.get());
 

@@ -1,11 +1,11 @@
-//! What this project is built with: licences and sources, by the lists in
-//! `deny.toml`. `cargo deny` looks at more (advisories, duplicates), and has to be
-//! installed; this runs wherever the tests run.
+//! The dependencies of this project: licences and sources, checked against the lists in
+//! `deny.toml`. `cargo deny` checks more (advisories, duplicates), but has to be installed; this
+//! runs wherever the tests run.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// How cargo calls the public registry, behind what host it may stand.
+/// How cargo names the public registry, whatever the host.
 const REGISTRY: &str = "/crates.io-index";
 
 fn root() -> PathBuf {
@@ -25,9 +25,9 @@ fn allowed(deny: &str) -> Vec<&str> {
     entries.map(|line| line.trim_end_matches(',').trim_matches('"')).collect()
 }
 
-/// Whether an SPDX expression is met by the licences that are allowed.
+/// Whether the allowed licences satisfy an SPDX expression.
 fn is_met(expression: &str, allowed: &[&str]) -> bool {
-    /// `OR` binds least, then `AND`; `/` is what `OR` was before there was SPDX.
+    /// `OR` has the lowest precedence, then `AND`; `/` is what people wrote for `OR` before SPDX.
     fn either<'a>(
         words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
         allowed: &[&str],
@@ -58,7 +58,8 @@ fn is_met(expression: &str, allowed: &[&str]) -> bool {
                 words.next_if_eq(&")").is_some() && met
             }
             Some(license) => {
-                // With an exception it is another licence, which would be listed as such.
+                // With an exception, it is a different licence, which would have to be listed as
+                // such.
                 let exception = words.next_if_eq(&"WITH").and_then(|_| words.next());
                 exception.is_none() && allowed.contains(&license)
             }
@@ -73,8 +74,8 @@ fn is_met(expression: &str, allowed: &[&str]) -> bool {
     either(&mut words, allowed) && words.next().is_none()
 }
 
-/// What cargo knows of all packages; where it cannot fetch those of other platforms
-/// and features, of those that are built here.
+/// All packages that cargo knows; if it cannot fetch those for other platforms and features, only
+/// those that are built here.
 fn packages() -> Vec<serde_json::Value> {
     let metadata = |arguments: &[&str]| {
         Command::new(env!("CARGO"))
@@ -115,7 +116,7 @@ fn every_dependency_has_a_licence_that_is_allowed() {
 
 #[test]
 fn every_dependency_comes_from_the_registry() {
-    // Workspaces of their own have lock files of their own.
+    // Separate workspaces have lock files of their own.
     let locks = ["Cargo.lock", "fuzz/Cargo.lock", "benches/Cargo.lock"];
     for lock in locks.into_iter().filter(|lock| root().join(lock).exists()) {
         for line in read(lock).lines() {

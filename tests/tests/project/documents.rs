@@ -1,4 +1,4 @@
-//! The pages that people read: their tables are tables, and their links lead somewhere.
+//! The pages that people read: their tables are well-formed, and their links resolve.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// More columns than that nobody reads; held to where a program writes the tables.
+/// The largest readable number of columns; enforced for tables that a program writes.
 const MOST_COLUMNS: usize = 6;
 
-/// A page, as a reader of markdown sees it.
+/// A page, as a Markdown renderer sees it.
 #[derive(Default)]
 struct Page {
-    /// Each with its line.
+    /// Mistakes, each with its line.
     mistakes: Vec<(usize, String)>,
     links: Vec<(usize, String)>,
     anchors: BTreeSet<String>,
-    /// Columns of each table.
+    /// The line and the number of columns of each table.
     tables: Vec<(usize, usize)>,
 }
 
@@ -24,7 +24,7 @@ impl Page {
     fn read(text: &str) -> Self {
         let line_of = |offset: usize| text[..offset].matches('\n').count() + 1;
         let mut page = Self::default();
-        // Bars in a line that are neither in a table nor in code.
+        // Lines with bars that are neither in a table nor in code.
         let mut bars = BTreeMap::<usize, usize>::new();
         let (mut in_code, mut in_table, mut heading) = (false, false, None::<String>);
         for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
@@ -70,7 +70,7 @@ impl Page {
         page
     }
 
-    /// As GitHub names them; of the same words, the later ones are numbered.
+    /// Named as on GitHub; repeated headings are numbered.
     fn add_anchor(&mut self, heading: &str) {
         let name: String = heading
             .trim()
@@ -88,7 +88,7 @@ impl Page {
     }
 }
 
-/// How many cells a row has. A bar behind a backslash is a bar.
+/// The number of cells of a row. An escaped bar does not separate cells.
 fn cells(row: &str) -> usize {
     let row = row.trim_start_matches([' ', '>']).trim_end();
     let row = row.strip_prefix('|').unwrap_or(row);
@@ -100,7 +100,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// All of them, by their paths from the root.
+/// All pages, by path from the root.
 fn pages() -> BTreeMap<PathBuf, Page> {
     fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Page>) {
         for entry in fs::read_dir(root().join(folder)).expect("a folder") {
@@ -139,7 +139,7 @@ fn tables_are_tables() {
     assert_none(&mistakes);
 }
 
-/// What is longer nobody reads: the guide has the rest.
+/// Nobody reads more than that: the guide has the rest.
 #[test]
 fn the_readme_is_short() {
     let readme = fs::read_to_string(root().join("README.md")).expect("the README");
@@ -159,7 +159,8 @@ fn measured_tables_fit_on_a_screen() {
 fn links_lead_somewhere() {
     let pages = pages();
     let mut mistakes = Vec::new();
-    // Links of what is included into rustdoc are checked by rustdoc; the guide is read in both.
+    // Links in pages that are included in rustdoc are checked by rustdoc; the guide is read in both
+    // forms.
     let checked = pages.iter().filter(|(path, _)| {
         !path.iter().any(|folder| folder == "src") || path.iter().any(|folder| folder == "guide")
     });
@@ -186,7 +187,7 @@ fn links_lead_somewhere() {
     assert_none(&mistakes);
 }
 
-/// Without `.` and `..`.
+/// The path without `.` and `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path {

@@ -1,4 +1,4 @@
-//! The project itself: what it is built with, what of it is public, and its pages.
+//! The project itself: its dependencies, its public API, and its pages.
 
 mod dependencies;
 mod documents;

@@ -1,9 +1,9 @@
-//! The public surface of the crates that users name, item by item, in
-//! `tests/data/public-api`: a change of it is a change of a file, which a review sees.
+//! The public API of the crates that users depend on, item by item, in `tests/data/public-api`: a
+//! change of the API changes a file, which shows up in review.
 //!
-//! With all features on, and without what is hidden in the documentation. After a
-//! change that is meant:
-//! `UPDATE_PUBLIC_API=1 cargo test -p retry-tests --test project -- --ignored public_api`.
+//! With all features enabled, and without items that are hidden in the documentation. After an
+//! intended change: `UPDATE_PUBLIC_API=1 cargo test -p retry-tests --test project -- --ignored
+//! public_api`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use std::process::Command;
 
 use public_api::{Builder, PublicItem};
 
-/// Where rustdoc writes its JSON: a target folder of its own, for the variable below
-/// makes some crates compile otherwise.
+/// Where rustdoc writes its JSON: a separate target folder, because the variable below causes some
+/// crates to be recompiled.
 const TARGET: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/public-api");
 
-/// Auto traits that callers do not rely on by name.
+/// Auto traits on which callers do not rely by name.
 const NOISE: [&str; 5] = ["Freeze", "Unpin", "UnsafeUnpin", "UnwindSafe", "RefUnwindSafe"];
 
 fn rustdoc_json(package: &str) -> PathBuf {
@@ -23,7 +23,7 @@ fn rustdoc_json(package: &str) -> PathBuf {
         .args(["rustdoc", "--quiet", "--package", package, "--lib", "--all-features"])
         .args(["--target-dir", TARGET, "--", "-Zunstable-options", "--output-format", "json"])
         .args(["--cap-lints", "allow"])
-        // The JSON is unstable, and the toolchain is pinned: it is this one's.
+        // The JSON format is unstable, but the toolchain is pinned.
         .env("RUSTC_BOOTSTRAP", "1")
         .env_remove("RUSTFLAGS")
         .env_remove("RUSTDOCFLAGS")
@@ -48,7 +48,7 @@ fn surface(package: &str) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// Lines that are in one of the two only.
+/// The lines that occur in only one of the two.
 fn difference(before: &str, now: &str) -> String {
     let lines = |text: &'_ str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     let (before, now) = (lines(before), lines(now));

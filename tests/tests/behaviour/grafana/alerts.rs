@@ -1,4 +1,4 @@
-//! The alerts, as Prometheus itself evaluates them on what was scraped: `promtool` does, where it is
+//! The alerts, as Prometheus itself evaluates them on the scraped series, with `promtool`, if it is
 //! installed (Debian: `prometheus`).
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::scenario::scraped;
 use super::scrape::{EVERY, Series};
 use super::{Rule, Texts, folder, rules};
 
-/// Minutes of the hour at which the alerts are looked at.
+/// The minutes of the hour at which the alerts are checked.
 const LOOKS: [u64; 7] = [5, 14, 18, 23, 33, 44, 58];
 
 type Labels = &'static [(&'static str, &'static str)];
@@ -18,7 +18,7 @@ type Labels = &'static [(&'static str, &'static str)];
 /// Which alert fires, with which labels, and at which of the [`LOOKS`].
 const FIRES: &[(&str, Labels, &[u64])] = &[
     ("RetryOutage", &[("name", "grafana.stock")], &[14, 18, 23]),
-    // Retries that are refused help as little as those that fail.
+    // Retries that are denied help as little as those that fail.
     ("RetryOutage", &[("name", "grafana.price")], &[14, 18]),
     ("RetryBreakerOpen", &[("breaker", "grafana.stock")], &[14, 18, 23]),
     ("RetryBreakerOpen", &[("breaker", "waits")], &[14, 18, 23, 33, 44]),
@@ -30,7 +30,7 @@ const FIRES: &[(&str, Labels, &[u64])] = &[
     ("RetryFleetHubLost", &[("fleet", "grafana")], &[18]),
 ];
 
-/// What Prometheus adds to each series that it scrapes.
+/// The labels that Prometheus adds to each series that it scrapes.
 const SCRAPED_FROM: [(&str, &str); 2] = [("instance", "shop:9000"), ("job", "shop")];
 
 #[test]
@@ -73,7 +73,7 @@ fn alerts_fire_when_they_should_and_at_no_other_time() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// What was scraped, as `promtool` reads it.
+/// The scraped series in the form that `promtool` reads.
 fn series() -> Vec<Value> {
     scraped().series.iter().map(|(Series { name, labels }, values)| {
         let labels = labels.iter().map(|(name, text)| (&**name, &**text)).chain(SCRAPED_FROM);
@@ -103,7 +103,7 @@ fn expected(rule: &Rule, minute: u64) -> Vec<Value> {
         .collect()
 }
 
-/// A template of an annotation, filled in: labels, and the key of a breaker where it has one.
+/// Fills in the template of an annotation: labels, and the key of a breaker if it has one.
 fn filled_in(template: &str, labels: &Texts) -> String {
     let key = labels.get("key").map(|key| format!("[{key}]")).unwrap_or_default();
     let text = template.replace("{{ with $labels.key }}[{{ . }}]{{ end }}", &key);

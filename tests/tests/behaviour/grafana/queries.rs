@@ -1,4 +1,5 @@
-//! The queries of the dashboard and of the alerts: each is valid, and what it names was exported.
+//! The queries of the dashboard and of the alerts: each is valid, and refers only to what was
+//! exported.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +10,14 @@ use serde_json::Value;
 use super::scenario::scraped;
 use super::{read, rules};
 
-/// Labels that Prometheus adds to what it scrapes.
+/// The labels that Prometheus adds to the series that it scrapes.
 const SCRAPED_FROM: [&str; 2] = ["instance", "job"];
 
-/// What Grafana fills in, and with what where everything is to be shown.
+/// The variables that Grafana fills in, with their values for "show everything".
 const FILLED_IN: [(&str, &str); 4] =
     [("$__rate_interval", "5m"), ("$name", ".*"), ("$breaker", ".*"), ("$workflow", ".*")];
 
-/// What a query asks for.
+/// What a query refers to.
 #[derive(Default)]
 struct Asked<'a> {
     selectors: Vec<&'a VectorSelector>,
@@ -52,7 +53,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What is wrong with a query, or with the labels that its results are shown by.
+/// What is wrong with a query, or with the labels under which its results are shown.
 fn mistakes(query: &str, shown: &[String]) -> Vec<String> {
     let filled = FILLED_IN.iter().fold(query.to_owned(), |text, (name, to)| text.replace(name, to));
     let parsed = match expr(filled.trim()) {
@@ -81,7 +82,7 @@ fn mistakes(query: &str, shown: &[String]) -> Vec<String> {
     mistakes
 }
 
-/// Each text that a matcher names must have been there; what it leaves out, too.
+/// Each value in a matcher must have been exported, even if it is excluded.
 fn mistake(metric: &str, LabelMatcher { name, op, value }: &LabelMatcher) -> Option<String> {
     let exported = scraped().values_of(metric, name);
     if exported.is_empty() {
@@ -103,7 +104,7 @@ fn mistake(metric: &str, LabelMatcher { name, op, value }: &LabelMatcher) -> Opt
     Some(format!("`{metric}` never has `{name}` = `{missing}`, but one of {exported:?}"))
 }
 
-/// The names between such marks.
+/// All names that the pattern captures.
 fn names(text: &str, pattern: &str) -> Vec<String> {
     let pattern = Regex::new(pattern).expect("a pattern");
     pattern.captures_iter(text).map(|found| found[1].to_owned()).collect()
@@ -163,7 +164,7 @@ fn choices_at_the_top_are_of_labels_that_are_exported() {
     assert_eq!(checked, filled_in);
 }
 
-/// All that the library exports can be seen.
+/// Everything that the library exports is shown.
 #[test]
 fn the_dashboard_shows_every_metric() {
     let dashboard = read("dashboard.json");

@@ -1,4 +1,4 @@
-//! An hour of a service with everything that the alerts are for, on virtual time:
+//! An hour in the life of a service, with everything that the alerts are for, on virtual time:
 //!
 //! | minutes | |
 //! | --- | --- |
@@ -31,7 +31,7 @@ const fn mins(minutes: u64) -> Duration {
     secs(60 * minutes)
 }
 
-/// What was scraped in that hour. It happens once, for breakers and quotas are there once.
+/// The series scraped in that hour. It runs only once, because breakers and quotas exist only once.
 pub(super) fn scraped() -> &'static Scraped {
     static SCRAPED: LazyLock<Scraped> = LazyLock::new(|| {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -40,7 +40,7 @@ pub(super) fn scraped() -> &'static Scraped {
     &SCRAPED
 }
 
-/// The minutes since the beginning.
+/// The start, from which minutes are counted.
 #[derive(Clone, Copy)]
 struct Hour(Instant);
 
@@ -57,7 +57,7 @@ impl Hour {
         self.0.elapsed() >= mins(60)
     }
 
-    /// Does something every so often, until the hour is over.
+    /// Does something at regular intervals, until the hour is over.
     async fn each<F: Future<Output = ()>>(self, every: Duration, mut call: impl FnMut() -> F) {
         while !self.is_over() {
             call().await;
@@ -90,7 +90,7 @@ async fn run() -> Scraped {
         tokio::spawn(hangs(hour)),
     ];
     let mut scraped = Scraped::default();
-    // A little after whatever happens on the second.
+    // Slightly after whatever happens on the full second.
     sleep(secs(1) / 2).await;
     while !hour.is_over() {
         exporter.run_upkeep();
@@ -134,7 +134,7 @@ async fn prices(hour: Hour) {
     hour.each(secs(5), async || _ = price(hour.is_in(10..15)).await).await;
 }
 
-/// One breaker of a family opens and closes, again and again.
+/// One breaker of a family opens and closes again and again.
 async fn hosts(hour: Hour) {
     let config = BreakerConfig::new().failure_threshold(1).timeout(secs(30)).success_threshold(1);
     let hosts = Breakers::<String>::try_new("grafana.hosts", config, 9).unwrap();
@@ -182,7 +182,7 @@ async fn steady(hour: Hour) {
     assert!(hour.0.elapsed() >= mins(50));
 }
 
-/// Half of the items are bad: no retry would help.
+/// Half of the items are bad, so that no retry helps.
 async fn import(hour: Hour) {
     hour.minute(10).await;
     let report = Workflow::new("import")
@@ -198,7 +198,7 @@ async fn import(hour: Hour) {
     assert_eq!(report.dead(), 150);
 }
 
-/// Its breaker opens at once and stays open, while its items are due.
+/// Its breaker opens immediately and stays open, while its items are due.
 async fn waits_for_a_breaker(hour: Hour) {
     hour.minute(10).await;
     let breaker = BreakerConfig::new().failure_threshold(2).timeout(mins(37)).success_threshold(1);
@@ -216,7 +216,7 @@ async fn waits_for_a_breaker(hour: Hour) {
     assert!(hour.is_in(47..49));
 }
 
-/// A handler never ends, until its process does.
+/// A handler that never ends, until its process does.
 async fn hangs(hour: Hour) {
     hour.minute(10).await;
     let job = Workflow::new("hangs")
@@ -226,7 +226,7 @@ async fn hangs(hour: Hour) {
     assert!(killed.is_err());
 }
 
-/// The way to a hub, which can be cut.
+/// The connection to a hub, which can be cut.
 struct Wire {
     hub: MemoryHub,
     is_cut: Arc<AtomicBool>,

@@ -1,12 +1,13 @@
-//! What the exporter printed, again and again, as Prometheus would read it.
+//! The output of the exporter over time, as Prometheus would read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How often Prometheus asks.
+/// How often Prometheus scrapes.
 pub(super) const EVERY: Duration = Duration::from_secs(30);
 
-/// The functions and workflows of the scenario. The program has hundreds of others, of other tests.
+/// Prefixes of the functions and workflows in the scenario. The program contains hundreds of
+/// others, from other tests.
 const NAMES: [&str; 5] = ["grafana.", "hangs", "import", "steady", "waits"];
 
 /// A series: its name, and its labels.
@@ -16,7 +17,7 @@ pub(super) struct Series {
     pub(super) labels: BTreeMap<String, String>,
 }
 
-/// All series, each with what was scraped of it; `None` before it was there.
+/// All series, each with its scraped values; `None` before it existed.
 #[derive(Debug, Default)]
 pub(super) struct Scraped {
     pub(super) series: BTreeMap<Series, Vec<Option<String>>>,
@@ -39,7 +40,7 @@ impl Scraped {
         self.pages += 1;
     }
 
-    /// The names of all labels of a metric; `None` if there is none of this name.
+    /// The names of all labels of a metric; `None` if there is no such metric.
     pub(super) fn labels_of(&self, name: &str) -> Option<BTreeSet<&str>> {
         let series = self.series.keys().filter(|series| series.name == name);
         let labels = series.map(|series| series.labels.keys().map(String::as_str));
@@ -57,7 +58,7 @@ impl Scraped {
     }
 }
 
-/// `name{label="text",…} value`
+/// Parses `name{label="text",…} value`.
 fn read_line(line: &str) -> (Series, String) {
     let (series, value) = line.rsplit_once(' ').expect("a value");
     let (name, rest) = series.split_once('{').unwrap_or((series, "}"));

@@ -1,4 +1,4 @@
-//! A family of breakers by key: who shares one, who leaves, and what is told of them.
+//! A family of breakers by key: who shares a breaker, which one is evicted, and what is reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -141,7 +141,7 @@ fn threads_share_what_they_ask_for_by_the_same_key() {
         for thread in 0..4_u32 {
             let family = &family;
             scope.spawn(move || {
-                // Held, so that it stays; the others come and go.
+                // Held, so that it stays in the family; the others come and go.
                 let held = family.of("shared");
                 for i in 0..500_u32 {
                     fail(&family.of("shared"), 1);

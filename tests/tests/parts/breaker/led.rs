@@ -1,5 +1,5 @@
-//! A breaker that is told from outside what to do: it obeys for as long as it was told, and
-//! then decides alone.
+//! A breaker that is controlled from outside: it obeys for as long as it was told to, and then
+//! decides on its own.
 
 use std::time::Duration;
 

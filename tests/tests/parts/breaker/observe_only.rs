@@ -1,5 +1,4 @@
-//! A breaker that only observes: it measures, says what it would have done, and refuses
-//! nothing.
+//! A breaker that only observes: it measures, reports what it would have done, and rejects nothing.
 
 use std::time::Duration;
 

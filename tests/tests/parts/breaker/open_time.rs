@@ -11,7 +11,7 @@ use super::{DEFAULT, FRAGILE, MILLI, TIMEOUT, breaker, fail, succeed};
 const GROWING: BreakerConfig =
     FRAGILE.timeout_growth(2.0).max_timeout(Duration::from_secs(200)).success_threshold(1);
 
-/// Waits until it may probe, and fails the probe. How long it is open then, in seconds.
+/// Waits until the breaker may probe, and fails the probe. Returns the next open time in seconds.
 async fn reopen(breaker: &CircuitBreaker) -> u64 {
     advance(breaker.remaining()).await;
     fail(breaker, 1);

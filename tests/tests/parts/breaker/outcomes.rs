@@ -1,4 +1,4 @@
-//! What a breaker knows of its calls: how many became of what, and which failure opened it.
+//! What a breaker knows about its calls: the number of each outcome, and which failure opened it.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! The windows of rates: they count exactly, whatever the traffic, the silence or the threads.
+//! The windows of rates: their counts are exact, whatever the traffic, the pauses or the threads.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tokio::time::{Instant, advance};
 use super::{DEFAULT, MILLI, TIMEOUT, breaker, fail, log_of, succeed};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// A window of ten seconds, a second a slice.
+/// A window of ten seconds, with slices of one second.
 const TEN_SECONDS: BreakerConfig = DEFAULT.failure_rate(0.5).window_time(Duration::from_secs(10));
 
-/// Failures until it is open; `None` if it is not after `limit` of them.
+/// The number of failures until it is open; `None` if `limit` of them do not open it.
 fn failures_to_open(breaker: &CircuitBreaker, limit: u32) -> Option<u32> {
     (1..=limit).find(|_| {
         breaker.try_acquire().expect("admitted").failure();
@@ -133,7 +133,7 @@ async fn a_window_of_time_does_not_reject_for_ever() {
     fail(&breaker, 10);
     advance(TIMEOUT).await;
     for _ in 0..5 {
-        // Each longer ago than the window when the next begins.
+        // Each call is older than the window when the next one begins.
         succeed(&breaker, 1);
         advance(Duration::from_secs(20)).await;
     }
@@ -191,8 +191,8 @@ fn windows_of_many_threads_keep_count() {
     }
 }
 
-/// A window knows its slices by a few bits of their number: however long nobody
-/// called, old slices must neither hide new failures nor count among them.
+/// An implementation that identifies slices by a few bits of their number could let old slices hide
+/// new failures, or count among them, after a pause of some length.
 #[tokio::test(start_paused = true)]
 async fn a_time_window_sees_after_any_silence() {
     for idle in
@@ -267,8 +267,8 @@ async fn no_minimum_is_lowered() {
 
 #[tokio::test(start_paused = true)]
 async fn however_long_a_silence_was_old_calls_are_gone_and_new_ones_count() {
-    // A window that knew its slices by 22 bits of their number took old ones for new, and
-    // before that dropped new ones.
+    // An earlier window identified its slices by 22 bits of their number and mistook old ones for
+    // new; the one before that dropped new ones.
     let round = 1 << 22;
     for silence in [10, 100, 1_000, 1 << 16, 1 << 20].into_iter().chain(round - 165..=round + 15) {
         let breaker = breaker(TEN_SECONDS.minimum_calls(5));
@@ -326,14 +326,14 @@ fn threads_lose_no_call() {
     }
 }
 
-/// What a window is to count, by the plainest means: all calls are kept, and all are
-/// looked at each time.
+/// The expected counts, computed in the simplest way: keeps all calls, and looks at all of them
+/// each time.
 struct Naive {
     config: BreakerConfig,
-    /// Since it closed: when, failed, slow.
+    /// Since it was last closed: when, failed, slow.
     calls: Vec<(Instant, bool, bool)>,
     generation: u32,
-    /// What it counted when it opened.
+    /// The counts when it opened.
     opened: Option<[u64; 3]>,
 }
 
@@ -390,7 +390,7 @@ impl Naive {
             _ => unreachable!("another kind of window"),
         };
         let now = Instant::now();
-        // A slice is a tenth of the span from the first call in it, and leaves as a whole.
+        // A slice is a tenth of the span, starting with its first call, and expires as a whole.
         let (mut begins, mut first) = (None, calls.len());
         for (i, &(at, ..)) in calls.iter().enumerate() {
             if begins.is_none_or(|begin| at - begin >= span / 10) {
@@ -413,7 +413,7 @@ enum Step {
     Call {
         failed: bool,
     },
-    /// A call begins; it ends at some `End`.
+    /// A call begins; a later `End` ends it.
     Begin,
     End {
         which: prop::sample::Index,

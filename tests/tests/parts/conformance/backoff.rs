@@ -1,5 +1,5 @@
-//! The shared cases of `tests/data/backoff.json`: the waits between calls,
-//! by the curve alone and as a call really makes them.
+//! The shared cases of `tests/data/backoff.json`: the waits between calls, computed from the
+//! backoff alone and measured in a call.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Case {
     }
 }
 
-/// All of them: a case that is lost must not go unnoticed.
+/// All cases: losing one must not go unnoticed.
 fn cases() -> Vec<Case> {
     let Cases { cases, .. } =
         serde_json::from_str(include_str!("../../../data/backoff.json")).unwrap();

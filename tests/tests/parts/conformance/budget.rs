@@ -27,7 +27,7 @@ struct Case {
     reason: String,
 }
 
-/// All of them: a case that is lost must not go unnoticed.
+/// All cases: losing one must not go unnoticed.
 fn cases() -> Vec<Case> {
     let Cases { cases, .. } =
         serde_json::from_str(include_str!("../../../data/budget.json")).unwrap();
@@ -51,7 +51,7 @@ fn the_curve_stays_within_the_budget_as_far_as_every_shared_case_says() {
         let waits: Vec<Duration> = (1..case.calls).map(|n| case.policy.wait(n)).collect();
         assert_eq!(waits, delays, "{}", case.name);
         let next = total + case.policy.wait(case.calls);
-        // Attempts are asked first: where they end a call, the budget has no say.
+        // Attempts are checked first: if they end a call, the budget does not matter.
         let reason = match (case.policy.allows_after(case.calls), next > budget) {
             (false, _) => "attempts",
             (true, true) => "budget",

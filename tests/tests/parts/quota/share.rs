@@ -1,4 +1,4 @@
-//! A bucket of which a part was lent: what it may hold, until when, and what is left then.
+//! A bucket of which a share was lent: what it may hold, until when, and what is left after that.
 
 use std::time::Duration;
 

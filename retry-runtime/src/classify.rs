@@ -55,7 +55,7 @@ impl Class {
     /// ```
     pub const NETWORK: Self = Self(1);
 
-    /// Something took longer than it was allowed.
+    /// Something took longer than allowed.
     ///
     /// ```
     /// # use retry_runtime::{Class, classify};
@@ -157,9 +157,9 @@ impl fmt::Debug for Class {
 
 /// An error that knows what kind of failure it is.
 ///
-/// If the error that a function returns implements it, it decides alone: neither the
-/// types in the error's chain nor its text are examined. An error hidden behind another
-/// one (`anyhow::Error`, `Box<dyn Error>`) cannot be asked.
+/// If the error that a function returns implements it, that alone decides: neither the
+/// types in the error's chain nor its text are examined. The implementation of an error
+/// inside another one (`anyhow::Error`, `Box<dyn Error>`) is not visible.
 ///
 /// Events show its `Display`.
 ///
@@ -256,19 +256,19 @@ pub trait Classify: Display {
 ///
 /// If a known type is found anywhere in the chain, types alone decide, and the result
 /// combines what all known types in the chain say. Only a chain without any is judged by
-/// its texts, as by [`text`].
+/// its texts, with [`text`].
 ///
 /// | known type | class |
 /// | --- | --- |
 /// | [`std::io::Error`], by its kind: `ConnectionRefused`, `ConnectionReset`, `ConnectionAborted`, `NotConnected`, `BrokenPipe`, `HostUnreachable`, `NetworkUnreachable`, `NetworkDown`, `AddrNotAvailable` (no free local port), `UnexpectedEof` (the peer hung up in mid-message) | network |
-/// | `TimedOut`, `WouldBlock` (what a blocking socket reports when its read timeout runs out) | timeout |
+/// | `TimedOut`, `WouldBlock` (what a blocking socket reports when its read timeout expires) | timeout |
 /// | `Other`, and kinds that have no name yet, such as that of a failed DNS lookup | not known: the wrapped error, or the text, decides |
 /// | any other kind | none |
 /// | [`tokio::time::error::Elapsed`] | timeout |
 /// | [`Interrupted`](crate::Interrupted) by a timeout or deadline | timeout |
 /// | `Interrupted` by an open circuit | none |
-/// | `retry_runtime::http::StatusError` (feature `http`) | its status, as by [`status`] |
-/// | `reqwest::Error` (feature `reqwest`) | its status, as by [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
+/// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`] |
+/// | `reqwest::Error` (feature `reqwest`) | its status, with [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
 /// | `hyper::Error` (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
 /// | `tonic::Status` (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Internal`, and `Unknown` without a source → server error; `Unknown` with one: its source decides; any other code → none |
 ///

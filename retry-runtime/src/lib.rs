@@ -23,7 +23,7 @@
 //! | share a policy between functions | [`policy!`], [`Policy`] |
 //! | choose which failures to retry | `retry_on`: [`matchers`], or [`Classify`] for your own error |
 //! | know how a call ended | return [`RetryError`] |
-//! | stop calling what does not respond | [`CircuitBreaker`]; [`Breakers`] for one each host |
+//! | stop calling a dependency that does not respond | [`CircuitBreaker`]; [`Breakers`] for one per host |
 //! | bound the load that retries add | [`RetryQuota`] |
 //! | see what is retried | [`sites`], [`report`], [`on_event`], the features `tracing` and `metrics` |
 //! | change policies while the program runs | `Overrides`, with the feature `overrides` |
@@ -40,8 +40,8 @@
 //! | `serde` | | policies and `RetryConfig` from files |
 //! | `overrides` | | `Overrides`: policies changed by name while the program runs |
 //! | `reqwest`, `hyper`, `tonic` | | knows the errors of these crates by type |
-//! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`; `reqwest` brings it |
-//! | `tower` | | `tower::RetryLayer`, for services of tower |
+//! | `http` | | `Retry-After`, and failed responses as errors: `retry_after`, `http::check`; enabled by `reqwest` |
+//! | `tower` | | `tower::RetryLayer`, for tower services |
 //! | `testing` | | `testing`: a kit for tests of code that retries |
 //!
 //! # Runtime

@@ -518,7 +518,7 @@ impl<F: Future> Future for Polls<F> {
     }
 }
 
-// ── What is looked at ───────────────────────────────────────────────────────
+// ── What is checked ─────────────────────────────────────────────────────────
 
 /// The expected level of a quota.
 struct Ledger {

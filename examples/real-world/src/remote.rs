@@ -40,10 +40,10 @@ impl<T, E> Remote<T, E> {
     /// Makes a request.
     ///
     /// # Errors
-    /// What the script says.
+    /// The error in the script.
     ///
     /// # Panics
-    /// After the last answer of the script, and a day after a request that has none.
+    /// If the script has no answer left, and a day after a request that hangs.
     pub async fn call(&self, request: impl Into<String>) -> Result<T, E> {
         match self.next(request.into()) {
             Answer::Gives(value) => Ok(value),
@@ -58,10 +58,10 @@ impl<T, E> Remote<T, E> {
     /// Makes a request from a function that is not async.
     ///
     /// # Errors
-    /// What the script says.
+    /// The error in the script.
     ///
     /// # Panics
-    /// After the last answer of the script, and where no answer ever comes.
+    /// If the script has no answer left, and if the request hangs.
     pub fn call_blocking(&self, request: impl Into<String>) -> Result<T, E> {
         match self.next(request.into()) {
             Answer::Gives(value) => Ok(value),
@@ -70,12 +70,12 @@ impl<T, E> Remote<T, E> {
         }
     }
 
-    /// Returns what was asked, each with the milliseconds since the beginning.
+    /// Returns the requests, each with the milliseconds since the start.
     pub fn log(&self) -> Vec<(u128, String)> {
         self.state().log.clone()
     }
 
-    /// Returns the milliseconds since the beginning.
+    /// Returns the milliseconds since the start.
     pub fn now(&self) -> u128 {
         self.began.elapsed().as_millis()
     }
@@ -94,7 +94,7 @@ impl<T, E> Remote<T, E> {
 
 #[cfg(test)]
 impl<T, E> Remote<T, E> {
-    /// When each request was made, in milliseconds since the beginning.
+    /// When each request was made, in milliseconds since the start.
     pub(crate) fn times(&self) -> Vec<u128> {
         self.log().into_iter().map(|(at, _)| at).collect()
     }

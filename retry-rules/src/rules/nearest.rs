@@ -26,10 +26,10 @@ impl Policy {
     /// | this policy has | what is obeyed |
     /// | --- | --- |
     /// | 0 attempts | 1 |
-    /// | a base of 1 or less, or none that is a number; growth from 0 s, or by 0 s | fixed waits |
+    /// | a base of 1 or less, or not a number; growth from 0 s, or by 0 s | fixed waits |
     /// | a `first_delay`, an `initial_delay`, or a custom delay, above `max_delay` | `max_delay` |
     /// | growth from 30 s or more, and no `max_delay` | 30 s |
-    /// | a jitter below 0, or none that is a number | no jitter |
+    /// | a jitter below 0, or not a number | no jitter |
     /// | a jitter above 1 | 1 |
     /// | a timeout of 0 s, or above the deadline | no timeout |
     /// | unlimited attempts with no bound | 3 attempts |

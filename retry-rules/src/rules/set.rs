@@ -25,7 +25,7 @@ macro_rules! set {
                 set
             }
 
-            /// Returns this set and `element`.
+            /// Returns this set with `element` added.
             #[must_use]
             pub const fn with(self, element: $Element) -> Self {
                 Self(self.0 | 1 << element as u64)

@@ -88,7 +88,7 @@ pub(super) enum Part {
     Setting(Field, &'static str),
     /// `` `attempts = 1` ``: a number of calls, however the style counts them.
     Calls(u32),
-    /// Only where the style has this setting.
+    /// Parts that apply only if the style has this setting.
     Where(Field, &'static [Part]),
 }
 

@@ -7,9 +7,9 @@
 //! | `retry_recoveries_total` | counter | `name` | calls that succeeded after having failed |
 //! | `retry_give_ups_total` | counter | `name`, `reason` | calls that were given up |
 //! | `retry_wait_seconds` | histogram | `name` | the waits |
-//! | `retry_breaker_state` | gauge | `breaker`, and `key` of one of a family | 0 closed, 1 half-open, 2 open; from the first change on |
-//! | `retry_breaker_transitions_total` | counter | `breaker`, `to`, and `key` | its changes of state, by the new one: `closed`, `half_open`, `open` |
-//! | `retry_breaker_calls_total` | counter | `breaker`, `kind`, and `key` | calls by what became of them: `failure`, `slow`, `forgiven`, `rejected`, or, of a breaker that only observes, `would_reject` |
+//! | `retry_breaker_state` | gauge | `breaker`, and `key` for one of a family | 0 closed, 1 half-open, 2 open; from the first change on |
+//! | `retry_breaker_transitions_total` | counter | `breaker`, `to`, and `key` | changes of its state, by the new state: `closed`, `half_open`, `open` |
+//! | `retry_breaker_calls_total` | counter | `breaker`, `kind`, and `key` | calls by outcome: `failure`, `slow`, `forgiven`, `rejected`, or, for a breaker that only observes, `would_reject` |
 //! | `retry_quota_tokens` | gauge | `quota` | tokens in the bucket; from the first retry on |
 //!
 //! A call that succeeds at its first attempt touches none of them. A counter exists from the first

@@ -201,7 +201,7 @@ where
                 unreachable!("what cannot be sent again is not retried")
             };
             if attempt > 1 {
-                // A service that is not ready is not to be used any more.
+                // A service whose readiness check fails must not be used any more.
                 poll_fn(|cx| lock(service).poll_ready(cx)).await.inspect_err(|_| spent.set())?;
             }
             let response = lock(service).call(request);

@@ -167,7 +167,7 @@ async fn the_longest_deadline_is_none() {
     let error = fetch(&Calls::new()).await.unwrap_err();
     assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 3));
 
-    // Not beyond the clock, but beyond any timer.
+    // The clock can represent this limit, but no timer can.
     let policy = Policy::new().deadline(secs(1 << 40)).timeout(secs(1 << 39));
     let retrier = Retrier::new(policy);
     let run = retrier.run(|| async {

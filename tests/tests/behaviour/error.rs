@@ -237,7 +237,7 @@ async fn the_way_back_to_the_error_is_there_for_every_end() {
     assert_eq!(read(false).await, Err(Failure::Corrupt));
     assert!(matches!(read(true).await, Err(Failure::Interrupted(Interrupted::Timeout { .. }))));
 
-    // A type-erased error contains the whole `RetryError`.
+    // `?` puts the whole `RetryError` into an `anyhow::Error`; `into_error` only the last error.
     let ended = anyhow(Err(Failure::Corrupt)).await.unwrap_err();
     assert!(ended.downcast_ref::<RetryError<Failure>>().is_some());
     assert_eq!(anyhow(Ok(())).await.unwrap_err().to_string(), "erased");

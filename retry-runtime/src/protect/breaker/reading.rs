@@ -14,7 +14,7 @@ use crate::event::transition::{State, Transition};
 use crate::protect::stamp;
 
 impl CircuitBreaker {
-    /// Returns what the breaker does with calls.
+    /// Returns the state of the breaker.
     ///
     /// An open breaker whose open time is over stays [`State::Open`] until a call probes it;
     /// [`is_open`](Self::is_open) says whether that call would be rejected.
@@ -99,7 +99,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Returns what the breaker knows, for people and dashboards.
+    /// Returns the state and numbers of the breaker, for people and dashboards.
     ///
     /// ```
     /// # use retry_runtime::{BreakerConfig, CircuitBreaker};

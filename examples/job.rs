@@ -98,7 +98,8 @@ async fn run(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
         .store(store)
         .resume(&report.job.id, move |customer: Customer, cx| {
             let service = again.clone();
-            // It is the first attempt of a new run, so the item does not fail by script again.
+            // The first attempt of a new run is not the first of the item, so no connection is
+            // reset again.
             async move { service.import(&customer, cx.run() + cx.attempt()).await }
         })
         .await?;

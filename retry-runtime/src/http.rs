@@ -97,7 +97,7 @@ impl Head for reqwest::Response {
 ///
 /// It implements [`Classify`](crate::Classify): the matchers recognise it, through
 /// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks.
-/// Both work behind `anyhow::Error` and `Box<dyn Error + Send + Sync>` too.
+/// Both work inside `anyhow::Error` and `Box<dyn Error + Send + Sync>` too.
 ///
 /// ```
 /// use http::StatusCode;

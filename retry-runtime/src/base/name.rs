@@ -201,7 +201,7 @@ impl Hash for Name {
     }
 }
 
-/// Serialized as its text.
+/// Written as its text.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Name {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -45,7 +45,7 @@ use crate::site::{Origin, Site};
 /// A failure, as the caller's matchers judge it.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict<'a> {
-    /// Whether `retry_on` and `abort_on` let it be retried.
+    /// Whether `retry_on` and `abort_on` allow a retry.
     pub retry: bool,
     /// Whether a breaker counts it as a failure; otherwise it counts as a success.
     pub failure: bool,

@@ -108,8 +108,8 @@ impl Word {
 pub(super) const FIRST_GENERATION: u64 = 1;
 
 /// The layout of a timed tag: four bits of kind, 23 of generation, and 37 of the microseconds at
-/// which the call began. These wrap only after 38 hours or 8 million changes of state within one
-/// call.
+/// which the call began. To wrap, a single call would have to last 38 hours, or the state would
+/// have to change 8 million times during one.
 const TIMED_BITS: u32 = 27;
 const TIMED: u64 = (1 << TIMED_BITS) - 1;
 

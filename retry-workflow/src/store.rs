@@ -36,8 +36,8 @@ use crate::item::summary::{Group, JobRow, Minute};
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
 pub const MOST_CLAIMED_BYTES: usize = 16 << 20;
 
-/// A page of a list ends after this many rows were looked at that its filter did not want: 20,000.
-pub const MOST_LOOKED_AT: usize = 20_000;
+/// A page of a list ends after this many rows that its filter does not want: 5,000.
+pub const MOST_LOOKED_AT: usize = 5_000;
 
 /// How often a store is looked at that cannot tell of changes.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! [`PostgresHub`]: where the members of a fleet meet, in a schema of a Postgres database.
 //!
-//! A member asks one statement all the time. What is decided is decided by the rules of
-//! `retry-fleet`, with the row of the breaker or of the quota locked.
+//! In normal operation a member runs one statement, again and again. The rules of `retry-fleet`
+//! make the decisions, with the row of the breaker or the quota locked.
 
 mod change;
 mod layout;
@@ -25,14 +25,14 @@ use crate::server::{Lent, PostgresError, PostgresOptions, Server, quoted};
 use crate::store::shared::column;
 use crate::store::text::kept;
 
-/// The server's time in microseconds, when it is asked.
+/// The server's time in microseconds, at the moment it is evaluated.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
-/// Members ask again by themselves: nothing is tried twice in here.
+/// Nothing is retried in here: members ask again by themselves.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Where the members of fleets meet: a schema in a Postgres database. A clone is another handle
-/// on it.
+/// Where the members of fleets meet: a schema in a Postgres database. A clone is another handle to
+/// it.
 ///
 /// ```no_run
 /// use retry_fleet::Fleet;
@@ -49,21 +49,21 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// # }
 /// ```
 ///
-/// Each process has two connections at most, and asks one statement each 400 ms. A table of live
-/// members, one of what they report, one row for each breaker and quota, and one for each part
-/// of a quota that is lent: all of them are small.
+/// Each process has at most two connections, and runs one statement every 400 ms. There is a table
+/// of live members, one of what they report, and one row for each breaker, for each quota and for
+/// each part of a quota that is lent: all of them are small.
 #[derive(Clone)]
 pub struct PostgresHub(Arc<Inner>);
 
 struct Inner {
     server: Arc<Server>,
-    /// The schema as SQL reads it.
+    /// The schema, quoted for SQL.
     schema: String,
-    /// Whether its tables are there.
+    /// Set once its tables exist.
     ready: OnceCell<()>,
 }
 
-/// What is done on a connection.
+/// An operation on a connection.
 type Work<A, T> = for<'a> fn(
     &'a mut Lent,
     &'a (Arc<Inner>, A),
@@ -72,9 +72,9 @@ type Work<A, T> = for<'a> fn(
     -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
 
 impl PostgresHub {
-    /// Opens the hub in this database, in the schema `retry_fleet`. Its tables are created when
-    /// the server is reached for the first time, if need be: a server that is away is no error,
-    /// because members continue without it.
+    /// Opens the hub in this database, in the schema `retry_fleet`. Its tables are created, if need
+    /// be, when the server is first reached: an unreachable server is no error, because members
+    /// continue without it.
     ///
     /// ```no_run
     /// # use retry_workflow_postgres::PostgresHub;
@@ -86,7 +86,7 @@ impl PostgresHub {
     ///
     /// # Errors
     ///
-    /// [`HubError::Refused`] for what is no address, or certificates that cannot be read.
+    /// [`HubError::Refused`] if the address is not valid, or the certificates cannot be read.
     #[expect(clippy::unused_async, reason = "connections live on the runtime that opens it")]
     pub async fn connect(url: &str) -> HubResult<Self> {
         let options = PostgresOptions::default()
@@ -96,8 +96,8 @@ impl PostgresHub {
         Self::with_options(url, &options)
     }
 
-    /// Opens the hub with these options; of them, the schema, the size of the pool, the timeout of a
-    /// statement and the certificates count.
+    /// Opens the hub with these options, of which it uses the schema, the pool size, the statement
+    /// timeout and the certificates.
     ///
     /// ```no_run
     /// # use retry_workflow_postgres::{PostgresHub, PostgresOptions};
@@ -110,17 +110,14 @@ impl PostgresHub {
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect).
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
+    /// As [`connect`](Self::connect), and [`HubError::Refused`] outside of a tokio runtime.
     pub fn with_options(url: &str, options: &PostgresOptions) -> HubResult<Self> {
         let server = Server::new(options, url).map_err(HubError::refused)?;
         Ok(Self::on(&Arc::new(server), &options.schema))
     }
 
     /// Opens the hub on the connections of a store, [`server`](crate::PostgresStore::server), in
-    /// this schema, which is another one than the store's.
+    /// this schema, which must not be the store's.
     ///
     /// ```no_run
     /// # use retry_workflow_postgres::{PostgresHub, PostgresStore};
@@ -173,7 +170,7 @@ impl PostgresHub {
     }
 }
 
-/// Refuses what waiting does not fix.
+/// Refuses errors that waiting does not fix.
 fn hub_error(error: PostgresError) -> HubError {
     let refused = [
         SqlState::INSUFFICIENT_PRIVILEGE,
@@ -199,8 +196,8 @@ impl fmt::Debug for PostgresHub {
 }
 
 impl Inner {
-    /// A statement with the tables of this hub: `@` stands for their schema, `$now` for the
-    /// server's time.
+    /// A statement on the tables of this hub: `@` stands for their schema, `$now` for the server's
+    /// time.
     fn sql(&self, text: &str) -> String {
         text.replace("$now", NOW).replace('@', &format!("{}.", self.schema))
     }
@@ -277,7 +274,7 @@ fn duration(row: &Row, at: usize) -> Result<Duration, PostgresError> {
     Ok(Duration::from_micros(u64::try_from(column::<i64>(row, at)?).unwrap_or(0)))
 }
 
-/// A duration in microseconds: of a thousand years at most, so that sums stay in the column.
+/// A duration in microseconds, a thousand years at most, so that sums fit in the column.
 fn micros(duration: Duration) -> i64 {
     const MOST: i64 = 1_000 * 366 * 86_400 * 1_000_000;
     i64::try_from(duration.as_micros()).map_or(MOST, |micros| micros.min(MOST))

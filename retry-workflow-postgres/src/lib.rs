@@ -1,8 +1,8 @@
 //! Jobs of [`retry-workflow`](retry_workflow) in a Postgres database, for more than one machine.
 //!
 //! [`PostgresStore`] is a [`Store`](retry_workflow::Store) like the one in an SQLite file: a job is
-//! the same on both. Any number of processes, on any number of machines, may work on a job at once,
-//! and each that dies is replaced by the others.
+//! the same in both. Any number of processes, on any number of machines, may work on a job at once,
+//! and if one dies, the others take over its items.
 //!
 //! ```no_run
 //! use retry_workflow::{Workflow, keyed, policy};
@@ -23,57 +23,58 @@
 //!
 //! # What it needs
 //!
-//! Postgres 13 or later, in UTF-8; its own schema (`retry`, or another one with
+//! Postgres 13 or later, in UTF-8; a schema of its own (`retry`, or another one with
 //! [`PostgresOptions::schema`]), and at most [`pool_size`](PostgresOptions::pool_size) connections
-//! of each process. The first process creates the tables, in numbered steps under a lock. Where
-//! the workers' user may not create tables, an operator runs [`PostgresOptions::sql`].
+//! per process. The first process creates the tables, in numbered steps under a lock. If the
+//! workers' user may not create tables, an operator runs the statements that
+//! [`PostgresOptions::sql`] returns.
 //!
 //! # What it promises
 //!
-//! - Each method of the store is one transaction; a claim, a settlement of many items or an
-//!   enqueued batch is one statement, and one round trip.
-//! - Workers do not wait for each other: a claim skips what another one is about to lease.
-//! - Time is the server's: workers whose clocks differ by hours work together.
+//! - Each method of the store is one transaction; a claim, the settlement of many items and an
+//!   enqueued batch are each one statement, and so one round trip.
+//! - Workers do not wait for each other: a claim skips the rows that another one has locked.
+//! - Time is the server's: workers whose clocks differ by hours can work together.
 //! - A lost connection, a failover, a server that restarts or has no connection to spare, a
-//!   conflict or a statement that took too long is retried, with a `#[retry]` policy and a
-//!   breaker: events of `tracing` under the name `retry_workflow_postgres` show it. A settlement
-//!   whose answer was lost is looked up by its token, not done twice. A server that is gone for a
-//!   minute costs that minute; see [`PostgresOptions::patience`].
+//!   conflict and a statement that timed out are retried, with a `#[retry]` policy and a breaker;
+//!   `tracing` events under the name `retry_workflow_postgres` show it. A settlement whose answer
+//!   was lost is looked up by its token, not done twice. An outage of a minute costs that minute;
+//!   see [`PostgresOptions::patience`].
 //! - An idle worker makes no queries: a re-drive, a pause or new items wake it within milliseconds,
-//!   through `LISTEN` on one more connection. Where that one is refused, or nothing arrives on it,
-//!   jobs are polled every second.
+//!   through `LISTEN` on one more connection. If that connection is refused, or nothing arrives on
+//!   it, workers poll every second.
 //!
-//! Two answers may say less than was done, where a connection is lost in the middle of them: how
-//! many items were *new* in an enqueued batch, and how many a re-drive, a purge or a removal has
-//! moved. What they did is right.
+//! Two results may be too low if a connection is lost midway: how many items of an enqueued batch
+//! were *new*, and how many items a re-drive, a purge or a removal has moved. The work itself is
+//! done correctly.
 //!
 //! # Operating it
 //!
-//! When to move a job from one machine to many, how, and what changes: the page "One machine or
-//! many" in the guide of `retry-workflow`.
+//! When and how to move a job from one machine to many, and what changes then: see the page "One
+//! machine or many" in the guide of `retry-workflow`.
 //!
 //! - **Watch it.** Each process reports through `tracing` when it waits for the server, and when it
 //!   does not hear of changes by others. On the server, `pg_stat_activity` shows the workers under
-//!   `retry-workflow`; `n_dead_tup` of the table `states` in `pg_stat_user_tables` says whether
-//!   autovacuum keeps up: its settings for that table are made for it. A transaction of another
-//!   program that stays open for hours keeps vacuum from its work, here as everywhere.
-//! - **Back it up** as the rest of the database: a dump, or a point in time. Leases that were held
-//!   at that time have ended when it is restored, and their items are worked on again.
-//! - **Failover.** Name all hosts with `target_session_attrs=read-write`. What a standby that is
-//!   asynchronous has not heard of is done again; with `synchronous_commit` on a synchronous one,
+//!   `retry-workflow`; `n_dead_tup` of the table `states` in `pg_stat_user_tables` shows whether
+//!   autovacuum keeps up: its settings for that table are made for it. A transaction that another
+//!   program leaves open for hours keeps vacuum from its work, here as everywhere.
+//! - **Back it up** like the rest of the database: with a dump, or for point-in-time recovery. When
+//!   it is restored, the leases held at that time have expired, and their items run again.
+//! - **Failover.** Name all hosts, with `target_session_attrs=read-write`. Whatever an asynchronous
+//!   standby had not yet received is done again; with `synchronous_commit` on a synchronous one,
 //!   nothing is.
-//! - **Versions.** The first program of a newer layout that opens the tables brings them to it;
-//!   older ones refuse to open them from then on.
+//! - **Versions.** The first program with a newer layout that opens the tables migrates them; older
+//!   ones refuse to open them from then on.
 //!
 //! # Behind a pooler
 //!
-//! `PgBouncer` in session mode passes all on but some settings, which are left out then. In
-//! transaction mode it needs version 1.21 with `max_prepared_statements`: behind an older one the
-//! first error says so. `LISTEN` does not work in transaction mode, so that waits look each second.
+//! In session mode, `PgBouncer` passes on everything except some settings, which are left out then.
+//! Transaction mode needs version 1.21 with `max_prepared_statements`: behind an older one, the
+//! first error says so. `LISTEN` does not work in transaction mode, so workers poll every second.
 //!
 //! # Further tables on the same server
 //!
-//! [`server::Server`] is the pool, with what is tried again; another part of a program may share
+//! [`server::Server`] is the connection pool with its retries; another part of a program may share
 //! [that of a store](PostgresStore::server).
 //!
 //! # Breakers and quotas of many processes
@@ -82,7 +83,7 @@
 //! `retry-fleet`, whose documentation explains what a fleet is.
 #![forbid(unsafe_code)]
 
-// From the ground up: each imports from those above it.
+// Bottom-up: each module imports from those above it.
 pub mod server;
 mod store;
 #[cfg(feature = "fleet")]
@@ -93,10 +94,10 @@ pub use hub::PostgresHub;
 #[doc(inline)]
 pub use server::PostgresOptions;
 pub use store::PostgresStore;
-/// What the statements of [`server::Server::run`] are written with.
+/// The client library with which operations for [`server::Server::run`] are written.
 pub use tokio_postgres;
 
-/// The code of the README is compiled.
+/// Compiles the code of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! [`Server`]: a Postgres server, with a pool of connections that are retried.
+//! [`Server`]: a Postgres server, with a connection pool whose operations are retried.
 
 mod error;
 mod options;
@@ -30,24 +30,24 @@ pub use self::error::PostgresError;
 pub use self::options::PostgresOptions;
 pub(crate) use self::options::quoted;
 
-/// So old a plan of a statement may be: one that was made for empty tables is a bad one for full
-/// ones, and Postgres keeps it until it has counted them.
+/// How long a plan is used: one that was made for empty tables is a bad one for full ones, and
+/// Postgres keeps it until it has analysed them.
 const PLANS_LAST: Duration = Duration::from_secs(10);
 
-/// How the server is to plan: by the indexes, in the order in which the statements are written.
-/// What its counts of rows say of tables that fill and empty within seconds is worse.
+/// Makes the server plan with index scans and nested loops, which the statements are written for.
+/// Its row estimates for tables that fill and empty within seconds choose worse plans.
 const PLANNING: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
      -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off \
      -c default_transaction_isolation=read\\ committed";
 
-/// A connection outside of the pool, and what has to be driven for it.
+/// A connection outside the pool, and what has to be polled for it.
 pub(crate) type Alone =
     (Client, Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>);
 
 /// A server, and a pool of connections to it.
 ///
-/// What [`run`](Self::run) does is tried again where a connection is lost, or the server is
-/// restarted, busy or being replaced.
+/// [`run`](Self::run) retries an operation if a connection is lost, or the server is restarting,
+/// busy or being replaced.
 ///
 /// ```no_run
 /// use retry_workflow_postgres::PostgresStore;
@@ -69,14 +69,15 @@ pub struct Server {
     breaker: CircuitBreaker,
     patience: Duration,
     timeout: Duration,
-    /// Its own runtime: connections live on it.
+    /// The runtime that opened the pool: connections live on it.
     runtime: Handle,
     began: Instant,
-    /// When statements were last re-planned, in seconds since it began.
+    /// When plans were last discarded, in seconds since `began`.
     planned: AtomicU64,
 }
 
-/// What a server is asked to do, with what it needs; `true`: an earlier attempt may have done it.
+/// An operation on a connection, with its arguments. The last one is `true` if an earlier attempt
+/// may have done it already.
 pub type Operation<A, T> =
     for<'a> fn(
         &'a mut Lent,
@@ -85,8 +86,8 @@ pub type Operation<A, T> =
     ) -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
 
 impl Server {
-    /// Opens a pool, without connecting: for what shares a server with jobs, and has tables of its
-    /// own. Of the options, those about the schema are for stores.
+    /// Opens a pool, without connecting: for code that shares a server with jobs, and has tables of
+    /// its own. The options about the schema are for stores, and ignored here.
     ///
     /// ```no_run
     /// use retry_workflow_postgres::PostgresOptions;
@@ -106,7 +107,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The address or the certificates cannot be read, or there is no tokio runtime.
+    /// The address is not valid, the certificates cannot be read, or there is no tokio runtime.
     pub fn new(options: &PostgresOptions, url: &str) -> Result<Self, PostgresError> {
         let runtime = Handle::try_current().map_err(PostgresError::other)?;
         let mut config: Config = url.parse().map_err(|error| PostgresError::address(&error))?;
@@ -145,7 +146,7 @@ impl Server {
             tls,
             pool,
             patience: options.patience,
-            // The server ends a statement first, and says so.
+            // Longer than the server's own limit, so that it ends the statement first, and says so.
             timeout: options.statement_timeout.saturating_add(Duration::from_secs(10)),
             runtime,
             began: Instant::now(),
@@ -158,13 +159,14 @@ impl Server {
         &self.name
     }
 
-    /// Runs `operation` on a connection of the pool, and retries lost connections and the like. It
-    /// runs on the runtime that opened the pool, and to its end even if the caller is dropped.
+    /// Runs `operation` on a connection of the pool, and retries after lost connections and the
+    /// like. It runs on the runtime that opened the pool, and to completion even if the caller is
+    /// dropped.
     ///
     /// # Errors
     ///
-    /// The last one, where the server could not be reached for as long as the options say, or
-    /// at once where another attempt would not help.
+    /// The last error, if the server could not be reached for as long as the options say; at once,
+    /// an error that another attempt would not fix.
     pub async fn run<A, T>(
         self: &Arc<Self>,
         arguments: A,
@@ -177,7 +179,7 @@ impl Server {
         self.run_for(self.patience, arguments, operation).await
     }
 
-    /// As [`run`](Self::run), tried again for so long at most.
+    /// As [`run`](Self::run), but retried for at most `patience`.
     pub(crate) async fn run_for<A, T>(
         self: &Arc<Self>,
         patience: Duration,
@@ -196,7 +198,7 @@ impl Server {
         finished(task).await
     }
 
-    /// As [`run`](Self::run), for so long at most and where the caller waits for it.
+    /// As [`run`](Self::run), but for at most `patience`, and on the caller's own task.
     #[retry(
         attempts = unlimited,
         initial_delay = "50ms",
@@ -230,19 +232,19 @@ impl Server {
             Ok(_) => client.is_sound = true,
             Err(error) => {
                 client.is_sound = error.leaves_connection();
-                // The server has said that it did nothing.
+                // If the server answered with an error, it did nothing.
                 begun.store(maybe_done || !error.is_answer(), Ordering::Relaxed);
             }
         }
         done
     }
 
-    /// A separate connection, outside the pool, with the task that reads it.
+    /// Opens a connection outside the pool, which the caller has to poll.
     pub(crate) async fn connect_alone(&self) -> Result<Alone, PostgresError> {
         Ok(self.config.connect(self.tls.clone()).await?)
     }
 
-    /// Where its connections live.
+    /// The runtime that its connections live on.
     pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
     }
@@ -267,7 +269,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What a task has come to; its panic is the caller's.
+/// Waits for a task, and resumes its panic in the caller.
 async fn finished<T>(task: JoinHandle<Result<T, PostgresError>>) -> Result<T, PostgresError> {
     match task.await {
         Ok(done) => done,
@@ -282,8 +284,8 @@ fn resume(panic: Box<dyn Any + Send>) -> ! {
     std::panic::resume_unwind(panic)
 }
 
-/// On a clock that a test has stopped, a runtime whose tasks all wait for something outside jumps
-/// to the next timer. It does not while something blocks, which is until this is dropped.
+/// On a paused test clock, a runtime whose tasks all wait for something outside jumps to the next
+/// timer. It does not while a blocking task runs, so this keeps one running until it is dropped.
 struct Busy(#[expect(dead_code, reason = "it is dropped")] oneshot::Sender<()>);
 
 impl Busy {
@@ -295,8 +297,8 @@ impl Busy {
     }
 }
 
-/// A connection of the pool. Unless the work on it has come to an end it is closed, not given
-/// back: a statement may still run on it.
+/// A connection from the pool. Unless the work on it has ended, it is closed rather than returned
+/// to the pool: a statement may still be running on it.
 #[derive(Debug)]
 pub struct Lent {
     client: Option<Object>,
@@ -327,8 +329,8 @@ impl Drop for Lent {
     }
 }
 
-/// Connects with the settings that statements need, where what stands before the server lets
-/// them through. A pooler such as `PgBouncer` may not.
+/// Connects with the settings that statements need, if what stands before the server lets them
+/// through. A pooler such as `PgBouncer` may not.
 struct Startup {
     tls: MakeRustlsConnect,
     settings: String,
@@ -352,7 +354,7 @@ impl Connect for Startup {
                 return self.open(&plain).await;
             }
             let mut config = plain.clone();
-            // What the address says comes last, and holds.
+            // Options in the address come last, and win.
             let own = plain.get_options().unwrap_or_default();
             config.options(format!("{} {own}", self.settings).trim_end());
             match self.open(&config).await {
@@ -375,7 +377,7 @@ impl Startup {
         let (client, connection) = config.connect(self.tls.clone()).await?;
         let reading = tokio::spawn(async move {
             if let Err(error) = connection.await {
-                // Whoever works on it is told as well.
+                // Whoever uses the connection gets an error as well.
                 tracing::debug!(error = &error as &dyn std::error::Error, "a connection was lost");
             }
         });

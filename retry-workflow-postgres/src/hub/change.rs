@@ -1,4 +1,4 @@
-//! A breaker's record is changed by the rules, by one member at a time.
+//! Changing a breaker's record: the rules decide, for one member at a time.
 
 use retry_fleet::hub::Changed;
 use retry_fleet::{BreakerRecord, Change, MemberId};
@@ -18,7 +18,7 @@ pub(super) async fn change(
     change: Change,
 ) -> Result<Changed, PostgresError> {
     let (fleet, breaker) = (kept(fleet), kept(breaker));
-    // Where many want the same, most of them come too late: they need no lock to see that.
+    // When many want the same change, most of them come too late, and need no lock to see that.
     let select = hub
         .sql(&format!("SELECT $now, {COLUMNS} FROM @breakers WHERE fleet = $1 AND breaker = $2"));
     let statement = client.prepare_cached(&select).await?;
@@ -38,7 +38,7 @@ pub(super) async fn change(
     }
 
     let lock = client.prepare_cached(&format!("{select} FOR UPDATE")).await?;
-    // The server's time once the row is locked, for a lock may take long.
+    // Runs once the row is locked, for a fresh time: waiting for the lock may take long.
     let late = client.prepare_cached(&select).await?;
     let write = hub.sql(
         "UPDATE @breakers SET epoch = $3, until = $4, probe_from = $5, reopenings = $6, \
@@ -73,7 +73,7 @@ pub(super) async fn change(
     Ok(changed)
 }
 
-/// What becomes of a row: its time, and its record.
+/// Applies the change to a row: its time, then its record.
 fn applied(row: &Row, member: &MemberId, change: Change) -> Result<Changed, PostgresError> {
     let now = duration(row, 0)?;
     let mut record = record(row, 1)?;

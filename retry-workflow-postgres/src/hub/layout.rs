@@ -1,14 +1,14 @@
-//! The tables of the hub. The first member creates them, under a lock for which others wait.
+//! The tables of the hub. The first member creates them under a lock, for which others wait.
 
 use tokio_postgres::error::SqlState;
 
 use crate::server::{Lent, PostgresError};
 use crate::store::shared::column;
 
-/// What this program knows.
+/// The layout that this program reads and writes.
 const VERSION: i32 = 1;
 
-/// Who creates the tables holds this advisory lock meanwhile: `fltr`.
+/// The advisory lock held while the tables are created: `fltr` in ASCII.
 const LOCK: i64 = 0x666c_7472;
 
 const TABLES: &str = "
@@ -53,7 +53,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON @members, @reports, @breakers, @quotas, 
 GRANT SELECT ON @layout, @lent TO $role;
 ";
 
-/// Creates what is not there.
+/// Creates the tables if they are not there.
 pub(super) async fn create(client: &Lent, schema: &str) -> Result<(), PostgresError> {
     if version(client, schema).await? == VERSION {
         return Ok(());
@@ -83,7 +83,7 @@ async fn create_locked(client: &Lent, schema: &str) -> Result<(), PostgresError>
     }
 }
 
-/// The layout of the tables; 0: there are none.
+/// The layout of the tables; 0 if there are none.
 async fn version(client: &Lent, schema: &str) -> Result<i32, PostgresError> {
     let table = format!("{schema}.layout");
     let known = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await?;
@@ -93,7 +93,7 @@ async fn version(client: &Lent, schema: &str) -> Result<i32, PostgresError> {
     let sql = format!("SELECT max(version) FROM {schema}.layout");
     match client.query_one(&sql, &[]).await {
         Ok(row) => column(&row, 0),
-        // Of a store, whose tables are others.
+        // These are the tables of a store.
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => Ok(-1),
         Err(error) => Err(error.into()),
     }
@@ -118,12 +118,12 @@ impl std::fmt::Display for Newer {
 
 impl std::error::Error for Newer {}
 
-/// Whether a schema is not for this program.
+/// Whether this says that the schema is not for this program.
 pub(super) fn is_newer(error: &PostgresError) -> bool {
     error.is::<Newer>()
 }
 
-/// All statements, for an operator.
+/// All statements, for an operator to run.
 pub(super) fn script(schema: &str, role: &str) -> String {
     let all = format!("CREATE SCHEMA {schema};\nBEGIN;{TABLES}COMMIT;{GRANTS}");
     all.replace("$schema", schema).replace("$role", role).replace('@', &format!("{schema}."))

@@ -1,5 +1,5 @@
-//! A part of a bucket is lent: the row of the bucket is locked, what the others have is counted,
-//! and the rule says what there is.
+//! Lending part of a quota: the row of its bucket is locked, what the other members hold is added
+//! up, and the rule decides how much to lend.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ ON CONFLICT (fleet, quota) DO UPDATE SET before = q.asked, asked = greatest(excl
     resumed = CASE WHEN excluded.asked - q.asked > $4 THEN excluded.asked ELSE q.resumed END
 RETURNING tokens, asked - before";
 
-/// `$1` fleet, `$2` quota, `$3` member, `$4` how long who is silent is known, `$5` how long a
-/// member lives without a word.
+/// `$1` fleet, `$2` quota, `$3` member, `$4` how long a silent member is remembered, `$5` how long
+/// a member counts as alive without a heartbeat.
 const COUNT: &str = "
 WITH t AS MATERIALIZED (
     SELECT $now AS now, resumed FROM @quotas WHERE fleet = $1 AND quota = $2
@@ -40,9 +40,9 @@ FROM t, LATERAL (
         AND greatest(s.asked, t.resumed) > t.now - $4
 ) AS o";
 
-/// `$1` fleet, `$2` quota, `$3` member, `$4` its number of asks, `$5` what it may hold, `$6` its
-/// floor, `$7` whether the lease is renewed, `$8` how long it lasts, `$9` the time, `$10` what is left
-/// of tokens, `$11` how long who is silent is known.
+/// `$1` fleet, `$2` quota, `$3` member, `$4` the sequence number of its request, `$5` what it may
+/// hold, `$6` its floor, `$7` whether the lease is renewed, `$8` how long it lasts, `$9` the time,
+/// `$10` the tokens left, `$11` how long a silent member is remembered.
 const WRITE: &str = "
 WITH q AS (
     UPDATE @quotas SET tokens = $10 WHERE fleet = $1 AND quota = $2 RETURNING resumed
@@ -93,7 +93,7 @@ pub(super) async fn lend(
         floors: unsigned(&row, 5)?,
     };
     let grant = book.lend(ask);
-    // What is called back is held until the member has given it up.
+    // A member holds what is called back until it has given it up.
     let holds = if grant.is_renewed { grant.capacity } else { ask.held };
     transaction
         .execute(

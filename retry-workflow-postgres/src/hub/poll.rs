@@ -12,14 +12,14 @@ use crate::server::{Lent, PostgresError};
 use crate::store::shared::{column, small, text, unsigned};
 use crate::store::text::kept;
 
-/// Dead members are kept for this many times as long as they count.
+/// Dead members are kept this many times as long as silent ones count as alive.
 const KEPT: u32 = 10;
 
-/// `$1` fleet, `$2` member, `$3` whether it says that it lives, `$4` to `$6` reports, `$7` how long
-/// a member lives without a word, `$8` the breakers that are counted, `$9` what lately is, `$10`
-/// how long the dead are kept.
+/// `$1` fleet, `$2` member, `$3` whether this is a heartbeat, `$4` to `$6` reports, `$7` how long a
+/// member counts as alive without one, `$8` the breakers to tally, `$9` how recent a call has to
+/// be, `$10` how long dead members are kept.
 ///
-/// A statement sees nothing of what it writes, so the member counts itself.
+/// A statement does not see its own writes, so the member counts itself.
 const POLL: &str = "
 WITH t AS MATERIALIZED (SELECT $now AS now),
 beat AS (
@@ -108,7 +108,7 @@ pub(super) async fn poll(
     Ok(view)
 }
 
-/// A record in the columns from `at` on.
+/// The record in the columns from `at` on.
 pub(super) fn record(row: &Row, at: usize) -> Result<BreakerRecord, PostgresError> {
     let until: Option<i64> = column(row, at + 1)?;
     let open = match until {

@@ -1,4 +1,4 @@
-//! [`PostgresError`]: why a server could not do its work, and whether it may next time.
+//! [`PostgresError`]: why a server could not do its work, and whether another attempt may help.
 
 use std::error::Error;
 use std::fmt;
@@ -17,13 +17,13 @@ pub struct PostgresError(Cause);
 
 #[derive(Clone, Debug)]
 enum Cause {
-    /// The server, or the way to it.
+    /// From the server, or from the connection to it.
     Server(Arc<tokio_postgres::Error>),
-    /// The policy has cut it off, or the breaker has not let it begin.
+    /// The policy cut the attempt off, or the breaker did not let it begin.
     Interrupted(Interrupted),
-    /// What is found is not what a store has.
+    /// An error of the store itself, such as a schema that holds something else.
     Store(StoreError),
-    /// The pool, the address or the certificates.
+    /// From the pool, the address or the certificates.
     Other(Arc<dyn Error + Send + Sync>),
 }
 
@@ -36,7 +36,7 @@ impl PostgresError {
         StoreError::Closed.into()
     }
 
-    /// What is no address of a server.
+    /// The address of the server is not valid.
     pub(crate) fn address(error: &tokio_postgres::Error) -> Self {
         let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
         Self::other(format!(
@@ -45,7 +45,7 @@ impl PostgresError {
         ))
     }
 
-    /// Whether it is of this kind, of the pool's or a caller's.
+    /// Whether this is an [`other`](Self::other) error of this type.
     #[cfg(feature = "fleet")]
     pub(crate) fn is<E: Error + 'static>(&self) -> bool {
         matches!(&self.0, Cause::Other(error) if error.is::<E>())
@@ -67,16 +67,16 @@ impl PostgresError {
         self.answer().map(DbError::code)
     }
 
-    /// Whether the server has answered, and has changed nothing. One that is about to end may
-    /// have done what it no longer says.
+    /// Whether the server has answered, and has changed nothing. One that is shutting down may have
+    /// done what it can no longer report.
     pub(crate) fn is_answer(&self) -> bool {
         self.answer().is_some() && !self.ends_connection()
     }
 
-    /// Whether the connection is as good as before.
+    /// Whether the connection can still be used.
     pub(crate) fn leaves_connection(&self) -> bool {
         match &self.0 {
-            // A read-only server may be one that is no longer the primary.
+            // A read-only server may be one that is no longer the primary, so reconnect.
             Cause::Server(_) => {
                 self.is_answer() && self.code() != Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
             }
@@ -119,7 +119,7 @@ impl PostgresError {
         }
     }
 
-    /// The same as an error of the store with this name.
+    /// Converts this to an error of the store with this name.
     pub(crate) fn into_store_error(self, name: &str) -> StoreError {
         let path = || PathBuf::from(name);
         let why = |text: &str| StoreError::access(path(), text);
@@ -157,8 +157,8 @@ impl PostgresError {
     }
 }
 
-/// Whether it came from the way to the server. A certificate that is not trusted, or an answer in
-/// another protocol, is the same the next time.
+/// Whether the connection was lost. A certificate that is not trusted, or an answer in another
+/// protocol, would be the same the next time.
 fn is_lost(error: &tokio_postgres::Error) -> bool {
     let mut source = error.source();
     while let Some(error) = source {

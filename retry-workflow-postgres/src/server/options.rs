@@ -1,4 +1,4 @@
-//! [`PostgresOptions`]: how a server is spoken to, and where in it a store is.
+//! [`PostgresOptions`]: how to connect to a server, and where in it a store is.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -46,8 +46,7 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Sets the schema that the tables are in; `retry` by default. Each schema is a store of its
-    /// own.
+    /// Sets the schema that the tables are in; `retry` by default. Each schema is a separate store.
     ///
     /// ```
     /// # use retry_workflow_postgres::PostgresStore;
@@ -58,7 +57,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how many connections the store has at most; 8 by default. Waking needs one more.
+    /// Sets the maximum number of connections; 8 by default. `LISTEN` needs one more.
     ///
     /// ```
     /// # use retry_workflow_postgres::PostgresStore;
@@ -69,7 +68,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how long a statement may take, until the server ends it and it is tried again; 30 s by
+    /// Sets how long a statement may take before the server ends it and it is retried; 30 s by
     /// default.
     ///
     /// ```
@@ -82,8 +81,8 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how long operations are retried while the server cannot be reached, is restarted
-    /// or being replaced; 2 min by default. Opening the store takes a few seconds at most.
+    /// Sets how long operations are retried while the server cannot be reached, is restarted or is
+    /// being replaced; 2 min by default. Opening the store is retried for a few seconds at most.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -95,7 +94,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets whether the store has to be there already; `false` by default: its tables are created.
+    /// Sets whether the store must exist already; `false` by default: missing tables are created.
     ///
     /// ```
     /// # use retry_workflow_postgres::PostgresStore;
@@ -106,8 +105,8 @@ impl PostgresOptions {
         self
     }
 
-    /// Trusts the certificates in this file (PEM), instead of those that the machine trusts, and
-    /// checks the server's certificate also with `sslmode=prefer`.
+    /// Trusts the certificates in this file (PEM) instead of those that the machine trusts, and
+    /// verifies the server's certificate even with `sslmode=prefer`.
     ///
     /// ```
     /// # use retry_workflow_postgres::PostgresStore;
@@ -119,7 +118,7 @@ impl PostgresOptions {
     }
 }
 
-/// An address as it may be shown: without a password.
+/// The address without its password, so that it may be shown.
 pub(super) fn shown(config: &Config) -> String {
     let mut name = "postgres://".to_owned();
     if let Some(user) = config.get_user() {
@@ -147,7 +146,7 @@ pub(super) fn shown(config: &Config) -> String {
     name
 }
 
-/// A name as SQL reads it, whatever is in it.
+/// A name quoted for SQL, whatever is in it.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

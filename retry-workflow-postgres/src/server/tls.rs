@@ -1,7 +1,7 @@
-//! TLS: whom it trusts follows from `sslmode` in the address.
+//! TLS: `sslmode` in the address determines what is verified.
 //!
-//! `require` checks the server's certificate and name. `prefer`, the default, encrypts where the
-//! server can, and checks nothing: whoever could stand between could as well say that there is no
+//! `require` verifies the server's certificate and name. `prefer`, the default, encrypts if the
+//! server can, and verifies nothing: a man in the middle could just as well claim that there is no
 //! TLS.
 
 use std::path::Path;
@@ -17,8 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::PostgresError;
 
-/// What makes connections secret; `roots`: a file of certificates to trust, instead of the
-/// machine's.
+/// The connector for TLS; `roots` is a file of certificates to trust instead of the machine's.
 pub(super) fn connector(
     mode: SslMode,
     roots: Option<&Path>,
@@ -52,7 +51,7 @@ fn trusted(roots: Option<&Path>) -> Result<RootCertStore, PostgresError> {
             }
         }
         None => {
-            // One that cannot be read is not trusted.
+            // A certificate that cannot be parsed is not trusted.
             let (_added, _ignored) =
                 store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
@@ -60,7 +59,7 @@ fn trusted(roots: Option<&Path>) -> Result<RootCertStore, PostgresError> {
     Ok(store)
 }
 
-/// Any certificate is good.
+/// Accepts any certificate.
 #[derive(Debug)]
 struct Unchecked(Arc<CryptoProvider>);
 

@@ -1,7 +1,7 @@
-//! [`PostgresStore`]: a store in a schema of a Postgres database, for jobs of many machines.
+//! [`PostgresStore`]: a store in a schema of a Postgres database, for jobs on many machines.
 //!
-//! Each method is one statement, but for those that have to look between two: a round trip, and
-//! as a whole or not at all.
+//! Each method is one statement, and so one atomic round trip, except those that have to decide
+//! something in between.
 
 mod add;
 mod check;
@@ -41,10 +41,10 @@ use crate::server::{Lent, PostgresError, PostgresOptions, Server};
 
 type StoreResult<T> = Result<T, StoreError>;
 
-/// A store in a Postgres database. A clone is another handle on it.
+/// A store in a Postgres database. A clone is another handle to it.
 ///
-/// Any number of processes and machines may work on its jobs at once. It has the server's clock:
-/// theirs may differ. Its connections live on the tokio runtime that has opened it.
+/// Any number of processes and machines may work on its jobs at once. It uses the server's clock,
+/// so theirs may differ. Its connections live on the tokio runtime that opened it.
 ///
 /// ```no_run
 /// use retry_workflow::{Workflow, keyed};
@@ -62,7 +62,7 @@ type StoreResult<T> = Result<T, StoreError>;
 #[derive(Clone, Debug)]
 pub struct PostgresStore(Arc<Shared>);
 
-/// What is done on a connection, with what all handles have in common and what it needs.
+/// An operation on a connection, with what all handles share and its arguments.
 type Work<A, T> = for<'a> fn(
     &'a mut Lent,
     &'a (Arc<Shared>, A),
@@ -71,13 +71,13 @@ type Work<A, T> = for<'a> fn(
     -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
 
 impl PostgresStore {
-    /// Opens the store in this database, in the schema `retry`. If there is none, its tables are
-    /// created.
+    /// Opens the store in this database, in the schema `retry`. If it does not exist, its tables
+    /// are created.
     ///
     /// The address is `postgres://user:password@host:5432/database`, as for `psql`; several hosts
-    /// with `target_session_attrs=read-write` follow a primary. With `sslmode=require` the
-    /// server's certificate has to be trusted and of its name; with `prefer`, the default,
-    /// the connection is encrypted where the server can, and nothing is checked.
+    /// with `target_session_attrs=read-write` follow a primary. With `sslmode=require`, the
+    /// server's certificate must be trusted and match its name; with `prefer`, the default, the
+    /// connection is encrypted if the server can, and nothing is verified.
     ///
     /// ```no_run
     /// # use retry_workflow_postgres::PostgresStore;
@@ -127,7 +127,7 @@ impl PostgresStore {
         self.0.server.name()
     }
 
-    /// Checks the whole store: its layout, its size, and whether its counts are those of its items.
+    /// Checks the whole store: its layout, its size, and whether its counts match its items.
     ///
     /// ```no_run
     /// # use retry_workflow_postgres::PostgresStore;
@@ -177,7 +177,7 @@ impl PostgresStore {
     async fn claim_wanted(&self, wanted: Claim) -> StoreResult<Vec<Lease>> {
         let (reply, answer) = oneshot::channel();
         let store = self.clone();
-        // Where the caller goes while the server leases, nobody would hold the leases.
+        // If the caller is dropped while the server leases, nobody holds the leases: release them.
         self.0.server.runtime().spawn(async move {
             let now = wanted.now;
             let claimed = store
@@ -200,14 +200,14 @@ impl PostgresStore {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Those who wait for changes of this job are told of one.
+    /// Wakes those who wait for changes to this job, if it has changed.
     async fn tell(&self, job: &str, is_changed: bool) {
         if is_changed {
             waking::tell(&self.0, job).await;
         }
     }
 
-    /// And those of the job that a filter is for.
+    /// As [`tell`](Self::tell), for the job that a filter names, or for all jobs.
     async fn tell_by(&self, filter: &Filter, changed: &StoreResult<u64>) {
         match (&filter.job, changed) {
             (_, Ok(0) | Err(_)) => {}
@@ -216,14 +216,14 @@ impl PostgresStore {
         }
     }
 
-    /// And those of the job that the value of a key belongs to.
+    /// As [`tell`](Self::tell), for the job that a key belongs to.
     async fn tell_by_key(&self, key: &str, is_changed: bool) {
         if let Some((_, job)) = key.split_once('/') {
             self.tell(job, is_changed).await;
         }
     }
 
-    /// What is due at this time may be before the place of a claim.
+    /// Moves claims back, so that they find items that are due at this time.
     fn back_to(&self, due: Timestamp) {
         self.0.places.back_to(due.as_micros());
     }
@@ -243,10 +243,11 @@ impl PostgresOptions {
     ///
     /// # Errors
     ///
-    /// Those of [`PostgresStore::connect`]; [`Missing`](StoreError::Missing) if it
-    /// [has to be there](Self::must_exist) and is not.
+    /// Those of [`PostgresStore::connect`]; [`Missing`](StoreError::Missing) if it [must
+    /// exist](Self::must_exist) and does not.
     pub async fn connect(&self, url: &str) -> StoreResult<PostgresStore> {
-        /// A server that starts is waited for; one that is not there is told of soon.
+        /// Long enough for a server that is starting, short enough to report soon that there is
+        /// none.
         const PATIENCE: Duration = Duration::from_secs(3);
 
         let schema = crate::server::quoted(&self.schema);
@@ -282,8 +283,8 @@ impl PostgresOptions {
 }
 
 impl Store for PostgresStore {
-    /// The server's, as far as it can be known: it is measured every 30 s, and differences are
-    /// made up for little by little.
+    /// The server's time, as far as it can be known: it is measured every 30 s, and differences are
+    /// made up for gradually.
     fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
@@ -421,7 +422,7 @@ impl Store for PostgresStore {
         .await
     }
 
-    /// A page ends early where its payloads get large (64 MiB).
+    /// A page ends early once its payloads and outputs get large (64 MiB).
     async fn list(
         &self,
         filter: &Filter,
@@ -578,8 +579,8 @@ impl Store for PostgresStore {
         Ok((key, value))
     }
 
-    /// What this process does wakes at once, and what others do within milliseconds, by `NOTIFY`.
-    /// Where that is not heard it ends after a second.
+    /// Changes by this process wake callers at once, and those by others within milliseconds,
+    /// through `NOTIFY`. If notifications do not arrive, this returns after a second.
     async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
         Ok(waking::changed(&self.0, job, seen).await)
     }

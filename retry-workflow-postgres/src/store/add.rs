@@ -1,4 +1,4 @@
-//! Items that are new to the store: enqueued, or imported with their past.
+//! Items that are new to the store: enqueued, or imported with their history.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,10 +13,10 @@ use super::summary::{self, Minutes};
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
-/// So many items are imported by a statement.
+/// How many items one statement imports.
 const IMPORTED_AT_ONCE: usize = 200;
 
-/// They are numbered in the order in which they are given: as they are read.
+/// Items are numbered in the order given, in which `unnest` returns them.
 const ENQUEUE: &str = "\
 WITH added AS (
     INSERT INTO @items (job, id, correlation, payload)
@@ -52,7 +52,7 @@ pub(crate) async fn enqueue(
     shared.count(client, ENQUEUE, &[&job, &ids, &correlations, &payloads, &due]).await
 }
 
-/// The columns of items that are imported, each in its place.
+/// The columns of imported items; each index is one item.
 #[derive(Default)]
 struct Columns<'a> {
     job: Vec<i64>,
@@ -69,7 +69,8 @@ struct Columns<'a> {
     signature: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
     checkpoint: Vec<Option<Cow<'a, str>>>,
-    /// What it adds to the counts: attempts, losses, time worked and waited; and failed attempts.
+    /// What each item adds to the counts: attempts, losses, time worked and waited; then failed
+    /// attempts.
     sums: [Vec<i64>; 5],
 }
 
@@ -114,19 +115,19 @@ static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| {
     counted(&IMPORT.replace("@GROUPED", &grouped))
 });
 
-/// Adds items that are [as an import keeps them](ItemRecord::imported).
+/// Adds items that are already [in the form an import gives them](ItemRecord::imported).
 pub(crate) async fn import(
     client: &mut Lent,
     shared: &Shared,
     items: &[ItemRecord],
 ) -> Result<u64, PostgresError> {
-    // The first of those with one name.
+    // Of items with the same name, the first counts.
     let mut seen = HashSet::new();
     let items: Vec<_> = items.iter().filter(|item| seen.insert((&item.job, &item.id))).collect();
     let mut jobs = Vec::with_capacity(items.len());
     for item in &items {
         jobs.push(shared.job(client, &item.job).await?);
-        // Numbers of names are given out before: they need no transaction.
+        // Workers are numbered first: that needs no transaction.
         for row in &item.history {
             shared.worker(client, &row.worker).await?;
         }
@@ -204,7 +205,7 @@ async fn import_some(
             ],
         )
         .await?;
-    // No lease has the token 0: these rows come before all others.
+    // No lease has token 0, so these rows come before all others.
     let (mut rows, mut minutes) = (Rows::default(), Minutes::default());
     for row in &added {
         let place = usize::try_from(column::<i64>(row, 1)?).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Looking at a whole store: its layout, its size, and whether its counts are those of its items.
+//! Checking a whole store: its layout, its size, and whether its counts match its items.
 
 use retry_workflow::store::{StoreCheck, Summary};
 use retry_workflow::{ItemState, Timestamp};
@@ -14,7 +14,7 @@ FROM pg_class c
 WHERE c.relkind = 'r' AND c.relnamespace =
     (SELECT t.relnamespace FROM pg_class t WHERE t.oid = to_regclass($1))";
 
-/// All of one moment.
+/// One statement, so that all counts are of the same snapshot.
 const COUNTS: &str = "\
 SELECT j.name, coalesce(c.pending, 0), coalesce(c.leased, 0), coalesce(c.succeeded, 0),
     coalesce(c.dead, 0), coalesce(c.skipped, 0), coalesce(s.pending, 0), coalesce(s.leased, 0),
@@ -30,7 +30,7 @@ LEFT JOIN (SELECT job, count(*) FILTER (WHERE state = 0) AS pending,
     FROM @states GROUP BY job) s USING (job)
 ORDER BY j.name";
 
-/// Only where they differ: what the summary has, and what is there.
+/// The groups for which the summary and the items differ, with both counts.
 fn groups() -> String {
     format!(
         "SELECT j.name, state, class, signature, hour, coalesce(g.count, 0), coalesce(f.count, 0) \
@@ -45,7 +45,7 @@ fn groups() -> String {
     )
 }
 
-/// As [`groups`], of what succeeded.
+/// As [`groups`], but for the minutes in which items succeeded.
 const MINUTES: &str = "\
 SELECT j.name, minute, coalesce(m.succeeded, 0), coalesce(s.count, 0)
 FROM (SELECT job, minute, sum(succeeded)::bigint AS succeeded FROM @minutes GROUP BY 1, 2) m

@@ -1,4 +1,4 @@
-//! Leasing items that are due, or whose lease has ended.
+//! Leasing items that are due, or whose lease has expired.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use super::shared::{Shared, Values, column, limit, small, text, text_opt, unsign
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
-/// What is claimed.
+/// What to claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wanted {
     /// Up to `max` items, of which the first `starts` start now.
     Items { max: usize, starts: usize },
-    /// One that may be what its workers died of.
+    /// One that may have killed its workers.
     Suspect,
 }
 
-/// A claim, as it was asked for.
+/// The arguments of a claim.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) job: String,
@@ -30,8 +30,8 @@ pub(crate) struct Claim {
     pub(crate) lease: Duration,
 }
 
-/// `$3` and `$4` are the place behind which it begins. Rows that another transaction has locked
-/// are stepped over; those that are claimed have the lease that was before beside them.
+/// `$3` and `$4` are the place after which it begins. Rows that another transaction has locked are
+/// skipped. `taken` has the previous lease of each row, which goes to the history if it was lost.
 const CLAIM: &str = "\
 WITH due AS MATERIALIZED (
     SELECT s.item, s.due, s.state, s.token, s.run, s.attempt, s.worker, s.started, s.checkpoint,
@@ -74,7 +74,7 @@ SELECT item, token + 1, run, least(attempt + 1, 4294967295), lost::bigint, dropp
     checkpoint, id, correlation, payload, due
 FROM taken ORDER BY place";
 
-/// What a claim has leased of which nobody has heard: its leases end at a moment of their own.
+/// Finds what a claim leased whose answer was lost: its leases all expire at exactly that moment.
 const CLAIMED: &str = "\
 SELECT s.item, s.token, s.run, s.attempt, s.lost::bigint, s.dropped::bigint, s.checkpoint, i.id,
     i.correlation, i.payload, s.due
@@ -93,7 +93,7 @@ pub(crate) async fn claim(
     let Some(job) = shared.find_job(client, job).await? else { return Ok(Vec::new()) };
     let worker = shared.worker(client, worker).await?;
     let until = (*now + *lease).as_micros();
-    // What is due at the end of time never is.
+    // An item due at the end of time never is.
     let at = now.as_micros();
     let due_by = at.min(i64::MAX - 1);
     let (suspect, max, starts) = match *wanted {
@@ -144,7 +144,7 @@ pub(crate) async fn claim(
                 leases.extend(more);
                 last = last.max(end);
             }
-            // What is leased is leased: the rest comes with the next claim.
+            // What is leased stays leased: the rest comes with the next claim.
             Err(error) if !leases.is_empty() => {
                 tracing::debug!(error = &error as &dyn std::error::Error, "a claim was cut short");
             }

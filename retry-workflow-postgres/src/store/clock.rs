@@ -1,5 +1,5 @@
-//! [`ServerClock`]: the server's clock, as all workers of a store have it. It does not go
-//! backwards, whatever becomes of the server's or of this machine's.
+//! [`ServerClock`]: the server's clock, as all workers of a store read it. It never goes backwards,
+//! even if the server's clock or this machine's does.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,10 +9,11 @@ use retry_workflow::Timestamp;
 use super::shared::{column, micros};
 use crate::server::{Lent, PostgresError};
 
-/// So old what is known of the server's clock may be.
+/// How long a measurement of the server's clock is used.
 const MEASURE_EVERY: Duration = Duration::from_secs(30);
 
-/// What the server is ahead by more than this is not made up for little by little: 1 s.
+/// If the server is ahead by more than this (1 s), the clock jumps instead of catching up
+/// gradually.
 const LARGEST_SLEW: i64 = 1_000_000;
 
 /// The server's clock.
@@ -21,19 +22,19 @@ pub(crate) struct ServerClock(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// When it was measured, on this machine.
+    /// When the server's clock was measured, by this machine's clock.
     measured: Instant,
     /// What this clock said then, in microseconds.
     at: i64,
-    /// How far the server's was ahead of it.
+    /// How far the server's clock was ahead of it.
     ahead: i64,
     /// What it said last.
     last: i64,
 }
 
 impl Inner {
-    /// What it says so long after it was measured. What it is wrong by it makes up for by going at
-    /// half the speed, or at one and a half.
+    /// What the clock says this long after the measurement. It makes up for an offset by running at
+    /// half speed, or at one and a half times the speed.
     fn after(&self, elapsed: i64) -> i64 {
         let ahead = if self.ahead > LARGEST_SLEW {
             self.ahead
@@ -50,7 +51,7 @@ impl Inner {
 }
 
 impl ServerClock {
-    /// A clock that was measured just now.
+    /// A clock that has just been measured.
     pub(crate) fn new((server, asked, answered): Measurement) -> Self {
         let way = micros(answered.saturating_duration_since(asked)) / 2;
         let at = server.saturating_add(way);
@@ -75,13 +76,13 @@ impl ServerClock {
         let here = inner.read(elapsed);
         let way = micros(answered.saturating_duration_since(asked)) / 2;
         let ahead = server.saturating_add(way).saturating_sub(here);
-        // The answer took that long: the offset is known no better than this.
+        // The answer took that long, so a smaller offset cannot be told from none.
         let ahead = if ahead.saturating_abs() <= way { 0 } else { ahead };
         inner.measured = answered;
         (inner.at, inner.ahead) = (here, ahead);
     }
 
-    /// Measures it anew where that is due.
+    /// Measures the server's clock again if that is due.
     pub(crate) async fn renew(&self, client: &Lent) -> Result<(), PostgresError> {
         if self.lock().measured.elapsed() >= MEASURE_EVERY {
             self.measured(measure(client).await?);
@@ -90,13 +91,13 @@ impl ServerClock {
     }
 }
 
-/// What the server's clock said, in microseconds; when it was asked, and when it had answered.
+/// The server's time in microseconds, when it was asked for, and when the answer arrived.
 type Measurement = (i64, Instant, Instant);
 
 /// Asks the server for the time.
 pub(crate) async fn measure(client: &Lent) -> Result<Measurement, PostgresError> {
     let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
-    // Not while it is measured.
+    // Prepared first, so that preparing is not part of the measurement.
     let statement = client.prepare_cached(sql).await?;
     let asked = Instant::now();
     let row = client.query_one(&statement, &[]).await?;
@@ -109,7 +110,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000;
 
-    /// A clock at 1000 s, where the server's is so far ahead.
+    /// A clock at 1000 s, with the server's ahead by this much.
     fn clock(ahead: i64) -> Inner {
         Inner { measured: Instant::now(), at: 1000 * SECOND, ahead, last: 1000 * SECOND }
     }
@@ -138,7 +139,7 @@ mod tests {
         let answered = asked + Duration::from_millis(20);
         let clock = ServerClock::new((1000 * SECOND, asked, answered));
         assert_eq!(clock.lock().at, 1000 * SECOND + 10_000);
-        // What may be the way alone is no difference.
+        // An offset that the round trip alone may explain does not count.
         let later = answered + Duration::from_secs(10);
         clock.measured((1010 * SECOND + 45_000, later, later + Duration::from_millis(40)));
         assert_eq!(clock.lock().ahead, 0);

@@ -23,7 +23,7 @@ pub(crate) async fn stats(
     let Some(selection) = Selection::resolve(client, shared, filter).await? else {
         return Ok(Vec::new());
     };
-    // Groups of one size in the order of their names.
+    // Groups of equal size are in the order of their names.
     let sql = format!(
         "WITH hours AS MATERIALIZED (\
              SELECT f.class, f.signature, {} AS hour, count(*) AS count, \
@@ -45,7 +45,7 @@ pub(crate) async fn stats(
     rows.iter().map(summary::group).collect()
 }
 
-/// What moves failed items `meant` to the state that `n` counts them in.
+/// Removes the failures of the items in `meant`, and moves the items to the counts in `@TO`.
 const MOVED: &str = "\
 gone AS (
     DELETE FROM @failures f USING meant m WHERE f.item = m.item
@@ -93,7 +93,7 @@ pub(crate) async fn redrive(
     shared.count(client, &sql, &selection.values()).await
 }
 
-/// What is moved is taken from the groups, and counted elsewhere.
+/// Fills in [`MOVED`]: the items leave their groups, and are counted elsewhere.
 fn taken(moved: &str) -> String {
     counted(&moved.replace("@UNGROUPED", &summary::ungrouped("gone")))
 }

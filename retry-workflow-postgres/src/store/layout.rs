@@ -1,8 +1,8 @@
-//! The tables of a store, and the numbered steps that bring a schema to them.
+//! The tables of a store, and the numbered steps that migrate a schema to them.
 
 use retry_workflow::{AttemptOutcome, ItemState};
 
-/// A step: what brings the layout before it to the one of its number.
+/// A step, which migrates the previous layout to the one with its number.
 pub(crate) struct Step {
     pub(crate) number: i32,
     /// `@` stands for the schema and a dot.
@@ -16,22 +16,22 @@ pub(crate) const VERSION: i32 = 2;
 pub(crate) const STEPS: &[Step] =
     &[Step { number: 1, sql: FIRST }, Step { number: 2, sql: SECOND }];
 
-/// So many rows count each job: those who settle at the same time do not wait for each other.
+/// How many rows count each job, so that those who settle at the same time seldom collide.
 pub(crate) const SHARDS: i16 = 16;
 
-/// What is written once (`items`) is apart from what changes with each attempt (`states`): a
+/// What is written once (`items`) is kept apart from what changes with each attempt (`states`): a
 /// claim rewrites a few numbers, however large the payload is.
 ///
-/// `due` is when a pending item is due and when the lease of a leased one ends, so that one
-/// index (`claimable`) finds both; an item that has ended has none, and leaves it. `suspect`
-/// says of a pending item that it is one, and of a leased one that it is when its lease ends
-/// unsettled.
+/// `due` is when a pending item is due, and when the lease of a leased one expires, so that one
+/// index (`claimable`) finds both; an item that has ended has none, and leaves the index. `suspect`
+/// says of a pending item that it is a suspect, and of a leased one that it becomes one if its
+/// lease expires unsettled.
 ///
-/// Points in time and durations are in microseconds; a failure is JSON, with what it is searched
-/// by beside it. Texts are ordered by their bytes, as everywhere else in a job.
+/// Times and durations are in microseconds; a failure is JSON, beside the columns that it is
+/// searched by. Texts are ordered by their bytes, as everywhere else in a job.
 ///
-/// The table of states, its index and the counts change all the time: autovacuum looks at them
-/// early, and does not rest while it works.
+/// The table of states, its index and the counts change all the time, so autovacuum visits them
+/// early, and does not pause while it works.
 const FIRST: &str = r#"
 CREATE TABLE @jobs (
     job bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -115,13 +115,13 @@ CREATE TABLE @vals (
 ) WITH (fillfactor = 50);
 "#;
 
-/// The summaries, filled from the items that are there, so that nobody has to look at all of them:
-/// `groups` has the failures that are alike, by the hour in which their items ended, `minutes` what
-/// happened in each minute. What happened stays, where a re-drive or a purge changes the groups.
+/// The summaries, filled from the existing items, so that nobody has to scan all of them: `groups`
+/// counts failures that are alike, by the hour in which their items ended; `minutes` counts what
+/// happened in each minute. A re-drive or a purge changes the groups, but not the minutes.
 ///
-/// They are sharded as the counts are; the rows of one key are summed up, of which some may be
-/// negative. `alike` is a digest of class and signature. A job is here as soon as its record is.
-/// Whoever could work with the tables before still can.
+/// They are sharded like the counts: the rows of a key are added up, and some may be negative.
+/// `alike` is a digest of class and signature. A job is in `jobs` as soon as its record exists.
+/// Roles that could work with the tables before still can.
 const SECOND: &str = r#"
 ALTER TABLE @history ADD COLUMN output text;
 CREATE TABLE @groups (
@@ -193,11 +193,11 @@ END
 $grants$;
 "#;
 
-/// The number of each step that was done. `SELECT` on it is all that opening a store needs.
+/// The number of each step that was done. Opening a store needs only `SELECT` on it.
 pub(crate) const STEPS_TABLE: &str = "CREATE TABLE @layout (\
      version integer PRIMARY KEY, since timestamptz NOT NULL DEFAULT now())";
 
-/// What a role needs that works on jobs, and does not own the tables.
+/// The privileges of a role that works on jobs, and does not own the tables.
 pub(crate) const GRANTS: &str = "GRANT USAGE ON SCHEMA $schema TO $role;\n\
      GRANT SELECT, INSERT, UPDATE, DELETE ON @jobs, @counts, @workers, @items, @states, \
      @history, @failures, @vals, @groups, @minutes TO $role;\n\
@@ -207,10 +207,10 @@ pub(crate) const PENDING: i16 = 0;
 pub(crate) const SUCCEEDED: i16 = 2;
 pub(crate) const DEAD: i16 = 3;
 pub(crate) const SKIPPED: i16 = 4;
-/// Skipped, and purged: it has nothing that could be run again.
+/// Skipped and purged: there is nothing left to run again.
 pub(crate) const PURGED: i16 = 5;
 
-/// What the column `state` says; nothing if no version of this program wrote it.
+/// The state that the column `state` holds; `None` if this program does not know the code.
 pub(crate) fn state(code: i16) -> Option<ItemState> {
     Some(match code {
         PENDING => ItemState::Pending,
@@ -222,7 +222,7 @@ pub(crate) fn state(code: i16) -> Option<ItemState> {
     })
 }
 
-/// What the column `state` says of an item that is not purged.
+/// The code in the column `state` of an item that is not purged.
 pub(crate) fn code(state: ItemState) -> i16 {
     match state {
         ItemState::Pending => PENDING,

@@ -1,5 +1,6 @@
-//! Opening a schema as a store: created, or brought to the layout of this program, by numbered
-//! steps, each a transaction under a lock that others wait for. What is newer is left alone.
+//! Opening a schema as a store: its tables are created, or migrated to the layout of this program,
+//! in numbered steps, each a transaction under a lock for which others wait. A newer layout is left
+//! alone.
 
 use std::path::PathBuf;
 
@@ -10,10 +11,10 @@ use super::layout::{GRANTS, STEPS, STEPS_TABLE, VERSION};
 use super::shared::column;
 use crate::server::{Lent, PostgresError};
 
-/// Who brings a store up to date holds this advisory lock meanwhile: `rtry`.
+/// The advisory lock held while a store is migrated: `rtry` in ASCII.
 const LOCK: i64 = 0x7274_7279;
 
-/// Opens the store in a schema: `schema` as SQL reads it, `plain` as it is.
+/// Opens the store in a schema: `schema` is quoted for SQL, `plain` is not.
 pub(crate) async fn open(
     client: &Lent,
     schema: &str,
@@ -59,10 +60,10 @@ pub(crate) async fn open(
     Ok(())
 }
 
-/// The layout of the store; 0: there is none.
+/// The layout of the store; 0 if there is none.
 async fn version(client: &Lent, schema: &str, plain: &str) -> Result<i32, PostgresError> {
-    // By the catalogue itself: what another process has created while this one waited for a lock is
-    // not known by its name yet.
+    // Asks the catalogue itself: what another process created while this one waited for a lock
+    // cannot be resolved by name yet.
     let known = client
         .query_one(
             "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c \
@@ -78,9 +79,9 @@ async fn version(client: &Lent, schema: &str, plain: &str) -> Result<i32, Postgr
     column(&client.query_one(&sql, &[]).await?, 0)
 }
 
-/// Does the next step, and says what layout is there then.
+/// Does the next step, and returns the layout after it.
 async fn step(client: &Lent, schema: &str, plain: &str) -> Result<i32, PostgresError> {
-    // However large the tables are.
+    // No timeout, however large the tables are.
     client
         .batch_execute(&format!(
             "BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock({LOCK})"
@@ -104,14 +105,14 @@ async fn step(client: &Lent, schema: &str, plain: &str) -> Result<i32, PostgresE
     Ok(next.map_or(found, |step| step.number))
 }
 
-/// A step, with what says that it was done.
+/// The statements of a step, with the one that records it.
 fn statements(schema: &str, number: i32, sql: &str) -> String {
     let prefix = format!("{schema}.");
     let table = if number == 1 { format!("{STEPS_TABLE};") } else { String::new() };
     format!("{table}{sql}INSERT INTO @layout (version) VALUES ({number});").replace('@', &prefix)
 }
 
-/// All steps, and what a role needs, for an operator.
+/// All steps, and the privileges of a role, for an operator to run.
 pub(crate) fn script(schema: &str, role: &str) -> String {
     let mut script = format!("CREATE SCHEMA {schema};\n");
     for step in STEPS {

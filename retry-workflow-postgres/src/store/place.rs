@@ -1,18 +1,18 @@
-//! [`Places`]: how far the claims of each job have come.
+//! [`Places`]: how far into the index the claims of each job have come.
 //!
-//! What is claimed leaves dead entries at the beginning of the index, until vacuum has been
-//! there. A claim begins behind the last item that was claimed, and does not pass them. Items may
-//! come up before that place: those of other processes are found within a second, by a look from
-//! the beginning; those of this one at once, for it [goes back](Places::back_to) itself.
+//! Claimed items leave dead entries at the beginning of the index until vacuum removes them. A
+//! claim begins after the last item that was claimed, and so does not scan them. Items may become
+//! due before that place: those from other processes are found within a second, by a claim from the
+//! beginning; those from this one at once, because it [goes back](Places::back_to) itself.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So long nothing is looked for from the beginning, at most.
+/// How long claims may go without one from the beginning.
 const LOOK_BACK_EVERY: Duration = Duration::from_secs(1);
 
-/// Before all others, as due time and number of an item.
+/// The place before all items, as due time and item number.
 pub(crate) const BEGINNING: (i64, i64) = (i64::MIN, i64::MIN);
 
 #[derive(Debug, Default)]
@@ -20,9 +20,9 @@ pub(crate) struct Places(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// By the number of the job: the place, and when it was last begun from the beginning.
+    /// By job number: the place, and when a claim last began from the beginning.
     places: HashMap<i64, ((i64, i64), Instant)>,
-    /// One more whenever a place is given up.
+    /// Goes up whenever a place is given up.
     changes: u64,
 }
 
@@ -52,7 +52,7 @@ impl Places {
         From { place, looked_back, changes: inner.changes }
     }
 
-    /// A claim that began there has come as far as this.
+    /// Records that a claim which began at `from` has come as far as `place`.
     pub(crate) fn come_to(&self, job: i64, from: From, place: (i64, i64)) {
         let mut inner = self.lock();
         if inner.changes == from.changes {
@@ -60,12 +60,12 @@ impl Places {
         }
     }
 
-    /// Items have become due at this time, or later.
+    /// Gives up all places that are past items due at this time.
     pub(crate) fn back_to(&self, due: i64) {
         let mut inner = self.lock();
         let before = inner.places.len();
         inner.places.retain(|_, ((place, _), _)| *place < due);
-        // A claim under way may not have seen them.
+        // A claim under way may have missed those items, so its place must not count.
         if inner.places.len() < before || before == 0 {
             inner.changes += 1;
         }

@@ -1,4 +1,4 @@
-//! Reading items back: one with its history, many without.
+//! Reading items: one with its history, or many without.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use super::shared::{Shared, Values, column, limit, read_json, small, text, text_
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
-/// In bytes of payloads and outputs: no page of a list is much larger.
+/// A page of a list ends at this size, in bytes of payloads and outputs.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i.id, i.payload, \
@@ -33,13 +33,13 @@ pub(crate) async fn counts(
     row.map_or(Ok(Counts::default()), |row| counted(&row, 0))
 }
 
-/// The sums of all counts of a job.
+/// The counts of a job, added up over its shards.
 const SUMS: &str = "sum(pending)::bigint, sum(leased)::bigint, sum(succeeded)::bigint, \
      sum(dead)::bigint, sum(skipped)::bigint, sum(attempts)::bigint, sum(lost)::bigint, \
      least(sum(worked), 9223372036854775807)::bigint, \
      least(sum(waited), 9223372036854775807)::bigint";
 
-/// [`SUMS`], from this column on.
+/// Reads [`SUMS`] from this column on.
 fn counted(row: &Row, from: usize) -> Result<Counts, PostgresError> {
     let mut counts = Counts::default();
     counts.pending = unsigned(row, from)?;
@@ -54,7 +54,7 @@ fn counted(row: &Row, from: usize) -> Result<Counts, PostgresError> {
     Ok(counts)
 }
 
-/// Jobs before that one, the newest first.
+/// Jobs older than `after`, the newest first.
 pub(crate) async fn jobs(
     client: &Lent,
     shared: &Shared,
@@ -63,8 +63,8 @@ pub(crate) async fn jobs(
 ) -> Result<Page<JobRow>, PostgresError> {
     let mut page = Page::new(Vec::new(), None);
     let mut last = after.unwrap_or(Cursor(i64::MAX));
-    // Of a job that was removed the number is left. The counts are looked up job by job, so that
-    // no more of them are read than are shown.
+    // A removed job leaves its number behind. The counts are looked up job by job, so that only
+    // those of the jobs on the page are read.
     let sql = format!(
         "SELECT j.job, j.name, v.value, c.* FROM @jobs j \
          LEFT JOIN @vals v ON v.key = 'job/' || j.name \
@@ -93,7 +93,7 @@ pub(crate) async fn item(
     id: &str,
 ) -> Result<Option<ItemRecord>, PostgresError> {
     let Some(job) = shared.find_job(client, job).await? else { return Ok(None) };
-    // With its history in one statement, and so of one moment.
+    // One statement for the item and its history, and so one snapshot.
     let sql = format!(
         "SELECT {COLUMNS}, h.run, h.attempt, h.started, h.duration, h.wait, w.name, h.step, \
              h.outcome, h.failure, h.output \
@@ -127,14 +127,14 @@ pub(crate) async fn list(
     let most = limit(max.saturating_add(MOST_LOOKED_AT));
     let look = selection.look.take();
     let sql = match &look {
-        // They come in their order, and no more of them than it takes.
+        // Items come in order, and no more of them are looked at than necessary.
         Some(look) => {
             let (job, signature) = (look.job, look.signature.clone());
             let places = [selection.add(job), selection.add(signature), after, selection.add(most)];
             let looked_at = look.sql(places.each_ref().map(String::as_str));
             let states = format!("FROM ({looked_at}) w JOIN @states s ON s.item = w.item");
-            // Each failure by its own key, whatever the planner believes of tables that have grown
-            // since they were last counted: `OFFSET 0` is what it does not look through.
+            // Looks each failure up by its own key, whatever the planner believes about tables that
+            // have grown since they were last analysed: it does not look through `OFFSET 0`.
             let own =
                 "LATERAL (SELECT * FROM @failures o WHERE o.item = s.item OFFSET 0) f ON true";
             let from = selection.from.replacen("FROM @states s", &states, 1);
@@ -166,7 +166,7 @@ pub(crate) async fn list(
         last = Cursor(column(&row, 0)?);
     }
     if let (Some(look), None) = (look, page.next) {
-        // Where so many were looked at, there may be more.
+        // If the limit was reached, there may be more.
         let looked_at = look.sql(["$1", "$2", "$3", "$4"]);
         let sql = format!("SELECT max(w.item) FROM ({looked_at}) w HAVING count(*) >= $4::bigint");
         let values: Values<'_> = &[&look.job, &look.signature, &began, &most];
@@ -193,7 +193,7 @@ fn record(row: &Row) -> Result<ItemRecord, PostgresError> {
     Ok(item)
 }
 
-/// The row of history that begins in this column, if there is one.
+/// The row of history that starts in this column, if there is one.
 fn attempt(row: &Row, from: usize) -> Result<Option<AttemptRecord>, PostgresError> {
     let Some(code) = column::<Option<i16>>(row, from + 7)? else { return Ok(None) };
     let outcome = layout::outcome(code).ok_or_else(|| unknown("outcome", code))?;

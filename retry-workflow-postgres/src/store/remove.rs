@@ -4,8 +4,8 @@ use super::shared::{Shared, limit};
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
-/// Once none is left, the values go as well, and the job counts from 0. Numbers of items are not
-/// given out again: a worker that has been asleep holds no lease of another item.
+/// Once no item is left, the values go as well, and the job counts from 0. Item numbers are never
+/// reused: a worker that wakes up late cannot hold a lease of another item.
 const REMOVE: &str = "\
 WITH gone AS MATERIALIZED (
     SELECT i.item FROM @items i WHERE i.job = $1 ORDER BY i.item LIMIT $2::bigint FOR UPDATE

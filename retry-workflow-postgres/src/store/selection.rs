@@ -1,4 +1,5 @@
-//! A [`Filter`] as SQL: the same items as [`Filter::wants`], without reading all of them.
+//! A [`Filter`] as SQL: it selects the same items as [`Filter::wants`], without reading all of
+//! them.
 
 use std::fmt::Write as _;
 
@@ -10,18 +11,18 @@ use super::shared::Shared;
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
-/// Which items are meant.
+/// The items that a filter selects.
 pub(crate) struct Selection {
-    /// Begins with `FROM`: states `s`, items `i`, failures `f` where there are any.
+    /// Starts with `FROM`: states `s`, items `i`, and failures `f` if there are any.
     pub(crate) from: String,
     /// In the order in which they were added.
     pub(crate) order: &'static str,
-    /// Where they are looked for; `None`: only those that were named are looked at.
+    /// Where to look for items; `None` if the filter names them.
     pub(crate) look: Option<Look>,
     values: Vec<Box<dyn ToSql + Sync + Send>>,
 }
 
-/// Where items are looked for: by the index that answers most of what is asked for.
+/// Where to look for items: the index that answers most of the filter.
 pub(crate) struct Look {
     table: &'static str,
     conditions: &'static str,
@@ -30,8 +31,8 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// The numbers of the items behind one that are looked at, in their order, and so many of them.
-    /// Takes the places of values: job, signature, the number, and how many.
+    /// Selects the numbers of items after a given one, in order, up to a limit. Takes the
+    /// placeholders of job, signature, that number and the limit.
     pub(crate) fn sql(&self, [job, signature, after, most]: [&str; 4]) -> String {
         let Self { table, conditions, .. } = self;
         let conditions = conditions.replace("$job", job).replace("$signature", signature);
@@ -43,7 +44,7 @@ impl Look {
 }
 
 impl Selection {
-    /// `None` if nothing can be meant.
+    /// `None` if no item can match.
     pub(crate) async fn resolve(
         client: &Lent,
         shared: &Shared,
@@ -85,7 +86,7 @@ impl Selection {
     }
 
     fn new(filter: &Filter, job: Option<i64>, codes: &[i16]) -> Self {
-        // Where only those with a failure are meant, they are where it begins.
+        // If only items with a failure are selected, the join can begin with the failures.
         let by_failure = filter.signature.is_some() || filter.class.is_some();
         let failures = if by_failure { "JOIN" } else { "LEFT JOIN" };
         let codes_text: Vec<_> = codes.iter().map(ToString::to_string).collect();
@@ -96,7 +97,7 @@ impl Selection {
         );
         let is_failed = codes.iter().all(|code| *code >= DEAD);
         if is_failed {
-            // In these words, for it is what the index `failed` is of.
+            // Word for word the predicate of the index `failed`, or the planner would not use it.
             from.push_str(" AND s.state >= 3");
         }
         let signature = filter.signature.as_deref().filter(|_| job.is_some());
@@ -125,7 +126,7 @@ impl Selection {
             }
         }
         if let Some(ids) = &filter.ids {
-            // By their numbers, which are looked up before, job by job.
+            // By item number: the names are looked up first, job by job.
             let ids: Vec<_> = ids.iter().map(|id| kept(id).into_owned()).collect();
             let jobs = match job {
                 Some(_) => "$1".to_owned(),
@@ -158,7 +159,7 @@ impl Selection {
         Self { from, order: "ORDER BY s.item", look, values }
     }
 
-    /// A further value, and its place in the statement.
+    /// Adds a value, and returns its placeholder.
     pub(crate) fn add(&mut self, value: impl ToSql + Sync + Send + 'static) -> String {
         self.values.push(Box::new(value));
         format!("${}", self.values.len())
@@ -169,7 +170,7 @@ impl Selection {
     }
 }
 
-/// The states that a filter means.
+/// The codes of the states that a filter selects.
 pub(crate) fn codes(filter: &Filter) -> Vec<i16> {
     let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
     let mut codes: Vec<_> = states.map(code).collect();

@@ -1,5 +1,5 @@
-//! The end of leases: state, history, dead letter and counts at once, of those items that are
-//! still held by them. One statement for a batch, however large.
+//! Settling leases: state, history, dead letter and counts change at once, for the items whose
+//! leases are still held. One statement for a batch, however large.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -18,12 +18,11 @@ use super::summary;
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 
-/// So many numbers an item has, and a row of history, in one array: each column that is unnested
-/// costs the server as much as a good part of its work.
+/// How many numbers an item, or a row of history, has. They share one array, because each further
+/// column to unnest costs the server as much as a good part of its work.
 const NUMBERS: usize = 9;
 
-/// A statement in which `#1` is the first number of `u.place`, in the array that is the value of
-/// this place.
+/// Replaces `#1` to `#9` with the numbers of `u.place`, in the array that is parameter `value`.
 fn with_numbers(sql: &str, value: usize) -> String {
     (1..=NUMBERS).fold(sql.to_owned(), |sql, number| {
         let at = NUMBERS - number;
@@ -32,8 +31,8 @@ fn with_numbers(sql: &str, value: usize) -> String {
     })
 }
 
-/// Items `u` with their place, and with these texts: values from a place on, or `NULL` where there
-/// is none of them.
+/// Replaces `#FROM` with the items as `u`, with their place, and `#TEXTS` with these texts: the
+/// parameters from `texts` on, or `NULL`s without them.
 fn with_texts(sql: &str, items: usize, names: &[&str], texts: Option<usize>) -> String {
     let joined = |column: &dyn Fn(usize, &str) -> String| -> String {
         let columns = names.iter().enumerate().map(|(at, name)| column(at, name));
@@ -55,8 +54,7 @@ fn with_texts(sql: &str, items: usize, names: &[&str], texts: Option<usize>) -> 
 #[derive(Default)]
 pub(crate) struct Rows<'a> {
     item: Vec<i64>,
-    /// Of each row: token, part, run, attempt, when it began, how long it took, the wait after it,
-    /// the worker, the outcome.
+    /// Of each row: token, part, run, attempt, start, duration, the wait after it, worker, outcome.
     numbers: Vec<i64>,
     step: Vec<Option<Cow<'a, str>>>,
     failure: Vec<Option<String>>,
@@ -91,7 +89,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Writes them, of items that are there.
+    /// Writes the rows, whose items must exist.
     pub(crate) async fn write(&self, client: &Lent, shared: &Shared) -> Result<(), PostgresError> {
         if self.item.is_empty() {
             return Ok(());
@@ -104,8 +102,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Writes rows of history: their items are the value of this place, their numbers the next one,
-/// their texts those from that place on.
+/// Inserts rows of history: parameter `items` has their items, the next one their numbers, and
+/// those from `texts` on their texts.
 fn written((items, texts): (usize, Option<usize>), condition: &str) -> String {
     let sql = format!(
         "INSERT INTO @history (item, token, part, run, attempt, started, duration, wait, worker, \
@@ -116,7 +114,7 @@ fn written((items, texts): (usize, Option<usize>), condition: &str) -> String {
     with_numbers(&sql, items + 1)
 }
 
-/// `@COUNTED FROM (…) n @HERE`: adds `n` to the counts of jobs, in the row of this connection.
+/// Expands `@COUNTED FROM (…) n @HERE`: adds `n` to the counts of jobs, in this connection's shard.
 pub(crate) fn counted(sql: &str) -> String {
     sql.replace(
         "@COUNTED",
@@ -128,12 +126,12 @@ pub(crate) fn counted(sql: &str) -> String {
     .replace("@HERE", "WHERE c.job = n.job AND c.shard = mod(pg_backend_pid(), 16)::smallint")
 }
 
-/// What rows of history add to the counts: attempts, losses, time worked and waited; and how many
+/// What rows of history add to the counts: attempts, losses, time worked and waited; then how many
 /// of the attempts failed.
 pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 5] {
     let mut sums = [0_i64; 5];
     for row in history {
-        // How long a lost attempt has worked before its worker was gone is unknown.
+        // How long a lost attempt worked before its worker was gone is unknown.
         if row.outcome == AttemptOutcome::Lost {
             sums[1] += 1;
             continue;
@@ -146,13 +144,13 @@ pub(crate) fn sums(history: &[AttemptRecord]) -> [i64; 5] {
     sums
 }
 
-/// A failure as it is kept.
+/// A failure as it is stored.
 pub(crate) fn json(failure: &Failure) -> Result<String, PostgresError> {
-    // JSON escapes what Postgres cannot keep.
+    // JSON escapes what Postgres cannot store.
     serde_json::to_string(failure).map_err(PostgresError::other)
 }
 
-/// What becomes of items, by columns: those of one place are one item's.
+/// What becomes of items, by column; each index is one item.
 #[derive(Default)]
 struct Ends<'a> {
     item: Vec<i64>,
@@ -195,9 +193,9 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Rows are looked up and changed in the order in which they are given, that of their items, as by
-/// all who lock several. History is looked up
-/// among those that are held as a hash, which `IS TRUE` keeps it: a join would be a loop.
+/// Rows are locked in the order given, which is that of their items, as in every statement that
+/// locks several. History is matched with `held` through a hashed subplan, which `IS TRUE`
+/// preserves: a join would be a nested loop.
 const SETTLE: &str = "\
 WITH wanted AS MATERIALIZED (
     SELECT u.item, #1 AS token, #2::smallint AS state, CASE WHEN #2 = 0 THEN #3 END AS due,
@@ -243,7 +241,7 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT item, token, job, state FROM held";
 
-/// With texts, and without any.
+/// With texts, and without.
 static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
     let held = " WHERE ((u.item, #1) IN (SELECT held.item, held.token FROM held)) IS TRUE";
     [Some((10, 15)), None].map(|texts| {
@@ -260,8 +258,8 @@ static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
     })
 });
 
-/// Which of them are settled, and of which jobs items were put back. `maybe_done`: an earlier attempt
-/// at this was cut off.
+/// Returns which of the leases were settled, and the jobs to which items were put back.
+/// `maybe_done`: an earlier attempt at this was cut off.
 pub(crate) async fn settle(
     client: &Lent,
     shared: &Shared,
@@ -270,7 +268,8 @@ pub(crate) async fn settle(
     now: Timestamp,
     maybe_done: bool,
 ) -> Result<(Vec<bool>, BTreeSet<i64>), PostgresError> {
-    // The first of those of one lease; a token that is too large was never given out.
+    // Of settlements of the same lease, the first counts; a token that is too large was never
+    // issued.
     let mut ordered: Vec<&Settlement> = Vec::with_capacity(settlements.len());
     let mut seen = HashSet::with_capacity(settlements.len());
     for settlement in settlements {
@@ -288,7 +287,7 @@ pub(crate) async fn settle(
             rows.push(key, part, row, worker)?;
         }
     }
-    // One that is settled here need not be started before.
+    // A lease that is settled here need not be started first.
     let starts = Changes::new(&[], started, |lease| seen.contains(lease));
     if ends.item.is_empty() && starts.item.is_empty() {
         return Ok((vec![false; settlements.len()], BTreeSet::new()));
@@ -331,14 +330,14 @@ pub(crate) async fn settle(
     Ok((settled.collect(), put_back))
 }
 
-/// Items and tokens, from the first columns.
+/// The items and tokens in the first two columns.
 fn keys(rows: &[Row]) -> Result<HashSet<(i64, i64)>, PostgresError> {
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
-/// Which of these an attempt has settled that was cut off before its answer came. A token that no
-/// longer holds its item was settled: by this, for nobody else had it. Where the item was leased
-/// again, history tells; a release leaves no row, and is taken as done.
+/// Which of these an earlier attempt has settled whose answer was lost. If the item still has the
+/// token but is no longer leased, that attempt settled it, for nobody else had the token. If the
+/// item was leased again, the history tells; a release leaves no row there, and is taken as done.
 async fn settled_before(
     client: &Lent,
     shared: &Shared,
@@ -366,7 +365,7 @@ async fn settled_before(
     keys(&rows)
 }
 
-/// What is told of leases, each once: whether it is renewed, and when it was started.
+/// Changes to leases, each listed once: whether it is renewed, and when it was started.
 #[derive(Default)]
 struct Changes {
     item: Vec<i64>,
@@ -392,7 +391,7 @@ impl Changes {
         told.sort_by_key(|(lease, _)| (lease.item, lease.token));
         let mut changes = Self::default();
         for (lease, (is_prolonged, at)) in told {
-            // A token that is too large was never given out.
+            // A token that is too large was never issued.
             let Ok(token) = i64::try_from(lease.token) else { continue };
             changes.item.push(lease.item);
             changes.token.push(token);

@@ -1,4 +1,4 @@
-//! [`Shared`]: what all handles on a store have in common, and how statements are run.
+//! [`Shared`]: what all handles to a store share, and how statements are run.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,14 +15,14 @@ use super::text::{kept, read};
 use super::waking::Waking;
 use crate::server::{Lent, PostgresError, Server};
 
-/// What a statement is given, in the order of its places.
+/// The parameters of a statement, in order.
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// What all handles on a store have in common.
+/// What all handles to a store share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) server: Arc<Server>,
-    /// The schema as SQL reads it, with a dot.
+    /// The schema, quoted for SQL, with a dot.
     pub(crate) prefix: String,
     pub(crate) clock: ServerClock,
     pub(crate) places: Places,
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     names: Mutex<Names>,
 }
 
-/// Numbers that stand for names in the tables. They never change, once they are committed.
+/// Numbers that stand for names in the tables. They never change once they are committed.
 #[derive(Debug, Default)]
 struct Names {
     jobs: HashMap<String, i64>,
@@ -38,7 +38,7 @@ struct Names {
 }
 
 impl Shared {
-    /// `schema` as SQL reads it, and as it is.
+    /// `schema` is quoted for SQL, `plain` is not.
     pub(crate) fn new(
         server: Arc<Server>,
         (schema, plain): (&str, &str),
@@ -54,7 +54,7 @@ impl Shared {
         }
     }
 
-    /// A statement with the tables of this store: `@` stands for their schema.
+    /// A statement on the tables of this store: `@` stands for their schema.
     pub(crate) fn sql(&self, text: &str) -> String {
         text.replace('@', &self.prefix)
     }
@@ -104,18 +104,18 @@ impl Shared {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a job, which is new if need be.
+    /// The number of a job, which is added if need be.
     pub(crate) async fn job(&self, client: &Lent, name: &str) -> Result<i64, PostgresError> {
         loop {
             if let Some(job) = self.find_job(client, name).await? {
                 return Ok(job);
             }
-            // Another process may be faster: it is found in the next round.
+            // Another process may be faster: the next round finds its row.
             self.add_job(client, name).await?;
         }
     }
 
-    /// Adds a job, where there is none of this name.
+    /// Adds a job, unless there is one with this name.
     pub(crate) async fn add_job(&self, client: &Lent, name: &str) -> Result<(), PostgresError> {
         self.execute(
             client,
@@ -151,7 +151,7 @@ impl Shared {
         names.jobs.iter().find(|(_, number)| **number == job).map(|(name, _)| name.clone())
     }
 
-    /// The number of a worker, which is new if need be.
+    /// The number of a worker, which is added if need be.
     pub(crate) async fn worker(&self, client: &Lent, name: &str) -> Result<i64, PostgresError> {
         loop {
             if let Some(&worker) = self.names().workers.get(name) {
@@ -169,22 +169,22 @@ impl Shared {
     }
 }
 
-/// What a row has in this column.
+/// The value of a row in this column.
 pub(crate) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, PostgresError> {
     Ok(row.try_get(at)?)
 }
 
-/// The text that a row has in this column.
+/// The text of a row in this column.
 pub(crate) fn text(row: &Row, at: usize) -> Result<String, PostgresError> {
     column(row, at).map(read)
 }
 
-/// The text that a row has in this column, if there is one.
+/// The text of a row in this column, if it is not null.
 pub(crate) fn text_opt(row: &Row, at: usize) -> Result<Option<String>, PostgresError> {
     Ok(column::<Option<String>>(row, at)?.map(read))
 }
 
-/// A failure, as it was kept.
+/// A failure from its stored form.
 pub(crate) fn read_json(json: &str) -> Result<Failure, PostgresError> {
     serde_json::from_str(json).map_err(PostgresError::other)
 }
@@ -194,17 +194,17 @@ pub(crate) fn unsigned(row: &Row, at: usize) -> Result<u64, PostgresError> {
     column::<i64>(row, at).map(|number| u64::try_from(number).unwrap_or(0))
 }
 
-/// A number that is as large as a `u32` at most.
+/// A number, at most as large as a `u32`.
 pub(crate) fn small(row: &Row, at: usize) -> Result<u32, PostgresError> {
     column::<i64>(row, at).map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX))
 }
 
-/// A duration in microseconds, as far as the column goes.
+/// A duration in microseconds, capped at what the column can hold.
 pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// How many rows a statement is asked for.
+/// A row limit for a statement.
 pub(crate) fn limit(max: usize) -> i64 {
     i64::try_from(max).unwrap_or(i64::MAX)
 }

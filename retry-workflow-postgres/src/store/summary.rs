@@ -1,5 +1,5 @@
 //! The summaries: failures that are alike, by hour, and what ended in each minute. Each statement
-//! that changes items changes them with it, in the row of its connection, as it does the counts.
+//! that changes items updates them, in the shard of its connection, as it does the counts.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,21 @@ use crate::server::{Lent, PostgresError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-/// The hour in which a time is: `9223372033254775808` is an hour from the end of time, so that none
-/// begins before it.
+/// The hour of a time. `-9223372033254775808` is an hour after the beginning of time, so that no
+/// hour begins before that.
 pub(crate) fn hour(time: &str) -> String {
     let time = format!("greatest({time}, -9223372033254775808)");
     format!("({time} - mod(mod({time}, 3600000000) + 3600000000, 3600000000))")
 }
 
-/// Adds the failures of `source` to the groups: `job`, `state`, `class`, `signature`, `ended`, `item`.
-/// A key of an index may not be long, and a class may: it has a digest of both.
+/// Adds the failures of `source` to the groups: `job`, `state`, `class`, `signature`, `ended`,
+/// `item`. The key has a digest of class and signature, because a class may be too long for an
+/// index.
 pub(crate) fn grouped(source: &str) -> String {
     changed(source, "count(*)", "min(w.ended), max(w.ended), min(w.item)")
 }
 
-/// Takes the failures of `source` from the groups.
+/// Takes the failures of `source` out of the groups.
 pub(crate) fn ungrouped(source: &str) -> String {
     changed(source, "-count(*)", "9223372036854775807, -9223372036854775807, NULL::bigint")
 }
@@ -66,12 +67,12 @@ pub(crate) fn minuted(source: &str) -> String {
     )
 }
 
-/// Whether the summary has all that a filter asks for.
+/// Whether the summary alone can answer this filter.
 pub(crate) fn has_all(filter: &Filter) -> bool {
     filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
 }
 
-/// The groups that are meant, the largest first.
+/// The groups that a filter selects, the largest first.
 pub(crate) async fn groups(
     client: &Lent,
     shared: &Shared,
@@ -93,8 +94,8 @@ pub(crate) async fn groups(
         "strpos('+' || g.class || '+', '+' || $3::text || '+') > 0"
     };
     let of_job = if job.is_some() { "g.job = $2::bigint" } else { "$2::bigint IS NULL" };
-    // One row for each group. What each job and shard has of an hour is added up here, which a
-    // server would sort for.
+    // One row for each group. Its jobs, shards and hours are added up here, because the server
+    // would sort for that.
     let sql = format!(
         "SELECT g.alike::text, array_agg(g.job), array_agg(g.hour), array_agg(g.count), \
              array_agg(g.first), array_agg(g.last), array_agg(coalesce(g.example, 0)) \
@@ -108,7 +109,7 @@ pub(crate) async fn groups(
     for row in &rows {
         sums.extend(Sum::read(row)?);
     }
-    // Its example, or where that was re-driven any other one of that job.
+    // The example of each group, or, if that was re-driven, any other item of the same job.
     let example = "SELECT f.item, f.failure FROM @failures f JOIN @states s ON s.item = f.item \
                    WHERE s.state = ANY ($1::smallint[]) AND f.job = g.job \
                    AND f.signature = g.signature AND f.class = g.class";
@@ -137,7 +138,7 @@ pub(crate) async fn groups(
         group.hours.clone_from(&sum.hours);
         groups.push(group);
     }
-    // Groups of one size in the order of their names.
+    // Groups of equal size are in the order of their names.
     groups.sort_by(|one, other| {
         let by_class = other.count.cmp(&one.count).then_with(|| one.class.cmp(&other.class));
         by_class.then_with(|| one.signature.cmp(&other.signature))
@@ -151,27 +152,27 @@ struct Sum {
     first: Timestamp,
     last: Timestamp,
     hours: Vec<HourCount>,
-    /// Of its last hour.
+    /// The job of the last hour.
     job: i64,
     example: i64,
 }
 
-/// What one job has of an hour.
+/// One job's share of an hour.
 struct OfHour {
     count: i64,
     first: i64,
     last: i64,
-    /// 0: none is known.
+    /// 0 if none is known.
     example: i64,
 }
 
 impl Sum {
-    /// `None`: nothing is left of it.
+    /// `None` if nothing is left of the group.
     fn read(row: &Row) -> Result<Option<Self>, PostgresError> {
         let columns = [1, 2, 3, 4, 5, 6].map(|at| column::<Vec<i64>>(row, at));
         let [jobs, hours, counts, firsts, lasts, examples] = columns;
         let rows = jobs?.into_iter().zip(hours?).zip(counts?).zip(firsts?).zip(lasts?);
-        // By hour, then by job: of its shards some may be negative.
+        // By hour, then by job: single shards may be negative.
         let mut sums = BTreeMap::<(i64, i64), OfHour>::new();
         for (((((job, hour), count), first), last), example) in rows.zip(examples?) {
             let sum = sums.entry((hour, job)).or_insert(OfHour {
@@ -219,7 +220,8 @@ pub(crate) fn group(row: &Row) -> Result<Group, PostgresError> {
     Ok(group)
 }
 
-/// Hours and how many ended in each, the same hour of several jobs together; in their order.
+/// How many items ended in each hour, in order; counts of several jobs for the same hour are added
+/// up.
 fn hours(hours: &[i64], counts: &[i64]) -> Vec<HourCount> {
     let mut all: Vec<HourCount> = Vec::new();
     for (&hour, count) in hours.iter().zip(counts) {
@@ -232,7 +234,7 @@ fn hours(hours: &[i64], counts: &[i64]) -> Vec<HourCount> {
     all
 }
 
-/// The minutes of a job from that one on.
+/// The minutes of a job, from that of `since` on.
 pub(crate) async fn minutes(
     client: &Lent,
     shared: &Shared,
@@ -257,7 +259,7 @@ pub(crate) async fn minutes(
         .collect()
 }
 
-/// The minutes of items that come from elsewhere.
+/// The minutes of imported items.
 #[derive(Debug, Default)]
 pub(crate) struct Minutes(BTreeMap<(i64, Timestamp), Minute>);
 
@@ -267,7 +269,7 @@ impl Minutes {
         self.0.entry((job, minute)).or_insert_with(|| Minute::new(minute))
     }
 
-    /// Counts when an item has ended, and its attempts.
+    /// Counts the end of an item and its attempts.
     pub(crate) fn add(&mut self, job: i64, item: &ItemRecord) {
         for row in item.history.iter().filter(|row| row.outcome != AttemptOutcome::Lost) {
             self.of(job, row.started + row.duration).tried(row);

@@ -1,11 +1,11 @@
-//! Texts as Postgres can keep them: it has no NUL in a text, and ours have any sign.
+//! Texts as Postgres can store them: its texts cannot contain NUL, and ours can.
 //!
-//! NUL is written as U+0001 U+0001, and U+0001 as U+0001 U+0002. The order of texts, and what
-//! they begin with, stay as they were.
+//! NUL is written as U+0001 U+0001, and U+0001 as U+0001 U+0002. This preserves the order of texts,
+//! and which text is a prefix of which.
 
 use std::borrow::Cow;
 
-/// The text as it is kept.
+/// The text as it is stored.
 pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte <= 1) {
         return Cow::Borrowed(text);
@@ -21,7 +21,7 @@ pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The text as it was.
+/// The original text.
 pub(crate) fn read(kept: String) -> String {
     if !kept.bytes().any(|byte| byte == 1) {
         return kept;
@@ -40,11 +40,11 @@ pub(crate) fn read(kept: String) -> String {
     text
 }
 
-/// The first text behind all that begin so; `None`: there is no end.
+/// The first text after all those with this prefix; `None` if there is none.
 pub(crate) fn behind(prefix: &str) -> Option<String> {
     let rest = prefix.trim_end_matches(char::MAX);
     let last = rest.chars().next_back()?;
-    // The range steps over the surrogates.
+    // The range skips the surrogates.
     let next = (last..=char::MAX).nth(1)?;
     Some(format!("{}{next}", &rest[..rest.len() - last.len_utf8()]))
 }

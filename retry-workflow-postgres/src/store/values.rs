@@ -18,8 +18,8 @@ pub(crate) async fn get(
     row.map(|row| Ok((unsigned(&row, 0)?, text(&row, 1)?))).transpose()
 }
 
-/// `maybe_done`: an earlier attempt was cut off. Where the value is what it would have written,
-/// in the revision that it would have made, it has.
+/// `maybe_done`: an earlier attempt was cut off. It succeeded if the value and its revision are
+/// what it would have written.
 pub(crate) async fn cas(
     client: &Lent,
     shared: &Shared,
@@ -28,11 +28,12 @@ pub(crate) async fn cas(
     value: &str,
     maybe_done: bool,
 ) -> Result<bool, PostgresError> {
-    // A revision that is too large was never given out.
+    // A revision that is too large was never issued.
     let Ok(revision) = i64::try_from(revision) else { return Ok(false) };
     let (kept_key, kept_value) = (kept(key), kept(value));
     let changed = if revision == 0 {
-        // A job is there as soon as its record is: what has neither that nor items is not shown.
+        // A job exists as soon as its record does; one with neither a record nor items is not
+        // listed.
         if let Some(job) = key.strip_prefix("job/") {
             shared.add_job(client, job).await?;
         }
@@ -70,7 +71,8 @@ pub(crate) async fn values(
     rows.iter().map(|row| Ok((text(row, 0)?, text(row, 1)?))).collect()
 }
 
-/// What was found, or added (`true`). Values that are changed wait until this is done.
+/// Returns what was found or added, and whether it was added. Writers of values wait until this is
+/// done.
 pub(crate) async fn find_or_insert<F>(
     client: &Lent,
     shared: &Shared,
@@ -89,7 +91,7 @@ where
             choose(&known)
         };
         let (key, value) = chosen?;
-        // Where there is one, it stays.
+        // If there is one already, it stays.
         let is_new = cas(client, shared, &key, 0, &value, false).await?;
         let found = if is_new { None } else { get(client, shared, &key).await? };
         Ok::<_, PostgresError>(((key, found.map_or(value, |(_, value)| value)), is_new))

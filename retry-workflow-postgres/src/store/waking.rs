@@ -1,8 +1,8 @@
-//! [`Waking`]: whoever waits for changes of a job is told of them, by whichever process they were
-//! made, through `LISTEN` and `NOTIFY`.
+//! [`Waking`]: wakes those who wait for changes to a job, whichever process made them, with
+//! `LISTEN` and `NOTIFY`.
 //!
-//! A connection of its own listens, once somebody waits. Where it is refused or lost, or a pooler
-//! does not let its probe through, those who wait look each second, and it is tried again.
+//! Once somebody waits, a separate connection listens. If it is refused or lost, or a pooler does
+//! not let its probe through, those who wait poll every second while it is tried again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -21,23 +21,24 @@ use super::shared::Shared;
 use super::text::{kept, read};
 use crate::server::{PostgresError, Server};
 
-/// So often those look who are not told.
+/// How often those poll whom notifications do not reach.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
-/// A job is told of at once, and then no more often than this: to tell takes a lock that all who
-/// tell share.
+/// The first change to a job is announced at once, and further ones no more often than this:
+/// `NOTIFY` takes a lock that all who notify share.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
-/// A connection has heard its own probe by then, or it hears nothing.
+/// A connection that has not heard its own probe by then hears nothing.
 const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
-/// What nobody has heard of by then is found by looking.
+/// How long a notification is retried: after that, others find the change by polling.
 const TRIED_FOR: Duration = Duration::from_secs(2);
 
-/// So long until a connection that was lost or refused is tried again, at first and at last.
+/// How long to wait until a lost or refused connection is tried again: at first, and at most.
 const TRIED_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// A longer name is told of as any job: so much fits.
+/// Longer names do not fit into a notification: a change to such a job is announced as one to any
+/// job.
 const LONGEST_NAME: usize = 7000;
 
 #[derive(Debug)]
@@ -45,12 +46,12 @@ pub(crate) struct Waking {
     /// Those who wait in this process.
     pub(crate) changes: Changes,
     channel: String,
-    /// Who says it, so that nobody is woken by what he has said.
+    /// Who notifies, so that nobody is woken by their own notification.
     own: String,
-    /// Whether changes of other processes are heard.
+    /// Whether notifications from other processes arrive.
     is_heard: watch::Sender<bool>,
     listener: Mutex<Option<JoinHandle<()>>>,
-    /// When each job was last told of; `true`: it is to be told of again.
+    /// When each job was last announced; `true` if it is to be announced again.
     told: Mutex<HashMap<String, (Instant, bool)>>,
 }
 
@@ -70,7 +71,7 @@ impl Waking {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody has said this.
+    /// Handles a notification.
     fn hear(&self, said: &str) {
         match said.split_once(' ') {
             Some((by, _)) if by == self.own => {}
@@ -89,7 +90,7 @@ impl Drop for Waking {
     }
 }
 
-/// The name of the channel of a schema: as long as Postgres allows, whatever the schema is called.
+/// The name of a schema's channel, no longer than Postgres allows, whatever the schema is called.
 fn channel(schema: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if schema.len() <= 48 && schema.bytes().all(is_plain) {
@@ -99,14 +100,14 @@ fn channel(schema: &str) -> String {
     for byte in schema.bytes().take(24) {
         name.push(if is_plain(byte) { char::from(byte) } else { '_' });
     }
-    // FNV-1a: the same in each process.
+    // FNV-1a, which is the same in each process.
     let hash = schema.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("{name}_{hash:016x}")
 }
 
-/// Waits for a change of a job.
+/// Waits for a change to a job.
 pub(crate) async fn changed(shared: &Arc<Shared>, job: &str, seen: u64) -> u64 {
     listen(shared);
     let waking = &shared.waking;
@@ -114,7 +115,7 @@ pub(crate) async fn changed(shared: &Arc<Shared>, job: &str, seen: u64) -> u64 {
     let mut is_heard = waking.is_heard.subscribe();
     loop {
         if !*is_heard.borrow_and_update() {
-            // What others do is not heard of: the caller looks.
+            // Changes by others go unheard, so the caller looks.
             return tokio::time::timeout(POLL_EVERY, changed).await.unwrap_or(seen);
         }
         tokio::select! {
@@ -124,7 +125,7 @@ pub(crate) async fn changed(shared: &Arc<Shared>, job: &str, seen: u64) -> u64 {
     }
 }
 
-/// Somebody in this process, and all in others, are told of a change of this job.
+/// Wakes those who wait for changes to this job, in this process and in others.
 pub(crate) async fn tell(shared: &Arc<Shared>, job: &str) {
     shared.waking.changes.wake(job);
     if told_now(shared, job, true) {
@@ -132,23 +133,23 @@ pub(crate) async fn tell(shared: &Arc<Shared>, job: &str) {
     }
 }
 
-/// As [`tell`], but the caller does not wait until others are told.
+/// As [`tell`], but does not wait until others are notified.
 pub(crate) fn tell_soon(shared: &Arc<Shared>, job: &str) {
     shared.waking.changes.wake(job);
     told_now(shared, job, false);
 }
 
-/// All who wait for any job are told.
+/// Wakes all who wait, whatever the job.
 pub(crate) async fn tell_all(shared: &Arc<Shared>) {
     shared.waking.changes.wake_all();
     say(shared, vec![String::new()]).await;
 }
 
-/// Whether a job is to be told of now; else it will be, a little later.
+/// Whether to announce a job now; otherwise it is announced a little later.
 fn told_now(shared: &Arc<Shared>, job: &str, at_once: bool) -> bool {
     let mut told = shared.waking.told();
     let now = Instant::now();
-    // What is long told of need not be known.
+    // Forgets announcements that no longer delay the next one.
     told.retain(|_, (at, is_due)| *is_due || now.duration_since(*at) < TELL_EVERY);
     if let Some((_, is_due)) = told.get_mut(job) {
         if std::mem::replace(is_due, true) {
@@ -181,7 +182,7 @@ async fn say(shared: &Arc<Shared>, jobs: Vec<String>) {
     });
     let arguments = (waking.channel.clone(), said.collect());
     if let Err(error) = notify(&shared.server, arguments).await {
-        // It is found by looking.
+        // Others find the change by polling.
         tracing::debug!(
             error = &error as &dyn std::error::Error,
             "other processes were not notified"
@@ -205,7 +206,7 @@ async fn notify(
         .await
 }
 
-/// Begins to listen, if nobody does.
+/// Starts to listen, unless it has been started.
 fn listen(shared: &Arc<Shared>) {
     let mut listener = shared.waking.listener.lock().unwrap_or_else(PoisonError::into_inner);
     if listener.is_none() {
@@ -214,7 +215,7 @@ fn listen(shared: &Arc<Shared>) {
     }
 }
 
-/// As long as there is a store.
+/// Listens for as long as the store exists.
 async fn keep_listening(weak: Weak<Shared>) {
     let mut wait = TRIED_AGAIN.0;
     loop {
@@ -225,7 +226,7 @@ async fn keep_listening(weak: Weak<Shared>) {
         drop(shared);
         let lost = listen_once(&weak, &server, &channel, &own).await;
         let Some(shared) = weak.upgrade() else { return };
-        // Those who wait look, and so they do from now on.
+        // Those who wait poll from now on.
         if shared.waking.is_heard.send_replace(false) {
             shared.waking.changes.wake_all();
         }
@@ -237,14 +238,14 @@ async fn keep_listening(weak: Weak<Shared>) {
                 "notifications from other processes do not arrive: jobs are polled every second"
             );
         }
-        // A connection that has held begins anew.
+        // After a connection that lasted, waiting starts over.
         wait = if begun.elapsed() > TRIED_AGAIN.1 { TRIED_AGAIN.0 } else { wait };
         tokio::time::sleep(wait).await;
         wait = wait.saturating_mul(2).min(TRIED_AGAIN.1);
     }
 }
 
-/// Until the connection ends.
+/// Listens until the connection ends.
 async fn listen_once(
     weak: &Weak<Shared>,
     server: &Arc<Server>,
@@ -255,7 +256,7 @@ async fn listen_once(
     let (arrived, mut probed) = watch::channel(false);
     let (listening, probe) = (weak.clone(), format!("{own} ?"));
     let is_probe = probe.clone();
-    // It ends with this, whatever becomes of the rest.
+    // It is aborted when this returns, whatever the reason.
     let mut reading = AbortOnDrop(server.runtime().spawn(async move {
         while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notification(said) = message? {
@@ -269,7 +270,7 @@ async fn listen_once(
         Ok::<_, PostgresError>(())
     }));
     client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
-    // Said by another connection: a pooler may listen for nobody.
+    // Sent through another connection: a pooler may accept `LISTEN` without effect.
     notify(server, (channel.to_owned(), vec![probe])).await?;
     let answer = probed.wait_for(|arrived| *arrived);
     let is_heard = tokio::time::timeout(HEARD_WITHIN, answer).await.is_ok_and(|seen| seen.is_ok());
@@ -280,7 +281,7 @@ async fn listen_once(
     }
     if let Some(shared) = weak.upgrade() {
         shared.waking.is_heard.send_replace(true);
-        // What was said before.
+        // Changes may have been announced before.
         shared.waking.changes.wake_all();
     }
     (&mut reading.0).await.unwrap_or_else(|_| Err(PostgresError::closed()))

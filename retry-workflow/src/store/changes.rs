@@ -1,4 +1,4 @@
-//! [`Changes`]: wakes those who wait in this process for something to change in a job.
+//! [`Changes`]: wakes callers in this process that wait for a change in a job.
 
 use std::collections::HashMap;
 use std::future::{Future, pending};
@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use crate::item::record::Filter;
 
-/// Wakes those who wait in this process for a change in a job: a part of your own store,
-/// behind its [`changed`](super::Store::changed).
+/// Wakes callers in this process that wait for a change in a job: a building block for your own
+/// store, behind its [`changed`](super::Store::changed).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,12 +27,12 @@ use crate::item::record::Filter;
 /// ```
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// How many changes there were, of each job that was ever waited for.
+    /// How many changes there were in each job that was ever waited for.
     jobs: Mutex<HashMap<String, watch::Sender<u64>>>,
 }
 
 impl Changes {
-    /// Waits for more changes of a job than `seen`, and returns how many there were. They are
+    /// Waits until the number of changes in a job differs from `seen`, and returns it. Changes are
     /// counted from the first call on.
     pub fn changed(&self, job: &str, seen: u64) -> impl Future<Output = u64> + Send + use<> {
         let mut count = self.with(|jobs| match jobs.get(job) {
@@ -53,8 +53,8 @@ impl Changes {
         self.with(|jobs| jobs.get(job).into_iter().for_each(count));
     }
 
-    /// Reports a change in the job to which the value of this key belongs: its id follows the
-    /// first `/`.
+    /// Reports a change in the job that the value of this key belongs to: its id follows the first
+    /// `/`.
     pub fn wake_by_key(&self, key: &str) {
         if let Some((_, job)) = key.split_once('/') {
             self.wake(job);

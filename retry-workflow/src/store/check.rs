@@ -1,4 +1,4 @@
-//! [`StoreCheck`]: what a look at a whole store has found.
+//! [`StoreCheck`]: what a check of a whole store found.
 
 use serde::Serialize;
 
@@ -10,18 +10,18 @@ use crate::item::record::ItemState;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StoreCheck {
-    /// The layout of its tables.
+    /// The layout of the store's tables.
     pub layout: u32,
-    /// The newest one that this program knows. A store with an older one is migrated when it is
+    /// The newest layout that this program knows. A store with an older one is migrated when it is
     /// opened for writing.
     pub newest: u32,
-    /// How large it is, in bytes.
+    /// How large the store is, in bytes.
     pub bytes: u64,
-    /// How many items it has.
+    /// How many items the store has.
     pub items: u64,
     /// Where the counts or a summary of a job do not match its items.
     pub disagreements: Vec<Disagreement>,
-    /// What is broken, in the words of the database.
+    /// What is broken, as the database words it.
     pub damage: Vec<String>,
 }
 
@@ -51,10 +51,10 @@ pub struct Disagreement {
     pub job: String,
     /// The state of the items that are counted.
     pub state: ItemState,
-    /// In which summary they are counted, if not in the counts of the job.
+    /// The summary that counts them, if it is not the counts of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// How many the job's counts say.
+    /// How many the count or the summary says there are.
     pub counted: u64,
     /// How many there are.
     pub found: u64,
@@ -66,7 +66,7 @@ impl StoreCheck {
         Self { layout, newest, bytes, items: 0, disagreements: Vec::new(), damage: Vec::new() }
     }
 
-    /// Compares how many items of a job are said to be in a state with how many there are.
+    /// Compares the number of items of a job that are counted in a state with the number found.
     pub fn compare(&mut self, job: &str, state: ItemState, counted: u64, found: u64) {
         self.items = self.items.saturating_add(found);
         if counted != found {
@@ -75,7 +75,7 @@ impl StoreCheck {
         }
     }
 
-    /// Compares how many items of a job a summary has with how many there are.
+    /// Compares the number of items of a job in a summary with the number found.
     pub fn compare_summary(
         &mut self,
         job: &str,

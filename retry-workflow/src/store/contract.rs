@@ -1,8 +1,7 @@
 //! What every store has to do, as functions for the tests of a store.
 //!
-//! Each function is one behaviour: it takes a store that is empty, and panics where the
-//! store does something else. [`store_contract!`](crate::store_contract) makes a test of
-//! each of them:
+//! Each function is one behaviour: it takes an empty store, and panics if the store does something
+//! else. [`store_contract!`](crate::store_contract) makes a test of each of them:
 //!
 //! ```no_run
 //! # use retry_workflow::store::MemoryStore as MyStore;
@@ -12,14 +11,14 @@
 //! # fn main() {}
 //! ```
 //!
-//! A store that is opened asynchronously, or that is not there everywhere, is made by
-//! `store_contract!(async make)`: `make()` is a future of `Some((store, guard))`, or of `None` where the test
-//! is to be left out.
+//! For a store that is opened asynchronously, or is not available everywhere, use
+//! `store_contract!(async make)`: the future `make()` returns `Some((store, guard))`, or `None` to
+//! skip the test.
 //!
-//! Time is passed in, in whole seconds and by the functions; no test waits but for a store that tells
-//! of changes by polling.
+//! Time is passed in, in whole seconds; no test waits, except for a store that finds changes by
+//! polling.
 
-// An assertion fails in the place where a store breaks the contract.
+// Assertions fail where a store breaks the contract.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how each of these says no")]
 
 mod steps;
@@ -45,12 +44,11 @@ use crate::item::record::{
     NewItem, Settled, Settlement, Start,
 };
 
-/// A test for each behaviour of the contract of stores.
+/// Defines a test for each behaviour of the contract of stores.
 ///
-/// Takes a closure that makes an empty store, and whatever has to live as long as it:
-/// `|| (store, guard)`; or, behind the word `async`, a function whose future is
-/// `Some((store, guard))`. The crate that uses it needs tokio with
-/// `macros` and `rt`.
+/// Takes a closure that creates an empty store, and whatever has to live as long as it: `|| (store,
+/// guard)`; or, after the word `async`, a function whose future returns `Some((store, guard))`. The
+/// crate that uses it needs tokio with `macros` and `rt`.
 #[macro_export]
 macro_rules! store_contract {
     (async $make:expr) => {
@@ -148,7 +146,7 @@ macro_rules! store_contract {
     };
 }
 
-/// An item that its job has already, by its id, is left as it is.
+/// An item that its job already has, by its id, is left as it is.
 pub async fn an_item_is_added_once<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let other = NewItem::new("a", "2");
@@ -158,14 +156,14 @@ pub async fn an_item_is_added_once<S: Store>(store: &S) {
     assert_eq!((item.payload.as_str(), item.due), ("{\"id\":\"a\"}", Some(at(0))));
     assert_eq!(counts(store).await.pending, 2);
 
-    // Also when it has ended.
+    // The same holds once it has ended.
     let lease = claim_one(store, 0).await;
     settle(store, &lease, 0, Settled::Succeeded(None)).await;
     assert_eq!(store.enqueue("job", vec![new("a")], at(9)).await, Ok(0));
     assert_eq!(found(store, "a").await.state, ItemState::Succeeded);
 }
 
-/// Nothing to do is no error.
+/// Having nothing to do is no error.
 pub async fn an_empty_batch_is_nothing<S: Store>(store: &S) {
     assert_eq!(store.enqueue("job", Vec::new(), at(0)).await, Ok(0));
     assert_eq!(store.settle(Vec::new(), Vec::new(), at(0)).await, Ok(Vec::new()));
@@ -181,7 +179,7 @@ pub async fn an_empty_batch_is_nothing<S: Store>(store: &S) {
     assert!(ids(store, &Filter::default().states([])).await.is_empty());
 }
 
-/// To ask for a job that is not there is no error, and does not make one.
+/// Asking for a job that does not exist is no error, and does not create it.
 pub async fn a_job_that_nobody_knows_is_empty<S: Store>(store: &S) {
     nothing_is_due(store, 0).await;
     assert_eq!(store.next_due("job").await, Ok(None));
@@ -221,7 +219,7 @@ pub async fn the_correlation_is_that_of_the_item_or_its_name<S: Store>(store: &S
     assert_eq!(leases[1].correlation, None);
 }
 
-/// By due time; those of one time in the order in which they were added.
+/// Items are claimed by due time; those due at the same time in the order in which they were added.
 pub async fn what_is_due_first_is_claimed_first<S: Store>(store: &S) {
     for (id, due) in [("c", 3), ("a", 1), ("b", 1), ("d", 2)] {
         assert_eq!(store.enqueue("job", vec![new(id)], at(due)).await, Ok(1));
@@ -244,7 +242,7 @@ pub async fn what_is_not_due_is_not_claimed<S: Store>(store: &S) {
     assert_eq!(item.due, Some(at(5) + MINUTE), "it shows the end of the lease");
 }
 
-/// [`Timestamp::NEVER`] does not come.
+/// [`Timestamp::NEVER`] never comes.
 pub async fn what_is_never_due_is_never_claimed<S: Store>(store: &S) {
     assert_eq!(store.enqueue("job", vec![new("a")], Timestamp::NEVER).await, Ok(1));
     let leases = store.claim("job", "worker", Timestamp::NEVER, 1, 1, MINUTE).await;
@@ -253,14 +251,14 @@ pub async fn what_is_never_due_is_never_claimed<S: Store>(store: &S) {
     assert_eq!(found(store, "a").await.due, Some(Timestamp::NEVER));
 }
 
-/// `max` is kept to.
+/// A claim respects `max`.
 pub async fn no_more_than_asked_for_is_claimed<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(claim(store, 0, 2).await.len(), 2);
     assert_eq!(claim(store, 0, usize::MAX).await.len(), 1);
 }
 
-/// No other worker gets an item before its lease has ended.
+/// No other worker gets an item before its lease has expired.
 pub async fn a_lease_is_exclusive_until_it_ends<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     claim_one(store, 0).await;
@@ -291,12 +289,12 @@ pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(s
     assert_eq!(found(store, "a").await.history, [lost]);
     let counts = counts(store).await;
     assert_eq!((counts.lost, counts.attempts, counts.leased, counts.pending), (1, 0, 1, 0));
-    // How long it has worked is unknown.
+    // How long it worked is unknown.
     assert_eq!(counts.worked, Duration::ZERO);
 }
 
-/// It was claimed ahead, and its worker was gone before it came to it: no attempt was made, and
-/// its number is not used again.
+/// If an item was claimed ahead, and its worker died before starting it, no attempt was made, and
+/// the attempt's number is not used again.
 pub async fn a_lease_whose_item_was_not_started_is_dropped<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     assert_eq!(prefetch(store, 0, 1, 0).await.len(), 1);
@@ -310,7 +308,7 @@ pub async fn a_lease_whose_item_was_not_started_is_dropped<S: Store>(store: &S) 
     assert_eq!(attempts, [2]);
 }
 
-/// So many as there are free places; those behind them wait for one.
+/// As many items start as there are free slots; the ones after them wait for one.
 pub async fn the_first_of_a_claim_start_with_it<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(prefetch(store, 0, 3, 2).await.len(), 3);
@@ -321,7 +319,7 @@ pub async fn the_first_of_a_claim_start_with_it<S: Store>(store: &S) {
     assert_eq!(counts(store).await.lost, 2);
 }
 
-/// And that is when the lost attempt began.
+/// The start that was recorded is when the lost attempt began.
 pub async fn a_start_is_written_with_a_settlement_or_an_extension<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     let leases = prefetch(store, 0, 3, 1).await;
@@ -337,7 +335,7 @@ pub async fn a_start_is_written_with_a_settlement_or_an_extension<S: Store>(stor
     assert_eq!((c.history[0].started, c.history[0].duration), (at(9), Duration::from_secs(51)));
 }
 
-/// Whoever has the item now says when it starts; and nobody says so of one that is not held.
+/// Only the current lease of an item can record a start, and only while it is held.
 pub async fn a_stale_start_is_left_out<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b"]).await;
     let stale = prefetch(store, 0, 2, 0).await;
@@ -374,7 +372,7 @@ pub async fn losses_in_a_row_are_counted_until_one_is_settled<S: Store>(store: &
     assert_eq!(counts(store).await.lost, 4);
 }
 
-/// An item that its workers may have died of is not among others, and not hidden either.
+/// An item that may have killed its workers is kept apart from the others, but not hidden.
 pub async fn two_losses_of_any_kind_make_a_suspect<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(prefetch(store, 0, 2, 1).await.len(), 2);
@@ -392,8 +390,8 @@ pub async fn two_losses_of_any_kind_make_a_suspect<S: Store>(store: &S) {
     assert_eq!(counts(store).await.leased, 1);
 }
 
-/// Each of its leases that ends unsettled is a strike: it was started with the claim. A release
-/// leaves it a suspect.
+/// Each lease of a suspect that expires unsettled is a strike, because the claim started it. After
+/// a release it is still a suspect.
 pub async fn a_suspect_is_claimed_alone_and_started<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     assert!(claim_suspect(store, 0).await.is_none(), "it is above suspicion");
@@ -418,7 +416,7 @@ pub async fn a_suspect_is_claimed_alone_and_started<S: Store>(store: &S) {
     assert_eq!((lease.lost, lease.dropped, lease.run), (0, 0, 1));
 }
 
-/// By due time, and one at a time.
+/// Suspects are claimed by due time, one at a time.
 pub async fn suspects_are_claimed_in_their_order<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(prefetch(store, 0, 3, 0).await.len(), 3);
@@ -433,7 +431,7 @@ pub async fn suspects_are_claimed_in_their_order<S: Store>(store: &S) {
     assert_eq!(store.next_suspect("other").await, Ok(None));
 }
 
-/// And those of others, and of other jobs, do not.
+/// Leases of other workers, and in other jobs, do not end.
 pub async fn leases_of_the_dead_end_at_once<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
     enqueue(store, "other", &["a"]).await;
@@ -453,7 +451,8 @@ pub async fn leases_of_the_dead_end_at_once<S: Store>(store: &S) {
     assert_eq!(found(store, "a").await.history[0].duration, Duration::from_secs(5));
 }
 
-/// Also what was released before it started; not what waits for a further attempt.
+/// Items that were released before they started count, too; those that wait for another attempt do
+/// not.
 pub async fn what_was_never_leased_is_counted_as_waiting<S: Store>(store: &S) {
     assert_eq!(store.waiting("job", 9).await, Ok(0));
     enqueue(store, "other", &["a"]).await;
@@ -470,7 +469,7 @@ pub async fn what_was_never_leased_is_counted_as_waiting<S: Store>(store: &S) {
     assert_eq!(store.waiting("job", 9).await, Ok(2));
 }
 
-/// A worker that is late, while no other has the item, is still in time.
+/// A worker may be late as long as no other has claimed the item.
 pub async fn a_lease_that_ended_can_be_settled_until_it_is_claimed_again<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -480,7 +479,7 @@ pub async fn a_lease_that_ended_can_be_settled_until_it_is_claimed_again<S: Stor
     assert_eq!(counts(store).await.lost, 0);
 }
 
-/// A settlement by a lease that has passed on changes nothing at all.
+/// A settlement with a lease that has been superseded changes nothing at all.
 pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let stale = claim_one(store, 0).await;
@@ -498,7 +497,7 @@ pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
     }
     let dead = Filter::job("job").states([ItemState::Dead, ItemState::Skipped]);
     assert_eq!(store.stats(&dead).await, Ok(Vec::new()));
-    // Nor beside a good one of the same item.
+    // Nor beside a valid settlement of the same item.
     let both = [&stale, &held].map(|lease| {
         let history = vec![row(lease, 102, false)];
         Settlement { lease: lease.key, end: Settled::Succeeded(None), history }
@@ -507,7 +506,7 @@ pub async fn a_stale_settlement_writes_nothing<S: Store>(store: &S) {
     assert_eq!(found(store, "a").await.history.len(), 2, "the one that was lost, and this one");
 }
 
-/// The second settlement of a lease is refused, in one batch as well.
+/// The second settlement of a lease is refused, even in the same batch.
 pub async fn a_lease_is_settled_once<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -523,7 +522,7 @@ pub async fn a_lease_is_settled_once<S: Store>(store: &S) {
     assert_eq!(counts(store).await.attempts, 1);
 }
 
-/// An item or a token that the store never gave out is refused like a stale one.
+/// An item or a token that the store never issued is refused like a stale one.
 pub async fn an_unknown_lease_is_refused<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -543,7 +542,7 @@ pub async fn an_unknown_lease_is_refused<S: Store>(store: &S) {
     }
 }
 
-/// An item that is done is never due again, and what it has left can be read.
+/// An item that has succeeded is never due again, and its output can be read.
 pub async fn success_keeps_the_output<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -556,7 +555,7 @@ pub async fn success_keeps_the_output<S: Store>(store: &S) {
     nothing_is_due(store, 1_000_000).await;
 }
 
-/// The wait between attempts is in the store, and so is what the next one is to know.
+/// The store holds the wait between attempts, and the checkpoint for the next one.
 pub async fn a_retry_comes_back_when_it_is_due_with_its_checkpoint<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -568,12 +567,12 @@ pub async fn a_retry_comes_back_when_it_is_due_with_its_checkpoint<S: Store>(sto
     nothing_is_due(store, 29).await;
     let lease = claim_one(store, 30).await;
     assert_eq!((lease.attempt, &lease.checkpoint), (2, &checkpoint));
-    // What is not said again is gone.
+    // A checkpoint that is not given again is gone.
     settle(store, &lease, 31, Settled::RetryAt { due: at(31), checkpoint: None }).await;
     assert_eq!(claim_one(store, 31).await.checkpoint, None);
 }
 
-/// State, history and dead letter are there at once.
+/// State, history and dead letter change at once.
 pub async fn a_dead_letter_keeps_its_failure<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -587,7 +586,7 @@ pub async fn a_dead_letter_keeps_its_failure<S: Store>(store: &S) {
     nothing_is_due(store, 1_000_000).await;
 }
 
-/// An item may be left out with a failure, and without one.
+/// An item may be skipped with or without a failure.
 pub async fn a_skipped_item_needs_no_reason<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b"]).await;
     let leases = claim(store, 0, 2).await;
@@ -617,7 +616,7 @@ pub async fn a_release_takes_the_attempt_back<S: Store>(store: &S) {
     assert_eq!(store.settle(vec![release], Vec::new(), at(8)).await, Ok(vec![false]));
 }
 
-/// What a release gives back is the lease, and nothing else.
+/// A release gives back the lease, and nothing else.
 pub async fn a_release_keeps_losses_and_checkpoint<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -632,20 +631,20 @@ pub async fn a_release_keeps_losses_and_checkpoint<S: Store>(store: &S) {
     assert_eq!((lease.attempt, lease.lost, &lease.checkpoint), (3, 1, &checkpoint));
 }
 
-/// A heartbeat keeps an item.
+/// A heartbeat renews a lease.
 pub async fn an_extended_lease_ends_later<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     assert_eq!(store.extend(vec![lease.key], Vec::new(), at(500)).await, Ok(vec![true]));
     assert_eq!(store.next_due("job").await, Ok(Some(at(500))));
     nothing_is_due(store, 499).await;
-    // Also one that has ended, as long as no other worker has the item.
+    // An expired lease can be renewed, too, as long as no other worker has the item.
     assert_eq!(store.extend(vec![lease.key], Vec::new(), at(900)).await, Ok(vec![true]));
     nothing_is_due(store, 899).await;
     settle(store, &lease, 899, Settled::Succeeded(None)).await;
 }
 
-/// A heartbeat that was long on its way does not take anything back.
+/// A heartbeat that was delayed does not shorten the lease.
 pub async fn an_extension_never_shortens_a_lease<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
@@ -653,7 +652,7 @@ pub async fn an_extension_never_shortens_a_lease<S: Store>(store: &S) {
     assert_eq!(store.next_due("job").await, Ok(Some(at(60))));
 }
 
-/// A heartbeat of a lease that has passed on does not renew the one of another worker.
+/// A heartbeat with a lease that has been superseded does not renew another worker's lease.
 pub async fn a_stale_extension_is_refused<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b"]).await;
     let stale = claim_one(store, 0).await;
@@ -666,7 +665,7 @@ pub async fn a_stale_extension_is_refused<S: Store>(store: &S) {
     assert_eq!(found(store, "b").await.due, None);
 }
 
-/// Good and refused ones in one batch.
+/// A batch may mix valid and refused settlements.
 pub async fn settlements_answer_in_their_order<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     let leases = claim(store, 0, 3).await;
@@ -684,7 +683,7 @@ pub async fn settlements_answer_in_their_order<S: Store>(store: &S) {
     assert_eq!((counts.succeeded, counts.dead, counts.attempts), (1, 2, 3));
 }
 
-/// The earliest of due times and ends of leases; nothing once all has ended.
+/// It is the earliest due time or end of a lease; `None` once everything has ended.
 pub async fn the_next_due_time_is_that_of_items_and_leases<S: Store>(store: &S) {
     assert_eq!(store.enqueue("job", vec![new("a")], at(5)).await, Ok(1));
     assert_eq!(store.enqueue("job", vec![new("b")], at(90)).await, Ok(1));
@@ -698,7 +697,7 @@ pub async fn the_next_due_time_is_that_of_items_and_leases<S: Store>(store: &S) 
     assert_eq!(store.next_due("job").await, Ok(None));
 }
 
-/// After each step.
+/// The counts are right after each step.
 pub async fn counts_follow_the_items<S: Store>(store: &S) {
     let states = |counts: Counts| {
         [counts.pending, counts.leased, counts.succeeded, counts.dead, counts.skipped]
@@ -730,7 +729,7 @@ pub async fn counts_follow_the_items<S: Store>(store: &S) {
     assert_eq!(counts(store).await.attempts, 5, "what was done stays counted");
 }
 
-/// Several rows of one settlement, of several attempts, of several runs.
+/// The history keeps several rows of one settlement, of several attempts, and of several runs.
 pub async fn attempts_are_kept_in_their_order<S: Store>(store: &S) {
     enqueue(store, "job", &["a"]).await;
     let mut written = Vec::new();
@@ -757,7 +756,7 @@ pub async fn attempts_are_kept_in_their_order<S: Store>(store: &S) {
     assert!(list.items[0].history.is_empty(), "lists are without histories");
 }
 
-/// In the order in which items were added, whatever became of them.
+/// Pages are in the order in which items were added, whatever became of them.
 pub async fn a_list_is_cut_into_pages<S: Store>(store: &S) {
     enqueue(store, "job", &["e", "d", "c", "b", "a"]).await;
     enqueue(store, "other", &["f"]).await;
@@ -766,7 +765,7 @@ pub async fn a_list_is_cut_into_pages<S: Store>(store: &S) {
     assert_eq!(page.items.len(), 4);
     let page = store.list(&all, page.next, 4).await.expect("a page");
     assert_eq!((page.items.len(), page.next), (2, None));
-    // A page that is just full may be the last one.
+    // A page that is exactly full may be the last one.
     let page = store.list(&all, None, 6).await.expect("a page");
     assert_eq!((page.items.len(), page.next), (6, None));
     assert_eq!(ids(store, &all).await, ["e", "d", "c", "b", "a", "f"]);
@@ -774,7 +773,7 @@ pub async fn a_list_is_cut_into_pages<S: Store>(store: &S) {
     assert!(beyond.items.is_empty() && beyond.next.is_none());
 }
 
-/// By job, state, signature and time.
+/// A list is filtered by job, state, signature and time.
 pub async fn a_list_is_filtered<S: Store>(store: &S) {
     let failures =
         [("a", "other", "order 1 is bad"), ("b", "timeout", "order 2 is bad"), ("c", "other", "x")];
@@ -804,7 +803,7 @@ pub async fn a_list_is_filtered<S: Store>(store: &S) {
     assert_eq!(ids(store, &one).await, ["b"], "what has not ended has no time");
 }
 
-/// A class is found alone and among others, but not as part of a word.
+/// A class is found alone and among others, but not as part of a longer name.
 pub async fn a_class_among_others_is_found<S: Store>(store: &S) {
     let failures = [
         ("a", "timeout", "x"),
@@ -823,7 +822,7 @@ pub async fn a_class_among_others_is_found<S: Store>(store: &S) {
     assert_eq!(ids(store, &class("")).await, ["e"]);
 }
 
-/// Each item once, in the order of the list and not in that of the ids.
+/// Each item is listed once, in the order of the list rather than that of the ids.
 pub async fn a_list_by_ids_is_in_order<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
     enqueue(store, "other", &["b"]).await;
@@ -835,7 +834,7 @@ pub async fn a_list_by_ids_is_in_order<S: Store>(store: &S) {
     assert_eq!(ids(store, &dead).await, [""; 0]);
 }
 
-/// By class and signature, the largest group first.
+/// Failures are grouped by class and signature, the largest group first.
 pub async fn like_failures_are_grouped<S: Store>(store: &S) {
     kill(
         store,
@@ -870,7 +869,7 @@ pub async fn like_failures_are_grouped<S: Store>(store: &S) {
     }
 }
 
-/// Only of what is meant; dead letters by default.
+/// Only the selected items are grouped, which are dead letters by default.
 pub async fn groups_are_filtered<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "x"), ("c", "other", "y")]).await;
     enqueue(store, "job", &["d"]).await;
@@ -888,7 +887,7 @@ pub async fn groups_are_filtered<S: Store>(store: &S) {
     assert_eq!(total(Filter { since: Some(at(1)), ..Filter::default() }).await, 2);
 }
 
-/// Run + 1, attempt 0, no checkpoint, no failure; history and correlation stay.
+/// A new run has run + 1, attempt 0, no checkpoint and no failure; history and correlation id stay.
 pub async fn a_redrive_begins_a_new_run<S: Store>(store: &S) {
     let item = new("a").correlation("trace");
     assert_eq!(store.enqueue("job", vec![item], at(0)).await, Ok(1));
@@ -914,7 +913,8 @@ pub async fn a_redrive_begins_a_new_run<S: Store>(store: &S) {
     assert!(!try_settle(store, &lease, 201, Settled::Released).await);
 }
 
-/// The first now, each further one later; no more than `max`, the oldest first.
+/// The first item is due now, each further one later; no more than `max` are re-driven, the oldest
+/// first.
 pub async fn a_redrive_is_spread_and_limited<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "other", "x"), ("c", "other", "x")]).await;
     let every = Duration::from_millis(1500);
@@ -926,7 +926,7 @@ pub async fn a_redrive_is_spread_and_limited<S: Store>(store: &S) {
     assert_eq!(store.redrive(&Filter::job("job"), Some(2), at(100), every).await, Ok(0));
 }
 
-/// Dead letters by default; never what has not failed.
+/// A re-drive takes dead letters by default, and never an item that has not failed.
 pub async fn a_redrive_takes_what_its_filter_says<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "x"), ("c", "other", "y")]).await;
     enqueue(store, "job", &["d", "e", "f"]).await;
@@ -946,7 +946,7 @@ pub async fn a_redrive_takes_what_its_filter_says<S: Store>(store: &S) {
     assert_eq!(found(store, "f").await.state, ItemState::Leased);
 }
 
-/// With another failure.
+/// The item may die of another failure.
 pub async fn a_redriven_item_can_die_again<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x")]).await;
     assert_eq!(store.redrive(&Filter::default(), None, at(5), MINUTE).await, Ok(1));
@@ -959,7 +959,7 @@ pub async fn a_redriven_item_can_die_again<S: Store>(store: &S) {
     assert_eq!(store.stats(&Filter::default()).await.map(|groups| groups.len()), Ok(1));
 }
 
-/// Nothing is left of it but its name, so that it is not worked on once more.
+/// Nothing is left of a purged item except its id, so that it is not run again.
 pub async fn a_purged_item_is_an_empty_one_that_stays<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
     assert_eq!(store.purge(&Filter::job("job").ids(["a"])).await, Ok(1));
@@ -969,18 +969,18 @@ pub async fn a_purged_item_is_an_empty_one_that_stays<S: Store>(store: &S) {
     assert_eq!(ids(store, &Filter::job("job")).await, ["b"]);
     assert_eq!(store.enqueue("job", vec![new("a")], at(9)).await, Ok(0));
     assert_eq!(found(store, "a").await.payload, "");
-    // It has nothing that could run, or be purged, again.
+    // Nothing is left that could be run or purged again.
     let skipped = Filter::job("job").states([ItemState::Skipped]);
     assert_eq!(ids(store, &skipped).await, ["a"]);
     assert_eq!(store.redrive(&skipped, None, at(9), MINUTE).await, Ok(0));
     assert_eq!(store.purge(&skipped).await, Ok(0));
-    // What has not failed is not purged, whatever the filter says.
+    // An item that has not failed is not purged, whatever the filter says.
     enqueue(store, "job", &["c"]).await;
     assert_eq!(store.purge(&everything()).await, Ok(1));
     assert_eq!(found(store, "c").await.state, ItemState::Pending);
 }
 
-/// A job is cancelled: what waits is not begun, due or not.
+/// When a job is cancelled, pending items are skipped, whether they are due or not.
 pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not<S: Store>(store: &S) {
     enqueue(store, "other", &["a"]).await;
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
@@ -1003,7 +1003,7 @@ pub async fn what_is_pending_is_left_out_and_what_is_leased_is_not<S: Store>(sto
     assert_eq!(store.counts("other").await.map(|counts| counts.pending), Ok(1));
 }
 
-/// It begins its next run with it.
+/// The next run of the item begins with the new payload.
 pub async fn a_dead_letter_gets_another_payload<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
     enqueue(store, "job", &["c"]).await;
@@ -1017,7 +1017,7 @@ pub async fn a_dead_letter_gets_another_payload<S: Store>(store: &S) {
     assert_eq!(found(store, "b").await.payload, "");
 }
 
-/// Other jobs stay, and no item that comes later is taken for one that is gone.
+/// Other jobs stay, and no later item is taken for one that is gone.
 pub async fn a_job_is_removed_with_all_that_is_known_of_it<S: Store>(store: &S) {
     enqueue(store, "other", &["a"]).await;
     kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
@@ -1042,7 +1042,7 @@ pub async fn a_job_is_removed_with_all_that_is_known_of_it<S: Store>(store: &S) 
     assert_eq!((anew.attempt, found(store, "c").await.history), (1, Vec::new()));
 }
 
-/// An item comes to another job, or store, with all its past.
+/// An item moves to another job, or store, with its whole history.
 pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "order 17")]).await;
     enqueue(store, "job", &["c", "d"]).await;
@@ -1059,14 +1059,14 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
         assert_eq!(store.item("copy", &item.id).await, Ok(Some(item.clone())));
     }
     let mut expected = counts(store).await;
-    // The history of what was purged did not come along.
+    // The history of the purged item was not exported.
     expected.attempts -= 1;
     expected.worked -= Duration::from_secs(1);
     expected.waited -= Duration::from_secs(2);
     assert_eq!(store.counts("copy").await, Ok(expected));
     assert_eq!(ids(store, &Filter::job("copy")).await, ["b"]);
     assert_eq!(store.stats(&Filter::job("copy")).await.map(|groups| groups.len()), Ok(1));
-    // The copy keeps the correlation of the original, and can go on.
+    // The copy keeps the correlation of the original, and can continue.
     assert_eq!(store.redrive(&Filter::job("copy"), None, at(50), MINUTE).await, Ok(1));
     let leases = store.claim("copy", "worker", at(50), 9, 9, MINUTE).await.expect("claimed");
     let correlations: Vec<_> = leases.iter().map(|lease| lease.correlation.as_deref()).collect();
@@ -1076,7 +1076,7 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
     assert_eq!(item.history.len(), 2);
 }
 
-/// What was pending or leased elsewhere is due here and now, with what its last attempt has left.
+/// Items that were pending or leased elsewhere are due here and now, with their checkpoints.
 pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
     enqueue(store, "job", &["a", "b"]).await;
     let lease = claim_one(store, 0).await;
@@ -1097,7 +1097,7 @@ pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
     assert_eq!((counts.leased, counts.attempts, counts.lost), (2, 1, 0));
 }
 
-/// By their ids, in the store and in the import.
+/// Items are compared by id, both with the store and within the import.
 pub async fn an_import_leaves_what_is_there<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x")]).await;
     let old = found(store, "a").await;
@@ -1109,7 +1109,7 @@ pub async fn an_import_leaves_what_is_there<S: Store>(store: &S) {
     assert_eq!(counts(store).await.attempts, 2);
 }
 
-/// Who has not seen the last change does not change anything.
+/// A caller that has not seen the last change cannot change the value.
 pub async fn a_value_changes_with_its_revision<S: Store>(store: &S) {
     assert_eq!(store.get("k").await, Ok(None));
     assert_eq!(store.cas("k", 1, "x").await, Ok(false));
@@ -1123,7 +1123,7 @@ pub async fn a_value_changes_with_its_revision<S: Store>(store: &S) {
     assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
 }
 
-/// To the letter: there are no wild cards, and upper case is not lower case.
+/// Prefixes match literally: there are no wildcards, and case matters.
 pub async fn values_are_found_by_the_beginning_of_their_keys<S: Store>(store: &S) {
     let mut all = ["", "a", "a%b", "a_b", "axb", "A", "a\0b", "ä", "äb", "b", "\u{10ffff}"];
     for key in all {
@@ -1137,10 +1137,10 @@ pub async fn values_are_found_by_the_beginning_of_their_keys<S: Store>(store: &S
     }
 }
 
-/// Callers at the same time get the same one, and nothing changes between the look and the
-/// choice.
+/// Concurrent callers get the same value, and nothing changes between reading the values and
+/// choosing.
 pub async fn a_value_is_found_or_added_in_one_step<S: Store>(store: &S) {
-    // The first value, or one that says who has added it.
+    // The first value, or one that says who added it.
     let choose = |number: usize| {
         move |values: &[(String, String)]| {
             let first = values.first().cloned();
@@ -1164,8 +1164,8 @@ pub async fn a_value_is_found_or_added_in_one_step<S: Store>(store: &S) {
     assert_eq!(store.values("k/").await, Ok(vec![first]));
 }
 
-/// A key that has a value keeps it, with its revision, whatever value was chosen; the key need
-/// not begin as those do that were looked at.
+/// A key that has a value keeps it, with its revision, whatever value was chosen; the chosen key
+/// need not start with the prefix.
 pub async fn what_is_chosen_is_found_to_the_letter<S: Store>(store: &S) {
     for (key, revision, value) in [("k", 0, "one"), ("k", 1, "two"), ("K", 0, "other")] {
         assert_eq!(store.cas(key, revision, value).await, Ok(true));
@@ -1184,14 +1184,14 @@ pub async fn what_is_chosen_is_found_to_the_letter<S: Store>(store: &S) {
     assert_eq!(store.get("").await, Ok(Some((1, "first".to_owned()))));
 }
 
-/// And the error is that of the choice.
+/// The caller gets the error that choosing returned.
 pub async fn nothing_is_added_where_choosing_fails<S: Store>(store: &S) {
     let failed = store.find_or_insert("k", |_| Err(StoreError::Closed)).await;
     assert_eq!(failed, Err(StoreError::Closed));
     assert_eq!(store.values("").await, Ok(Vec::new()));
 }
 
-/// And a payload, a job, a worker, a step, a message.
+/// Anything can be a payload, a job, a worker, a step or a message, too.
 pub async fn anything_can_be_an_id<S: Store>(store: &S) {
     const TEXTS: [&str; 11] = [
         "",
@@ -1244,7 +1244,7 @@ pub async fn anything_can_be_an_id<S: Store>(store: &S) {
     }
 }
 
-/// 10 MB, as a payload and as an output.
+/// A text of 10 MB is stored, as a payload and as an output.
 pub async fn a_large_payload_is_kept<S: Store>(store: &S) {
     let payload = "é0123456".repeat(10_000_000 / 9);
     let item = NewItem::new("a", payload.clone());
@@ -1256,7 +1256,7 @@ pub async fn a_large_payload_is_kept<S: Store>(store: &S) {
     assert!(item.payload == payload && item.output == Some(payload), "it is as it was");
 }
 
-/// A claim ends with the payload that fills it up.
+/// A claim ends with the payload that reaches the limit.
 pub async fn large_payloads_are_claimed_a_few_at_a_time<S: Store>(store: &S) {
     let payload = "x".repeat(super::MOST_CLAIMED_BYTES / 2);
     let items = ["a", "b", "c"].map(|id| NewItem::new(id, payload.clone()));
@@ -1265,10 +1265,10 @@ pub async fn large_payloads_are_claimed_a_few_at_a_time<S: Store>(store: &S) {
     assert_eq!(claim(store, 0, 10).await.len(), 1);
 }
 
-/// So long a store may take to tell of a change; one that polls takes a second.
+/// How long a store may take to report a change; one that polls takes a second.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
-/// A wait for changes of `job`, which has begun.
+/// A wait for changes of `job` that has begun.
 async fn waiting_for<S: Store>(store: &S, seen: u64) -> tokio::task::JoinHandle<u64> {
     let own = store.clone();
     let wait = tokio::spawn(async move { own.changed("job", seen).await.expect("looked") });
@@ -1281,7 +1281,7 @@ async fn told(wait: tokio::task::JoinHandle<u64>, of: &str) -> u64 {
     told.unwrap_or_else(|_| panic!("nobody was told of {of}")).expect("it does not panic")
 }
 
-/// Whoever waits for a change of a job is told of each that its workers wait for.
+/// Each change that a job's workers wait for ends the wait.
 pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
     let failed = || Filter::job("job");
     let wait = waiting_for(store, 0).await;
@@ -1290,7 +1290,7 @@ pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
     for change in
         ["retry", "redrive", "purge", "skip", "edit", "expire", "import", "value", "remove"]
     {
-        // What prepares it may be told of as well.
+        // The preparations may be reported, too.
         match change {
             "redrive" | "edit" => {
                 let lease = claim_one(store, 100).await;
@@ -1349,7 +1349,7 @@ pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
     }
 }
 
-/// No change is lost between two waits.
+/// No change between two waits is lost.
 pub async fn a_change_before_the_wait_for_it_ends_it<S: Store>(store: &S) {
     let wait = waiting_for(store, 0).await;
     enqueue(store, "job", &["a"]).await;
@@ -1358,7 +1358,7 @@ pub async fn a_change_before_the_wait_for_it_ends_it<S: Store>(store: &S) {
     told(waiting_for(store, seen).await, "the second").await;
 }
 
-/// Times before 1970, at the end of time, and durations without end.
+/// Times before 1970, the end of time and infinite durations do not cause a panic.
 pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
     let early = Timestamp::from_micros(i64::MIN);
     assert_eq!(store.enqueue("job", vec![new("a"), new("b")], early).await, Ok(2));
@@ -1386,14 +1386,14 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
     assert_eq!(redriven, Ok(2));
     let item = found(store, "c").await;
     assert_eq!((item.run, item.due), (u32::MAX, Some(Timestamp::NEVER)));
-    // The lease of `b` has no end.
+    // The lease of `b` never expires.
     let b = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed").remove(0);
     assert_eq!(store.extend(vec![b.key], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
     let leases = store.claim("job", "w", Timestamp::NEVER, 9, 9, MINUTE).await.expect("claimed");
     assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["a"]);
 }
 
-/// A clone is another handle, and not another store.
+/// A clone is another handle to the same store.
 pub async fn handles_share_one_store<S: Store>(store: &S) {
     let other = store.clone();
     enqueue(&other, "job", &["a"]).await;

@@ -1,4 +1,4 @@
-//! [`delegate_store!`](crate::delegate_store): a store that is one of several others.
+//! [`delegate_store!`](crate::delegate_store), for a store that is one of several others.
 
 /// Implements the methods of a [`Store`](crate::Store) by delegating to another one.
 ///
@@ -40,7 +40,7 @@ macro_rules! delegate_store {
             }
         }
     };
-    // What asks the store for something: without the time, and without waiting.
+    // All methods except `now` and `changed`.
     (@queries $($(#[$meta:meta])* $self:pat => $store:expr),+ $(,)?) => {
         $crate::delegate_store! { @methods ($($(#[$meta])* $self => $store),+)
             async fn enqueue(

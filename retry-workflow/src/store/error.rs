@@ -1,4 +1,4 @@
-//! [`StoreError`]: what a store says when it cannot do its work.
+//! [`StoreError`]: why a store cannot do its work.
 
 use std::error::Error;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::mem::discriminant;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why an operation of a store failed. It has changed nothing.
+/// Why an operation of a store failed. A failed operation has changed nothing.
 ///
-/// `Display` says what happened and what to do; [`source`](Error::source) says why, where there
-/// is more to say. Two of these are equal if they are of the same kind and say the same.
+/// `Display` says what happened and what to do; [`source`](Error::source) says why, if there is
+/// more to say. Two errors are equal if they are of the same kind and display the same.
 ///
 /// ```
 /// use retry_workflow::StoreError;
@@ -25,7 +25,7 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
-    /// There is no room left.
+    /// The disk is full, or a quota is used up.
     Full {
         /// The store.
         path: PathBuf,
@@ -34,9 +34,9 @@ pub enum StoreError {
     Newer {
         /// The store.
         path: PathBuf,
-        /// The version of its layout.
+        /// The layout that was found.
         found: i64,
-        /// The highest one that this program knows.
+        /// The newest layout that this program knows.
         known: i64,
     },
     /// There is no store where one must be.
@@ -44,8 +44,7 @@ pub enum StoreError {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// The file was deleted or replaced while the store was open: what was done since may be
-    /// lost.
+    /// The file was deleted or replaced while the store was open: work done since then may be lost.
     Replaced {
         /// Where it was.
         path: PathBuf,
@@ -59,7 +58,7 @@ pub enum StoreError {
     Corrupt {
         /// The store.
         path: PathBuf,
-        /// What was found.
+        /// What is wrong with it.
         source: Arc<dyn Error + Send + Sync>,
     },
     /// The file cannot be opened, read or written.
@@ -73,7 +72,7 @@ pub enum StoreError {
     Closed,
     /// Anything else.
     Other {
-        /// What was found.
+        /// The cause.
         source: Arc<dyn Error + Send + Sync>,
     },
 }

@@ -1,13 +1,13 @@
-//! What becomes of an item that comes from elsewhere, the same in each store.
+//! How an item changes when it is imported, the same in each store.
 
 use super::tally::whole;
 use crate::item::clock::Timestamp;
 use crate::item::record::{ItemRecord, ItemState};
 
 impl ItemRecord {
-    /// Returns the item as an import keeps it: one that was pending or leased is due at `now`, with
-    /// what its last attempt left for the next one, and each has only what its state has. A file
-    /// that people edit may say anything.
+    /// Returns the item as an import stores it. One that was pending or leased is due at `now`,
+    /// with the checkpoint of its last attempt; fields that do not go with its state are cleared,
+    /// because a file that people edit may say anything.
     ///
     /// For your own stores, in [`Store::import`](crate::Store::import).
     ///

@@ -1,4 +1,4 @@
-//! [`MemoryStore`]: a store for tests. It ends with its process.
+//! [`MemoryStore`]: a store for tests, which ends with its process.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -61,7 +61,7 @@ impl MemoryStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, Tables> {
-        // A panic in here would be a bug of its own; what is kept is still of use to a test.
+        // A panic in here would be a bug of its own; the tables may still be of use to a test.
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,12 +74,12 @@ impl fmt::Debug for MemoryStore {
 
 #[derive(Debug, Default)]
 struct Tables {
-    /// By number: in the order in which they were added.
+    /// By number, which is the order in which they were added.
     items: BTreeMap<i64, Item>,
-    /// The number that was given out last, to an item that may be gone.
+    /// The number that was issued last, to an item that may be gone.
     last: i64,
     jobs: BTreeMap<String, Job>,
-    /// The number that was given out last, to a job that may be gone.
+    /// The number that was issued last, to a job that may be gone.
     last_job: i64,
     values: BTreeMap<String, (u64, String)>,
 }
@@ -88,23 +88,23 @@ struct Tables {
 struct Job {
     number: i64,
     ids: HashMap<String, i64>,
-    /// What can be claimed, or can be once its lease has ended; suspects behind all others.
+    /// What can be claimed, now or once its lease has expired; suspects come after all others.
     due: BTreeSet<(bool, Timestamp, i64)>,
     counts: Counts,
-    /// By when they began.
+    /// By the time at which each minute begins.
     minutes: BTreeMap<Timestamp, Minute>,
 }
 
 #[derive(Debug)]
 struct Item {
-    /// What is read back, history included.
+    /// The record that readers get, history included.
     record: ItemRecord,
     correlation: Option<String>,
     token: u64,
     lost: u32,
     dropped: u32,
     worker: Arc<str>,
-    /// When the work of this lease has begun.
+    /// When work under this lease began.
     started: Option<Timestamp>,
     purged: bool,
 }
@@ -124,7 +124,7 @@ impl Item {
         }
     }
 
-    /// Its place among what can be claimed, as it is, or as it will be when its lease ends.
+    /// Its place among what can be claimed: as it is, or as it will be when its lease expires.
     fn place(&self, number: i64) -> Option<(bool, Timestamp, i64)> {
         let losses = self.lost + self.dropped + u32::from(self.record.state == ItemState::Leased);
         self.record.due.map(|due| (losses >= SUSPECT_AFTER, due, number))
@@ -136,7 +136,7 @@ impl Item {
 }
 
 impl Job {
-    /// Brings an item into a state, with these losses, and to its place in the order of due times.
+    /// Moves an item to a state, with these losses, and to its place in the order of due times.
     fn move_to(
         &mut self,
         number: i64,
@@ -154,7 +154,7 @@ impl Job {
         self.due.extend(item.place(number));
     }
 
-    /// The numbers of those that can be claimed now.
+    /// The numbers of the items that can be claimed now.
     fn claimable(&self, suspects: bool, now: Timestamp) -> impl Iterator<Item = i64> {
         let from = (suspects, Timestamp::from_micros(i64::MIN), i64::MIN);
         self.due
@@ -279,7 +279,7 @@ impl Tables {
         Some((job, item))
     }
 
-    /// A job, which is new if need be.
+    /// A job, which is added if need be.
     fn job(&mut self, name: &str) -> &mut Job {
         let last = &mut self.last_job;
         self.jobs.entry(name.to_owned()).or_insert_with(|| {
@@ -347,7 +347,8 @@ impl Tables {
         }
     }
 
-    /// The numbers of dead letters and skipped items that are meant and not purged.
+    /// The numbers of the dead letters and skipped items that a filter selects and that are not
+    /// purged.
     fn failed(&self, filter: &Filter) -> Vec<i64> {
         let is_meant = |item: &Item| {
             matches!(item.record.state, ItemState::Dead | ItemState::Skipped)
@@ -388,7 +389,7 @@ impl Tables {
 
 /// An item without its history, as lists show it.
 fn listed(record: &ItemRecord) -> ItemRecord {
-    // Member by member: the history may be long, and is not wanted.
+    // Field by field: the history may be long, and is not wanted.
     ItemRecord {
         job: record.job.clone(),
         id: record.id.clone(),
@@ -465,7 +466,7 @@ impl Store for MemoryStore {
         let mut settle = |settlement: Settlement| match tables.job_and_item(settlement.lease.item) {
             Some((job, item)) if item.is_held_by(settlement.lease) => {
                 job.settle(item, settlement, now);
-                // An item that has ended need not be told of.
+                // The end of an item need not be reported.
                 if item.record.state == ItemState::Pending {
                     self.changes.wake(&item.record.job);
                 }
@@ -498,7 +499,7 @@ impl Store for MemoryStore {
 
     async fn expire(&self, job: &str, workers: Vec<String>, now: Timestamp) -> StoreResult<u64> {
         let Tables { items, jobs, .. } = &mut *self.lock();
-        // Whoever is woken waits for the lock.
+        // Those who are woken wait for the lock.
         self.changes.wake(job);
         let Some(job) = jobs.get_mut(job) else { return Ok(0) };
         let held: Vec<_> = job.ids.values().copied().collect();
@@ -592,7 +593,7 @@ impl Store for MemoryStore {
                 .or_insert_with(|| Group::new(failure, &record.id, ended));
         }
         let mut groups: Vec<_> = groups.into_values().collect();
-        // Stable: groups of one size stay in the order of their names.
+        // A stable sort: groups of equal size stay in the order of their names.
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         Ok(groups)
     }

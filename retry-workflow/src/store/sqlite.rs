@@ -1,8 +1,7 @@
 //! [`SqliteStore`]: a store in one SQLite file, for jobs that outlive their process.
 //!
-//! All writing goes through one thread, which commits what has queued up in one
-//! transaction; reading has a thread and a connection of its own, so that a long list
-//! holds nothing up.
+//! All writing goes through one thread, which commits everything queued up in one transaction.
+//! Reading has a thread and a connection of its own, so that a long list does not block anything.
 
 mod add;
 mod check;
@@ -41,10 +40,10 @@ use crate::item::record::{
 };
 use crate::item::summary::{Group, JobRow, Minute};
 
-/// A store in one SQLite file. A clone is another handle on it.
+/// A store in one SQLite file. A clone is another handle to it.
 ///
-/// Other processes may open the file while this one works. Dropping the last handle waits
-/// until everything is written, and closes the file.
+/// Other processes may open the file while this one works. Dropping the last handle waits until
+/// everything is written, and closes the file.
 ///
 /// ```
 /// use retry_workflow::store::{SqliteStore, Store};
@@ -69,8 +68,7 @@ struct Inner {
     path: PathBuf,
     clock: Arc<StoreClock>,
     changes: Arc<Changes>,
-    // In this order they end: the one that writes is the last to close the file, and
-    // brings it in order.
+    // They are dropped in this order: the writer closes the file last, and tidies it up.
     reader: Thread,
     writer: Thread,
 }
@@ -86,7 +84,7 @@ impl Inner {
     ) -> StoreResult<Vec<Lease>> {
         let (job, worker) = (job.to_owned(), worker.to_owned());
         let until = now + lease;
-        // Where the caller has gone, the lease would have no holder.
+        // If the caller is gone, nobody would hold the lease.
         let claim =
             move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, wanted, until);
         self.writer.run_if_wanted(claim).await
@@ -116,7 +114,7 @@ impl SqliteStore {
     /// - [`Corrupt`](super::StoreError::Corrupt): it is damaged
     /// - [`Locked`](super::StoreError::Locked): another process holds it
     ///
-    /// The file is as it was after each of them.
+    /// After any of these errors, the file is unchanged.
     pub fn open(path: impl AsRef<Path>) -> StoreResult<Self> {
         Self::options().open(path)
     }
@@ -135,7 +133,7 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`Missing`](super::StoreError::Missing) if it does not, and those of
+    /// [`Missing`](super::StoreError::Missing) if it does not exist, and those of
     /// [`open`](Self::open).
     pub fn open_existing(path: impl AsRef<Path>) -> StoreResult<Self> {
         Self::options().must_exist(true).open(path)
@@ -161,9 +159,9 @@ impl SqliteStore {
         SqliteOptions::default()
     }
 
-    /// Frees the disk space of what was removed, and returns the size of the file in bytes,
-    /// before and after. It needs as much space again while it works, and no other process
-    /// may write meanwhile.
+    /// Frees the disk space of what was removed, and returns the size of the file in bytes, before
+    /// and after. Needs as much disk space again while it works, and no other process may write at
+    /// the same time.
     ///
     /// ```
     /// # use retry_workflow::SqliteStore;
@@ -179,7 +177,7 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`Locked`](super::StoreError::Locked) where one does; those of
+    /// [`Locked`](super::StoreError::Locked) if another process writes, and those of
     /// [`open_existing`](Self::open_existing).
     pub fn vacuum(path: impl AsRef<Path>) -> StoreResult<(u64, u64)> {
         let options = Self::options().must_exist(true);
@@ -285,11 +283,11 @@ impl fmt::Debug for SqliteStore {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Synchronous {
-    /// A commit survives a process killed at any time. The last ones before a power
-    /// failure may be lost; the store stays intact, and their items are worked on again.
+    /// A commit survives a process killed at any time. The last ones before a power failure may be
+    /// lost; the store stays intact, and their items run again.
     #[default]
     Normal,
-    /// A commit survives a power failure, and waits for the disk.
+    /// A commit waits for the disk, and survives a power failure.
     Full,
 }
 
@@ -348,7 +346,7 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets how long to wait for another process that holds the store, before
+    /// Sets how long to wait for another process that holds the store, before failing with
     /// [`Locked`](super::StoreError::Locked); 5 s by default.
     ///
     /// ```
@@ -367,8 +365,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Calls `tell` about every second while waiting for another process that holds the store,
-    /// with how long it has waited; from a thread of the store.
+    /// Calls `tell` about every second while waiting for another process that holds the store, with
+    /// how long it has waited so far, on a thread of the store.
     ///
     /// ```
     /// # use retry_workflow::SqliteStore;
@@ -479,8 +477,8 @@ impl SqliteOptions {
 }
 
 impl Store for SqliteStore {
-    /// It follows the system's clock from one boot of the machine to the next, and is
-    /// measured within one (Linux; elsewhere within a process).
+    /// It follows the system's clock from one boot of the machine to the next, and is measured
+    /// within one boot (on Linux; elsewhere, within a process).
     fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
@@ -527,7 +525,7 @@ impl Store for SqliteStore {
         started: Vec<Start>,
         until: Timestamp,
     ) -> StoreResult<Vec<bool>> {
-        // A caller that has gone has nothing to renew.
+        // If the caller is gone, there is nothing to renew.
         self.0.writer.run_if_wanted(move |tx| settle::extend(tx, &leases, &started, until)).await
     }
 
@@ -561,7 +559,7 @@ impl Store for SqliteStore {
         self.0.reader.run_if_wanted(move |tx| read::item(tx, &job, &id)).await
     }
 
-    /// A page ends early where its payloads get large (64 MiB).
+    /// A page ends early once its payloads and outputs get large (64 MiB).
     async fn list(
         &self,
         filter: &Filter,
@@ -646,9 +644,9 @@ impl Store for SqliteStore {
         self.0.writer.run(move |tx| values::find_or_insert(tx, &prefix, &mut choose)).await?
     }
 
-    /// What this process does wakes at once, through whichever of its handles on this one; what
-    /// others do is found by looking each second whether the file has changed, which takes some
-    /// microseconds.
+    /// Changes by this process wake callers at once, if made through this handle or a clone of it;
+    /// changes by others are found by checking each second whether the file has changed, which
+    /// takes some microseconds.
     async fn changed(&self, job: &str, seen: u64) -> StoreResult<u64> {
         let mut changed = std::pin::pin!(self.0.changes.changed(job, seen));
         loop {

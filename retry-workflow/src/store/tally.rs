@@ -1,16 +1,16 @@
-//! Keeping the counts of a job as its items move, the same in each store.
+//! Updates the counts of a job as its items move, the same in each store.
 
 use std::time::Duration;
 
 use crate::item::clock::{Timestamp, micros};
 use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 
-/// In whole microseconds, as far as these can be written down.
+/// Rounds down to whole microseconds, capped at what can be stored.
 pub(super) fn whole(duration: Duration) -> Duration {
     Duration::from_micros(u64::try_from(micros(duration)).unwrap_or(0))
 }
 
-/// Counts an item that is in this state now, and was in that one before, if it was there.
+/// Counts an item that moves from one state to another; a new item comes from none.
 pub(super) fn moved(counts: &mut Counts, from: Option<ItemState>, to: ItemState) {
     if let Some(from) = from {
         let count = counter(counts, from);
@@ -22,7 +22,7 @@ pub(super) fn moved(counts: &mut Counts, from: Option<ItemState>, to: ItemState)
 
 /// Counts a row of history.
 pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
-    // How long a lost attempt has worked before its worker was gone is unknown.
+    // How long a lost attempt worked before its worker was gone is unknown.
     if row.outcome == AttemptOutcome::Lost {
         counts.lost = counts.lost.saturating_add(1);
         return;
@@ -32,12 +32,12 @@ pub(super) fn wrote(counts: &mut Counts, row: &AttemptRecord) {
     counts.waited = whole(counts.waited.saturating_add(whole(row.wait)));
 }
 
-/// The minute in which the attempt of a row ended that comes from elsewhere.
+/// The minute in which the attempt of an imported row ended.
 pub(super) fn minute_of(row: &AttemptRecord) -> Timestamp {
     (row.started + row.duration).minute()
 }
 
-/// The job whose record this key has.
+/// The job that this key has the record of.
 pub(super) fn job_of_record(key: &str) -> Option<&str> {
     key.strip_prefix("job/")
 }

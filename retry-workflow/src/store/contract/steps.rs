@@ -1,4 +1,4 @@
-//! Steps that many of the behaviours take.
+//! Steps that many of the behaviours share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::store::Store;
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 
-/// A point in time, in seconds after one at which all of the tests begin.
+/// A time, in seconds after the one at which all tests begin.
 pub(super) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros((1_800_000_000 + seconds) * 1_000_000)
 }
@@ -38,7 +38,7 @@ pub(super) async fn claim_one<S: Store>(store: &S, now: i64) -> Lease {
     leases.remove(0)
 }
 
-/// The first `starts` of what is due are started.
+/// Claims what is due, and starts the first `starts` items.
 pub(super) async fn prefetch<S: Store>(
     store: &S,
     now: i64,
@@ -70,7 +70,7 @@ pub(super) async fn try_settle<S: Store>(store: &S, lease: &Lease, now: i64, end
     settled[0]
 }
 
-/// An attempt that took one second, and a wait of two if it failed.
+/// An attempt that took one second, with a wait of two if it failed.
 pub(super) fn row(lease: &Lease, now: i64, failed: bool) -> AttemptRecord {
     AttemptRecord {
         run: lease.run,
@@ -93,7 +93,7 @@ pub(super) fn failure(class: &str, message: &str) -> Failure {
     failure
 }
 
-/// Enqueues, claims and ends items with failures of these classes and messages, each a
+/// Enqueues, claims and settles items as dead, with failures of these classes and messages, one
 /// second after the other.
 pub(super) async fn kill<S: Store>(store: &S, failures: &[(&str, &str, &str)]) {
     for (second, (id, class, message)) in (0_i64..).zip(failures) {
@@ -111,7 +111,7 @@ pub(super) async fn found<S: Store>(store: &S, id: &str) -> ItemRecord {
     store.item("job", id).await.expect("read").expect("the item is there")
 }
 
-/// The ids of all that a filter means, in their order, by pages of two.
+/// The ids of all items that a filter selects, in order, in pages of two.
 pub(super) async fn ids<S: Store>(store: &S, filter: &Filter) -> Vec<String> {
     let mut ids = Vec::new();
     let mut after = None;

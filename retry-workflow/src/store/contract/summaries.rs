@@ -1,5 +1,5 @@
-//! What a store sums up: failures by hour, what ended in each minute, jobs; and lists that are cut
-//! short.
+//! What a store summarizes: failures by hour, what ended in each minute, jobs; and lists that end
+//! early.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,22 +24,22 @@ async fn groups<S: Store>(store: &S, filter: &Filter) -> Vec<Group> {
     store.stats(filter).await.expect("groups")
 }
 
-/// Each with how many ended in which second.
+/// The start of each hour, in seconds, with how many ended in it.
 fn hours(group: &Group) -> Vec<(i64, u64)> {
     let hour =
         |count: &HourCount| ((count.hour.as_micros() - at(0).as_micros()) / 1_000_000, count.count);
     group.hours.iter().map(hour).collect()
 }
 
-/// Enqueues, claims and ends an item with this failure at that time.
+/// Enqueues, claims and settles an item as dead, with this failure at that time.
 async fn kill_at<S: Store>(store: &S, id: &str, second: i64, message: &str) {
     enqueue(store, "job", &[id]).await;
     let lease = claim_one(store, second).await;
     settle(store, &lease, second, Settled::Dead(failure("other", message))).await;
 }
 
-/// By the hour in which they ended, the oldest first; also where a filter asks for more than is
-/// summed up.
+/// Groups list the hours in which their items ended, the oldest first; even for a filter that the
+/// summary cannot answer.
 pub async fn groups_have_their_hours<S: Store>(store: &S) {
     let seconds = [0, 5, HOUR - 1, HOUR, 5 * HOUR + 7];
     for (number, second) in seconds.into_iter().enumerate() {
@@ -55,21 +55,21 @@ pub async fn groups_have_their_hours<S: Store>(store: &S) {
     assert_eq!(hours(&late[0]), [(HOUR, 1), (5 * HOUR, 1)]);
 }
 
-/// Their counts are right whatever becomes of items; an example is one of them still, and first and
-/// last are in the right hour.
+/// The counts of groups are right whatever happens to items; the example is still one of them, and
+/// first and last are in the right hour.
 pub async fn groups_follow_the_items<S: Store>(store: &S) {
     for number in 0..4 {
         let (id, second) = (format!("item-{number}"), HOUR * number);
         kill_at(store, &id, second, &format!("order {number} is bad")).await;
     }
-    // The oldest and the newest are taken back.
+    // The oldest and the newest are re-driven.
     let ends = failed().ids(["item-0", "item-3"]);
     assert_eq!(store.redrive(&ends, None, at(9 * HOUR), Duration::ZERO).await, Ok(2));
     let left = groups(store, &failed()).await;
     assert_eq!(hours(&left[0]), [(HOUR, 1), (2 * HOUR, 1)]);
     assert_eq!((left[0].first.hour(), left[0].last.hour()), (at(HOUR), at(2 * HOUR)));
     assert!(["item-1", "item-2"].contains(&left[0].example.as_str()), "{left:?}");
-    // One is emptied, one dies again, one is left out with the same words.
+    // One is purged, one dies again, one is skipped with the same message.
     assert_eq!(store.purge(&failed().ids(["item-1"])).await, Ok(1));
     let lease = claim_one(store, 9 * HOUR).await;
     settle(store, &lease, 9 * HOUR, Settled::Dead(failure("other", "order 7 is bad"))).await;
@@ -80,7 +80,7 @@ pub async fn groups_follow_the_items<S: Store>(store: &S) {
     let skipped = groups(store, &Filter::job("job").states([ItemState::Skipped])).await;
     assert_eq!((hours(&skipped[0]), &*skipped[0].example), (vec![(10 * HOUR, 1)], "item-3"));
     assert_eq!(skipped[0].message, "order 8 is bad");
-    // A copy has the same ones.
+    // A copy has the same groups.
     let items = ["item-0", "item-2", "item-3"].map(async |id| {
         let item = found(store, id).await;
         ItemRecord { job: "copy".to_owned(), ..item }
@@ -94,12 +94,13 @@ pub async fn groups_follow_the_items<S: Store>(store: &S) {
     let in_copy = groups(store, &Filter::job("copy").states(states)).await;
     assert_eq!(hours(&in_copy[0]), hours(&all[0]));
     assert_eq!(groups(store, &Filter::default().states(states)).await[0].count, 6);
-    // The last of them goes.
+    // The last of them go.
     assert_eq!(store.purge(&Filter::default().states(states)).await, Ok(6));
     assert_eq!(groups(store, &Filter::default().states(states)).await, []);
 }
 
-/// What happened stays, whatever becomes of the items later; nothing is said of other minutes.
+/// What happened in a minute stays, whatever happens to the items later; minutes without events are
+/// left out.
 pub async fn minutes_have_what_ended_in_them<S: Store>(store: &S) {
     assert_eq!(store.minutes("job", at(0)).await, Ok(Vec::new()));
     enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
@@ -112,7 +113,7 @@ pub async fn minutes_have_what_ended_in_them<S: Store>(store: &S) {
     let end = Settlement::new(leases[3].key, Settled::Skipped(None), two);
     assert_eq!(store.settle(vec![end], Vec::new(), at(119)).await, Ok(vec![true]));
     assert_eq!(store.skip("job", 1, failure("other", "no"), at(600)).await, Ok(1));
-    // Its attempt is lost, and what is settled by then says nothing.
+    // Its attempt is lost, which counts in no minute.
     assert_eq!(claim(store, 601, 1).await.len(), 1);
     let again = claim(store, 700, 1).await;
     settle(store, &again[0], 700, Settled::Succeeded(None)).await;
@@ -139,7 +140,7 @@ pub async fn minutes_have_what_ended_in_them<S: Store>(store: &S) {
     store.purge(&failed()).await.expect("purged");
     assert_eq!(store.minutes("job", at(0)).await.as_deref(), Ok(&expected[..]));
 
-    // What comes from elsewhere counts when it happened there.
+    // Imported items count when they ended elsewhere.
     let mut item = ItemRecord::new("copy", "a", "1");
     (item.state, item.ended) = (ItemState::Succeeded, Some(at(300)));
     item.history = [AttemptOutcome::Failed, AttemptOutcome::Lost, AttemptOutcome::Succeeded]
@@ -153,9 +154,9 @@ pub async fn minutes_have_what_ended_in_them<S: Store>(store: &S) {
     assert_eq!(store.minutes("copy", at(0)).await.as_deref(), Ok(&expected[..]));
 }
 
-/// After many operations, in no order that anyone has thought of.
+/// The summaries match after many random operations.
 pub async fn summaries_are_those_of_the_items<S: Store>(store: &S) {
-    // The same ones each time: what fails can be looked at.
+    // The operations are the same in each run, so that a failure can be reproduced.
     let mut state = 7_u64;
     let mut any = |below: u64| {
         state =
@@ -180,7 +181,7 @@ pub async fn summaries_are_those_of_the_items<S: Store>(store: &S) {
                         1 => Settled::RetryAt { due: at(now + 100), checkpoint: None },
                         2 => Settled::Skipped(Some(why)),
                         3 => Settled::Dead(why),
-                        // Its lease ends.
+                        // Its lease expires.
                         _ => continue,
                     };
                     settle(store, &lease, now, end).await;
@@ -230,7 +231,7 @@ pub async fn summaries_are_those_of_the_items<S: Store>(store: &S) {
     assert_eq!(attempts, counts(store).await.attempts);
 }
 
-/// It begins anew.
+/// The job starts over.
 pub async fn a_job_that_was_removed_has_no_summaries<S: Store>(store: &S) {
     kill(store, &[("a", "other", "x"), ("b", "other", "y")]).await;
     assert_eq!(store.cas("job/job", 0, "{}").await, Ok(true));
@@ -244,7 +245,7 @@ pub async fn a_job_that_was_removed_has_no_summaries<S: Store>(store: &S) {
     assert_eq!(store.jobs(None, 9).await.expect("jobs").items.len(), 1);
 }
 
-/// As soon as there is a record or an item of one.
+/// A job is listed as soon as it has a record or an item.
 pub async fn jobs_are_listed_with_the_newest_first<S: Store>(store: &S) {
     let page = store.jobs(None, 9).await.expect("a page");
     assert!(page.items.is_empty() && page.next.is_none());
@@ -253,7 +254,7 @@ pub async fn jobs_are_listed_with_the_newest_first<S: Store>(store: &S) {
     let third = |_: &[_]| Ok(("job/three".to_owned(), "3".to_owned()));
     store.find_or_insert("job/", third).await.expect("added");
     kill(store, &[("a", "other", "x")]).await;
-    // Neither of these makes another job, nor a newer one.
+    // Neither of these adds a job, or makes one newer.
     assert_eq!(store.cas("job/one", 0, "1").await, Ok(true));
     assert_eq!(store.cas("breaker/five", 0, "5").await, Ok(true));
     enqueue(store, "two", &["a"]).await;
@@ -282,12 +283,12 @@ pub async fn jobs_are_listed_with_the_newest_first<S: Store>(store: &S) {
     assert_eq!(rows[0].counts, counts(store).await);
 }
 
-/// Of a filter that no index answers: nothing was found so far, and the list goes on.
+/// If no index answers the filter, a page may be empty and the list continues.
 pub async fn a_long_look_is_cut_short_and_goes_on<S: Store>(store: &S) {
     let number = MOST_LOOKED_AT + 50;
     let items = (0..number).map(|number| NewItem::new(format!("item-{number}"), "1")).collect();
     assert_eq!(store.enqueue("job", items, at(10)).await, Ok(number as u64));
-    // It comes behind all others, and is due before them.
+    // It comes after all others, and is due before them.
     enqueue(store, "job", &["last"]).await;
     let lease = claim_one(store, 9).await;
     settle(store, &lease, 9, Settled::Succeeded(None)).await;

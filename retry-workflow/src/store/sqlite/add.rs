@@ -1,4 +1,4 @@
-//! Items that are new to the store: enqueued, or imported with their past.
+//! Items that are new to the store: enqueued, or imported with their history.
 
 use rusqlite::{OptionalExtension, Result};
 
@@ -43,7 +43,7 @@ pub(super) fn enqueue(
     Ok(added)
 }
 
-/// Adds items that are [as an import keeps them](ItemRecord::imported).
+/// Adds items that are already [in the form an import gives them](ItemRecord::imported).
 pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u64> {
     let mut added = 0;
     for item in items {
@@ -69,7 +69,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
             &item.output,
             &item.checkpoint,
         ))?;
-        // No lease has the token 0: these rows come before all others.
+        // No lease has token 0, so these rows come before all others.
         for (part, row) in item.history.iter().enumerate() {
             write_row(tx, job, (number, 0), part, row, minute_of(row))?;
         }
@@ -85,7 +85,7 @@ pub(super) fn import(tx: &mut Transaction<'_>, items: &[ItemRecord]) -> Result<u
     Ok(added)
 }
 
-/// The number of an item.
+/// Finds the number of an item.
 pub(super) fn find(tx: &Transaction<'_>, job: i64, id: &str) -> Result<Option<i64>> {
     tx.prepare("SELECT item FROM items WHERE job = ?1 AND id = ?2")?
         .query_row((job, id), |row| row.get(0))

@@ -1,5 +1,5 @@
-//! Looking at a whole file: its layout, its size, and whether its counts and summaries are those of
-//! its items.
+//! Checking a whole file: its layout, its size, and whether its counts and summaries match its
+//! items.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::item::clock::Timestamp;
 use crate::item::record::ItemState;
 use crate::store::{StoreCheck, StoreResult, Summary};
 
-/// More than this of what is broken is not told.
+/// The largest number of damages that are reported.
 const MOST_DAMAGE: usize = 20;
 
 pub(super) fn check(path: &Path, options: &SqliteOptions) -> StoreResult<StoreCheck> {
     let (connection, layout) = file::open_any_to_look(path, options)?;
     let named = |error| sqlite_error::store_error(path, &error);
     let number = |layout| u32::try_from(layout).unwrap_or(u32::MAX);
-    // All of one moment.
+    // All queries see the same snapshot.
     let transaction = connection.unchecked_transaction().map_err(named)?;
     let bytes = file::bytes(&transaction).map_err(named)?;
     let mut check = StoreCheck::new(number(layout), number(VERSION), bytes);
@@ -31,7 +31,7 @@ pub(super) fn check(path: &Path, options: &SqliteOptions) -> StoreResult<StoreCh
     Ok(check)
 }
 
-/// Of what every layout has.
+/// Checks what every layout has.
 fn look(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
     check.damage = connection
         .prepare(&format!("PRAGMA quick_check({MOST_DAMAGE})"))?
@@ -67,9 +67,9 @@ fn look(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
     Ok(())
 }
 
-/// Whether each summary has what the items are.
+/// Checks whether each summary matches the items.
 fn look_at_summaries(connection: &Connection, check: &mut StoreCheck) -> Result<()> {
-    // What is counted, and what is there.
+    // The count in the summary, and the number found.
     let mut groups = BTreeMap::<(String, ItemState, String, String, Timestamp), (u64, u64)>::new();
     let mut counted = connection.prepare(
         "SELECT j.name, g.state, g.class, g.signature, g.hour, g.count \

@@ -1,4 +1,4 @@
-//! Leasing items that are due, or whose lease has ended.
+//! Leasing items that are due, or whose lease has expired.
 
 use rusqlite::{OptionalExtension, Result, Row};
 
@@ -9,27 +9,27 @@ use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AF
 use crate::store::MOST_CLAIMED_BYTES;
 use crate::store::tally::moved;
 
-/// What is claimed.
+/// What to claim.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted {
     /// Up to `max` items, of which the first `starts` start now.
     Items { max: usize, starts: usize },
-    /// One that may be what its workers died of.
+    /// One that may have killed its workers.
     Suspect,
 }
 
-/// An item that is leased now, and what was left of the lease before.
+/// An item that is leased now, and its previous lease if that has expired.
 struct Claimed {
     lease: Lease,
     before: Option<Before>,
 }
 
-/// A lease that has ended unsettled.
+/// A lease that has expired unsettled.
 struct Before {
     token: u64,
     attempt: u32,
     worker: i64,
-    /// When the item was started; `None`: never.
+    /// When the item was started; `None` if it never was.
     started: Option<Timestamp>,
     ended: Timestamp,
 }
@@ -85,7 +85,7 @@ fn find_due(
     suspects: bool,
     max: usize,
 ) -> Result<Vec<Claimed>> {
-    // `CROSS` keeps this order of tables: by the index, which has the wanted order too.
+    // `CROSS` keeps this order of tables: by the index, whose order is the wanted one, too.
     let mut due = tx.prepare(
         "SELECT s.item, s.state, s.token, s.attempt, s.lost, s.worker, s.started, s.due, \
                 s.run, s.checkpoint, i.id, i.correlation, i.payload, s.dropped \
@@ -93,7 +93,7 @@ fn find_due(
          WHERE s.job = ?1 AND s.suspect = ?2 AND s.due <= ?3 \
          ORDER BY s.due, s.item LIMIT ?4",
     )?;
-    // What is due at the end of time never is.
+    // An item due at the end of time never is.
     let now = now.as_micros().min(i64::MAX - 1);
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let mut bytes: usize = 0;
@@ -140,7 +140,7 @@ fn claimed(row: &Row<'_>) -> Result<Claimed> {
     Ok(Claimed { lease, before })
 }
 
-/// Writes the attempt that was lost, if the lease before had come to one.
+/// Writes the lost attempt, if the previous lease had started one.
 fn write_lost(tx: &mut Transaction<'_>, job: i64, lease: &Lease, before: &Before) -> Result<()> {
     let Some(started) = before.started else { return Ok(()) };
     let worked = before.ended.since(started);

@@ -1,5 +1,5 @@
-//! [`StoreClock`]: the clock of a store's file. It follows the wall from boot to boot, and is
-//! measured within one: whoever sets the wall does not change how long anything takes. It never
+//! [`StoreClock`]: the clock of a store's file. It follows the wall clock from boot to boot, and is
+//! measured within one: setting the wall clock does not change how long anything takes. It never
 //! goes backwards.
 
 use std::time::{Duration, Instant};
@@ -9,14 +9,15 @@ use rusqlite::{Connection, Result};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros, virtual_now};
 
-/// So old what the file says of the clock may be.
+/// The file's record of the clock may be this old.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 
-/// A moment, as the file keeps it.
+/// A moment, as the file stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Moment {
     time: Timestamp,
-    /// How long the machine ran by then, and since which start; nothing where no system says so.
+    /// How long the machine had been running by then, and since which boot; `None` if the system
+    /// does not say.
     running: Duration,
     boot: Option<String>,
 }
@@ -29,7 +30,7 @@ pub(super) struct StoreClock {
 }
 
 impl StoreClock {
-    /// The clock as it was left, by whichever process wrote last; or a new one.
+    /// The clock as the last process to write left it, or a new one.
     pub(super) fn open(connection: &Connection) -> Self {
         let left = connection
             .query_row("SELECT time, running, boot FROM clock", (), |row| {
@@ -39,7 +40,7 @@ impl StoreClock {
                     boot: row.get(2)?,
                 })
             })
-            // A page that is damaged is told of where it matters: when it is written.
+            // A damaged page is reported where it matters: when it is written.
             .ok();
         let (measured, boot) = Measured::start();
         let here = Moment { time: Timestamp::now(), running: measured.running(), boot };
@@ -54,7 +55,7 @@ impl StoreClock {
         self.from.time + running.saturating_sub(self.from.running)
     }
 
-    /// Writes down what the next process is to go on from, after so long since the last time.
+    /// Saves the time that the next process is to continue from, unless it was saved recently.
     pub(super) fn keep(&self, tx: &Transaction<'_>, last: &mut Option<Duration>) -> Result<()> {
         let running = self.measured.running();
         if last.is_some_and(|last| running < last + WRITE_EVERY) {
@@ -70,7 +71,7 @@ impl StoreClock {
     }
 }
 
-/// Where the clock is now, `left` so by another process, where the machine says `here`.
+/// Where the clock continues: another process left it at `left`, and the machine says `here`.
 fn carried_on(left: Option<Moment>, here: Moment) -> Moment {
     let Some(left) = left else { return here };
     if left.boot.is_some() && left.boot == here.boot && left.running <= here.running {
@@ -79,12 +80,12 @@ fn carried_on(left: Option<Moment>, here: Moment) -> Moment {
     Moment { time: left.time.max(here.time), ..here }
 }
 
-/// How long the machine has run, suspended or not.
+/// How long the machine has been running, suspended or not.
 #[derive(Debug)]
 struct Measured(Instant);
 
 impl Measured {
-    /// And since which start.
+    /// Also returns the id of the boot.
     fn start() -> (Self, Option<String>) {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         let boot = boot.filter(|_| cfg!(target_os = "linux"));
@@ -117,7 +118,7 @@ mod tests {
         }
     }
 
-    /// The clock of a process that finds this, so long after its beginning, in seconds.
+    /// What the clock of a process that starts like this says this many seconds later, in seconds.
     fn clock(left: Option<Moment>, here: Moment, later: u64) -> i64 {
         let at = here.running + Duration::from_secs(later);
         let (measured, _) = Measured::start();
@@ -141,7 +142,7 @@ mod tests {
             assert_eq!(clock(Some(left.clone()), moment(100_060, 20, boot), 5), 100_065);
             assert_eq!(clock(Some(left.clone()), moment(100_000 - HOUR, 20, boot), 5), 100_005);
         }
-        // Where nothing is known of boots, each process is one.
+        // If nothing is known of boots, each process counts as one.
         let left = moment(100_000, 500, None);
         assert_eq!(clock(Some(left), moment(100_060, 600, None), 5), 100_065);
     }

@@ -24,11 +24,11 @@ pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Gro
         let meant = Summed::resolve(tx, filter)?;
         return meant.map_or(Ok(Vec::new()), |meant| summary::groups(tx, &meant));
     }
-    // By class, then by signature: each with the number of its example.
+    // By class, then by signature; each with the number of its example.
     let mut groups = BTreeMap::<String, BTreeMap<String, (i64, Group)>>::new();
     let Some(selection) = Selection::resolve(tx, filter)? else { return Ok(Vec::new()) };
     selection.each(tx, "s.item, s.ended, f.class, f.signature", 0, |row| {
-        // Most rows are of a group that is there: their texts are only looked at.
+        // Most rows belong to a known group, so their texts are not copied.
         let (Some(ended), Some(class), Some(signature)) = (
             row.get::<_, Option<i64>>(1)?.map(Timestamp::from_micros),
             row.get_ref(2)?.as_str_or_null()?,
@@ -65,7 +65,7 @@ pub(super) fn stats(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Vec<Gro
     };
     let groups = groups.into_values().flat_map(BTreeMap::into_values);
     let mut groups = groups.map(&mut complete).collect::<Result<Vec<_>>>()?;
-    // Stable: groups of one size stay in the order of their names.
+    // A stable sort: groups of equal size stay in the order of their names.
     groups.sort_by_key(|group| Reverse(group.count));
     Ok(groups)
 }
@@ -117,7 +117,7 @@ pub(super) fn skip(
     now: Timestamp,
 ) -> Result<u64> {
     let Some(job) = tx.find_job(job)? else { return Ok(0) };
-    // By the index of those that can be claimed, in which the leased are, too.
+    // Uses the index of what can be claimed, which also has the leased items.
     let numbers = tx
         .prepare(
             "SELECT item FROM states WHERE job = ?1 AND due IS NOT NULL AND state = 0 LIMIT ?2",
@@ -151,7 +151,7 @@ pub(super) fn edit(tx: &mut Transaction<'_>, job: &str, id: &str, payload: &str)
     Ok(changed == 1)
 }
 
-/// Counts an item that has failed as `to`, and forgets its failure.
+/// Counts a failed item as `to`, and deletes its failure.
 fn move_failed(tx: &mut Transaction<'_>, item: i64, to: ItemState) -> Result<()> {
     let (job, from, ended) = tx
         .prepare("SELECT job, state, ended FROM states WHERE item = ?1")?

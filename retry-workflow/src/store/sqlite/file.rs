@@ -1,5 +1,5 @@
-//! Finding, checking and opening the file of a store. What is no store, or one of a
-//! newer version, is left as it is.
+//! Finding, checking and opening the file of a store. A file that is not a store, or one of a newer
+//! version, is left as it is.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,24 +11,25 @@ use super::layout::{APPLICATION, STEPS, VERSION};
 use super::{SqliteOptions, Synchronous, sqlite_error};
 use crate::store::{StoreError, StoreResult};
 
-/// The page cache of the connection that writes, in KiB.
+/// The page cache of the writing connection, in KiB.
 const CACHE: i64 = 16 * 1024;
 
-/// In pages: the log is brought into the file after so many, at a wait for the disk each time.
+/// In pages: the log is checkpointed once it is this long, at the cost of a wait for the disk.
 const CHECKPOINT_AFTER: i64 = 4000;
 
-/// In bytes: a log that once was longer is cut back.
+/// In bytes: a log that was once longer is truncated.
 const LOG_LIMIT: i64 = 64 * 1024 * 1024;
 
-/// In bytes: no file of SQLite is shorter.
+/// In bytes: no SQLite file is shorter.
 const HEADER: u64 = 100;
 
 /// In bytes.
 const PAGE: i64 = 4096;
 
-/// The absolute path of a store that can be opened, or may be created, there.
+/// The absolute path of a store that can be opened or created there.
 pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
-    // Absolute: `:memory:` and `file:…` would mean other things to SQLite than to people.
+    // `:memory:` and `file:…` mean something else to SQLite than to people, so make the path
+    // absolute.
     let absolute = std::path::absolute(path).map_err(|error| StoreError::access(path, error))?;
     match std::fs::metadata(&absolute) {
         Ok(found) if found.is_dir() => {
@@ -40,7 +41,7 @@ pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
         Ok(found) if found.len() == 0 && must_exist => {
             return Err(StoreError::Missing { path: absolute });
         }
-        // SQLite takes a file of one byte for an empty one, and would write over it.
+        // SQLite takes a file of one byte for an empty one, and would overwrite it.
         Ok(found) if (1..HEADER).contains(&found.len()) => {
             return Err(StoreError::Foreign { path: absolute });
         }
@@ -60,7 +61,7 @@ pub(super) fn located(path: &Path, must_exist: bool) -> StoreResult<PathBuf> {
     }
 }
 
-/// The connection that writes; the store is there, and has its tables, after it.
+/// Opens the connection that writes; afterwards the store exists and has its tables.
 pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
     refuse_others(path)?;
     let named = |error| sqlite_error::store_error(path, &error);
@@ -79,8 +80,8 @@ pub(super) fn open_to_write(path: &Path, options: &SqliteOptions) -> StoreResult
     Ok(connection)
 }
 
-/// Payloads may be secrets: a new file is for whoever creates it, and so are those that SQLite puts
-/// beside it.
+/// Payloads may be secrets: a new file is accessible only to the user who creates it, and so are
+/// those that SQLite puts beside it.
 fn create_for_owner(path: &Path) -> StoreResult<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -90,12 +91,12 @@ fn create_for_owner(path: &Path) -> StoreResult<()> {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(StoreError::access(path, error))
         }
-        // One that is there is left alone, and has not been opened by this.
+        // An existing file is left alone.
         _ => Ok(()),
     }
 }
 
-/// A connection to a store that is only read, where that is what is wanted, and its layout is this
+/// Opens a read-only connection to a store, if the options ask for one and the layout is this
 /// program's.
 pub(super) fn open_to_look(
     path: &Path,
@@ -108,7 +109,7 @@ pub(super) fn open_to_look(
     Ok((layout == VERSION).then_some(connection))
 }
 
-/// A connection to a store that is only read, whatever its layout is; and that.
+/// Opens a read-only connection to a store of any layout, and returns that layout.
 pub(super) fn open_any_to_look(
     path: &Path,
     options: &SqliteOptions,
@@ -124,7 +125,7 @@ pub(super) fn open_any_to_look(
         Ok((connection, marks))
     };
     let opened = match open(path, OpenFlags::empty()) {
-        // Where nothing may be put beside it, and nobody has left a log.
+        // No file may be created beside it, and nobody has left a log.
         Err(Error::SqliteFailure(failure, _))
             if failure.code == ErrorCode::CannotOpen && !log_of(path).exists() =>
         {
@@ -140,14 +141,14 @@ pub(super) fn open_any_to_look(
     Ok((connection, layout))
 }
 
-/// Where SQLite keeps what is not in the file yet.
+/// Where SQLite keeps what is not yet in the file.
 fn log_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
 }
 
-/// The connection that reads, of a store that is there.
+/// Opens the connection that reads, to an existing store.
 pub(super) fn open_to_read(path: &Path, options: &SqliteOptions) -> StoreResult<Connection> {
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -161,11 +162,11 @@ pub(super) fn open_to_read(path: &Path, options: &SqliteOptions) -> StoreResult<
     open().map_err(|error| sqlite_error::store_error(path, &error))
 }
 
-/// Writes the file anew without what was removed. In bytes: before, and after.
+/// Rewrites the file without what was removed. Returns its size before and after, in bytes.
 pub(super) fn vacuum(path: &Path, options: &SqliteOptions) -> StoreResult<(u64, u64)> {
     let connection = open_to_write(path, options)?;
     let vacuum = || {
-        // The log is brought into the file, so that both are measured as one.
+        // Checkpoints the log first, so that the size of the file is all there is.
         connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
         let before = bytes(&connection)?;
         connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
@@ -189,7 +190,8 @@ struct Marks {
 }
 
 impl Marks {
-    /// All of one moment: another process may be making the file a store just now.
+    /// Reads all marks in one snapshot: another process may be turning the file into a store just
+    /// now.
     fn at_once(connection: &Connection) -> rusqlite::Result<Self> {
         Self::read(&*connection.unchecked_transaction()?)
     }
@@ -203,7 +205,7 @@ impl Marks {
         })
     }
 
-    /// The layout of the store; 0 where there is nothing yet.
+    /// The layout of the store; 0 if there is nothing yet.
     fn layout(&self, path: &Path) -> StoreResult<usize> {
         let path = || path.to_path_buf();
         if self.application != APPLICATION && (self.application != 0 || self.has_tables) {
@@ -218,7 +220,7 @@ impl Marks {
                 let known = i64::try_from(VERSION).unwrap_or(i64::MAX);
                 Err(StoreError::Newer { path: path(), found: self.version, known })
             }
-            // No version of this program has written it.
+            // No version of this program wrote that.
             _ => {
                 let why = format!("its layout is {}, but the first layout is 1", self.version);
                 Err(StoreError::corrupt(path(), why))
@@ -227,9 +229,9 @@ impl Marks {
     }
 }
 
-/// Looks at a file without touching it: no lock, no log, nothing recovered.
+/// Looks at a file without touching it: no lock, no log, no recovery.
 ///
-/// Through SQLite, and not by reading the file: closing a file by other means gives up
+/// Goes through SQLite instead of reading the file: closing the file by other means would release
 /// the locks that this process may hold on it.
 fn refuse_others(path: &Path) -> StoreResult<()> {
     if !path.exists() {
@@ -245,12 +247,12 @@ fn refuse_others(path: &Path) -> StoreResult<()> {
         Err(Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::NotADatabase => {
             Err(StoreError::Foreign { path: path.to_path_buf() })
         }
-        // Another process may be writing it just now. Opened the usual way, it will show.
+        // Another process may be writing it just now. Opening it the usual way will show.
         Err(_) => Ok(()),
     }
 }
 
-/// The address of a file that is read as immutable.
+/// The URI that opens a file as immutable.
 fn as_uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -295,7 +297,7 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
         if let Some(bytes) = options.max_bytes {
             let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
             let page = u64::try_from(page).unwrap_or(0).max(512);
-            // 2^32 - 2 is as far as SQLite goes by itself.
+            // SQLite's own limit is 2^32 - 2.
             let pages = i64::try_from(bytes / page).unwrap_or(i64::MAX).clamp(1, 0xffff_fffe);
             connection.pragma_update(None, "max_page_count", pages)?;
         }
@@ -304,11 +306,11 @@ fn prepare(path: &Path, connection: &mut Connection, options: &SqliteOptions) ->
     set().map_err(named)
 }
 
-/// Brings a store, or an empty file, to the layout of this program: as a whole, or not at all.
+/// Migrates a store, or an empty file, to the layout of this program, as a whole or not at all.
 /// Returns the layout that it had.
 pub(super) fn migrate(path: &Path, connection: &mut Connection) -> StoreResult<usize> {
     let named = |error| sqlite_error::store_error(path, &error);
-    // Of a file that has pages, it stays as it is.
+    // Has no effect on a file that already has pages.
     connection.pragma_update(None, "page_size", PAGE).map_err(named)?;
     let transaction = connection
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
@@ -327,12 +329,12 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> StoreResult<u
     Ok(layout)
 }
 
-/// What marks a file as a store of a layout.
+/// The statements that mark a file as a store of a layout.
 fn marked(layout: usize) -> String {
     format!("PRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {layout};\n")
 }
 
-/// The statements by which a store becomes one of this program's layout, layout by layout.
+/// The statements that migrate a store to this program's layout, layout by layout.
 pub(super) fn sql() -> String {
     let step = |(number, step): (usize, &&str)| {
         let layout = number + 1;
@@ -341,8 +343,8 @@ pub(super) fn sql() -> String {
     STEPS.iter().enumerate().map(step).collect::<Vec<_>>().join("\n")
 }
 
-/// Lets others read while one writes. SQLite does not wait by itself when several
-/// processes want this change at once.
+/// Lets others read while one writes. SQLite does not wait by itself when several processes want to
+/// make this change at once.
 fn write_ahead(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
     let begun = Instant::now();
     loop {
@@ -355,7 +357,7 @@ fn write_ahead(connection: &Connection, timeout: Duration) -> rusqlite::Result<(
                 std::thread::sleep(Duration::from_millis(5));
             }
             Err(error) => return Err(error),
-            // Where it cannot be had, the store is slower, and right all the same.
+            // Without it, the store is slower, but just as correct.
             Ok(_) => return Ok(()),
         }
     }

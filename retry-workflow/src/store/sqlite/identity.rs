@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-/// Which file it is, where the system says so.
+/// Which file it is, if the system can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity(Option<(u64, u64)>);
 
 impl Identity {
-    /// That of the file which is there now.
+    /// The identity of the file that is there now.
     pub(super) fn of(path: &Path) -> Self {
         Self(identity(path))
     }
 
-    /// Whether it still is there.
+    /// Whether the file is still there.
     pub(super) fn is_at(self, path: &Path) -> bool {
         self.0.is_none() || identity(path) == self.0
     }
@@ -26,7 +26,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((file.dev(), file.ino()))
 }
 
-/// Nobody deletes a file there while it is open.
+/// An open file cannot be deleted there.
 #[cfg(not(unix))]
 fn identity(_: &Path) -> Option<(u64, u64)> {
     None

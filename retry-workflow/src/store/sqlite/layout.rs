@@ -2,28 +2,27 @@
 
 use crate::item::record::{AttemptOutcome, ItemState};
 
-/// `rtry`: marks a file as a store (`PRAGMA application_id`).
+/// `rtry` in ASCII: marks a file as a store (`PRAGMA application_id`).
 pub(super) const APPLICATION: i64 = 0x7274_7279;
 
-/// The layout that is written and read (`PRAGMA user_version`): the last of these.
+/// The layout that is written and read (`PRAGMA user_version`): the last of the steps.
 pub(super) const VERSION: usize = STEPS.len();
 
 /// The first layout that has summaries.
 pub(super) const SUMMARIES_SINCE: usize = 3;
 
-/// Each makes a store of the layout that is its number, from 1, out of one of the layout before;
-/// the first one out of an empty file. What was released is never changed: a change of the layout
-/// is one more step.
+/// Each step migrates a store to the layout with its number, counted from 1; the first one starts
+/// from an empty file. Released steps never change: a change of the layout is one more step.
 pub(super) const STEPS: &[&str] = &[LAYOUT_1, LAYOUT_2, LAYOUT_3];
 
-/// What is written once (`items`) is apart from what changes with each attempt
-/// (`states`): a claim rewrites a few numbers, however large the payload is.
+/// What is written once (`items`) is kept apart from what changes with each attempt (`states`): a
+/// claim rewrites a few numbers, however large the payload is.
 ///
-/// `due` is when a pending item is due and when the lease of a leased one ends, so that
-/// one index (`claimable`) finds both; an item that has ended has none, and leaves it.
+/// `due` is when a pending item is due, and when the lease of a leased one expires, so that one
+/// index (`claimable`) finds both; an item that has ended has none, and leaves the index.
 ///
-/// Points in time and durations are in microseconds; a failure is JSON, with what it is
-/// searched by beside it.
+/// Times and durations are in microseconds; a failure is JSON, beside the columns that it is
+/// searched by.
 const LAYOUT_1: &str = "
 CREATE TABLE jobs (
     job INTEGER PRIMARY KEY,
@@ -97,10 +96,11 @@ CREATE TABLE vals (
 ) WITHOUT ROWID;
 ";
 
-/// `started`: whether a leased item was started, which layout 1 did not know.
+/// `started` is when a leased item was started, which layout 1 did not know.
 ///
-/// `suspect` says of a pending item that it is one, and of a leased one that it is when its lease
-/// ends unsettled: one column for the index, for an expression in it costs each update more.
+/// `suspect` says of a pending item that it is a suspect, and of a leased one that it becomes one
+/// if its lease expires unsettled. It is a column for the index, because an expression in the index
+/// would make each update slower.
 const LAYOUT_2: &str = "
 DROP INDEX claimable;
 ALTER TABLE states RENAME COLUMN claimed TO started;
@@ -116,12 +116,12 @@ CREATE TABLE clock (
 CREATE INDEX claimable ON states (job, suspect, due) WHERE due IS NOT NULL;
 ";
 
-/// The summaries, filled from the items that are there, so that nobody has to look at all of them:
-/// `groups` has the failures that are alike, by the hour in which their items ended, `minutes` what
-/// happened in each minute. What happened stays, where a re-drive or a purge changes the groups.
+/// The summaries, filled from the existing items, so that nobody has to scan all of them: `groups`
+/// counts failures that are alike, by the hour in which their items ended; `minutes` counts what
+/// happened in each minute. A re-drive or a purge changes the groups, but not the minutes.
 ///
-/// A job is here as soon as its record is. `9223372033254775808` is an hour from the end of time, so
-/// that no hour begins before it.
+/// A job is in `jobs` as soon as its record exists. `-9223372033254775808` is an hour after the
+/// beginning of time, so that no hour begins before that.
 const LAYOUT_3: &str = "
 ALTER TABLE history ADD COLUMN output TEXT;
 CREATE TABLE groups (
@@ -177,10 +177,10 @@ pub(super) const LEASED: i64 = 1;
 pub(super) const SUCCEEDED: i64 = 2;
 pub(super) const DEAD: i64 = 3;
 pub(super) const SKIPPED: i64 = 4;
-/// Skipped, and purged: it has nothing that could be run again.
+/// Skipped and purged: there is nothing left to run again.
 pub(super) const PURGED: i64 = 5;
 
-/// What the column `state` says; nothing if no version of this program wrote it.
+/// The state that the column `state` holds; `None` if this program does not know the code.
 pub(super) fn state(code: i64) -> Option<ItemState> {
     Some(match code {
         PENDING => ItemState::Pending,
@@ -192,7 +192,7 @@ pub(super) fn state(code: i64) -> Option<ItemState> {
     })
 }
 
-/// What the column `state` says of an item that is not purged.
+/// The code in the column `state` of an item that is not purged.
 pub(super) fn code(state: ItemState) -> i64 {
     match state {
         ItemState::Pending => PENDING,

@@ -1,4 +1,4 @@
-//! [`Patience`]: how long another process is waited for that holds a store, and who is told.
+//! [`Patience`]: how long to wait for another process that holds a store, and whom to notify.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::store::{StoreError, StoreResult};
 
-/// SQLite waits for so long by itself; then whoever waits is told.
+/// How long SQLite waits by itself before the caller is notified.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
-/// Is told how long the store has been waited for.
+/// Gets how long the store has been waited for.
 pub(super) type OnWait = Arc<dyn Fn(Duration) + Send + Sync>;
 
-/// How long another process is waited for that holds a store, and who is told.
+/// How long to wait for another process that holds a store, and whom to notify.
 #[derive(Clone)]
 pub(super) struct Patience {
     pub(super) most: Duration,
@@ -20,12 +20,12 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// For how long SQLite is to wait by itself.
+    /// How long SQLite should wait by itself.
     pub(super) fn at_a_time(&self) -> Duration {
         self.most.min(TOLD_EVERY)
     }
 
-    /// Tries again while another process holds the store.
+    /// Retries while another process holds the store.
     pub(super) fn wait<T>(&self, mut attempt: impl FnMut() -> StoreResult<T>) -> StoreResult<T> {
         let begun = Instant::now();
         loop {

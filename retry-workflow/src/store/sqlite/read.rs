@@ -1,4 +1,4 @@
-//! Reading items back: one with its history, many without.
+//! Reading items: one with its history, or many without.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::item::record::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Pag
 use crate::item::summary::JobRow;
 use crate::store::MOST_LOOKED_AT;
 
-/// In bytes of payloads and outputs: no page of a list is much larger.
+/// A page of a list ends at this size, in bytes of payloads and outputs.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
 
 const COLUMNS: &str = "s.item, (SELECT name FROM jobs j WHERE j.job = s.job), i.id, i.payload, \
@@ -67,7 +67,7 @@ pub(super) fn list(
     Ok(page)
 }
 
-/// One item, by its number.
+/// Selects one item by its number.
 fn one() -> String {
     format!(
         "SELECT {COLUMNS} FROM states s JOIN items i ON i.item = s.item \
@@ -75,7 +75,7 @@ fn one() -> String {
     )
 }
 
-/// Jobs before that one, the newest first.
+/// Jobs older than `after`, the newest first.
 pub(super) fn jobs(
     tx: &Transaction<'_>,
     after: Option<Cursor>,
@@ -83,7 +83,7 @@ pub(super) fn jobs(
 ) -> Result<Page<JobRow>> {
     let mut page = Page { items: Vec::new(), next: None };
     let mut last = after.unwrap_or(Cursor(i64::MAX));
-    // Of a job that was removed the number is left.
+    // A removed job leaves its number behind.
     let mut statement = tx.prepare(
         "SELECT j.job, j.name, v.value, j.pending, j.leased, j.succeeded, j.dead, j.skipped, \
                 j.attempts, j.lost, j.worked, j.waited \

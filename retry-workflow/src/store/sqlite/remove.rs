@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Result};
 
 use super::transaction::Transaction;
 
-/// Whose items nobody asks for.
+/// The job that owns the emptied last item; nobody asks for its items.
 const NOBODY: i64 = 0;
 
 pub(super) fn remove(
@@ -16,8 +16,8 @@ pub(super) fn remove(
     let mut removed = 0;
     if let Some(job) = tx.find_job(job)? {
         tx.touch(job);
-        // The number of the last item is not given to another one, of which a worker that
-        // has been asleep would then hold the lease.
+        // The number of the last item is not reused: a worker that wakes up late would then hold
+        // the lease of another item.
         let last: Option<i64> = tx
             .prepare("SELECT max(item) FROM items")?
             .query_row((), |row| row.get(0))

@@ -1,4 +1,5 @@
-//! A [`Filter`] as SQL: the same items as [`Filter::wants`], without reading all of them.
+//! A [`Filter`] as SQL: it selects the same items as [`Filter::wants`], without reading all of
+//! them.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -11,21 +12,21 @@ use super::layout::{DEAD, PURGED, SKIPPED, code};
 use super::transaction::Transaction;
 use crate::item::record::{Filter, ItemState};
 
-/// Which items are meant.
+/// The items that a filter selects.
 pub(super) struct Selection {
     tables: &'static str,
     order: &'static str,
-    /// What an index answers: where it is looked for them.
+    /// The conditions that an index answers, which determine the rows to look at.
     found_by: String,
-    /// What else has to hold.
+    /// The other conditions.
     conditions: String,
     values: Vec<Value>,
-    /// Only these, in their order, if ids were given.
+    /// Only these, in order, if ids were given.
     numbers: Option<Vec<i64>>,
 }
 
 impl Selection {
-    /// `None` if nothing can be meant.
+    /// `None` if no item can match.
     pub(super) fn resolve(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
         let job = match &filter.job {
             Some(name) => match tx.find_job(name)? {
@@ -56,7 +57,7 @@ impl Selection {
     }
 
     fn new(filter: &Filter, job: Option<i64>, codes: &[i64], numbers: Option<Vec<i64>>) -> Self {
-        // `CROSS` keeps the order of the tables, which is the order of the answer as well.
+        // `CROSS` keeps the order of the tables, which is also the order of the result.
         let (tables, number) = if filter.signature.is_some() && numbers.is_none() && job.is_some() {
             ("failures f INDEXED BY alike CROSS JOIN states s ON s.item = f.item", "f.item")
         } else {
@@ -71,7 +72,7 @@ impl Selection {
         let mut conditions = format!("s.state IN ({})", listed.join(", "));
         let is_failed = codes.iter().all(|code| *code >= DEAD);
         if is_failed {
-            // In these words, for it is what the index `failed` is of.
+            // Word for word the predicate of the index `failed`, or SQLite would not use it.
             let to = if job.is_some() { &mut found_by } else { &mut conditions };
             to.push_str(" AND s.state >= 3");
         }
@@ -104,7 +105,8 @@ impl Selection {
         Self { tables, order: number, found_by, conditions, values, numbers }
     }
 
-    /// Visits what is meant behind `after`, in the order in which it was added, until `visit` ends it.
+    /// Visits the selected items after `after`, in the order in which they were added, until
+    /// `visit` stops.
     pub(super) fn each(
         &self,
         tx: &Transaction<'_>,
@@ -119,8 +121,8 @@ impl Selection {
         self.visit(tx, &sql, after, &mut visit)
     }
 
-    /// Visits each item behind `after` that is looked at, with its number and whether it is meant,
-    /// until `visit` ends it.
+    /// Visits each row after `after` that has to be looked at, with its number and whether it is
+    /// selected, until `visit` stops.
     pub(super) fn look(
         &self,
         tx: &Transaction<'_>,
@@ -164,7 +166,7 @@ impl Selection {
         Ok(())
     }
 
-    /// The numbers of the first `max` that are meant.
+    /// The numbers of the first `max` selected items.
     pub(super) fn numbers(&self, tx: &Transaction<'_>, max: usize) -> Result<Vec<i64>> {
         let mut numbers = Vec::new();
         if max == 0 {
@@ -178,9 +180,9 @@ impl Selection {
     }
 }
 
-/// Which rows of the summary of failures are meant.
+/// The rows that a filter selects in the summary of failures.
 pub(super) struct Summed {
-    /// Of groups `g`.
+    /// Conditions on groups `g`.
     pub(super) conditions: String,
     pub(super) values: Vec<Value>,
     /// The states of their items, as codes.
@@ -188,12 +190,12 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// Whether the summary has all that a filter asks for.
+    /// Whether the summary alone can answer this filter.
     pub(super) fn has_all(filter: &Filter) -> bool {
         filter.ids.is_none() && filter.since.is_none() && filter.until.is_none()
     }
 
-    /// `None` if nothing can be meant.
+    /// `None` if no row can match.
     pub(super) fn resolve(tx: &mut Transaction<'_>, filter: &Filter) -> Result<Option<Self>> {
         let codes: Vec<_> = codes(filter).iter().map(ToString::to_string).collect();
         let states = codes.join(", ");
@@ -219,7 +221,7 @@ impl Summed {
     }
 }
 
-/// The states that a filter means.
+/// The codes of the states that a filter selects.
 fn codes(filter: &Filter) -> Vec<i64> {
     let states = ItemState::ALL.into_iter().filter(|state| filter.wants_state(*state));
     let mut codes: Vec<_> = states.map(code).collect();
@@ -229,7 +231,7 @@ fn codes(filter: &Filter) -> Vec<i64> {
     codes
 }
 
-/// That a class is the one at `?x`, or holds it.
+/// The condition that a class is the one at `?x`, or contains it.
 fn of_class(table: &str, class: &str) -> String {
     if class.contains('+') {
         format!("{table}.class = ?x")
@@ -238,7 +240,7 @@ fn of_class(table: &str, class: &str) -> String {
     }
 }
 
-/// The numbers of the items with these ids, of one job or of all.
+/// The numbers of the items with these ids, in one job or in all.
 fn find_all(tx: &Transaction<'_>, job: Option<i64>, ids: &[String]) -> Result<Vec<i64>> {
     let jobs = match job {
         Some(job) => vec![job],

@@ -1,5 +1,4 @@
-//! The end of a lease: state, history and dead letter at once, if the item is still
-//! held by it.
+//! Settling a lease: state, history and dead letter change at once, if the lease is still held.
 
 use rusqlite::{OptionalExtension, Result};
 
@@ -24,7 +23,7 @@ pub(super) fn settle(
 
 fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp) -> Result<bool> {
     let Settlement { lease, end, history } = settlement;
-    // Looking first, and then changing, is a third faster than `UPDATE … RETURNING`.
+    // A `SELECT` and then an `UPDATE` is a third faster than `UPDATE … RETURNING`.
     let Some(job) = job_if_held(tx, *lease)? else { return Ok(false) };
     let state = match end {
         Settled::Succeeded(_) => ItemState::Succeeded,
@@ -51,7 +50,7 @@ fn settle_one(tx: &mut Transaction<'_>, settlement: &Settlement, now: Timestamp)
 
 /// The job of an item, if this lease holds it.
 fn job_if_held(tx: &Transaction<'_>, lease: LeaseKey) -> Result<Option<i64>> {
-    // A token that is too large for the file was never given out by it.
+    // A token that is too large for the file was never issued.
     let Ok(token) = i64::try_from(lease.token) else { return Ok(None) };
     tx.prepare("SELECT job FROM states WHERE item = ?1 AND token = ?2 AND state = 1")?
         .query_row((lease.item, token), |row| row.get(0))
@@ -84,7 +83,7 @@ fn write_state(tx: &Transaction<'_>, item: i64, end: &Settled, now: Timestamp) -
     Ok(())
 }
 
-/// Writes a row of history: `part` is its place among those of the lease; it counts in `minute`.
+/// Writes a row of history: `part` is its place among the rows of the lease; it counts in `minute`.
 pub(super) fn write_row(
     tx: &mut Transaction<'_>,
     job: i64,
@@ -119,7 +118,7 @@ pub(super) fn write_row(
     Ok(())
 }
 
-/// Writes what an item of this job has come to its state with, and when.
+/// Writes the failure with which an item of this job reached its state, and when.
 pub(super) fn write_failure(
     tx: &mut Transaction<'_>,
     (job, state): (i64, ItemState),

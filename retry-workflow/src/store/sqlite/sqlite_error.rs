@@ -6,14 +6,14 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::store::StoreError;
 
-/// The store's error, for one of SQLite's while it worked on this file.
+/// Converts an error that SQLite reported about this file.
 pub(super) fn store_error(path: &Path, error: &Error) -> StoreError {
-    // Its text only: SQLite's errors say what their own sources say.
+    // Only the text: SQLite's errors repeat what their sources say.
     let source = error.to_string();
     let path = path.to_path_buf();
     let (code, extended) = match error {
         Error::SqliteFailure(failure, _) => (failure.code, failure.extended_code),
-        // A row that holds what this program does not write.
+        // A row holds something that this program does not write.
         Error::FromSqlConversionFailure(..)
         | Error::IntegralValueOutOfRange(..)
         | Error::InvalidColumnType(..)

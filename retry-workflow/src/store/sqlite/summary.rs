@@ -1,5 +1,5 @@
 //! The summaries of a file: failures that are alike, by hour, and what ended in each minute. A
-//! transaction changes them in memory, and writes them once at its end.
+//! transaction changes them in memory, and writes them once when it ends.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -15,14 +15,14 @@ use crate::item::record::{AttemptRecord, ItemState};
 use crate::item::signature::Signature;
 use crate::item::summary::{Group, HourCount, Minute};
 
-/// What a transaction changes.
+/// The changes of one transaction.
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
     groups: HashMap<Key, Change>,
     minutes: HashMap<(i64, Timestamp), Minute>,
 }
 
-/// A row of the table.
+/// The key of a row of `groups`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     job: i64,
@@ -56,7 +56,7 @@ impl Summaries {
         })
     }
 
-    /// An item has ended with this failure.
+    /// Counts an item that ended with this failure.
     pub(super) fn failed(
         &mut self,
         (job, state): (i64, ItemState),
@@ -69,11 +69,11 @@ impl Summaries {
         change.count += 1;
         change.first = change.first.min(ended);
         change.last = change.last.max(ended);
-        // The first of them, so that one run shows what another does.
+        // The first of them, so that the result does not depend on chance.
         change.example = Some(change.example.map_or(item, |example| example.min(item)));
     }
 
-    /// The failure of an item is gone.
+    /// Takes the failure of an item out of its group.
     pub(super) fn forgotten(
         &mut self,
         of: (i64, ItemState),
@@ -87,17 +87,17 @@ impl Summaries {
         self.minutes.entry((job, minute)).or_insert_with(|| Minute::new(minute))
     }
 
-    /// An item has come to this state.
+    /// Counts an item that reached this state.
     pub(super) fn ended(&mut self, job: i64, state: ItemState, at: Timestamp) {
         self.minute(job, at.minute()).ended(state);
     }
 
-    /// A row of history was written that counts in this minute.
+    /// Counts a row of history in this minute.
     pub(super) fn tried(&mut self, job: i64, row: &AttemptRecord, minute: Timestamp) {
         self.minute(job, minute).tried(row);
     }
 
-    /// Nothing is known of a job any more.
+    /// Deletes all summaries of a job.
     pub(super) fn clear(&mut self, connection: &Connection, job: i64) -> Result<()> {
         self.groups.retain(|key, _| key.job != job);
         self.minutes.retain(|(of, _), _| *of != job);
@@ -109,7 +109,7 @@ impl Summaries {
         Ok(())
     }
 
-    /// Writes what has changed.
+    /// Writes the changes.
     pub(super) fn write(&self, connection: &Connection) -> Result<()> {
         for (Key { job, state, hour, class, signature }, change) in &self.groups {
             let Change { count, first, last, example } = change;
@@ -162,13 +162,14 @@ impl Summaries {
 /// A group while its rows are read.
 struct Found {
     group: Group,
-    /// Of its last hour: the job, and the example.
+    /// The job and the example of the last hour.
     example: (i64, Option<i64>),
 }
 
-/// The groups that are meant, the largest first.
+/// The groups that a filter selects, the largest first.
 pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>> {
-    // As the rows lie: to sort all of them takes longer than to find the group of each.
+    // In the order in which the rows are stored: sorting them takes longer than finding the group
+    // of each.
     let sql = format!(
         "SELECT g.job, g.class, g.signature, g.hour, g.count, g.first, g.last, g.example \
          FROM groups g WHERE {}",
@@ -206,19 +207,19 @@ pub(super) fn groups(tx: &Transaction<'_>, meant: &Summed) -> Result<Vec<Group>>
     let found = found.into_values().flat_map(BTreeMap::into_values);
     let mut groups = Vec::new();
     for Found { mut group, example: (job, item) } in found {
-        // Nothing is left of a group whose items are being removed.
+        // A group whose items are being removed has no example any more.
         if let Some((id, message)) = example(tx, meant, &group, job, item)? {
             (group.example, group.message) = (id, message);
             groups.push(group);
         }
     }
-    // Stable: groups of one size stay in the order of their names.
+    // A stable sort: groups of equal size stay in the order of their names.
     groups.sort_by_key(|group| Reverse(group.count));
     Ok(groups)
 }
 
-/// An item of a group, and its message: the one that is known, or where that was re-driven any
-/// other of this job.
+/// An item of a group, and its message: the known example, or, if that was re-driven, any other
+/// item of this job.
 fn example(
     tx: &Transaction<'_>,
     meant: &Summed,
@@ -247,7 +248,7 @@ fn example(
     find("INDEXED BY alike", "f.item IS NOT ?4")
 }
 
-/// The minutes of a job from that one on.
+/// The minutes of a job, from that of `since` on.
 pub(super) fn minutes(
     tx: &mut Transaction<'_>,
     job: &str,

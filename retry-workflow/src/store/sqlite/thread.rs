@@ -1,5 +1,5 @@
-//! The threads that hold the connections. The one that writes takes all that has queued
-//! up and commits it at once: many settlements share one commit.
+//! The threads that own the connections. The writing one takes all that has queued up and commits
+//! it at once: many settlements share one commit.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use super::sqlite_error;
 use super::transaction::{Access, Names, Touched, Transaction};
 use crate::store::{Changes, StoreError, StoreResult};
 
-/// So many commands at most share a commit: the first is not to wait for all
-/// that others think of meanwhile.
+/// How many commands share a commit at most: the first one must not wait for all that others think
+/// of in the meantime.
 const LARGEST_GROUP: usize = 1024;
 
-/// A thread with a connection. Dropping it waits until all that has queued up is done.
+/// A thread with a connection. Dropping it waits until everything queued up is done.
 pub(super) struct Thread {
     queue: Option<Sender<Order>>,
     thread: Option<JoinHandle<()>>,
@@ -45,7 +45,7 @@ impl Thread {
         };
         let mut worker = Worker {
             path: path.to_path_buf(),
-            // What is read from here on is no older.
+            // What is read from here on is at least this new.
             seen: data_version(&connection),
             connection,
             access,
@@ -63,8 +63,8 @@ impl Thread {
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Does this in a transaction. It is done also if the caller has gone; it may
-    /// be undone and done once more, if something else in the same transaction failed.
+    /// Runs `work` in a transaction. It is done even if the caller is gone; it may be rolled back
+    /// and run again if something else in the same transaction failed.
     pub(super) async fn run<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
@@ -73,7 +73,7 @@ impl Thread {
         self.queued(work, false).await
     }
 
-    /// As [`run`](Self::run), but not if the caller has gone when its turn comes.
+    /// As [`run`](Self::run), but not if the caller is gone when its turn comes.
     pub(super) async fn run_if_wanted<T, F>(&self, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
@@ -92,8 +92,8 @@ impl Thread {
         self.ordered(Order::Do(Box::new(task)), answer).await
     }
 
-    /// Looks whether another process has changed the store since the last look, and wakes those who
-    /// wait for that. Of a thread that writes: what it has written itself does not count.
+    /// Checks whether another process has changed the store since the last check, and wakes those
+    /// who wait for that. On the writing thread, because its own writes do not count.
     pub(super) async fn look(&self) -> StoreResult<()> {
         let (reply, answer) = oneshot::channel();
         self.ordered(Order::Look(reply), answer).await
@@ -106,8 +106,8 @@ impl Thread {
     ) -> StoreResult<T> {
         let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
         queue.send(order).map_err(|_| StoreError::Closed)?;
-        // On a clock that a test has stopped, a runtime whose tasks all wait for something
-        // outside jumps to the next timer. It does not while something blocks.
+        // On a paused test clock, a runtime whose tasks all wait for something outside jumps to the
+        // next timer. It does not while a blocking task runs.
         let answer = match Handle::try_current() {
             Ok(runtime) if is_stopped() => {
                 match runtime.spawn_blocking(move || answer.blocking_recv()).await {
@@ -131,13 +131,13 @@ impl Drop for Thread {
     }
 }
 
-/// Whether tokio's clock stands still. Two looks at one that goes differ, on all but
-/// coarse clocks, where the slower way is taken for nothing.
+/// Whether tokio's clock is paused. Two readings of a running clock differ, except on coarse
+/// clocks, where the slower way is taken needlessly.
 fn is_stopped() -> bool {
     Instant::now() == Instant::now()
 }
 
-/// What a thread is asked for.
+/// A request to a thread.
 enum Order {
     Do(Box<dyn Command>),
     Look(oneshot::Sender<StoreResult<()>>),
@@ -177,7 +177,7 @@ where
     }
 }
 
-/// Why nothing of a group was committed.
+/// Why a group of commands was not committed.
 enum Undone {
     /// The transaction could not even begin.
     NotBegun(StoreError),
@@ -190,10 +190,10 @@ struct Worker {
     access: Access,
     names: Names,
     clock: Arc<StoreClock>,
-    /// When the file was told last.
+    /// When the clock was last saved to the file.
     clock_kept: Option<Duration>,
     changes: Arc<Changes>,
-    /// What the file's version was at the last look.
+    /// The file's version at the last check.
     seen: Option<i64>,
     identity: Identity,
     patience: Patience,
@@ -201,7 +201,7 @@ struct Worker {
 
 impl Worker {
     fn run(&mut self, orders: &Receiver<Order>) {
-        // Readers gain nothing from a common end.
+        // Readers gain nothing from sharing a commit.
         let more = match self.access {
             Access::Read => 0,
             Access::Write => LARGEST_GROUP - 1,
@@ -228,7 +228,7 @@ impl Worker {
             return Err(StoreError::Replaced { path: self.path.clone() });
         }
         let version = data_version(&self.connection);
-        // One that cannot be read is told of where it matters.
+        // A version that cannot be read is reported where it matters.
         if version.is_none() || version != self.seen {
             self.seen = version;
             self.changes.wake_all();
@@ -244,7 +244,7 @@ impl Worker {
             }
             Err(Undone::NotBegun(error)) => answer(group, &Err(error)),
             Err(Undone::Failed(error)) if group.len() == 1 => answer(group, &Err(error)),
-            // One of them spoils it for the others: each by itself.
+            // One of them fails the others: run each on its own.
             Err(Undone::Failed(_)) => {
                 for command in group {
                     self.run_group(vec![command]);
@@ -256,7 +256,7 @@ impl Worker {
     fn commit(&mut self, group: &mut [Box<dyn Command>]) -> std::result::Result<Touched, Undone> {
         let Self { path, connection, access, names, clock, clock_kept, identity, patience, .. } =
             self;
-        // What is written into a file without a name is gone with its last reader.
+        // What is written to a deleted file is gone with its last reader.
         if *access == Access::Write && !identity.is_at(path) {
             return Err(Undone::NotBegun(StoreError::Replaced { path: path.clone() }));
         }
@@ -272,7 +272,7 @@ impl Worker {
             Access::Write => clock.keep(&transaction, clock_kept),
         });
         done.and_then(|()| transaction.commit()).map_err(|error| {
-            // After some failures SQLite has rolled back by itself.
+            // SQLite rolls back by itself after some failures.
             if !connection.is_autocommit() {
                 let _gone_anyway = connection.execute_batch("ROLLBACK");
             }
@@ -283,7 +283,7 @@ impl Worker {
     }
 }
 
-/// Differs from the last one if another connection has changed the file meanwhile.
+/// Differs from the last value if another connection has changed the file since.
 fn data_version(connection: &Connection) -> Option<i64> {
     let read = || connection.prepare_cached("PRAGMA data_version")?.query_row((), |row| row.get(0));
     read().ok()

@@ -1,5 +1,5 @@
-//! One transaction: the connection, the numbers of names, and the counts of jobs, which
-//! are written once at its end; and how columns are read.
+//! One transaction: the connection, the numbers of names, and the counts of jobs, which are written
+//! once when it ends; and how columns are read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) enum Access {
     Write,
 }
 
-/// Numbers that stand for names in the tables. They never change, once they are committed.
+/// Numbers that stand for names in the tables. They never change once they are committed.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     jobs: HashMap<String, i64>,
@@ -30,14 +30,14 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// After a transaction that was undone: it may have given out some.
+    /// For use after a rollback, which may have taken some numbers back.
     pub(super) fn forget(&mut self) {
         self.jobs.clear();
         self.workers.clear();
     }
 }
 
-/// A transaction while it runs.
+/// A transaction in progress.
 pub(super) struct Transaction<'a> {
     connection: &'a Connection,
     names: &'a mut Names,
@@ -46,7 +46,7 @@ pub(super) struct Transaction<'a> {
     touched: Touched,
 }
 
-/// Of what whoever waits for a change is told, once it is committed.
+/// What to report to those who wait for changes, once it is committed.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     jobs: BTreeSet<i64>,
@@ -63,8 +63,8 @@ impl Touched {
 
 impl<'a> Transaction<'a> {
     pub(super) fn begin(connection: &Connection, access: Access) -> Result<()> {
-        // A transaction that reads first and then wants to write may fail at once, however
-        // long it is to wait.
+        // A transaction that first reads and then wants to write may fail at once, whatever the
+        // timeout.
         connection
             .prepare_cached(match access {
                 Access::Read => "BEGIN",
@@ -74,18 +74,18 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// The one that has begun.
+    /// Wraps the transaction that has begun.
     pub(super) fn begun(connection: &'a Connection, names: &'a mut Names) -> Self {
         let (counts, summaries, touched) = Default::default();
         Self { connection, names, counts, summaries, touched }
     }
 
-    /// Something has changed of a job for which its workers wait: see `Store::changed`.
+    /// Records a change that the workers of a job wait for: see `Store::changed`.
     pub(super) fn touch(&mut self, job: i64) {
         self.touched.jobs.insert(job);
     }
 
-    /// As [`touch`](Self::touch), of the job to which a value belongs.
+    /// As [`touch`](Self::touch), for the job that a value belongs to.
     pub(super) fn touch_by_key(&mut self, key: &str) {
         self.touched.keys.push(key.to_owned());
     }
@@ -121,12 +121,12 @@ impl<'a> Transaction<'a> {
         Ok(touched)
     }
 
-    /// The summaries, to be changed; written when the transaction ends.
+    /// The summaries, to be changed; they are written when the transaction ends.
     pub(super) fn summaries(&mut self) -> &mut Summaries {
         &mut self.summaries
     }
 
-    /// Nothing is known of a job any more.
+    /// Resets all that is counted of a job.
     pub(super) fn forget(&mut self, job: i64) -> Result<()> {
         self.counts.insert(job, Counts::default());
         self.summaries.clear(self.connection, job)
@@ -140,7 +140,7 @@ impl<'a> Transaction<'a> {
         self.connection.last_insert_rowid()
     }
 
-    /// The number of a job, which is new if need be.
+    /// The number of a job, which is added if need be.
     pub(super) fn job(&mut self, name: &str) -> Result<i64> {
         if let Some(job) = self.find_job(name)? {
             return Ok(job);
@@ -165,7 +165,7 @@ impl<'a> Transaction<'a> {
         Ok(job)
     }
 
-    /// The number of a worker, which is new if need be.
+    /// The number of a worker, which is added if need be.
     pub(super) fn worker(&mut self, name: &str) -> Result<i64> {
         if let Some(&worker) = self.names.workers.get(name) {
             return Ok(worker);
@@ -185,12 +185,12 @@ impl<'a> Transaction<'a> {
         Ok(worker)
     }
 
-    /// The counts of a job, as the transaction found them.
+    /// The counts of a job as the transaction found them.
     pub(super) fn committed_counts(&self, job: i64) -> Result<Counts> {
         read_counts(self.connection, job)
     }
 
-    /// The counts of a job, to be changed; written when the transaction ends.
+    /// The counts of a job, to be changed; they are written when the transaction ends.
     pub(super) fn counts(&mut self, job: i64) -> Result<&mut Counts> {
         use std::collections::hash_map::Entry;
 
@@ -210,7 +210,7 @@ fn read_counts(connection: &Connection, job: i64) -> Result<Counts> {
         .query_row((job,), |row| counts(row, 0))
 }
 
-/// The counts of a job, from these columns on.
+/// Reads the counts of a job from this column on.
 pub(super) fn counts(row: &Row<'_>, from: usize) -> Result<Counts> {
     Ok(Counts {
         pending: row.get(from)?,
@@ -225,13 +225,13 @@ pub(super) fn counts(row: &Row<'_>, from: usize) -> Result<Counts> {
     })
 }
 
-/// The state of an item, from a column.
+/// Reads the state of an item from a column.
 pub(super) fn state(row: &Row<'_>, column: usize) -> Result<ItemState> {
     let code = row.get(column)?;
     layout::state(code).ok_or(Error::IntegralValueOutOfRange(column, code))
 }
 
-/// A value that a column has as JSON.
+/// A value that a column stores as JSON.
 pub(super) struct Json<T>(pub(super) T);
 
 impl<T: Serialize> ToSql for Json<T> {

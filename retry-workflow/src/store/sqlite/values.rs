@@ -13,7 +13,7 @@ pub(super) fn get(tx: &Transaction<'_>, key: &str) -> Result<Option<(u64, String
 }
 
 pub(super) fn cas(tx: &mut Transaction<'_>, key: &str, revision: u64, value: &str) -> Result<bool> {
-    // A revision that is too large for the file was never given out by it.
+    // A revision that is too large for the file was never issued.
     let Ok(revision) = i64::try_from(revision) else { return Ok(false) };
     let changed = if revision == 0 {
         tx.prepare("INSERT INTO vals VALUES (?1, 1, ?2) ON CONFLICT DO NOTHING")?
@@ -34,7 +34,7 @@ pub(super) fn cas(tx: &mut Transaction<'_>, key: &str, revision: u64, value: &st
 }
 
 pub(super) fn values(tx: &Transaction<'_>, prefix: &str) -> Result<Vec<(String, String)>> {
-    // In their order, those that begin so are together.
+    // In key order, all keys with the prefix are together.
     tx.prepare("SELECT key, value FROM vals WHERE key >= ?1 ORDER BY key")?
         .query_map((prefix,), |row| Ok((row.get(0)?, row.get(1)?)))?
         .take_while(|row: &Result<(String, _)>| {
@@ -43,7 +43,7 @@ pub(super) fn values(tx: &Transaction<'_>, prefix: &str) -> Result<Vec<(String, 
         .collect()
 }
 
-/// The outer result is that of the transaction, the inner one that of `choose`.
+/// The outer result is the transaction's, the inner one is that of `choose`.
 pub(super) fn find_or_insert(
     tx: &mut Transaction<'_>,
     prefix: &str,
@@ -53,7 +53,7 @@ pub(super) fn find_or_insert(
         Ok(chosen) => chosen,
         Err(error) => return Ok(Err(error)),
     };
-    // Where there is one, it stays.
+    // If there is one already, it stays.
     let found = if cas(tx, &key, 0, &value)? { None } else { get(tx, &key)? };
     Ok(Ok((key, found.map_or(value, |(_, value)| value))))
 }

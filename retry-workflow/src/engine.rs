@@ -1,8 +1,8 @@
-//! The engine: claims items, lets work be done on them, settles what came of it.
+//! The engine: claims items, hands them to the work, and settles the outcomes.
 //!
-//! One loop owns everything. At most one claim, one settlement and one enqueueing
-//! are under way at a time, so that the batches grow with the load; handlers run as
-//! tasks of their own. It keeps no more items in memory than it can hand out soon.
+//! One loop owns everything. At most one claim, one settlement and one enqueue are under way at a
+//! time, so that batches grow with the load; handlers run as tasks of their own. The engine keeps
+//! no more items in memory than it can hand out soon.
 //!
 //! ```text
 //! source ──enqueue──▶ store ──claim──▶ ready ──▶ tasks ──▶ finished ──settle──▶ store
@@ -56,11 +56,11 @@ use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{MOST_CLAIMED_BYTES, Store};
 
-/// How a job is run by this process.
+/// How this process runs a job.
 #[derive(Clone)]
 pub(crate) struct Options {
     pub(crate) max_parallel: usize,
-    /// How long an item is this worker's before it has to say so again.
+    /// How long a claimed item is this worker's unless the lease is renewed.
     pub(crate) lease: Duration,
     pub(crate) deadline: Option<Duration>,
     pub(crate) policy: ErrorPolicy,
@@ -68,21 +68,21 @@ pub(crate) struct Options {
     pub(crate) listeners: Vec<Listener>,
 }
 
-/// How often a worker that has something in its hands looks at the store.
+/// How often a worker that has work in hand looks at the store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// One that has nothing waits for the store to tell of a change, but looks as often as this.
+/// A worker without work waits for the store to report a change, but looks at least this often.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
-/// So long after a look the store is not asked for further changes, however many there are.
+/// The shortest time between two looks, however many changes the store reports.
 const LOOK_AT_MOST: Duration = Duration::from_millis(100);
 /// A suspect waits until nothing else is due, but no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
-/// Items are put into the store ahead of the workers of a job, but no more of them wait there to be
-/// leased for the first time: a source may have no end.
+/// Items are enqueued ahead of a job's workers, but only until this many wait to be leased for the
+/// first time: a source may be endless.
 const MOST_WAITING: u64 = 10_000;
-/// Tasks that are polled before anything else is.
+/// How many finished tasks are taken before anything else is polled.
 const SETTLED_AT_ONCE: usize = 256;
 
-/// Runs a job until it has ended or is to stop.
+/// Runs a job until it has ended or must stop.
 pub(crate) async fn run<S: Store, W: Work>(
     store: S,
     job: Job,
@@ -148,7 +148,8 @@ pub(crate) async fn run<S: Store, W: Work>(
     engine.run(source, stop).await
 }
 
-/// Marks the job as running. After a stop, thresholds start over: it was resumed on purpose.
+/// Marks the job as running. After a stop, thresholds start over, because somebody resumed it on
+/// purpose.
 async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
         if !matches!(job.status, JobStatus::Running) {
@@ -161,7 +162,7 @@ async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), Wor
     Ok(())
 }
 
-/// A name for this worker that no other one has: the process, and when it began.
+/// A unique name for this worker: its process, when it began, and a number.
 fn worker(now: Timestamp) -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -187,25 +188,25 @@ struct Engine<S: Store, W: Work> {
     tasks: JoinSet<Completion>,
     /// Items that wait to be leased for the first time, as far as this worker knows.
     waiting: u64,
-    /// Where they run.
+    /// The right to run handlers, which is shared with other jobs of this process.
     floor: Floor,
-    /// What is to be settled.
+    /// Finished items that are not yet being settled.
     finished: Vec<Completion>,
     collector: Collector,
     #[cfg(feature = "metrics")]
     metrics: Box<JobMetrics>,
     operations: Operations,
-    /// How many changes there were when the store was queried for what is due next.
+    /// How many changes there had been when the store was last asked what is due next.
     looked_after: Option<u64>,
 
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
     extend_at: Instant,
-    /// When to do what is done each second.
+    /// When the next tick is due, once per second.
     tick_at: Instant,
     /// When the store was last polled.
     looked_at: Option<Instant>,
-    /// That look found some of the answers on their way: they may be older than it.
+    /// Whether some answers were already on their way at that look: they may be older than it.
     is_look_partial: bool,
     /// The changes that the store has reported so far.
     seen: u64,
@@ -213,11 +214,11 @@ struct Engine<S: Store, W: Work> {
     beat_at: Instant,
     /// Who else works on the job.
     others: Vec<WorkerRecord>,
-    /// When the next item is due, if none is due before.
+    /// When the next item is due, if none is due now.
     due: Option<Timestamp>,
     timer: Pin<Box<Sleep>>,
     input_complete: bool,
-    /// Whether the end of the input is the end of what the job is to have.
+    /// Whether the end of the input means that the job has all its items.
     is_whole: bool,
     stopping: Option<StopReason>,
 }
@@ -243,13 +244,13 @@ impl<S: Store, W: Work> Engine<S, W> {
                     && self.waiting < MOST_WAITING
                     && self.stopping.is_none()
                     && !self.operations.is_under_way(Operation::Enqueue);
-                // Dropped and made again after whatever else happens: a source keeps what it has.
+                // Dropped and made again after every other event: a source keeps what it has.
                 let mut next = std::pin::pin!(source.next_batch());
                 poll_fn(|cx| {
                     if !stopped && let Poll::Ready(reason) = stop.as_mut().poll(cx) {
                         return Poll::Ready(Ok(EngineEvent::Stop(reason)));
                     }
-                    // First: what is in the store is safe.
+                    // Input comes first: what is in the store is safe.
                     if feeds && let Poll::Ready(given) = next.as_mut().poll(cx) {
                         return Poll::Ready(given.map(EngineEvent::Input));
                     }
@@ -258,7 +259,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                 .await
             };
             let event = event.inspect_err(|error| {
-                // Leases are not given back to a store that has just failed: they expire.
+                // Leases are not released to a store that has just failed: they expire.
                 if matches!(error, WorkflowError::Store(_)) {
                     self.leases.forget();
                 }
@@ -309,7 +310,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                 EngineEvent::NextDue { changes, due, suspect } => {
                     #[cfg(feature = "metrics")]
                     self.metrics.next_due(due);
-                    // What has changed since the query may be due before: the query is repeated.
+                    // Something that has changed since the query may be due earlier: query again.
                     let is_current = changes == self.ledger.changes();
                     if self.is_time_for(suspect, is_current) {
                         self.floor.want_alone();
@@ -320,7 +321,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                 EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
                 EngineEvent::Changed(seen) => {
                     self.seen = seen;
-                    // What was found before says nothing of now.
+                    // What was found before may be out of date.
                     self.ledger.changed();
                     self.claim_soon();
                     self.look();
@@ -332,14 +333,14 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.end().await
     }
 
-    /// What is ready of all that is under way.
+    /// Polls everything that is under way for the next event.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<EngineEvent, WorkflowError>> {
-        // Each one that ends frees a place: a few at once make one settlement.
+        // Each finished task frees a slot; settle several at once.
         let before = self.finished.len();
         while self.finished.len() < before + SETTLED_AT_ONCE
             && let Poll::Ready(Some(done)) = self.tasks.poll_join_next(cx)
         {
-            // Panics are caught inside; a task that was cancelled leaves its lease to end.
+            // Panics are caught inside; a cancelled task leaves its lease to expire.
             if let Ok(finished) = done {
                 self.ledger.done(&finished);
                 self.finished.push(finished);
@@ -358,7 +359,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         Poll::Ready(Ok(EngineEvent::Wake))
     }
 
-    /// When the next thing is to be done by the clock.
+    /// When the clock next requires something to be done.
     fn wake_at(&self) -> Instant {
         let mut at = self.extend_at.min(self.tick_at);
         if let Some(listen_at) = self.listen_at() {
@@ -375,7 +376,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         at
     }
 
-    /// Starts all that can be started now.
+    /// Starts everything that can start now.
     fn start_what_can_be(&mut self) {
         let now = Instant::now();
         if self.listen_at().is_some_and(|at| at <= now) {
@@ -383,8 +384,8 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         self.start_tasks();
         self.start_settling();
-        // Before anything is claimed: handlers may have kept this from running, and leases that
-        // have ended meanwhile are to be renewed, and not claimed again by this worker.
+        // Before claiming: handlers may have kept this loop from running, and leases that have
+        // expired in the meantime should be renewed rather than claimed again by this worker.
         if self.extend_at <= now {
             self.extend_at = now + self.lease / 3;
             self.start_extending();
@@ -400,14 +401,14 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.tick_at = now + LOOK_EVERY;
             self.tick();
         }
-        // A look from before the last change says nothing of now.
+        // What was read before the last change may be out of date.
         let is_old = self.claim_at.is_none() || self.looked_after != Some(self.ledger.changes());
         if self.is_idle() && is_old && self.stopping.is_none() && !self.floor.wants_alone() {
             self.start_looking_ahead();
         }
     }
 
-    /// Whether this worker has nothing in its hands, and changes nothing.
+    /// Whether this worker has no work in hand, and no change under way.
     fn is_idle(&self) -> bool {
         self.tasks.is_empty()
             && self.finished.is_empty()
@@ -416,7 +417,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     fn start_tasks(&mut self) {
-        // What is done is about to stop the job: nothing is started beyond a bound.
+        // Once unsettled results are going to stop the job, nothing is started beyond the limit.
         let may_start = !self.leases.are_handed_out()
             && !self.ledger.will_stop(&self.policy)
             && self.stopping.is_none()
@@ -434,14 +435,14 @@ impl<S: Store, W: Work> Engine<S, W> {
         {
             self.finished.push(Completion::released(lease.key));
         }
-        // Its place is gone, since it was claimed: the store has as started what is not.
+        // The slot that it was claimed for is gone, but the store has it as started.
         while let Some(lease) = self.leases.next_misled() {
             self.finished.push(Completion::released(lease.key));
         }
     }
 
-    /// Waits for leave to start what is in hand, or to be alone with a suspect; and has it no
-    /// longer than it needs it.
+    /// Asks for the right to run what is in hand, or to run a suspect alone, and gives it up when
+    /// it is no longer needed.
     fn take_turns(&mut self) {
         if self.tasks.is_empty() {
             self.floor.is_empty();
@@ -472,7 +473,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
     }
 
-    /// Whether nothing but other jobs keeps a handler from starting.
+    /// Whether only other jobs keep a handler from starting.
     fn may_start_soon(&self) -> bool {
         !self.ledger.will_stop(&self.policy)
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
@@ -484,7 +485,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.claim_soon();
     }
 
-    /// Whether a suspect is to run, which is due then: when nothing else is, or after a while.
+    /// Whether to run the suspect that is due then: when nothing else is due, or after a while.
     fn is_time_for(&self, suspect: Option<Timestamp>, is_current: bool) -> bool {
         let Some(due) = suspect.filter(|_| self.stopping.is_none() && self.may_start_soon()) else {
             return false;
@@ -516,7 +517,8 @@ impl<S: Store, W: Work> Engine<S, W> {
             if is_heard {
                 finished.history.clone_from(&settlement.history);
             }
-            // No longer held: once it is settled, it may be claimed again before the answer is here.
+            // No longer held: once settled, the item may be claimed again before the answer
+            // arrives.
             #[cfg(feature = "metrics")]
             if finished.state.is_some() || !settlement.history.is_empty() {
                 metrics.attempt_ended(finished.state.unwrap_or(ItemState::Pending));
@@ -561,7 +563,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     fn claimed(&mut self, leases: Vec<Lease>, wanted: usize, starts: usize) {
-        // Fewer than requested: no more are due. Any event claims again, and may have
+        // If there are fewer than requested, no more are due. Any event claims again, and may have
         // done so while this claim was under way.
         let bytes: usize = leases.iter().map(|lease| lease.payload.len()).sum();
         if leases.len() >= wanted || bytes >= MOST_CLAIMED_BYTES {
@@ -571,7 +573,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.ledger.changed();
             self.due = None;
         } else if self.waiting >= MOST_WAITING {
-            // Others have leased them.
+            // Other workers have leased them.
             self.count_waiting();
         }
         for (place, lease) in leases.into_iter().enumerate() {
@@ -600,11 +602,11 @@ impl<S: Store, W: Work> Engine<S, W> {
 
     /// Nothing can be claimed before `due`.
     fn sleep_until(&mut self, due: Option<Timestamp>) {
-        // Of items that are added, or put back, the store tells.
+        // The store reports items that are added or put back.
         let wait = due.map_or(LOOK_ANYWAY, |due| due.since(self.store.now()).min(LOOK_ANYWAY));
         self.claim_at = Some(Instant::now() + wait);
         self.due = due;
-        // Nothing at all is pending or leased: is it the end?
+        // Nothing is pending or leased: this may be the end.
         if due.is_none() && !self.ledger.is_current() {
             self.start_counting();
         }
@@ -625,7 +627,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.ledger.counted(changes, counts, is_settling);
         self.report_progress();
         self.check_bounds();
-        // It was read before the last change, and nothing else that happens would count again.
+        // The counts are from before the last change, and nothing else would trigger another count.
         if self.is_idle() && !self.ledger.is_current() {
             self.start_counting();
         }
@@ -648,7 +650,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default()
     }
 
-    /// Why this worker starts nothing, as far as it knows.
+    /// Why this worker is not starting anything, as far as it knows.
     fn waits_for(&self) -> Option<WaitReason> {
         let runs = !self.tasks.is_empty();
         let open_for = self.open_for();
@@ -680,8 +682,8 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
     }
 
-    /// When to wait for the store to tell of a change, unless that is under way. A worker that has
-    /// something in its hands looks each second anyway.
+    /// When to listen for the next change, unless that is under way. A worker that has work in hand
+    /// looks every second anyway.
     fn listen_at(&self) -> Option<Instant> {
         let pause = if self.is_idle() { LOOK_AT_MOST } else { LOOK_EVERY };
         let is_wanted = self.stopping.is_none() && !self.operations.is_under_way(Operation::Listen);
@@ -695,7 +697,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         });
     }
 
-    /// What is done each second: a worker that has nothing in its hands does without the store.
+    /// What is done once per second: a worker without work does it without the store.
     fn tick(&mut self) {
         let now = Instant::now();
         let is_old = self.looked_at.is_none_or(|at| at + LOOK_ANYWAY <= now);
@@ -728,7 +730,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
     }
 
-    /// Looks at what other processes have done, and leaves for them what they are to know.
+    /// Looks at what other processes have done, and shares what they need to know.
     fn look(&mut self) {
         let all = [
             Operation::Count,
@@ -746,14 +748,15 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         self.start_beating();
         self.count_waiting();
-        // A suspect may have waited for long.
+        // A suspect may have been waiting for a long time.
         if !self.floor.wants_alone() && self.stopping.is_none() {
             self.start_looking_ahead();
         }
         self.share_breaker();
     }
 
-    /// Where the source is not at its end: other workers lease what this one has put in.
+    /// Counts what waits for a first lease, unless the input is complete: other workers lease what
+    /// this one enqueues.
     fn count_waiting(&mut self) {
         if !self.input_complete && !self.operations.is_under_way(Operation::Waiting) {
             let (store, job) = (self.store.clone(), self.job.clone());
@@ -780,7 +783,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         let (store, keys, lease) = (self.store.clone(), self.leases.keys(), self.lease);
         let started = self.leases.starts();
         self.operations.start(Operation::Extend, async move {
-            // One that is not renewed is refused when it is settled.
+            // A lease that is not renewed is refused when it is settled.
             store.extend(keys, started, store.now() + lease).await.map(|_| EngineEvent::Wake)
         });
     }
@@ -796,13 +799,13 @@ impl<S: Store, W: Work> Engine<S, W> {
         });
     }
 
-    /// The store has answered for an item.
+    /// Handles the store's answer for one item.
     fn settled(&mut self, finished: Completion, good: bool, source: &mut impl Source) {
         self.ledger.settled(&finished, good);
         if self.claim_at.is_none() && finished.puts_back() {
             self.claim_soon();
         }
-        // Another worker has the item: what becomes of it is for that one to say.
+        // Another worker has the item now, and will report what becomes of it.
         if !good {
             return;
         }
@@ -828,7 +831,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
     }
 
-    /// Whether the job is to stop by its policy.
+    /// Stops the job if its policy says so.
     fn check_bounds(&mut self) {
         match self.ledger.exceeded(&self.policy) {
             Some(Exceeded::FirstFailure) => self.stop(StopReason::FirstFailure),
@@ -847,7 +850,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
     }
 
-    /// Starts nothing more; what runs comes to its end.
+    /// Starts nothing more, and lets running items finish.
     fn stop(&mut self, reason: StopReason) {
         if self.stopping.is_none() {
             self.collector.emit(&JobEvent::Stopping { reason: &reason });
@@ -870,7 +873,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         }
         let finished = self.input_complete && self.ledger.is_complete();
         let status = match self.stopping.take() {
-            // The last item can be one failure too many; the job has come to its end all the same.
+            // The last item may be one failure too many; the job has finished all the same.
             Some(reason) if !finished || matches!(reason, StopReason::Item { .. }) => {
                 JobStatus::Stopped { reason }
             }

@@ -1,5 +1,5 @@
-//! [`Floor`]: where the handlers of all jobs of a process run: many at a time, or a suspect
-//! alone. Whoever dies with it then, dies by its own fault.
+//! [`Floor`]: the right to run handlers, which all jobs of a process share: many at a time, or one
+//! suspect alone. If the process dies then, the suspect is to blame.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,20 +9,21 @@ use tokio::time::Instant;
 
 use crate::item::clock::is_in_handler;
 
-/// One for the process: a handler that takes it down takes all jobs along.
+/// One for the whole process, because a handler that kills it takes all jobs down.
 static FLOOR: RwLock<()> = RwLock::const_new(());
 
-/// After so long others are let in, though more suspects are due.
+/// How long one job may run suspects before others are let in.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Leave to run handlers beside those of other jobs.
+/// The right to run handlers beside those of other jobs.
 pub(super) type Shared = RwLockReadGuard<'static, ()>;
-/// Leave to run one alone.
+/// The right to run one handler alone.
 pub(super) type Exclusive = RwLockWriteGuard<'static, ()>;
 
-/// What one job has of the floor.
+/// One job's share of the floor.
 pub(super) struct Floor {
-    /// A handler of another job runs this one: it has the floor already, and waits for this job.
+    /// Whether a handler of another job runs this one: that job holds the floor already, and waits
+    /// for this one.
     is_nested: bool,
     hold: Hold,
     wants_alone: bool,
@@ -46,7 +47,7 @@ impl Floor {
         Self { is_nested: is_in_handler(), hold: Hold::Nothing, wants_alone: false }
     }
 
-    /// Whether a handler may start beside this many of this job.
+    /// Whether another handler may start while this many of this job are running.
     pub(super) fn admits(&mut self, running: usize) -> bool {
         match self.hold {
             Hold::Alone { .. } => running == 0,
@@ -66,20 +67,20 @@ impl Floor {
         }
     }
 
-    /// Whether items are worth claiming: those that start are not kept waiting.
+    /// Whether claiming makes sense: items that start with a claim must not be kept waiting.
     pub(super) fn is_open(&self) -> bool {
         let is_free = || self.is_nested || FLOOR.try_read().is_ok();
         !self.wants_alone && !self.is_alone() && is_free()
     }
 
-    /// No handler of this job runs.
+    /// Notes that no handler of this job is running.
     pub(super) fn is_empty(&mut self) {
         if matches!(self.hold, Hold::Shared { .. }) {
             self.hold = Hold::Nothing;
         }
     }
 
-    /// Takes nothing more on, and waits to be alone.
+    /// Takes on no more work, and waits to be alone.
     pub(super) fn want_alone(&mut self) {
         self.wants_alone = true;
     }
@@ -88,7 +89,7 @@ impl Floor {
         self.wants_alone
     }
 
-    /// What there is to wait for, where `idle` says whether this job has nothing in its hands.
+    /// What to wait for next; `idle` says whether this job has no work in hand.
     pub(super) fn entrance(&mut self, idle: bool) -> Option<Entrance> {
         match self.hold {
             Hold::Nothing if !idle => (!self.is_nested).then_some(Entrance::Shared),
@@ -118,18 +119,18 @@ impl Floor {
         matches!(self.hold, Hold::Alone { since, .. } if since.elapsed() >= TURN)
     }
 
-    /// No suspect is to run any more.
+    /// Gives the floor up: no suspect is to run any more.
     pub(super) fn leave(&mut self) {
         (self.hold, self.wants_alone) = (Hold::Nothing, false);
     }
 }
 
-/// Waits for leave to run handlers.
+/// Waits for the right to run handlers.
 pub(super) fn shared() -> impl Future<Output = Shared> + Send {
     FLOOR.read()
 }
 
-/// Waits until no handler of this process runs.
+/// Waits until no handler of this process is running.
 pub(super) fn exclusive() -> impl Future<Output = Exclusive> + Send {
     FLOOR.write()
 }

@@ -1,5 +1,5 @@
-//! [`Process`]: one leased item from its lease to its settlement: the breaker's leave,
-//! the attempt, and what the error policy makes of an item whose retries have ended.
+//! [`Process`]: takes a leased item to its settlement: the breaker's permit, the attempt, and what
+//! the error policy makes of an item whose retries have ended.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -23,21 +23,21 @@ use crate::item::record::{AttemptRecord, ItemState, Lease, LeaseKey, Settled, Se
 use crate::job::error_policy::OnItemFailure;
 use crate::job::event::ItemFailure;
 
-/// Workers that an item may take down while it alone is worked on. It would otherwise do so for
-/// ever.
+/// How many workers an item may kill in a row while it runs alone. Without a limit, it would do so
+/// for ever.
 const MOST_STRIKES: u32 = 3;
 
 /// The class of a handler's panic.
 const PANIC: &str = "panic";
 
-/// Decides what becomes of an item: a handler of the caller's.
+/// A handler of the caller's that decides what becomes of an item.
 pub(crate) type Handler =
     Arc<dyn Fn(ItemFailure) -> Pin<Box<dyn Future<Output = OnItemFailure> + Send>> + Send + Sync>;
 
-/// Handlers by their names.
+/// Handlers by name.
 pub(crate) type Handlers = BTreeMap<String, Handler>;
 
-/// What is done with each leased item.
+/// What this worker does with each leased item.
 pub(super) struct Process<W> {
     job: Arc<str>,
     worker: Arc<str>,
@@ -45,29 +45,29 @@ pub(super) struct Process<W> {
     work: Arc<W>,
     action: OnItemFailure,
     handlers: Handlers,
-    /// Puts items back: `on_item_failure: retry`.
+    /// The retries of `on_item_failure: retry`.
     rounds: Retrier,
     breaker: Option<Breaker>,
 }
 
-/// An item that is to be settled.
+/// An item that is ready to be settled.
 pub(super) struct Completion {
     pub(super) key: LeaseKey,
-    /// Until it is passed to the store.
+    /// Present until it is passed to the store.
     pub(super) settlement: Option<Settlement>,
-    /// Its rows once more, where somebody hears of them.
+    /// A copy of its history, if somebody listens to events.
     pub(super) history: Vec<AttemptRecord>,
     pub(super) id: String,
-    /// Its end, if this is one.
+    /// Its final state, if it has ended.
     pub(super) state: Option<ItemState>,
-    /// Its retries have ended.
+    /// The failure to report, if its retries have ended.
     pub(super) failure: Option<ItemFailure>,
-    /// The job is to stop for it.
+    /// Whether the job must stop because of it.
     pub(super) stops: bool,
 }
 
 impl Completion {
-    /// An item that was not started.
+    /// Releases an item that was not started.
     pub(super) fn released(key: LeaseKey) -> Self {
         let settlement = Settlement { lease: key, end: Settled::Released, history: Vec::new() };
         Self {
@@ -90,10 +90,10 @@ impl Completion {
 /// What an item leaves for its next attempt.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Checkpoint {
-    /// The work's own.
+    /// The checkpoint of the work itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     work: Option<Box<RawValue>>,
-    /// How often the workflow has put the item back.
+    /// The state of the policy's own retries of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rounds: Option<RetryState>,
     /// How often it has failed as a probe of the breaker and was put back for that.
@@ -101,8 +101,8 @@ struct Checkpoint {
     probes: u32,
 }
 
-/// An item that fails as a probe says more of the other side than of itself. Where it fails as
-/// one so often, it may be the item after all.
+/// An item that fails as a probe says more about the other side than about itself. After this many
+/// times, it may be the item after all.
 const MOST_PROBES: u32 = 3;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
@@ -110,12 +110,12 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Tells the breaker what its permit was good for.
+/// Reports the outcome of an attempt to the breaker.
 fn tell(permit: Permit<'_>, outcome: &WorkOutcome) {
     match outcome {
         WorkOutcome::Succeeded(_) => permit.success(),
         WorkOutcome::Failed { failure, .. } if failure.class == PANIC => permit.failure(),
-        // What no retry would fix says nothing about the health of the other side.
+        // A failure that no retry would fix says nothing about the health of the other side.
         WorkOutcome::Failed { reason: Reason::NotRetryable, .. }
         | WorkOutcome::Skipped(_)
         | WorkOutcome::Postponed { .. }
@@ -158,7 +158,7 @@ impl<W: Work> Process<W> {
         let (key, id) = (lease.key, lease.id.clone());
         match caught(self.handle(lease)).await {
             Ok(finished) => finished,
-            // Handlers are looked after inside: whatever this was, the item is not lost by it.
+            // Panics of handlers are caught inside: whatever this was, the item must not be lost.
             Err(panic) => {
                 let failure = Failure::new(PANIC, format!("panicked: {}", said(&*panic)));
                 let end = Settled::Dead(failure);
@@ -194,14 +194,14 @@ impl<W: Work> Process<W> {
         if let Some(rounds) = rounds.as_ref().filter(|_| work.is_none())
             && rounds.expired_by(self.rounds.policy(), &self.worker).is_some()
         {
-            // Its time has ended while no process worked on it.
+            // Its time ran out while no process was working on it.
             let settled = Settled::Dead(rounds.failure.clone());
             return self.finished(item, settled, Vec::new(), None);
         }
         let permit = match self.breaker.as_ref().map(|breaker| breaker.circuit().try_acquire()) {
             None => None,
             Some(Ok(permit)) => Some(permit),
-            // Another one was quicker: the item has not been started.
+            // Another item took the permit first: this one has not been started.
             Some(Err(_)) => return Completion::released(key),
         };
         let probed = self.breaker.as_ref().filter(|breaker| breaker.is_half_open());
@@ -212,7 +212,7 @@ impl<W: Work> Process<W> {
             run,
             attempt,
             worker: Arc::clone(&self.worker),
-            // The work knows, if it has its own retries.
+            // Set by the work, if it has its own retries.
             retries: 0,
         };
         let given = WorkItem {
@@ -273,7 +273,7 @@ impl<W: Work> Process<W> {
         }
     }
 
-    /// What becomes of an item whose retries have ended.
+    /// Decides what becomes of an item whose retries have ended.
     async fn failed(
         &self,
         item: Item,
@@ -296,9 +296,9 @@ impl<W: Work> Process<W> {
         let mut action = self.action.clone();
         if let OnItemFailure::Custom(name) = &action {
             action = match self.handlers.get(name) {
-                // A handler that panics has decided nothing: the item is kept.
+                // A handler that panics has decided nothing: the item is kept as a dead letter.
                 Some(handler) => {
-                    // Called inside, for it may panic before there is a future.
+                    // Called inside the future, because it may panic before it returns one.
                     let decided = async { handler(event.clone()).await };
                     caught(decided).await.unwrap_or(OnItemFailure::Dlq)
                 }
@@ -332,7 +332,7 @@ impl<W: Work> Process<W> {
         };
         let puts_back = event.state == ItemState::Pending;
         Completion {
-            // One that is put back is reported when that ends, too.
+            // An item that is put back is reported once it ends.
             failure: (!puts_back).then_some(event),
             stops,
             ..self.finished(item, end, records, wait)
@@ -346,7 +346,7 @@ impl<W: Work> Process<W> {
         records: Vec<StepRecord>,
         wait: Option<std::time::Duration>,
     ) -> Completion {
-        // The history has it.
+        // The history has it already.
         if let Settled::Dead(failure) | Settled::Skipped(Some(failure)) = &mut end {
             failure.output = None;
         }
@@ -375,7 +375,7 @@ impl<W: Work> Process<W> {
     }
 }
 
-/// Which item it is.
+/// Identifies an item.
 struct Item {
     key: LeaseKey,
     run: u32,
@@ -384,11 +384,11 @@ struct Item {
     correlation: Option<String>,
 }
 
-/// The future's output, or what it panicked with: one bad item is no end of a job.
+/// Returns the future's output, or its panic: one bad item must not end a job.
 async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(|cx| {
-        // What has panicked is not polled again, and dropped.
+        // A future that has panicked is dropped without being polled again.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
             Ok(poll) => poll.map(Ok),
             Err(panic) => Poll::Ready(Err(panic)),
@@ -397,7 +397,7 @@ async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> 
     .await
 }
 
-/// The text of a panic.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()

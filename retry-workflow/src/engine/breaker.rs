@@ -1,5 +1,5 @@
-//! [`Breaker`]: the breaker of a whole job. It decides when items are started; the
-//! store keeps it for the next process, and shares it with others.
+//! [`Breaker`]: the breaker of a whole job. It decides when items may start; the store keeps it for
+//! the next process, and shares it with others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,12 +18,12 @@ use crate::store::{Store, StoreError};
 pub(super) struct Breaker {
     circuit: Arc<CircuitBreaker>,
     key: Arc<str>,
-    /// Whether it has changed its state since it was last shared.
+    /// Whether the state has changed since it was last shared.
     moved: Arc<AtomicBool>,
     shared: Arc<Mutex<LastKnown>>,
 }
 
-/// What the store was last known to have.
+/// What the store is known to have.
 #[derive(Clone, Debug, Default)]
 struct LastKnown {
     revision: u64,
@@ -55,7 +55,7 @@ impl Breaker {
         Ok(breaker)
     }
 
-    /// Whether it has changed its state since it was last shared.
+    /// Whether the state has changed since it was last shared.
     pub(super) fn has_moved(&self) -> bool {
         self.moved.load(Ordering::Acquire)
     }
@@ -64,17 +64,17 @@ impl Breaker {
         &self.circuit
     }
 
-    /// How long it stays open; zero if it is not.
+    /// How long the breaker stays open; zero if it is not.
     pub(super) fn open_for(&self) -> Duration {
         self.circuit.remaining()
     }
 
-    /// Whether the items that run are probes.
+    /// Whether running items are probes.
     pub(super) fn is_half_open(&self) -> bool {
         self.circuit.state() == State::HalfOpen
     }
 
-    /// Whether one more item may be started beside those that run.
+    /// Whether one more item may start beside those that are running.
     pub(super) fn admits(&self, running: usize) -> bool {
         match self.circuit.state() {
             State::Closed => true,
@@ -87,7 +87,7 @@ impl Breaker {
         !self.circuit.is_open()
     }
 
-    /// How many leases make sense.
+    /// How many leases it makes sense to hold.
     pub(super) fn most_held(&self) -> usize {
         if self.circuit.state() == State::Closed { usize::MAX } else { self.probes() }
     }
@@ -96,7 +96,7 @@ impl Breaker {
         usize::try_from(self.circuit.config().get_half_open_requests()).unwrap_or(usize::MAX)
     }
 
-    /// Takes over what another process has stored since the last time; else stores what has
+    /// Adopts what another process has stored since the last time; otherwise stores what has
     /// changed here.
     pub(super) async fn share<S: Store>(self, store: S) -> Result<(), StoreError> {
         self.moved.store(false, Ordering::Release);

@@ -6,10 +6,10 @@ use crate::item::sanitize::OneLine;
 use crate::job::error_policy::ErrorCollection;
 use crate::job::event::{ItemFailure, JobEvent, Listener};
 
-/// Emits the failures, and all other events.
+/// Emits failures, and all other events.
 pub(super) struct Collector {
     listeners: Vec<Listener>,
-    /// `None`: at the end, in the report.
+    /// The size of a batch; `None` if failures are only in the report.
     size: Option<usize>,
     collected: Vec<ItemFailure>,
 }
@@ -32,7 +32,7 @@ impl Collector {
         }
     }
 
-    /// Emits the failures that make no full batch.
+    /// Emits the failures of an incomplete batch.
     pub(super) fn finish(&mut self) {
         if self.collected.is_empty() {
             return;
@@ -52,7 +52,7 @@ impl Collector {
         self.emit(&JobEvent::Failures(&failures));
     }
 
-    /// Whether anybody hears of events.
+    /// Whether anybody listens to events.
     pub(super) fn is_heard(&self) -> bool {
         !self.listeners.is_empty()
     }

@@ -1,5 +1,4 @@
-//! [`Heartbeat`]: says in the job's record that this worker is there, and looks which others are
-//! gone.
+//! [`Heartbeat`]: records in the job that this worker is alive, and finds the ones that are dead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +8,23 @@ use crate::job::record::{Job, PendingRequest, Request};
 use crate::job::worker_record::WorkerRecord;
 use crate::store::{Store, StoreError};
 
-/// A heartbeat is good for this long, where leases are shorter.
+/// A heartbeat lasts at least this long, even if leases are shorter.
 const SHORTEST: Duration = Duration::from_secs(3);
 
-/// This worker, as the job's record is to have it.
+/// This worker, as the job's record lists it.
 #[derive(Clone)]
 pub(super) struct Heartbeat {
     job: Arc<str>,
     worker: Arc<str>,
-    /// When it began: what was asked for before is not for this one.
+    /// When it began: earlier requests are not for this worker.
     since: Timestamp,
     good_for: Duration,
 }
 
-/// What a look at the job's record has brought.
+/// What the job's record says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beat {
-    /// This many items were held by dead workers.
+    /// How many items dead workers held.
     pub(super) freed: u64,
     pub(super) request: Option<Request>,
     /// The other workers.
@@ -43,12 +42,12 @@ impl Heartbeat {
         Self { job: Arc::clone(job), worker: Arc::clone(worker), since, good_for }
     }
 
-    /// How often it is to be written.
+    /// How often to renew it.
     pub(super) fn every(&self) -> Duration {
         self.good_for / 3
     }
 
-    /// Writes it down where it is time, and ends the leases of workers that are dead.
+    /// Renews the heartbeat if that is due, and ends the leases of dead workers.
     pub(super) async fn beat<S: Store>(self, store: S) -> Result<Beat, StoreError> {
         let now = store.now();
         let Some(job) = Job::find(&store, &self.job).await? else { return Ok(Beat::default()) };
@@ -56,7 +55,7 @@ impl Heartbeat {
         let request = job.requested.filter(is_meant).map(|pending| pending.request);
         let (dead, others): (Vec<_>, Vec<_>) =
             job.workers.into_iter().partition(WorkerRecord::is_dead);
-        // A third of its time has passed.
+        // A third of the time has passed.
         let late = now + self.good_for - self.every();
         let (mine, others): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|other| *other.worker == *self.worker);
@@ -64,7 +63,7 @@ impl Heartbeat {
         if dead.is_empty() && !is_late {
             return Ok(Beat { freed: 0, request, others });
         }
-        // First: whoever is no longer in the record is not looked for.
+        // Before they leave the record: a worker that is not in there is not looked for.
         let names = dead.iter().map(|worker| worker.worker.clone()).collect();
         let freed = store.expire(&self.job, names, now).await?;
         let mine = WorkerRecord::new(&self.worker, now + self.good_for);
@@ -79,10 +78,10 @@ impl Heartbeat {
         Ok(Beat { freed, request, others })
     }
 
-    /// Takes it away from the record.
+    /// Removes this worker from the record.
     pub(super) fn leave(&self, job: &mut Job) {
         job.workers.retain(|other| *other.worker != *self.worker);
-        // Whoever it was meant for has heard it.
+        // Every worker that it was meant for has seen it.
         if job.workers.is_empty() {
             job.requested = None;
         }

@@ -1,31 +1,30 @@
-//! [`Items`]: what a job can be made of, an iterator or a stream; and ids for what
-//! it gives.
+//! [`Items`]: what a job can be made of, an iterator or a stream; and the ids of its items.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-/// Items for a job: anything that is `IntoIterator`, or a [`Stream`]. `Kind` is inferred.
+/// Items for a job: any `IntoIterator`, or a [`Stream`]. `Kind` is inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not provide items",
     label = "neither an iterator nor a stream",
     note = "pass anything that implements `IntoIterator`, or a `futures_core::Stream`"
 )]
 pub trait Items<Kind> {
-    /// What they are.
+    /// The type of an item.
     type Item;
 
-    /// Takes the next one, with its id if it has its own.
+    /// Turns this into a source that returns one item after another.
     fn into_source(self) -> impl NextItem<Item = Self::Item> + Send;
 }
 
 /// Where items come from, one after another.
 pub trait NextItem {
-    /// What they are.
+    /// The type of an item.
     type Item;
 
-    /// Returns the next one, with its id if it has its own, or `None` after the last one.
+    /// Returns the next item, with its id if it has one of its own; `None` after the last one.
     fn poll_next_item(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -65,7 +64,7 @@ where
     type Item = I::Item;
 
     fn into_source(self) -> impl NextItem<Item = I::Item> + Send {
-        // In a box, so that no iterator has to be `Unpin`.
+        // Boxed, so that the iterator need not be `Unpin`.
         FromIterator(Box::new(self.into_iter()))
     }
 }
@@ -98,10 +97,10 @@ pub struct Keyed<T, F> {
     key: F,
 }
 
-/// Gives each item an id, so that another process recognises it, in whatever order the
-/// items come. Without it, an item is known by its position and its content.
+/// Gives each item an id, so that another process recognises it, in whatever order the items come.
+/// Without it, an item is identified by its position and its content.
 ///
-/// Two items with the same id are one item: the first is kept.
+/// Two items with the same id are one item: the first one is kept.
 ///
 /// ```
 /// use retry_workflow::{Workflow, keyed};

@@ -1,5 +1,5 @@
-//! [`JobRunner`]: puts a job together and runs it. Workflows and graphs are built on it, and
-//! have its settings.
+//! [`JobRunner`]: configures and runs a job. Workflows and graphs are built on it, and share its
+//! settings.
 
 use std::fmt;
 use std::future::Future;
@@ -17,7 +17,7 @@ use crate::job::record::{Job, StopReason};
 use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store};
 
-/// Runs a job of your own kind of [`Work`], on items from any [`Source`].
+/// Runs a job with your own kind of [`Work`], on items from any [`Source`].
 ///
 /// [`Workflow`](crate::Workflow) and [`Graph`](crate::Graph) are built on it, for closures. See
 /// [`Work`] for an example.
@@ -53,12 +53,12 @@ impl JobRunner {
     }
 }
 
-/// The settings of everything that runs a job, for an `impl` whose runner stands at this path
-/// behind `self`.
+/// The settings of everything that runs a job, for an `impl` whose runner is the field `$runner` of
+/// `self`, or `self` itself.
 macro_rules! settings {
     ($($runner:ident)?) => {
         /// Sets what becomes of items that fail for good, and when the job stops. Default: they
-        /// are dead letters, and it continues.
+        /// become dead letters, and the job continues.
         ///
         /// ```
         /// # use retry_workflow::{ErrorPolicy, OnItemFailure, Workflow};
@@ -110,7 +110,7 @@ macro_rules! settings {
             self
         }
 
-        /// Sets how many items are worked on at a time in this process. Default: 10.
+        /// Sets how many items are processed at a time in this process. Default: 10.
         ///
         /// ```
         /// # use retry_workflow::Workflow;
@@ -129,9 +129,9 @@ macro_rules! settings {
             self
         }
 
-        /// Sets how long a worker holds an item before it must renew its lease, which it does
-        /// in time. The items of a killed worker are worked on again after this time. Default:
-        /// 30 s; at least 100 ms.
+        /// Sets how long a worker holds an item before it must renew its lease, which it does in
+        /// time. After this time, the items of a killed worker are processed again. Default: 30 s;
+        /// at least 100 ms.
         ///
         /// ```
         /// # use std::time::Duration;
@@ -152,7 +152,7 @@ macro_rules! settings {
         }
 
         /// Stops the job this long after this process began or resumed it: no further item is
-        /// started, and it can be resumed. Default: none.
+        /// started, and the job can be resumed. Default: none.
         ///
         /// ```
         /// # use std::time::Duration;
@@ -176,11 +176,10 @@ macro_rules! settings {
             self
         }
 
-        /// Sets the id of the job. `run` then continues that job if the store has it, finished
-        /// or not: set it where several processes work on one job.
+        /// Sets the id of the job. `run` then continues that job if the store has it, finished or
+        /// not: set it if several processes work on one job.
         ///
-        /// Without it, `run` continues the last job of this name that has not finished, or
-        /// begins a new one.
+        /// Without it, `run` continues the last unfinished job of this name, or begins a new one.
         ///
         /// ```
         /// # use retry_workflow::Workflow;
@@ -199,7 +198,7 @@ macro_rules! settings {
             self
         }
 
-        /// Calls `listener` with the events of the job while it runs. The job waits for it: it
+        /// Calls `listener` with the events of the job while it runs. The job waits for it, so it
         /// should be quick.
         ///
         /// ```
@@ -261,7 +260,7 @@ impl<S> JobRunner<S> {
         JobRunner { name, job_id, store, options, stop }
     }
 
-    /// Checks whether the settings can be obeyed.
+    /// Checks that the settings are valid.
     #[track_caller]
     pub(crate) fn check(&self) -> Result<(), WorkflowError> {
         assert!(
@@ -291,13 +290,13 @@ impl<S> JobRunner<S> {
 }
 
 impl<S: Store> JobRunner<S> {
-    /// Does `work` on all items of a source, and reports their outcomes.
+    /// Runs `work` on all items of a source, and reports their outcomes.
     ///
-    /// Dropping the future loses nothing: what it has not settled stays in the store.
+    /// Dropping the future loses nothing: unsettled items stay in the store.
     ///
     /// # Errors
-    /// The settings cannot be obeyed, the source fails, or the store does. An item that fails is
-    /// not an error: it is in the report.
+    /// The settings are not valid, the source fails, or the store does. An item that fails is not
+    /// an error: it is in the report.
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
@@ -314,7 +313,7 @@ impl<S: Store> JobRunner<S> {
     /// Continues a job with the items that are in the store.
     ///
     /// # Errors
-    /// There is no such job, or one of those of [`run`](Self::run).
+    /// There is no such job, or one of the errors of [`run`](Self::run).
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
@@ -327,7 +326,7 @@ impl<S: Store> JobRunner<S> {
 
     /// The job to continue, or a new one.
     pub(crate) fn job(&self) -> impl Future<Output = Result<Job, WorkflowError>> + Send + use<S> {
-        // Of its own: a future that borrowed the whole of this could not change its thread.
+        // Clones what it needs: a future that borrowed the whole runner could not be `Send`.
         let (store, name, id) = (self.store.clone(), self.name.clone(), self.job_id.clone());
         async move {
             let Some(id) = id else {

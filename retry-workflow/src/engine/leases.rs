@@ -1,5 +1,5 @@
-//! [`Leases`]: the leases that a worker has, in a queue until a handler works on them. It gives
-//! them back when it is dropped.
+//! [`Leases`]: the leases that a worker holds, queued until a handler works on them. They are
+//! released on drop.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,24 +8,24 @@ use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, Settled, Settlement, Start};
 use crate::store::{MOST_CLAIMED_BYTES, Store};
 
-/// The leases that a worker has.
+/// The leases that a worker holds.
 pub(super) struct Leases<S: Store> {
     store: S,
-    /// Item to token.
+    /// The token of each leased item.
     tokens: HashMap<i64, u64>,
-    /// Items that no handler works on yet, and how many bytes their payloads are.
+    /// Items that no handler works on yet, and the size of their payloads in bytes.
     ready: VecDeque<Ready>,
     ready_bytes: usize,
     /// How many of these the store has as started.
     ready_started: usize,
-    /// When handlers began to work on items, where the store does not know yet.
+    /// When handlers started items, as far as the store does not know yet.
     started: Vec<(i64, Timestamp)>,
 }
 
 /// An item that no handler works on yet.
 struct Ready {
     lease: Lease,
-    /// The store has it as started: it was claimed for a place that was free.
+    /// Whether the store has it as started, because it was claimed for a free slot.
     is_started: bool,
 }
 
@@ -54,12 +54,12 @@ impl<S: Store> Leases<S> {
         self.ready.is_empty()
     }
 
-    /// How many of the free places are left by items that no handler works on yet.
+    /// How many free slots are left after the items that no handler works on yet.
     pub(super) fn free_beyond_ready(&self, free: usize) -> usize {
         free.saturating_sub(self.ready.len())
     }
 
-    /// Whether the items that no handler works on yet are as many bytes as a claim may be.
+    /// Whether the items that no handler works on yet are as large as a claim may be.
     pub(super) fn are_large(&self) -> bool {
         self.ready_bytes >= MOST_CLAIMED_BYTES
     }
@@ -67,7 +67,7 @@ impl<S: Store> Leases<S> {
     /// Adds a lease; `is_started` says whether the store has the item as started.
     pub(super) fn add(&mut self, lease: Lease, is_started: bool) {
         let LeaseKey { item, token } = lease.key;
-        // Its own, which had expired: the handler that works on it, or is about to, continues.
+        // This worker's own lease had expired: the handler that has it, or will have it, continues.
         if self.tokens.insert(item, token).is_some() {
             match self.ready.iter_mut().find(|ready| ready.lease.key.item == item) {
                 Some(ready) => {
@@ -97,7 +97,7 @@ impl<S: Store> Leases<S> {
         Some(lease)
     }
 
-    /// Hands out the next item that no handler works on yet, to one that does now.
+    /// Hands out the next item that no handler works on yet, to a handler that starts now.
     pub(super) fn start_next(&mut self) -> Option<Lease> {
         let is_started = self.ready.front()?.is_started;
         let lease = self.next_ready()?;
@@ -107,7 +107,7 @@ impl<S: Store> Leases<S> {
         Some(lease)
     }
 
-    /// Hands out an item that was claimed for a free place, and is not worked on.
+    /// Hands out an item that was claimed for a free slot, but is not being worked on.
     pub(super) fn next_misled(&mut self) -> Option<Lease> {
         if self.ready_started == 0 {
             return None;
@@ -116,7 +116,7 @@ impl<S: Store> Leases<S> {
         self.remove_ready(at)
     }
 
-    /// What has started since the store was last informed, and still runs.
+    /// The items that have started since the store was last told, and are still running.
     pub(super) fn starts(&mut self) -> Vec<Start> {
         let Self { tokens, started, .. } = self;
         let start = |(item, at)| {
@@ -126,13 +126,13 @@ impl<S: Store> Leases<S> {
         started.drain(..).filter_map(start).collect()
     }
 
-    /// Hands out the lease that this worker has of an item now.
+    /// Hands out the lease that this worker now has on an item.
     pub(super) fn take(&mut self, key: LeaseKey) -> LeaseKey {
         let token = self.tokens.remove(&key.item).unwrap_or(key.token);
         LeaseKey { token, ..key }
     }
 
-    /// They end by themselves.
+    /// Forgets all leases, which then expire.
     pub(super) fn forget(&mut self) {
         self.tokens.clear();
     }
@@ -143,12 +143,13 @@ impl<S: Store> Leases<S> {
 }
 
 impl<S: Store> Drop for Leases<S> {
-    /// The job's future was dropped: its items need not wait for the ends of their leases.
+    /// Releases the items of a job whose future was dropped, so that they need not wait for their
+    /// leases to expire.
     fn drop(&mut self) {
         if self.tokens.is_empty() {
             return;
         }
-        // Without a runtime they do.
+        // Without a runtime, they have to.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (store, keys) = (self.store.clone(), self.keys());
         runtime.spawn(async move {
@@ -157,7 +158,7 @@ impl<S: Store> Drop for Leases<S> {
                 end: Settled::Released,
                 history: Vec::new(),
             });
-            // A failure cannot be reported any more; the leases expire by themselves.
+            // A failure can no longer be reported; the leases expire by themselves.
             let now = store.now();
             drop(store.settle(released.collect(), Vec::new(), now).await);
         });

@@ -1,6 +1,6 @@
-//! [`Ledger`]: the counts of a job, as one worker knows them: what the store said when it was
-//! last polled, what this worker has settled since, what it is about to settle; and by these, when
-//! the job is to stop, and how many more items the worker wants.
+//! [`Ledger`]: the counts of a job as one worker knows them: what the store last said, what this
+//! worker has settled since, and what it is about to settle. From these it derives when the job
+//! must stop, and how many more items the worker wants.
 
 use std::ops::{AddAssign, SubAssign};
 
@@ -10,7 +10,7 @@ use crate::item::record::{Counts, ItemState};
 use crate::job::error_policy::{ErrorPolicy, Exceeded};
 use crate::job::record::Baseline;
 
-/// Items that have ended, as far as bounds count them.
+/// Items that have ended, as far as limits count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     ended: u64,
@@ -46,12 +46,12 @@ impl SubAssign for Tally {
     }
 }
 
-/// What a worker has in its hands.
+/// What a worker has in hand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    /// Leases, of items that are done and not handed to the store, too.
+    /// All leases, including those of items that are done but not yet passed to the store.
     pub(super) held: usize,
-    /// Of these, the ones that no handler works on yet.
+    /// Those of them that no handler works on yet.
     pub(super) ready: usize,
     pub(super) running: usize,
 }
@@ -60,19 +60,19 @@ pub(super) struct Load {
 pub(super) struct Ledger {
     max_parallel: usize,
     rate: Rate,
-    /// The counts of the store at the last poll.
+    /// The store's counts when it was last asked.
     stored: Counts,
     /// What thresholds do not count.
     baseline: Baseline,
     /// What this worker has settled since.
     settled: Tally,
-    /// What it has done, and not settled yet.
+    /// What it has done but not settled yet.
     unsettled: Tally,
-    /// Whether what is being settled is in `stored` already is unknown, and nothing is to be
-    /// counted twice.
+    /// Whether `stored` may already include what is being settled, so that it must not be counted
+    /// again.
     is_in_doubt: bool,
-    /// How often this worker has changed something, and how often it had when the store was polled
-    /// for `stored`.
+    /// How often this worker has changed something, and how often it had done so when the store was
+    /// asked for `stored`.
     changes: u64,
     stored_after: Option<u64>,
 }
@@ -92,22 +92,23 @@ impl Ledger {
         }
     }
 
-    /// The counts of the store at the last poll.
+    /// The store's counts when it was last asked.
     pub(super) fn stored(&self) -> Counts {
         self.stored
     }
 
-    /// How often this worker has changed something: what the store says is of a number of changes.
+    /// How often this worker has changed something; the store's answers are dated by it.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// This worker has changed what the store says.
+    /// Notes that this worker has changed what the store would answer.
     pub(super) fn changed(&mut self) {
         self.changes += 1;
     }
 
-    /// The store has counted after this many changes; it may be settling something meanwhile.
+    /// Takes over what the store counted after this many changes, perhaps while something was being
+    /// settled.
     pub(super) fn counted(&mut self, changes: u64, stored: Counts, is_settling: bool) {
         self.stored = stored;
         self.stored_after = Some(changes);
@@ -115,22 +116,22 @@ impl Ledger {
         self.is_in_doubt = is_settling;
     }
 
-    /// Whether the store has counted all that this worker has changed.
+    /// Whether the store's counts include everything that this worker has changed.
     pub(super) fn is_current(&self) -> bool {
         self.stored_after == Some(self.changes)
     }
 
-    /// Whether every item has ended, and this worker knows that for sure.
+    /// Whether every item has ended, and this worker knows it for sure.
     pub(super) fn is_complete(&self) -> bool {
         self.is_current() && self.stored.unfinished() == 0
     }
 
-    /// A handler has ended with an item, which is to be settled.
+    /// Counts an item that a handler is done with, and that is to be settled.
     pub(super) fn done(&mut self, completion: &Completion) {
         self.unsettled += Tally::from_completion(completion);
     }
 
-    /// The store has answered for an item: whether its lease was good.
+    /// Counts the store's answer for an item: `good` if its lease was still held.
     pub(super) fn settled(&mut self, completion: &Completion, good: bool) {
         let tally = Tally::from_completion(completion);
         self.unsettled -= tally;
@@ -140,18 +141,18 @@ impl Ledger {
         }
     }
 
-    /// The settlement has ended; says whether the store has to count again.
+    /// Notes the end of a settlement, and returns whether the store has to count again.
     pub(super) fn settlement_ended(&mut self) -> bool {
         self.changed();
         std::mem::take(&mut self.is_in_doubt)
     }
 
-    /// The bound that is passed by what is settled.
+    /// The limit that the settled items exceed.
     pub(super) fn exceeded(&self, policy: &ErrorPolicy) -> Option<Exceeded> {
         self.exceeded_with(Tally::default(), policy)
     }
 
-    /// Whether the job is about to stop by what is not settled yet.
+    /// Whether unsettled items are about to stop the job.
     pub(super) fn will_stop(&self, policy: &ErrorPolicy) -> bool {
         self.unsettled.stops > 0 || self.exceeded_with(self.unsettled, policy).is_some()
     }
@@ -165,12 +166,12 @@ impl Ledger {
         )
     }
 
-    /// How many items to claim now, of which no more than `limit` are to be held; 0: not yet.
+    /// How many items to claim now, with no more than `limit` held in total; 0 to claim later.
     pub(super) fn to_claim(&self, load: Load, limit: usize) -> usize {
-        // One for each place, and those that will be handed out while more are claimed.
+        // One for each slot, plus those that will be handed out while more are claimed.
         let most_held = self.max_parallel.saturating_add(self.rate.in_a_while()).min(limit);
         let wanted = most_held.saturating_sub(load.held);
-        // A claim has its price, whatever its size: many at a time, unless a place would be empty.
+        // A claim has a fixed cost, so claim many at a time, unless a slot would stay empty.
         let free = self.max_parallel.saturating_sub(load.running);
         let worth_it = if load.ready < free { 1 } else { (most_held / 4).max(1) };
         if wanted >= worth_it { wanted } else { 0 }
@@ -254,7 +255,7 @@ mod tests {
         let bad = ended(ItemState::Dead);
         let mut ledger = ledger(stored(0, 0, 9));
         ledger.done(&bad);
-        // In here, or not: unknown.
+        // The counts may or may not include it.
         ledger.counted(ledger.changes(), stored(0, 1, 8), true);
         ledger.settled(&bad, true);
         assert_eq!(ledger.exceeded(&at_most(2)), None);
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(ledger.to_claim(load(3, 0, 3), usize::MAX), 1);
         assert_eq!(ledger.to_claim(load(4, 0, 4), usize::MAX), 0);
         assert_eq!(ledger.to_claim(load(3, 0, 3), 3), 0, "a breaker wants no more");
-        // Many in a short time: a few are claimed ahead.
+        // After many in a short time, a few are claimed ahead.
         for _ in 0..20 {
             let completion = put_back();
             ledger.done(&completion);

@@ -1,5 +1,5 @@
-//! [`Operations`]: what the store is doing for a job, and [`EngineEvent`], what comes of it. At
-//! most one operation of each kind is under way, so that the batches grow with the load.
+//! [`Operations`]: what the store is doing for a job, and [`EngineEvent`], the results. At most one
+//! operation of each kind is under way, so that batches grow with the load.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,9 +15,9 @@ use crate::store::StoreError;
 
 /// What the engine's loop waits for.
 pub(super) enum EngineEvent {
-    /// The job is to stop.
+    /// The job must stop.
     Stop(StopReason),
-    /// The source has further items, or no more.
+    /// The source has more items, or has ended.
     Input(Option<Vec<NewItem>>),
     /// Leases, how many were wanted, and how many the store has as started.
     Claimed { leases: Vec<Lease>, wanted: usize, starts: usize },
@@ -25,30 +25,30 @@ pub(super) enum EngineEvent {
     ClaimedSuspect(Option<Lease>),
     /// Handlers may run.
     Entered(Shared),
-    /// Nothing else runs in this process.
+    /// This job has the process to itself.
     Alone(Exclusive),
-    /// What was settled, and whether the lease was good.
+    /// What was settled, and whether each lease was still held.
     Settled(Vec<Completion>, Vec<bool>),
     /// The number of new items.
     Enqueued(u64),
     /// The number of items that wait to be leased for the first time.
     Waiting(u64),
-    /// When something is due next, and when a suspect is, as read after this many changes.
+    /// When something is next due, and when a suspect is, as read after this many changes.
     NextDue { changes: u64, due: Option<Timestamp>, suspect: Option<Timestamp> },
-    /// Something of the job may have changed, by whoever; and what to listen from next.
+    /// Something about the job may have changed; with the number to listen from next.
     Changed(u64),
-    /// How many items are in which state, as read after this many changes.
+    /// The job's counts, as read after this many changes.
     Counted(u64, Counts),
-    /// The job's record has this worker.
+    /// The heartbeat was checked, and renewed if due.
     Beaten(Beat),
-    /// Anything else: the loop looks at what can be started.
+    /// Anything else: the loop checks what can start.
     Wake,
 }
 
-/// The operations of the store. Where several have ended, the first is handled first.
+/// The operations of the store. If several have ended, the first in this list is handled first.
 #[derive(Clone, Copy)]
 pub(super) enum Operation {
-    /// First: it listens before anything is looked for.
+    /// First, so that it listens before anything is looked up.
     Listen,
     Settle,
     Claim,
@@ -81,13 +81,13 @@ impl Operations {
         self.0[operation as usize].is_some()
     }
 
-    /// Whether nothing is under way that changes items.
+    /// Whether no operation that changes items is under way.
     pub(super) fn are_quiet(&self) -> bool {
         let changes = [Operation::Settle, Operation::Claim, Operation::Enqueue];
         !changes.into_iter().any(|operation| self.is_under_way(operation))
     }
 
-    /// What comes of the first that has ended.
+    /// The result of the first operation that has ended.
     pub(super) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,12 +1,12 @@
-//! [`Rate`]: how many items to have ready, by how quickly they are handled.
+//! [`Rate`]: how many items to keep ready, given how quickly they are handled.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Items are claimed ahead for so long.
+/// How far ahead items are claimed.
 const AHEAD: Duration = Duration::from_millis(50);
-/// But no more than these.
+/// The largest number of items claimed ahead.
 const MOST_AHEAD: usize = 2_000;
 
 /// How many items are settled in the time for which items are claimed ahead.
@@ -23,7 +23,7 @@ impl Rate {
 
     pub(super) fn count(&mut self) {
         self.settled = self.settled.saturating_add(1);
-        // The clock is read now and then only.
+        // The clock is only read now and then.
         if self.settled.is_multiple_of(16) || self.last == 0 {
             self.look();
         }
@@ -44,7 +44,7 @@ impl Rate {
         }
     }
 
-    /// How many to have ready beyond those that are worked on.
+    /// How many items to keep ready beyond those being worked on.
     pub(super) fn in_a_while(&self) -> usize {
         self.last.max(self.settled).min(MOST_AHEAD)
     }

@@ -1,5 +1,5 @@
-//! [`RetryState`]: the call of an item that has failed and is tried again, as it waits in the
-//! store. The runtime's session decides.
+//! [`RetryState`]: a call that has failed and will be retried, as it waits in the store. The
+//! runtime's session decides.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -57,9 +57,9 @@ use crate::item::failure::Failure;
 pub struct RetryState {
     call: CallState,
     first_failed: Timestamp,
-    /// Who has decided on the last wait.
+    /// The worker that decided on the last wait.
     worker: String,
-    /// What went wrong last.
+    /// The last failure.
     pub(crate) failure: Failure,
 }
 
@@ -70,7 +70,7 @@ pub enum NextStep {
     Retry {
         /// How long to wait first.
         wait: Duration,
-        /// What it needs to know.
+        /// The state for the next attempt.
         state: Box<RetryState>,
     },
     /// No further attempt, for this reason.
@@ -91,9 +91,8 @@ impl NextStep {
 }
 
 impl RetryState {
-    /// Decides what comes after a failure: an error, or an attempt that was cut off. `state` is
-    /// that of the previous attempt, `None` after the first one; `worker` is who makes this
-    /// attempt.
+    /// Decides what follows a failure: an error, or an attempt that was cut off. `state` is that of
+    /// the previous attempt, `None` after the first one; `worker` is who makes this attempt.
     pub fn decide<M, E, Kind>(
         state: Option<Self>,
         retrier: &Retrier<M>,
@@ -123,9 +122,9 @@ impl RetryState {
         }
     }
 
-    /// Returns which has ended while no process continued the call, the budget or
-    /// `max_elapsed`: for what another process has left, both end by the clock. A worker
-    /// that decided on the wait itself makes the attempt, even if a queue made it late.
+    /// Returns what has run out while no process continued the call, the budget or `max_elapsed`:
+    /// for a call that another process left behind, both are measured by the clock. A worker that
+    /// decided on the wait itself makes the attempt, even if a queue delayed it.
     pub fn expired_by(&self, policy: &Policy, worker: &str) -> Option<Reason> {
         if *self.worker == *worker {
             return None;
@@ -139,7 +138,7 @@ impl RetryState {
         }
     }
 
-    /// Reports to the retrier that the call has succeeded after all.
+    /// Reports to the retrier that the call has succeeded after its retries.
     pub fn succeeded<M>(&self, retrier: &Retrier<M>) {
         retrier.succeeded_after(self.call);
     }

@@ -12,16 +12,15 @@ use crate::item::record::{ItemState, NewItem};
 use crate::item::signature::fnv;
 use crate::job::error::WorkflowError;
 
-/// More are not put into a store at once.
+/// The largest number of items enqueued at once.
 const BATCH: usize = 1_000;
-/// Nor are more bytes of payload: items may be large.
+/// The largest size of their payloads, in bytes: items may be large.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Where the items of a job come from while it runs.
 ///
-/// A list of items is a source: `items.into_iter()`, of a `Vec<NewItem>`. Your own can read
-/// from a queue, from pages of a service, or from anything without an end; [`JobRunner`] takes
-/// it.
+/// A list of items is a source: `items.into_iter()` for a `Vec<NewItem>`. Your own can read from a
+/// queue, from the pages of a service, or from anything endless; [`JobRunner`] runs it.
 ///
 /// ```
 /// use retry_workflow::{NewItem, Source, WorkflowError};
@@ -59,14 +58,14 @@ const BATCH_BYTES: usize = 4 << 20;
 ///
 /// [`JobRunner`]: crate::JobRunner
 pub trait Source: Send {
-    /// Returns the next items, as soon as there are some; `None` after the last ones. An empty
-    /// batch means that the store got items in another way.
+    /// Returns the next items as soon as there are some; `None` after the last ones. An empty batch
+    /// means that the store got items in another way.
     ///
-    /// The store ignores items whose ids it already has: after a restart, a source may start
-    /// from its beginning.
+    /// The store ignores items whose ids it already has, so after a restart a source may start from
+    /// its beginning.
     ///
-    /// The future is dropped and recreated whenever something else happens to the job. What it
-    /// has taken from elsewhere by then stays in the source.
+    /// The future is dropped and recreated whenever something else happens to the job. Anything it
+    /// has already taken from elsewhere must stay in the source.
     ///
     /// # Errors
     /// The items cannot be read; the job ends with this error, and can be run again.
@@ -74,21 +73,21 @@ pub trait Source: Send {
         &mut self,
     ) -> impl Future<Output = Result<Option<Vec<NewItem>>, WorkflowError>> + Send;
 
-    /// Returns `true` if the items that it gave are all that the job will have. If not, a
-    /// job whose items have ended is stopped, and not finished.
+    /// Returns `true` if the items from this source are all that the job will have. If not, a job
+    /// whose items have ended is stopped rather than finished.
     fn is_complete(&self) -> bool {
         true
     }
 
-    /// Reports to the source that an item has ended in this process. Returns whether there are further
-    /// items because of that: then [`next_batch`](Self::next_batch) is called again, even if it
-    /// has returned `None` before.
+    /// Reports to the source that an item has ended in this process. Returns whether there are more
+    /// items because of that: then [`next_batch`](Self::next_batch) is called again, even if it has
+    /// returned `None` before.
     fn item_ended(&mut self, _id: &str, _state: ItemState) -> bool {
         false
     }
 }
 
-/// No more items than are in the store.
+/// A source without items: the job has those in the store.
 pub(crate) struct StoredItems {
     /// Whether the input has been read to its end before.
     pub(crate) is_complete: bool,
@@ -104,7 +103,7 @@ impl Source for StoredItems {
     }
 }
 
-/// Items that are all there, put into the store batch by batch.
+/// Items that are all known, enqueued in batches.
 impl Source for std::vec::IntoIter<NewItem> {
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         let mut bytes = 0;
@@ -120,10 +119,10 @@ impl Source for std::vec::IntoIter<NewItem> {
     }
 }
 
-/// The items of a caller's iterator or stream, written as JSON.
+/// The items of a caller's iterator or stream, serialised as JSON.
 pub(crate) struct JsonItems<I, N> {
     items: Pin<Box<N>>,
-    // Those that are put in so far.
+    // How many items it has returned so far.
     position: u64,
     done: bool,
     kind: PhantomData<fn() -> I>,
@@ -170,11 +169,11 @@ impl<I: Serialize, N: NextItem<Item = I> + Send> Source for JsonItems<I, N> {
     }
 }
 
-/// What an item without a key is known by: its position and its content, so that other items
-/// in the same place are other items.
+/// The id of an item without a key: its position and its content, so that a different item in the
+/// same position has a different id.
 fn own_id(position: u64, item: &impl Serialize, payload: &str) -> String {
-    // By way of a value, whose maps are in order: that of a `HashMap` differs from process to
-    // process.
+    // Goes through a `Value`, whose maps are sorted: the order of a `HashMap` differs from process
+    // to process.
     let content = serde_json::to_value(item).map(|value| value.to_string());
     let content = content.as_deref().unwrap_or(payload);
     format!("{position}-{:08x}", fnv(content))

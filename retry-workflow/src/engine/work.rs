@@ -1,5 +1,5 @@
-//! [`Work`]: what is done with an item. The closures of workflows, the tasks of graphs and the
-//! steps of workflow files are work alike; the engine knows nothing else of them.
+//! [`Work`]: what is done with an item. Closures of workflows, tasks of graphs and steps of
+//! workflow files are all work; the engine knows nothing else about them.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::item::record::AttemptOutcome;
 
 /// A kind of work: what is done with each item of a job.
 ///
-/// A closure for [`Workflow`](crate::Workflow) or [`Task`](crate::Task) is enough where an
-/// attempt simply succeeds or fails. Your own work decides more: it can leave a checkpoint for
-/// its next attempt, postpone an item, skip it, store an output, or write several records into
-/// the history. [`JobRunner`](crate::JobRunner) runs it on the items of a job,
+/// A closure for [`Workflow`](crate::Workflow) or [`Task`](crate::Task) is enough if an attempt
+/// simply succeeds or fails. Your own work decides more: it can leave a checkpoint for its next
+/// attempt, postpone an item, skip it, store an output, or write several records into the history.
+/// [`JobRunner`](crate::JobRunner) runs it on the items of a job,
 /// [`Graph::work`](crate::Graph::work) as a task of a graph.
 ///
 /// Here is an upload that continues where its last attempt stopped:
@@ -80,7 +80,7 @@ pub trait Work: Send + Sync + 'static {
     fn attempt(&self, item: WorkItem<'_>) -> impl Future<Output = AttemptReport> + Send;
 }
 
-/// A work item, as one attempt gets it.
+/// An item, as one attempt gets it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct WorkItem<'a> {
@@ -94,22 +94,22 @@ pub struct WorkItem<'a> {
 }
 
 impl<'a> WorkItem<'a> {
-    /// Creates an item without a checkpoint: for tests of a [`Work`] of your own. The engine
-    /// makes all others.
+    /// Creates an item without a checkpoint, for tests of your own [`Work`]. The engine creates all
+    /// others.
     pub fn new(context: ItemContext, payload: &'a str) -> Self {
         Self { context, payload, checkpoint: None }
     }
 }
 
-/// What one attempt came to: how it ended, and what the history keeps of it.
+/// The result of one attempt: how it ended, and what to write into the history.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AttemptReport {
     /// How it ended.
     pub outcome: WorkOutcome,
-    /// What the history keeps: one record for an attempt, or more if steps of it failed on
-    /// the way; none if nothing was tried. [`Counts::attempts`](crate::Counts::attempts)
-    /// counts these.
+    /// What to write into the history: one record for an attempt, or more if steps of it failed on
+    /// the way; none if nothing was tried. [`Counts::attempts`](crate::Counts::attempts) counts
+    /// these.
     pub records: Vec<StepRecord>,
 }
 
@@ -126,12 +126,12 @@ impl AttemptReport {
         self
     }
 
-    /// Creates the report of an attempt that succeeded, with its output if it has one.
+    /// Creates the report of a successful attempt, with its output if it has one.
     pub fn succeeded(timer: AttemptTimer, output: Option<String>) -> Self {
         Self::new(WorkOutcome::Succeeded(output)).record(timer.succeeded())
     }
 
-    /// Creates the report of an attempt that failed, and was the last one of its item.
+    /// Creates the report of a failed attempt that is the last one of its item.
     pub fn failed(timer: AttemptTimer, failure: Failure, reason: Reason) -> Self {
         let record = timer.failed(failure.clone());
         Self::new(WorkOutcome::Failed { failure, reason }).record(record)
@@ -142,7 +142,7 @@ impl AttemptReport {
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptTimer {
     started: Timestamp,
-    // The system's clock may be set meanwhile; this one only moves forward.
+    // The system's clock may be set in the meantime; this one only moves forward.
     began: Instant,
 }
 
@@ -152,12 +152,12 @@ impl AttemptTimer {
         Self { started: Timestamp::now(), began: Instant::now() }
     }
 
-    /// Creates the record of an attempt or a step that has succeeded by now.
+    /// Creates the record of an attempt or a step that succeeded just now.
     pub fn succeeded(self) -> StepRecord {
         self.record(AttemptOutcome::Succeeded, None)
     }
 
-    /// Creates the record of an attempt or a step that has failed by now.
+    /// Creates the record of an attempt or a step that failed just now.
     pub fn failed(self, failure: Failure) -> StepRecord {
         self.record(AttemptOutcome::Failed, Some(failure))
     }
@@ -172,7 +172,7 @@ impl AttemptTimer {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StepRecord {
-    /// The step's name, where an attempt has several.
+    /// The step's name, if an attempt has several.
     pub step: Option<String>,
     /// When it started.
     pub started: Timestamp,
@@ -188,15 +188,15 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
-    /// Names the step that this record is of.
+    /// Sets the name of the step.
     #[must_use]
     pub fn step(mut self, name: impl Into<String>) -> Self {
         self.step = Some(name.into());
         self
     }
 
-    /// Keeps the end of what it printed. The history keeps it as given: limit its size and remove
-    /// secrets first.
+    /// Sets the end of what the step printed. The history stores it as given: limit its size and
+    /// remove secrets first.
     #[must_use]
     pub fn output(mut self, printed: impl Into<String>) -> Self {
         self.output = Some(printed.into());
@@ -208,7 +208,7 @@ impl StepRecord {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WorkOutcome {
-    /// The item is done. Its output, if it has one, is kept with it:
+    /// The item is done. Its output, if it has one, is stored with it:
     /// [`ItemRecord::output`](crate::ItemRecord::output).
     Succeeded(Option<String>),
     /// The attempt failed, and another one follows.
@@ -219,17 +219,17 @@ pub enum WorkOutcome {
         /// whose checkpoint is anything else fails.
         checkpoint: String,
     },
-    /// The item is left out, for this reason.
+    /// The item is skipped, for this reason.
     Skipped(Failure),
-    /// The attempt could not begin, and will be made later. No checkpoint is kept.
+    /// The attempt could not begin, and will be made later. No checkpoint is stored.
     Postponed {
         /// How long to wait.
         wait: Duration,
     },
-    /// The attempt was cut off because this process is about to stop: the item is put back as if
-    /// it had not been claimed. Its last checkpoint stays, and nothing of this attempt is kept.
+    /// The attempt was cut off because this process is about to stop: the item is put back as if it
+    /// had not been claimed. Its last checkpoint stays, and nothing of this attempt is recorded.
     Released,
-    /// The item has failed for good. The [`ErrorPolicy`](crate::ErrorPolicy) says what becomes
+    /// The item has failed for good. The [`ErrorPolicy`](crate::ErrorPolicy) decides what becomes
     /// of it.
     Failed {
         /// What went wrong.

@@ -1,6 +1,5 @@
-//! [`DeadLetters`]: the items of a store that have failed for good. They are listed,
-//! inspected, re-driven, purged, and carried to another store; nothing is ever
-//! dropped for its age or its size.
+//! [`DeadLetters`]: the items of a store that have failed for good. They can be listed, inspected,
+//! re-driven, purged, and moved to another store; none is ever dropped because of its age or size.
 
 // First, because the page of the type lists methods in this order.
 mod operations;

@@ -1,5 +1,5 @@
 //! [`Graph`]: named tasks with dependencies, as durable as a job of many items. Each task is an
-//! item of the graph's job, which it enters when what it needs has ended.
+//! item of the graph's job, and is added to it once everything that it needs has ended.
 
 mod source;
 mod work;
@@ -28,8 +28,8 @@ use crate::workflow::closure::Closure;
 /// Named tasks with dependencies. Those that are ready run in parallel. If one fails for good,
 /// everything that depends on it, directly or not, is skipped; the others continue.
 ///
-/// Durable like a job of items: a graph whose process was killed continues where it was, and
-/// a task that succeeded is not run again.
+/// Graphs are as durable as jobs of items: a graph whose process was killed continues where it was,
+/// and a task that has succeeded does not run again.
 ///
 /// ```
 /// use retry_workflow::{Graph, Task};
@@ -60,7 +60,7 @@ pub struct Graph<S = MemoryStore> {
 }
 
 impl Graph {
-    /// Creates a graph with this name, without tasks.
+    /// Creates a graph with this name and no tasks.
     ///
     /// ```
     /// # use retry_workflow::{Graph, Task};
@@ -79,7 +79,7 @@ impl Graph {
     }
 }
 
-/// A graph with the settings of a runner, without tasks.
+/// A graph with the settings of a runner and no tasks.
 impl<S> From<JobRunner<S>> for Graph<S> {
     fn from(runner: JobRunner<S>) -> Self {
         Self {
@@ -125,9 +125,9 @@ impl<S> Graph<S> {
         self.add(name, needs, work)
     }
 
-    /// Adds a task that is your own [`Work`], with what it depends on.
+    /// Adds a task that is your own [`Work`], with the tasks that it depends on.
     ///
-    /// Its payload is `null`, its item's id is its name.
+    /// Its payload is `null`, and its item's id is its name.
     ///
     /// ```
     /// use retry_workflow::{AttemptReport, AttemptTimer, Graph, MemoryStore, Store, Work, WorkItem};
@@ -210,7 +210,7 @@ impl<S> Graph<S> {
 impl<S: Store> Graph<S> {
     /// Runs all tasks, or resumes those that have not ended.
     ///
-    /// A skipped task is run after all, if what it needs has succeeded since.
+    /// A skipped task does run if everything that it needs has succeeded since.
     ///
     /// ```
     /// # use retry_workflow::{Graph, Task};

@@ -1,6 +1,6 @@
 //! Pages about running jobs.
 
-/// When to move a job from one machine to many, how, and what changes.
+/// When and how to move a job from one machine to many, and what changes.
 ///
 #[doc = include_str!("guide/machines.md")]
 pub mod machines {}

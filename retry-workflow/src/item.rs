@@ -1,5 +1,5 @@
-//! Work items: what a store keeps of one, how it failed, and the time, the text and the JSON
-//! that both are written with.
+//! Work items: what a store keeps of one, how it failed, and the time, text and JSON that both are
+//! written with.
 
 pub(crate) mod clock;
 pub(crate) mod json;

@@ -1,5 +1,5 @@
-//! Jobs: what a store keeps of one, what a job does about failures, and what it
-//! reports, while it runs and at its end.
+//! Jobs: what a store keeps of one, how a job handles failures, and what it reports while it runs
+//! and at its end.
 
 pub(crate) mod name;
 pub(crate) mod worker_record;

@@ -1,11 +1,10 @@
 //! Jobs of many work items, and graphs of tasks, in a process that may be killed at any
 //! time.
 //!
-//! `#[retry]` protects one call; this crate protects a job: thousands of items, some of which
-//! fail. An item whose retries have ended becomes a *dead letter*, is skipped, is put back, or
-//! stops the job: an [`ErrorPolicy`] decides. Everything that happened is in a store, each
-//! settled attempt in one transaction, so that a job whose process was killed continues where it
-//! was.
+//! `#[retry]` protects one call; this crate protects a job: thousands of items, some of which fail.
+//! An item whose retries have ended becomes a *dead letter*, is skipped, is put back, or stops the
+//! job: an [`ErrorPolicy`] decides. Everything that happened is in a store, and each attempt is
+//! settled in one transaction, so that a job whose process was killed continues where it was.
 //!
 //! ```
 //! use retry_workflow::{DeadLetters, Filter, Redrive, SqliteStore, Workflow, keyed, policy};
@@ -50,22 +49,22 @@
 //! - [`JobReport`]: totals, failures by class and by [`Signature`], patterns with advice
 //! - [`DeadLetters`]: list, show, count, re-drive, purge, export, import
 //! - [`store`]: [`SqliteStore`], [`MemoryStore`], and the trait for others
-//! - [`Work`] and [`Source`]: your own kinds of work and sources of items, which a
-//!   [`JobRunner`] runs
+//! - [`Work`] and [`Source`]: your own kinds of work and sources of items, which a [`JobRunner`]
+//!   runs
 //!
-//! `retry-runtime` decides what is retried, and when, with the same sessions, matchers and
-//! breakers as for an annotated function. Waits are durable: an item goes back to the store
-//! with a due time, and its place is free for other items.
+//! `retry-runtime` decides what is retried and when, with the same sessions, matchers and breakers
+//! as for an annotated function. Waits are durable: an item goes back to the store with a due time,
+//! and its slot is free for other items.
 //!
 //! # At least once
 //!
 //! A worker *leases* items, and renews its leases while it lives. If it is killed, its leases
-//! end, and another worker claims the items; if the first one comes back after all, what it
-//! settles is rejected. So each item ends in one state, and a handler may have run more than
-//! once. Attempts lost with their worker are in the history and do not count against the policy.
+//! expire, and another worker claims the items; if the first one comes back after all, its
+//! settlements are rejected. So each item ends in one state, but its handler may have run more than
+//! once. Attempts lost with their worker are in the history, and do not count against the policy.
 //!
-//! An item may be what kills its workers. Once two of its leases have ended unsettled, it is a
-//! suspect: it is worked on alone, while no other handler of its process runs. If its worker then
+//! An item may be what kills its workers. Once two of its leases have expired unsettled, it is a
+//! suspect: it runs alone, while no other handler of its process is running. If its worker then
 //! dies three times in a row, it becomes a dead letter of class `lost`; items that merely ran
 //! beside it never do.
 //!
@@ -78,7 +77,7 @@
 //! | `testing` | | the contract that every store passes, for a store of your own |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// From the ground up: each imports from those above it.
+// Bottom-up: each module imports from those above it.
 mod item;
 pub mod words;
 pub mod store;
@@ -87,7 +86,7 @@ mod dead_letters;
 mod engine;
 mod workflow;
 mod graph;
-// Only to be read.
+// Documentation only.
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
 
@@ -147,7 +146,7 @@ pub use store::SqliteStore;
 #[doc(inline)]
 pub use store::{MemoryStore, Store, StoreError};
 
-// What a policy is made of. Each has a page here, which says what `retry-runtime` says of it.
+// The parts of a policy. Each has a page here, with the documentation of `retry-runtime`.
 pub use retry_runtime::{
     Backoff, BreakerConfig, Interrupted, Jitter, Policy, Reason, Retrier, State, Transition,
     durable, matchers, policy, retrier,

@@ -1,4 +1,4 @@
-//! Numbers and times in the words that the command and the board use.
+//! Numbers and times as the command and the board write them.
 //!
 //! ```
 //! use retry_workflow::words::{count, thousands};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::item::clock::Timestamp;
 
-/// Returns a number with a comma between each three digits.
+/// Returns a number with commas between groups of three digits.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
@@ -31,7 +31,7 @@ pub fn count(number: u64, one: &str) -> String {
     format!("{} {one}{plural}", thousands(number))
 }
 
-/// Returns a text, or the beginning of it with `…` where it is longer than so many characters.
+/// Returns a text, or its beginning with `…` if it is longer than `most` characters.
 ///
 /// ```
 /// use retry_workflow::words::cut;
@@ -56,15 +56,14 @@ pub fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// Returns a point in time to the second: `2026-11-21 06:52:51Z`, which a [`Timestamp`] is read
-/// from again.
+/// Returns a time to the second: `2026-11-21 06:52:51Z`, which [`Timestamp`] can parse.
 pub fn moment(time: Timestamp) -> String {
     let exact = time.to_string();
     let seconds = exact.split(['.', 'Z']).next().unwrap_or(&exact);
     format!("{}Z", seconds.replacen('T', " ", 1))
 }
 
-/// Returns a duration to the millisecond: a history is not a measurement.
+/// Returns a duration to the millisecond, which is precise enough for a history.
 pub fn duration(duration: Duration) -> String {
     let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     if millis == 0 && !duration.is_zero() {
@@ -73,12 +72,12 @@ pub fn duration(duration: Duration) -> String {
     retry_rules::duration::format(Duration::from_millis(millis)).to_string()
 }
 
-/// Returns a sum of durations: one of hours is not measured in milliseconds.
+/// Returns a sum of durations, in whole seconds from a minute on.
 pub fn total(sum: Duration) -> String {
     duration(if sum < Duration::from_secs(60) { sum } else { Duration::from_secs(sum.as_secs()) })
 }
 
-/// Returns a point in time that is to come, and how far away it is: `2026-11-21 08:01:30Z, in 1m 30s`.
+/// Returns a future time, and how far away it is: `2026-11-21 08:01:30Z, in 1m 30s`.
 pub fn in_a_while(until: Timestamp, now: Timestamp) -> String {
     format!("{}, in {}", moment(until), total(until.since(now)))
 }

@@ -1,4 +1,4 @@
-//! [`Workflow`]: a job of many items, put together and run.
+//! [`Workflow`]: a job of many items, handled by a closure.
 
 pub(crate) mod closure;
 
@@ -20,8 +20,8 @@ use crate::job::report::JobReport;
 use crate::store::{MemoryStore, Store};
 use crate::workflow::closure::Closure;
 
-/// A job of many items: each is handled by a closure, retried with a policy, and kept in a
-/// store until it has ended.
+/// A job of many items: a closure handles each of them, with retries as a policy says, and a store
+/// keeps it until it has ended.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -68,9 +68,8 @@ use crate::workflow::closure::Closure;
 /// # }
 /// ```
 ///
-/// Handlers run at least once for each item: if a process is killed between the effect of a
-/// handler and its settlement, the item is handled again. Make effects idempotent with
-/// [`ItemContext::id`].
+/// Handlers run at least once for each item: if a process is killed between the effect of a handler
+/// and its settlement, the item is handled again. Make effects idempotent with [`ItemContext::id`].
 #[must_use = "a workflow does nothing until it is run"]
 pub struct Workflow<S = MemoryStore, M = Matchers> {
     runner: JobRunner<S>,
@@ -102,7 +101,7 @@ impl Workflow {
 }
 
 impl<S, M: MatcherStack> Workflow<S, M> {
-    /// Retries only failures that one of these matchers matches; any other one ends the retries
+    /// Retries only failures that one of these matchers matches; any other failure ends the retries
     /// of its item at once.
     ///
     /// ```
@@ -139,7 +138,7 @@ impl<S, M: MatcherStack> Workflow<S, M> {
         self.with_retrier(|retrier| retrier.abort_on(matchers))
     }
 
-    /// Asks the error itself what it is, and how long to wait, through its
+    /// Asks the error itself for its class, and how long to wait, through its
     /// [`Classify`](retry_runtime::Classify).
     ///
     /// ```
@@ -179,8 +178,8 @@ impl<S, M: MatcherStack> Workflow<S, M> {
 }
 
 impl<S, M> Workflow<S, M> {
-    /// Retries failures for which `predicate` holds: in addition to those that `retry_on`
-    /// names, or, without it, only these.
+    /// Retries failures for which `predicate` holds: in addition to those that `retry_on` names, or
+    /// only these without it.
     ///
     /// ```
     /// # use retry_workflow::Workflow;
@@ -205,9 +204,8 @@ impl<S, M> Workflow<S, M> {
 
     /// Sets how often an item is tried, and how far apart. Default: 3 attempts, 1 s and 2 s apart.
     ///
-    /// The waits are durable: the item goes back to the store, and its place is free for others.
-    /// The budget also runs by the clock, from the first failure of the item, even while nothing
-    /// runs.
+    /// The waits are durable: the item goes back to the store, and its slot is free for others. The
+    /// budget also runs by the clock, from the first failure of the item, even while nothing runs.
     ///
     /// ```
     /// # use retry_workflow::{Workflow, policy};
@@ -272,22 +270,22 @@ impl<S, M> Workflow<S, M> {
 impl<S: Store, M> Workflow<S, M> {
     /// Handles all items, and reports their outcomes.
     ///
-    /// Items come from an iterator or a stream, and go into the store as they come. An item is
-    /// known by its position and its content, or by what [`keyed`](crate::keyed) says: items
-    /// that the store already has, from an earlier process, are not added or handled again. For
-    /// a job that runs every night, give each night a [`job_id`](Self::job_id).
+    /// Items come from an iterator or a stream, and go into the store as they arrive. An item is
+    /// identified by its position and its content, or by its [`keyed`](crate::keyed) id: items that
+    /// the store already has from an earlier process are not added or handled again. For a job that
+    /// runs every night, give each night a [`job_id`](Self::job_id).
     ///
-    /// Items are owned (`String`, not `&str`), because they come back from the store; handlers are
+    /// Items are owned (`String`, not `&str`), because they come back from the store. Handlers are
     /// `'static`: clone an `Arc` of what they share into each call. If the compiler cannot infer
     /// the error, end the handler with `Ok::<_, Error>(())`.
     ///
-    /// Dropping the future loses nothing: what it has not settled stays in the store.
+    /// Dropping the future loses nothing: unsettled items stay in the store.
     ///
-    /// An item that two workers died with is a [suspect](crate::Lease::is_suspect), and its
-    /// handler runs while no other handler of this process does, of any job: while it waits for
-    /// that, no job of the process starts a handler. A handler may run its own job and await it.
-    /// If a handler spawns a task that runs a job, and waits for that task, a suspect of that job
-    /// waits for the handler, and the handler for it: await such a job in place.
+    /// An item that two workers died with is a [suspect](crate::Lease::is_suspect). Its handler
+    /// runs while no other handler of this process is running, of any job; while it waits for that,
+    /// no job of the process starts a handler. A handler may run its own job and await it. If it
+    /// instead spawns a task that runs a job, and waits for that task, a suspect of that job and
+    /// the handler wait for each other: await such a job in place.
     ///
     /// ```
     /// # use retry_workflow::Workflow;
@@ -304,8 +302,8 @@ impl<S: Store, M> Workflow<S, M> {
     /// ```
     ///
     /// # Errors
-    /// The settings cannot be obeyed, an item is not JSON, or the store fails. An item that fails
-    /// is not an error: it is in the report.
+    /// The settings are not valid, an item cannot be written as JSON, or the store fails. An item
+    /// that fails is not an error: it is in the report.
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
@@ -330,8 +328,8 @@ impl<S: Store, M> Workflow<S, M> {
         runner.run(JsonItems::new(items.into_source()), work).await
     }
 
-    /// Resumes a job, with the items that are in the store: attempt numbers, due times,
-    /// budgets and the breaker are as they were.
+    /// Resumes a job with the items that are in the store: attempt numbers, due times, budgets and
+    /// the breaker are as they were.
     ///
     /// ```
     /// # use retry_workflow::{MemoryStore, Workflow};
@@ -354,7 +352,7 @@ impl<S: Store, M> Workflow<S, M> {
     /// ```
     ///
     /// # Errors
-    /// There is no such job, or one of those of [`run`](Self::run).
+    /// There is no such job, or one of the errors of [`run`](Self::run).
     ///
     /// # Panics
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).

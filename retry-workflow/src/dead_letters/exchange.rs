@@ -1,5 +1,5 @@
-//! Dead letters in a file, one JSON object a line, each with its whole history:
-//! written page by page, read in batches.
+//! Dead letters in a file, one JSON object per line, each with its whole history: written page by
+//! page, read in batches.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::item::record::{Filter, ItemRecord};
 use crate::job::record::Job;
 use crate::store::{Store, StoreError};
 
-/// Items that are held in memory at a time.
+/// The number of items held in memory at a time.
 const BATCH: usize = 200;
 
 /// The outcome of an import.
@@ -33,7 +33,7 @@ pub enum ImportError {
         line: u64,
         /// What is wrong with it.
         problem: String,
-        /// What was imported before it.
+        /// What was imported from the lines before it.
         before: Imported,
     },
     /// The lines cannot be read.
@@ -86,7 +86,7 @@ impl From<StoreError> for ImportError {
 impl<S: Store> DeadLetters<S> {
     /// Writes items with their histories, one JSON object per line, and returns how many.
     ///
-    /// An item that is settled or re-driven meanwhile is written as it is when its turn
+    /// An item that is settled or re-driven in the meantime is written as it is when its turn
     /// comes, or left out.
     ///
     /// ```
@@ -269,7 +269,7 @@ impl<R: BufRead> Lines<R> {
             let bad = |problem| ImportError::Line { line, problem, before: Imported::default() };
             let text = std::str::from_utf8(&self.text)
                 .map_err(|_| bad("is not UTF-8 text, so `export` did not write it".to_owned()))?;
-            // Some editors put a mark at the beginning of a file.
+            // Some editors put a byte order mark at the beginning of a file.
             let text = text.trim_start_matches('\u{feff}').trim();
             if !text.is_empty() {
                 return item(text).map(Some).map_err(bad);
@@ -278,7 +278,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// An item from a line, or what is wrong with the line.
+/// Reads an item from a line, or returns what is wrong with the line.
 fn item(text: &str) -> Result<ItemRecord, String> {
     let item: ItemRecord = serde_json::from_str(text)
         .map_err(|error| format!("{}: write items as `export` does", in_line(&error)))?;
@@ -288,7 +288,7 @@ fn item(text: &str) -> Result<ItemRecord, String> {
     Ok(item)
 }
 
-/// Words an error about one line, where "at line 1" would only mislead.
+/// Words an error about one line, for which "at line 1" would be misleading.
 fn in_line(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

@@ -1,4 +1,4 @@
-//! What one does with dead letters: list, show, count, re-drive and purge them.
+//! Operations on dead letters: list, show, count, re-drive and purge.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::item::record::{Cursor, Filter, ItemRecord, Page};
 use crate::item::summary::Group;
 use crate::store::{Store, StoreResult};
 
-/// In bytes of payloads: a page that is as large as this ends.
+/// A page ends at this size, in bytes of payloads.
 const LARGEST_PAGE: usize = 16 * 1024 * 1024;
 
 impl<S: Store> DeadLetters<S> {
-    /// Creates a handle on the dead letters of this store.
+    /// Creates a handle to the dead letters of this store.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
@@ -37,7 +37,7 @@ impl<S: Store> DeadLetters<S> {
     }
 
     /// Returns the first `max` dead letters after `after`, in the order in which items were added,
-    /// without histories; fewer where their payloads are large.
+    /// without histories; fewer if their payloads are large.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
@@ -66,7 +66,7 @@ impl<S: Store> DeadLetters<S> {
         max: usize,
     ) -> StoreResult<Page<ItemRecord>> {
         let mut page = self.store.list(filter, after, max).await?;
-        // A store looks at so many items in a call, whether or not it finds one.
+        // A store looks at a limited number of items per call, and may find none.
         while let Some(next) = page.next
             && page.items.len() < max
             && page.items.iter().map(|item| item.payload.len()).sum::<usize>() < LARGEST_PAGE
@@ -78,8 +78,7 @@ impl<S: Store> DeadLetters<S> {
         Ok(page)
     }
 
-    /// Returns all that is known about an item, whatever its state: all runs, all
-    /// attempts.
+    /// Returns all that is known about an item, whatever its state: all runs and all attempts.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
@@ -102,7 +101,8 @@ impl<S: Store> DeadLetters<S> {
         self.store.item(job, id).await
     }
 
-    /// Returns the failures of dead letters, grouped by class and signature; the largest group first.
+    /// Returns the failures of dead letters, grouped by class and signature, the largest group
+    /// first.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};
@@ -172,8 +172,8 @@ impl<S: Store> DeadLetters<S> {
         self.store.redrive(filter, redrive.max, self.store.now(), every).await
     }
 
-    /// Purges items, and returns how many: payload, history and failure are
-    /// gone. Their ids stay, as skipped, so that they are not added to the job again.
+    /// Purges items, and returns how many: payload, history and failure are gone. Their ids stay,
+    /// as skipped, so that the items are not added to the job again.
     ///
     /// ```
     /// # use retry_workflow::{DeadLetters, Filter, MemoryStore, Workflow, policy};

@@ -1,4 +1,4 @@
-//! [`Rate`]: how many items in which time, as people write it: `10/s`.
+//! [`Rate`]: items per unit of time, as people write it: `10/s`.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -87,7 +87,7 @@ impl Rate {
     }
 }
 
-/// As it is read: `10/s`.
+/// The form that parsing reads: `10/s`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = match self.per {

@@ -27,7 +27,7 @@ impl Redrive {
         Self { max: None, rate: None }
     }
 
-    /// Limits how many are re-driven. Default: no limit.
+    /// Limits how many items are re-driven. Default: no limit.
     ///
     /// ```
     /// # use retry_workflow::Redrive;
@@ -39,7 +39,7 @@ impl Redrive {
         self
     }
 
-    /// Limits how fast they become due. Default: all at once.
+    /// Limits how fast they become due. Default: all are due at once.
     ///
     /// ```
     /// # use retry_workflow::Redrive;

@@ -1,5 +1,5 @@
-//! Which signature is meant: its text, its short id, the beginning of the
-//! id, or a message that has it.
+//! Which signature a text names: by the signature itself, by its short id or a prefix of that, or
+//! by a message that has the signature.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,25 +14,25 @@ use crate::store::{Store, StoreError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SignatureError {
-    /// None matches.
+    /// No signature matches.
     None {
-        /// The text that was to name it.
+        /// The text that should name one.
         given: String,
-        /// The existing ones, or some of them.
+        /// The existing signatures, or some of them.
         known: Vec<Signature>,
     },
-    /// Several ids begin with it.
+    /// Several ids begin with the text.
     Several {
-        /// The text that was to name it.
+        /// The text that should name one.
         given: String,
-        /// Those whose ids begin with it, or some of them.
+        /// The signatures whose ids begin with it, or some of them.
         candidates: Vec<Signature>,
     },
     /// The store cannot be read.
     Store(StoreError),
 }
 
-/// At most this many are suggested.
+/// The largest number of signatures that are suggested.
 const SUGGESTED: usize = 5;
 
 impl fmt::Display for SignatureError {
@@ -75,9 +75,9 @@ impl From<StoreError> for SignatureError {
 }
 
 impl<S: Store> DeadLetters<S> {
-    /// Returns the signature that a text names, among those of the items that `filter`
-    /// selects: by its text, by its [`id`](Signature::id) or the beginning of it, or by a
-    /// message that has it.
+    /// Returns the signature that a text names, among those of the items that `filter` selects: by
+    /// the signature itself, by its [`id`](Signature::id) or a prefix of it, or by a message that
+    /// has the signature.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -109,7 +109,7 @@ impl<S: Store> DeadLetters<S> {
     }
 }
 
-/// Of signatures, the most frequent first.
+/// Chooses from signatures, which are in order of frequency.
 fn choose(given: &str, mut all: Vec<Signature>) -> Result<Signature, SignatureError> {
     if let Some(exact) = all.iter().position(|one| one.as_str() == given) {
         return Ok(all.swap_remove(exact));
@@ -128,7 +128,7 @@ fn choose(given: &str, mut all: Vec<Signature>) -> Result<Signature, SignatureEr
     if let Some(same) = all.iter().position(|one| *one == folded) {
         return Ok(all.swap_remove(same));
     }
-    // Those that hold the text come first: a stable sort.
+    // A stable sort: those that contain the text come first.
     all.sort_by_key(|one| !one.as_str().contains(given));
     all.truncate(SUGGESTED);
     Err(SignatureError::None { given: given.to_owned(), known: all })

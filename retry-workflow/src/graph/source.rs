@@ -1,4 +1,4 @@
-//! [`GraphSource`]: puts a task into the store when what it needs has ended.
+//! [`GraphSource`]: adds a task to the store once everything that it needs has ended.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,35 +14,35 @@ use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
 use crate::store::{Store, StoreError, StoreResult};
 
-/// The states are checked no sooner than this after the last time.
+/// The shortest time between two checks of the states.
 const LOOK_AT_MOST: Duration = Duration::from_secs(1);
-/// But as often as this, though the store tells of no change.
+/// The longest time between two checks, even if the store reports no change.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
-/// Tasks that are read at once.
+/// The number of tasks that are read at once.
 const PAGE: usize = 500;
 
-/// Tasks whose time has come.
+/// The tasks that are ready to be added.
 pub(super) struct GraphSource<S> {
     store: S,
     job: String,
     dependencies: Arc<Dependencies>,
-    /// Of the tasks that the store has.
+    /// The states of the tasks that the store has.
     states: BTreeMap<String, ItemState>,
-    /// Those that were skipped, and can be run after all.
+    /// Tasks that were skipped, and can run after all.
     anew: Vec<String>,
     /// When the states were last checked.
     looked_at: Instant,
-    /// When to look at them again. Kept here, as the next one is: the future that waits for it is
-    /// dropped and created again with whatever else happens.
+    /// When to check them again. Kept here, as is `change`, because the future that waits for them
+    /// is dropped and recreated with every other event.
     look_at: Instant,
-    /// Ends when the store tells of a change.
+    /// Resolves when the store reports a change.
     change: Pin<Box<dyn Future<Output = StoreResult<u64>> + Send>>,
-    /// Whether anything has changed since it was found that no task is ready.
+    /// Whether anything has changed since no task was found to be ready.
     is_changed: bool,
 }
 
 impl<S: Store> GraphSource<S> {
-    /// `redrives_dead`: tasks that are dead letters start over.
+    /// With `redrives_dead`, tasks that are dead letters start over.
     pub(super) async fn new(
         store: S,
         job: &str,
@@ -61,7 +61,7 @@ impl<S: Store> GraphSource<S> {
             states: BTreeMap::new(),
             anew: Vec::new(),
             looked_at: now,
-            // Once more when changes are reported.
+            // Again soon, once changes are being reported.
             look_at: now + LOOK_AT_MOST,
             is_changed: true,
         };
@@ -77,7 +77,7 @@ impl<S: Store> GraphSource<S> {
         loop {
             let page = self.store.list(&all, after, PAGE).await?;
             for item in page.items {
-                // One that is to be run after all is skipped only in the store.
+                // A task that is to run after all is only skipped in the store.
                 if !self.anew.contains(&item.id) {
                     self.states.insert(item.id, item.state);
                 }
@@ -89,12 +89,12 @@ impl<S: Store> GraphSource<S> {
         }
     }
 
-    /// Looks at the states as soon as may be.
+    /// Checks the states as soon as allowed.
     fn look_soon(&mut self) {
         self.look_at = self.look_at.min(self.looked_at + LOOK_AT_MOST);
     }
 
-    /// A task was skipped because of one that is no longer dead: it is to be run after all.
+    /// Marks tasks to run after all if the ones that they were skipped for are no longer dead.
     fn forget_skipped(&mut self) {
         loop {
             let skipped = self.states.iter().find(|(task, state)| {
@@ -111,7 +111,7 @@ impl<S: Store> GraphSource<S> {
         }
     }
 
-    /// Tasks that are not in the store and need nothing that has not ended.
+    /// The tasks that are not in the store, and whose needs have all ended.
     fn ready(&self) -> Vec<String> {
         let has_ended = |task: &str| self.states.get(task).is_some_and(|state| state.is_final());
         self.dependencies
@@ -123,7 +123,7 @@ impl<S: Store> GraphSource<S> {
     }
 }
 
-/// Ends when the store tells of more changes of a job.
+/// Resolves when the store reports more changes of a job.
 fn change<S: Store>(
     store: &S,
     job: &str,
@@ -176,8 +176,8 @@ impl<S: Store> Source for GraphSource<S> {
     fn item_ended(&mut self, id: &str, state: ItemState) -> bool {
         self.states.insert(id.to_owned(), state);
         self.is_changed = true;
-        // What else they need may have been ended by another process: whoever is the last one to
-        // end some of it finds all of it.
+        // Other needs of the dependent tasks may have been ended by other processes: whoever ends
+        // the last one finds that all have ended.
         let has_ended = |task: &str| self.states.get(task).is_some_and(|state| state.is_final());
         let is_open = |task: &&str| {
             let mut needs = self.dependencies.needs(task);
@@ -192,7 +192,7 @@ impl<S: Store> Source for GraphSource<S> {
         {
             self.look_soon();
         }
-        // One that was re-driven has succeeded: what it had kept from running may run.
+        // A re-driven task has succeeded: tasks that were skipped because of it may run.
         if state == ItemState::Succeeded {
             self.forget_skipped();
         }

@@ -1,4 +1,4 @@
-//! [`Task`]: a task of a graph that is a closure.
+//! [`Task`]: a task of a graph, given as a closure.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use retry_runtime::{Policy, Retrier};
 
 use crate::item::context::ItemContext;
 
-/// A task: a name, what it does, what it needs, and how often it is tried.
+/// A task: a name, a handler, what it needs, and how often it is tried.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -61,7 +61,7 @@ impl<H> Task<H> {
     /// ```
     pub fn new<Fut: Future>(name: impl Into<String>, handler: H) -> Self
     where
-        // Here, so that the closure's argument need not name its type.
+        // Bound here, so that the closure's argument needs no type annotation.
         H: Fn(ItemContext) -> Fut,
     {
         let name = name.into();
@@ -94,7 +94,7 @@ impl<H> Task<H> {
 }
 
 impl<H, M> Task<H, M> {
-    /// Starts the task only when all of these have succeeded.
+    /// Starts the task only once all of these have succeeded.
     ///
     /// ```
     /// # use retry_workflow::{Graph, Task};
@@ -114,7 +114,7 @@ impl<H, M> Task<H, M> {
         self
     }
 
-    /// Sets the retries after the first attempt. Default: 3.
+    /// Sets the maximum number of retries after the first attempt. Default: 3.
     ///
     /// ```
     /// # use retry_workflow::{Graph, Task};

@@ -1,5 +1,4 @@
-//! [`GraphWork`]: does what a task is to do once its needs are met, and skips it where they
-//! never will be.
+//! [`GraphWork`]: runs a task once its needs are met, and skips it if they never will be.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -33,7 +32,7 @@ impl<W: Work> DynWork for W {
     }
 }
 
-/// The tasks of a graph as work: each item is the task of its name.
+/// The tasks of a graph as work: each item is the task with its name.
 pub(super) struct GraphWork<S> {
     pub(super) store: S,
     pub(super) dependencies: Arc<Dependencies>,
@@ -55,26 +54,26 @@ impl<S: Store> Work for GraphWork<S> {
     }
 }
 
-/// When to look again at tasks that have not ended after all.
+/// When to check again if needs have not ended after all.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
 fn skipped(failure: Failure) -> AttemptReport {
     AttemptReport::new(WorkOutcome::Skipped(failure))
 }
 
-/// What has become of all that a task needs.
+/// The state of everything that a task needs.
 enum Needs {
-    /// All have succeeded.
+    /// All needs have succeeded.
     Met,
-    /// Some have failed, or were skipped by the failure of others.
+    /// Some have failed, or were skipped because others failed.
     Lost(Failure),
-    /// Some have not ended, or their ends are unknown.
+    /// Some have not ended, or could not be checked.
     Open,
 }
 
 impl<S: Store> GraphWork<S> {
     async fn needs(&self, job: &str, task: &str) -> Needs {
-        // The tasks that have failed, and those by which they are needed.
+        // The tasks that failed, and the skipped ones through which they are needed.
         let (mut culprits, mut through) = (BTreeSet::new(), BTreeSet::new());
         let needs: Vec<String> = self.dependencies.needs(task).map(str::to_owned).collect();
         for need in needs {
@@ -88,7 +87,7 @@ impl<S: Store> GraphWork<S> {
                     let caused_by = found.failure.map(|failure| failure.culprits);
                     match caused_by.filter(|culprits| !culprits.is_empty()) {
                         Some(tasks) => culprits.extend(tasks),
-                        // Left out by hand, and not by a failure.
+                        // Skipped by hand, not because of a failure.
                         None => {
                             culprits.insert(need.clone());
                         }
@@ -117,7 +116,7 @@ fn failure(task: &str, culprits: BTreeSet<String>, through: &BTreeSet<String>) -
         let _ = write!(message, " through {}", named(&through));
     }
     let mut failure = Failure::new("dependency", message);
-    // By the names of its culprits: what one failure has caused is one group.
+    // Named after the culprits, so that everything caused by one failure is one group.
     failure.signature = failed.into();
     failure.culprits = culprits.into_iter().collect();
     failure

@@ -1,4 +1,4 @@
-//! The one clock of jobs: points in time that another process understands.
+//! The one clock of jobs: times that other processes understand.
 
 use std::fmt;
 use std::future::Future;
@@ -25,8 +25,8 @@ impl Timestamp {
     pub const NEVER: Self = Self(i64::MAX);
 
     /// Returns the current time: in a handler, by the clock of the job's store
-    /// ([`Store::now`](crate::Store::now)); in a test on virtual time, by tokio's; else by the
-    /// system's.
+    /// ([`Store::now`](crate::Store::now)); in a test on virtual time, by tokio's clock; otherwise
+    /// by the system's.
     ///
     /// ```
     /// # use retry_workflow::Timestamp;
@@ -39,8 +39,8 @@ impl Timestamp {
         virtual_now().unwrap_or_else(|| Self::from(SystemTime::now()))
     }
 
-    /// Returns the time by tokio's clock if a test has paused it, else `None`. A store with its
-    /// own clock uses this in such a test.
+    /// Returns the time by tokio's clock if a test has paused it, otherwise `None`. A store with
+    /// its own clock uses this in such a test.
     ///
     /// ```
     /// # use retry_workflow::Timestamp;
@@ -74,7 +74,7 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
 
-    /// Returns when its minute began, by UTC.
+    /// Returns the start of its minute, in UTC.
     ///
     /// ```
     /// use retry_workflow::Timestamp;
@@ -88,28 +88,28 @@ impl Timestamp {
         self.whole(60_000_000)
     }
 
-    /// Returns when its hour began, by UTC.
+    /// Returns the start of its hour, in UTC.
     #[must_use]
     pub const fn hour(self) -> Self {
         self.whole(3_600_000_000)
     }
 
     const fn whole(self, unit: i64) -> Self {
-        // The first one would begin before all time.
+        // The very first unit would begin before the earliest time.
         let earliest = i64::MIN + unit;
         let micros = if self.0 < earliest { earliest } else { self.0 };
         Self(micros - micros.rem_euclid(unit))
     }
 }
 
-/// What says what time it is.
+/// A function that returns the current time.
 pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 tokio::task_local! {
     static CLOCK: Clock;
 }
 
-/// A handler, whose clock is that of the store of its job.
+/// Runs a handler with the clock of its job's store.
 pub(crate) fn by_clock<F: Future>(
     clock: Clock,
     handler: F,
@@ -117,12 +117,12 @@ pub(crate) fn by_clock<F: Future>(
     CLOCK.scope(clock, handler)
 }
 
-/// Whether this runs in a handler.
+/// Whether the caller runs in a handler.
 pub(crate) fn is_in_handler() -> bool {
     CLOCK.try_with(|_| ()).is_ok()
 }
 
-/// Now by tokio's clock, where a test has stopped it: a moment of the past, or of the future.
+/// The time by tokio's clock if a test has paused it: in the past or in the future.
 pub(crate) fn virtual_now() -> Option<Timestamp> {
     let before = Instant::now();
     let tokios = tokio::time::Instant::now().into_std();
@@ -132,7 +132,7 @@ pub(crate) fn virtual_now() -> Option<Timestamp> {
     let (start, at_start) = *START;
     Some(match tokios.checked_duration_since(start) {
         Some(later) => at_start + later,
-        // Rounded down as well: a wait is as long as it is, to the microsecond.
+        // Rounded down as well, so that waits are exact to the microsecond.
         None => at_start - (start.saturating_duration_since(tokios) + Duration::from_nanos(999)),
     })
 }
@@ -148,7 +148,7 @@ pub(crate) fn measured() -> Timestamp {
 static START: LazyLock<(Instant, Timestamp)> =
     LazyLock::new(|| (Instant::now(), Timestamp::from(SystemTime::now())));
 
-/// A duration in microseconds, as far as the count goes.
+/// A duration in microseconds, capped at what fits.
 pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
@@ -181,9 +181,9 @@ impl From<SystemTime> for Timestamp {
 /// RFC 3339, in UTC: `2026-11-21T08:01:30Z`, `2026-11-21T08:01:30.250000Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// The last one that RFC 3339 can write: the end of the year 9999.
+        /// The last time that RFC 3339 can write: the end of the year 9999.
         const LAST: u64 = 253_402_300_799_000_000;
-        // Nothing of a job is older than 1970.
+        // Nothing in a job is older than 1970.
         let micros = u64::try_from(self.0).unwrap_or(0).min(LAST);
         let time = UNIX_EPOCH + Duration::from_micros(micros);
         f.pad(&if micros.is_multiple_of(1_000_000) {
@@ -194,7 +194,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A text that is not a point in time.
+/// The error for a text that is not a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidTimestamp(String);
 
@@ -214,7 +214,7 @@ impl std::error::Error for InvalidTimestamp {}
 impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
-    /// Reads RFC 3339, a day (its beginning, in UTC), or how long ago it was: `2h ago`.
+    /// Reads RFC 3339, a date (its beginning, in UTC), or how long ago it was: `2h ago`.
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
         let invalid = || InvalidTimestamp(text.to_owned());
         let text = text.trim();

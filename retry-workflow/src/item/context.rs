@@ -1,8 +1,8 @@
-//! [`ItemContext`]: which item an attempt works on, and how often it was tried.
+//! [`ItemContext`]: which item an attempt is for, and how often it was tried.
 
 use std::sync::Arc;
 
-/// Identifies the item that an attempt works on, and counts its attempts.
+/// Identifies the item that an attempt is for, and counts its attempts.
 ///
 /// ```
 /// # use retry_workflow::Workflow;
@@ -31,8 +31,8 @@ pub struct ItemContext {
 }
 
 impl ItemContext {
-    /// Creates the context of the first attempt at an item: for tests of a
-    /// [`Work`](crate::Work) of your own. The engine makes all others.
+    /// Creates the context of the first attempt at an item, for tests of your own
+    /// [`Work`](crate::Work). The engine creates all others.
     ///
     /// ```
     /// use retry_workflow::ItemContext;
@@ -96,7 +96,7 @@ impl ItemContext {
         &self.id
     }
 
-    /// Returns the id that follows the item through logs of other systems: its own, or
+    /// Returns the id that follows the item through the logs of other systems: its own, or
     /// `job/id`. It is the same in every attempt and every re-drive.
     pub fn correlation_id(&self) -> String {
         let own = || format!("{}/{}", self.job, self.id);
@@ -124,7 +124,7 @@ impl ItemContext {
     }
 
     /// Returns the number of this attempt within the run; the first is 1. Attempts whose process
-    /// was killed count.
+    /// was killed count, too.
     ///
     /// ```
     /// # use retry_workflow::Workflow;

@@ -1,4 +1,4 @@
-//! [`Failure`]: what went wrong with an item, kept for people and for groups.
+//! [`Failure`]: what went wrong with an item, for people to read and for grouping.
 
 use std::fmt;
 
@@ -14,31 +14,31 @@ use crate::item::signature::Signature;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// What kind of failure: `network`, `timeout`, `server_error`, `rate_limit`, several of
-    /// these with a `+` between them, `panic`, `lost` (its worker was never heard of again),
-    /// `payload` (it could not be read), `dependency` (a task that it needs failed), else
-    /// `other`.
+    /// The kind of failure: `network`, `timeout`, `server_error`, `rate_limit`, several of these
+    /// joined with `+`, `panic`, `lost` (its worker was never heard from again), `payload` (it
+    /// could not be read), `dependency` (a task that it needs failed), otherwise `other`.
     pub class: String,
-    /// What the error said.
+    /// The error's message.
     pub message: String,
-    /// What the errors inside it said, outermost first.
+    /// The messages of the errors inside it, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<String>,
-    /// The message and its cause, with what varies folded: like failures have like signatures.
+    /// The message and its cause, with variable parts folded: similar failures have the same
+    /// signature.
     pub signature: Signature,
     /// For a `dependency`: the tasks whose failure caused this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<String>,
     /// What the attempt wrote before it failed. Only the history keeps it, with the failure's
-    /// [`AttemptRecord`](crate::AttemptRecord); a dead letter, a checkpoint or a skipped item does
-    /// not repeat it.
+    /// [`AttemptRecord`](crate::AttemptRecord); dead letters, checkpoints and skipped items do not
+    /// repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<Output>>,
 }
 
-/// A message is cut here: it is for people to read.
+/// Longer messages are shortened, because they are for people to read.
 const LONGEST_MESSAGE: usize = 16 * 1024;
-/// Of what is inside an error, so much is kept.
+/// How many of the errors inside an error are kept.
 const LONGEST_CHAIN: usize = 16;
 
 impl Failure {
@@ -75,7 +75,7 @@ impl Failure {
         Self::described(Description::of(error))
     }
 
-    /// The same without what the attempt wrote.
+    /// The same failure without what the attempt wrote.
     pub(crate) fn without_output(self) -> Self {
         Self { output: None, ..self }
     }
@@ -85,7 +85,7 @@ impl Failure {
         let message = texts.next().unwrap_or_default();
         let chain: Vec<String> = texts.take(LONGEST_CHAIN).map(shortened).collect();
         let mut failure = Self::new(class_name(class), message);
-        // What is around a cause is often the same for all: `.context("importing")`.
+        // The message around a cause is often the same for all: `.context("importing")`.
         if let Some(cause) = chain.last()
             && !cause.contains('\n')
             && !failure.message.contains(cause.as_str())
@@ -96,7 +96,7 @@ impl Failure {
     }
 }
 
-/// The message, and what is inside it where that is not said already.
+/// The message, and the messages inside it, except those that it repeats.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
@@ -109,7 +109,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The name of a class in a history: `network`, `server_error+timeout`, `other`.
+/// The name of a class in a history: `network`, `timeout+server_error`, `other`.
 pub(crate) fn class_name(class: Class) -> String {
     const NAMES: [(Class, &str); 4] = [
         (Class::NETWORK, "network"),
@@ -125,7 +125,7 @@ pub(crate) fn class_name(class: Class) -> String {
     names.join("+")
 }
 
-/// The message itself, or its beginning and its end where it is very long.
+/// The message itself, or its beginning and its end if it is very long.
 fn shortened(mut message: String) -> String {
     if message.len() <= LONGEST_MESSAGE {
         return message;

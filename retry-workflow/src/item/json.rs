@@ -1,5 +1,5 @@
-//! How items are written as JSON, for machines and for exchange: durations as seconds, and
-//! JSON as JSON, not as a text that holds some.
+//! How items are written as JSON, for machines and for exchange: durations as seconds, and JSON as
+//! JSON rather than as a string that contains it.
 
 /// A [`Duration`](std::time::Duration) as a number of seconds.
 pub(crate) mod seconds {
@@ -15,7 +15,7 @@ pub(crate) mod seconds {
         if duration.subsec_micros() == 0 {
             return serializer.serialize_u64(duration.as_secs());
         }
-        // One division: a sum of seconds and their fraction would be rounded twice.
+        // A single division: a sum of seconds and a fraction would be rounded twice.
         #[expect(clippy::cast_precision_loss, reason = "microseconds of 285 years are exact")]
         serializer.serialize_f64(duration.as_micros() as f64 / 1e6)
     }
@@ -32,18 +32,18 @@ pub(crate) mod seconds {
     }
 }
 
-/// A text that is JSON, as that JSON. Empty, it is to be left out.
+/// A text of JSON, written as that JSON. If it is empty, the caller leaves it out.
 pub(crate) mod embedded {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
     use serde_json::value::RawValue;
 
     pub(crate) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-        // Between two tokens a line break becomes a space; a text has none.
+        // Line breaks between tokens become spaces; strings cannot contain any.
         let line = text.replace(['\n', '\r'], " ");
         match RawValue::from_string(line) {
             Ok(json) => json.serialize(serializer),
-            // A program has kept something else in its place.
+            // A program has stored something that is not JSON.
             Err(_) => serializer.serialize_str(text),
         }
     }

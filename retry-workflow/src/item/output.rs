@@ -1,4 +1,4 @@
-//! [`Output`]: what an attempt wrote and how its command ended, as far as its history keeps it.
+//! [`Output`]: what an attempt wrote and how its command ended, as the history keeps it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,10 +21,10 @@ pub struct Output {
     /// What went to standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// The exit status of its command, if it has one.
+    /// The exit status of the command, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The signal that killed its command.
+    /// The signal that killed the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
 }

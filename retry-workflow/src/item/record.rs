@@ -1,5 +1,5 @@
-//! Work items as a store knows them: what goes in, what a worker holds, what is
-//! settled, what is read back.
+//! Work items as a store knows them: what goes in, what a worker holds, what is settled, and what
+//! is read back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::item::json::{embedded, seconds};
 
 /// The state of an item.
 ///
-/// Every store writes and reads each of them, so there will be no others.
+/// Every store writes and reads all of them, so there will be no others.
 ///
 /// ```
 /// use retry_workflow::{Filter, ItemState};
@@ -29,7 +29,7 @@ pub enum ItemState {
     Pending,
     /// A worker has it.
     Leased,
-    /// It is done. Final.
+    /// It succeeded. Final.
     Succeeded,
     /// It failed, and is a dead letter. Final, until it is re-driven.
     Dead,
@@ -42,7 +42,7 @@ impl ItemState {
     pub const ALL: [Self; 5] =
         [Self::Pending, Self::Leased, Self::Succeeded, Self::Dead, Self::Skipped];
 
-    /// Returns the state in one word.
+    /// Returns the name of the state.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -76,11 +76,11 @@ impl fmt::Display for ItemState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewItem {
-    /// Identifies it within its job; the same in every process.
+    /// Identifies the item within its job; the same in every process.
     pub id: String,
-    /// JSON.
+    /// The payload: JSON.
     pub payload: String,
-    /// Follows it through logs of other systems; `None`: `job/id` does.
+    /// Follows the item through the logs of other systems; `None`: `job/id` does.
     pub correlation: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl NewItem {
         Self { id: id.into(), payload: payload.into(), correlation: None }
     }
 
-    /// Sets the id that follows the item through logs of other systems. Default: `job/id`.
+    /// Sets the id that follows the item through the logs of other systems. Default: `job/id`.
     #[must_use]
     pub fn correlation(mut self, id: impl Into<String>) -> Self {
         self.correlation = Some(id.into());
@@ -105,19 +105,19 @@ impl NewItem {
     }
 }
 
-/// A worker's hold on an item. The token fences: a later lease of the item has a higher
+/// A worker's hold on an item. The token is a fencing token: a later lease of the item has a higher
 /// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseKey {
     /// The item, by the store's own number.
     pub item: i64,
-    /// How often it was leased.
+    /// The number of times that it was leased.
     pub token: u64,
 }
 
-/// An item that a worker holds until the lease ends.
+/// An item that a worker holds until the lease expires.
 ///
-/// A store of your own creates one with [`new`](Self::new), and sets the fields that differ:
+/// Your own store creates one with [`new`](Self::new), and sets the fields that differ:
 ///
 /// ```
 /// use retry_workflow::{Lease, LeaseKey};
@@ -131,25 +131,25 @@ pub struct LeaseKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lease {
-    /// What settles it.
+    /// The key that settles it.
     pub key: LeaseKey,
     /// Its id within the job.
     pub id: String,
-    /// JSON.
+    /// The payload: JSON.
     pub payload: String,
-    /// What follows it through logs, if it was given.
+    /// The id that follows it through logs, if it has its own.
     pub correlation: Option<String>,
-    /// 0, and one more for each re-drive.
+    /// 0, plus one for each re-drive.
     pub run: u32,
     /// The number of this attempt within the run; the first is 1.
     pub attempt: u32,
-    /// How many leases have ended unsettled, and with the item started, since one was settled:
-    /// each was an attempt, and has a row in the history.
+    /// How many leases have expired unsettled after the item was started, since one was last
+    /// settled: each was an attempt, and has a row in the history.
     pub lost: u32,
-    /// How many leases have ended unsettled, and with the item never started, since one was
-    /// settled: their worker was gone before it came to this item.
+    /// How many leases have expired unsettled before the item was started, since one was last
+    /// settled: their worker died before it came to this item.
     pub dropped: u32,
-    /// What the last attempt left for this one.
+    /// The checkpoint that the last attempt left.
     pub checkpoint: Option<String>,
 }
 
@@ -170,21 +170,20 @@ impl Lease {
         }
     }
 
-    /// Returns `true` if the item may have killed its workers: that many of its leases ended
+    /// Returns `true` if the item may have killed its workers: so many of its leases expired
     /// unsettled that only [`Store::claim_suspect`](crate::Store::claim_suspect) leases it.
     pub const fn is_suspect(&self) -> bool {
         self.lost.saturating_add(self.dropped) >= SUSPECT_AFTER
     }
 
-    /// Returns how many workers died while working on this item alone. Any other loss may be
-    /// the fault of another item.
+    /// Returns how many workers died while this item ran alone. Any other loss may be the fault of
+    /// another item.
     pub const fn strikes(&self) -> u32 {
         self.lost.saturating_add(self.dropped).saturating_sub(SUSPECT_AFTER)
     }
 }
 
-/// An item is a [suspect](Lease::is_suspect) once this many of its leases have ended
-/// unsettled.
+/// An item is a [suspect](Lease::is_suspect) once this many of its leases have expired unsettled.
 pub const SUSPECT_AFTER: u32 = 2;
 
 /// When work on a leased item began.
@@ -206,23 +205,24 @@ impl Start {
 
 /// What becomes of a leased item.
 ///
-/// Every store obeys each of them, so there will be no others.
+/// Every store supports all of them, so there will be no others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// Done, with an output that may be read later (JSON or text).
+    /// Done, with an output that can be read later (JSON or text).
     Succeeded(Option<String>),
     /// Another attempt, not before `due`.
     RetryAt {
-        /// When.
+        /// When it is due.
         due: Timestamp,
-        /// What that attempt needs to know.
+        /// The checkpoint for that attempt.
         checkpoint: Option<String>,
     },
     /// A dead letter.
     Dead(Failure),
     /// Skipped, for this reason if there is one.
     Skipped(Option<Failure>),
-    /// As if it had not been claimed: pending and due, the attempt neither started nor counted.
+    /// Put back as if it had not been claimed: pending and due, the attempt neither started nor
+    /// counted.
     Released,
 }
 
@@ -234,7 +234,7 @@ pub struct Settlement {
     pub lease: LeaseKey,
     /// What becomes of the item.
     pub end: Settled,
-    /// Rows of its history, in their order.
+    /// Rows of its history, in order.
     pub history: Vec<AttemptRecord>,
 }
 
@@ -247,20 +247,20 @@ impl Settlement {
 
 /// How an attempt ended.
 ///
-/// Every store writes and reads each of them, so there will be no others.
+/// Every store writes and reads all of them, so there will be no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptOutcome {
-    /// Well.
+    /// The attempt succeeded.
     Succeeded,
-    /// With a failure.
+    /// The attempt failed.
     Failed,
-    /// Unknown: its worker has died, or lost its lease.
+    /// Unknown: its worker died, or lost its lease.
     Lost,
 }
 
 impl AttemptOutcome {
-    /// Returns the outcome in one word.
+    /// Returns the name of the outcome.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -272,15 +272,15 @@ impl AttemptOutcome {
 
 /// One row of an item's history.
 ///
-/// A store of your own creates one with [`new`](Self::new), and sets the fields that differ.
+/// Your own store creates one with [`new`](Self::new), and sets the fields that differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AttemptRecord {
     /// The run it belongs to.
     pub run: u32,
-    /// Its number within the run.
+    /// The number of the attempt within the run.
     pub attempt: u32,
-    /// When it began.
+    /// When it started.
     pub started: Timestamp,
     /// How long it took.
     #[serde(with = "seconds")]
@@ -288,7 +288,7 @@ pub struct AttemptRecord {
     /// How long the wait after it was; zero if there was none.
     #[serde(default, with = "seconds")]
     pub wait: Duration,
-    /// Who made it.
+    /// The worker that made it.
     pub worker: Arc<str>,
     /// The step that it ended in, if the work has steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -298,8 +298,8 @@ pub struct AttemptRecord {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The end of what it printed, if it succeeded. What a failed attempt printed is in
-    /// [`Failure::output`].
+    /// The end of what it printed, if it succeeded. [`Failure::output`] has what a failed attempt
+    /// printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
@@ -323,9 +323,9 @@ impl AttemptRecord {
     }
 }
 
-/// All that a store knows about an item.
+/// Everything that a store knows about an item.
 ///
-/// A store of your own creates one with [`new`](Self::new), and sets the fields that differ:
+/// Your own store creates one with [`new`](Self::new), and sets the fields that differ:
 ///
 /// ```
 /// use retry_workflow::{ItemRecord, ItemState};
@@ -341,41 +341,41 @@ pub struct ItemRecord {
     pub job: String,
     /// Its id within the job.
     pub id: String,
-    /// JSON. Empty once it has been purged.
+    /// The payload: JSON. Empty once the item has been purged.
     #[serde(default, skip_serializing_if = "String::is_empty", with = "embedded")]
     pub payload: String,
-    /// What follows it through logs; stays the same in every re-drive.
+    /// The id that follows it through logs; it stays the same in every re-drive.
     pub correlation: String,
-    /// What has become of it.
+    /// Its state.
     pub state: ItemState,
-    /// 0, and one more for each re-drive.
+    /// 0, plus one for each re-drive.
     pub run: u32,
-    /// The number of its last attempt in this run. Numbers of leases dropped before the item
-    /// was started are missing from the history, and not reused.
+    /// The number of its last attempt in this run. If a lease was dropped before the item was
+    /// started, its number is missing from the history, and not reused.
     pub attempt: u32,
-    /// When it is due, while it is pending; when its lease ends, while it is leased.
+    /// When it is due, while it is pending; when its lease expires, while it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
-    /// What its last attempt has left for the next one, while it is pending or leased: JSON.
+    /// The checkpoint that its last attempt left, while it is pending or leased: JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// What a success left.
+    /// The output of a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// What it ended with, for a dead letter or a skipped item.
+    /// The failure of a dead letter or a skipped item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Its attempts, all runs, oldest first. Empty in lists.
+    /// Its attempts in all runs, oldest first. Empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<AttemptRecord>,
 }
 
 impl ItemRecord {
-    /// Creates the record of a new item: pending, never tried, not due, followed through logs
-    /// by `job/id`.
+    /// Creates the record of a new item: pending, never tried, without a due time, and with the
+    /// correlation id `job/id`.
     pub fn new(job: impl Into<String>, id: impl Into<String>, payload: impl Into<String>) -> Self {
         let (job, id) = (job.into(), id.into());
         Self {
@@ -396,7 +396,7 @@ impl ItemRecord {
     }
 }
 
-/// How many items of a job are in each state, and what they have taken so far.
+/// How many items of a job are in each state, and the attempts and time spent on them so far.
 ///
 /// Your own store sets the fields of [`Counts::default`].
 ///
@@ -422,11 +422,11 @@ pub struct Counts {
     pub succeeded: u64,
     /// Dead letters.
     pub dead: u64,
-    /// Left out.
+    /// Skipped.
     pub skipped: u64,
     /// Rows of history written, except those of lost attempts.
     pub attempts: u64,
-    /// Leases that ended without being settled.
+    /// Leases of started items that expired unsettled.
     pub lost: u64,
     /// The sum of the durations of all attempts, except lost ones.
     #[serde(with = "seconds")]
@@ -470,19 +470,19 @@ impl Counts {
 #[must_use = "a filter does nothing by itself"]
 #[non_exhaustive]
 pub struct Filter {
-    /// Of this job.
+    /// Items of this job.
     pub job: Option<String>,
-    /// With one of these ids.
+    /// Items with one of these ids.
     pub ids: Option<Vec<String>>,
-    /// In one of these states; `None`: dead letters.
+    /// Items in one of these states; `None`: dead letters.
     pub states: Option<Vec<ItemState>>,
-    /// Failed with exactly this signature.
+    /// Items that failed with exactly this signature.
     pub signature: Option<String>,
-    /// Failed with this class, alone or among others.
+    /// Items that failed with this class, alone or among others.
     pub class: Option<String>,
-    /// Ended then or later.
+    /// Items that ended at this time or later.
     pub since: Option<Timestamp>,
-    /// Ended before.
+    /// Items that ended before this time.
     pub until: Option<Timestamp>,
 }
 
@@ -545,7 +545,7 @@ impl Filter {
         self
     }
 
-    /// Selects items that ended then or later.
+    /// Selects items that ended at this time or later.
     ///
     /// ```
     /// # use retry_workflow::Filter;
@@ -560,7 +560,7 @@ impl Filter {
         self
     }
 
-    /// Selects items that ended before.
+    /// Selects items that ended before this time.
     ///
     /// ```
     /// # use retry_workflow::Filter;
@@ -597,7 +597,7 @@ impl Filter {
     }
 }
 
-/// Whether `class`, such as `server_error+timeout`, is `wanted` or holds it.
+/// Whether `class`, such as `server_error+timeout`, is `wanted` or contains it.
 pub(crate) fn has_class(class: &str, wanted: &str) -> bool {
     class == wanted || class.split('+').any(|one| one == wanted)
 }

@@ -1,5 +1,5 @@
-//! Text from elsewhere (ids, messages, output of commands), made safe for a terminal and for a
-//! log: nothing in it moves the cursor, changes colours or begins a line.
+//! Text from elsewhere (ids, messages, output of commands), made safe for terminals and logs:
+//! nothing in it moves the cursor, changes colours or begins a line.
 //!
 //! ```
 //! use retry_workflow::sanitize::{Lines, OneLine};
@@ -38,8 +38,8 @@ fn escaped(f: &mut fmt::Formatter<'_>, text: &str, stays: impl Fn(char) -> bool)
             '\n' => f.write_str("\\n")?,
             '\r' => f.write_str("\\r")?,
             '\t' => f.write_str("\\t")?,
-            // A backslash stays: a path of Windows is to be readable. What is shown is for
-            // people; JSON is exact.
+            // Backslashes stay, so that Windows paths remain readable. This output is for people;
+            // JSON is exact.
             _ if steers(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
             _ => f.write_char(c)?,
         }
@@ -47,9 +47,8 @@ fn escaped(f: &mut fmt::Formatter<'_>, text: &str, stays: impl Fn(char) -> bool)
     Ok(())
 }
 
-/// Returns `true` if a character controls a terminal, or changes how the rest of a line
-/// looks: control characters, marks of direction, separators of lines, characters without
-/// width.
+/// Returns `true` if a character controls a terminal, or changes how the rest of a line looks:
+/// control characters, directional marks, line separators, zero-width characters.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c,

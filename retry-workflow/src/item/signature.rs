@@ -1,5 +1,4 @@
-//! [`Signature`]: a message with what differs from case to case folded, so that
-//! like failures group.
+//! [`Signature`]: a message with its variable parts folded, so that similar failures form a group.
 
 use std::fmt;
 
@@ -31,7 +30,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Signature(String);
 
-/// In characters: enough to know a failure by.
+/// The longest signature, in characters: enough to recognise a failure.
 const LONGEST: usize = 200;
 
 impl Signature {
@@ -43,7 +42,7 @@ impl Signature {
     /// ```
     pub fn new(message: &str) -> Self {
         let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
-        // Folding shortens the text: a little more of it is read than is kept.
+        // Folding shortens the text, so read somewhat more of it than is kept.
         let line = line.char_indices().nth(4 * LONGEST).map_or(line, |(at, _)| &line[..at]);
         let mut folded = String::new();
         for token in Tokens(line) {
@@ -56,7 +55,7 @@ impl Signature {
         Self(folded)
     }
 
-    /// Returns its text.
+    /// Returns the signature as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -72,8 +71,8 @@ impl Signature {
     }
 }
 
-/// FNV-1a (Fowler, Noll, Vo; 1991), folded to 32 bits: a text by a short name that stays. The
-/// standard library's hasher may change with a release.
+/// FNV-1a (Fowler, Noll, Vo; 1991), folded to 32 bits: a short name for a text that never changes.
+/// The standard library's hasher may change between releases.
 pub(crate) fn fnv(text: &str) -> u64 {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -88,7 +87,7 @@ impl fmt::Display for Signature {
 }
 
 impl From<String> for Signature {
-    /// Of a text that is folded already, as a store gives it back.
+    /// Wraps a text that is already folded, as a store returns it.
     fn from(folded: String) -> Self {
         Self(folded)
     }
@@ -97,9 +96,9 @@ impl From<String> for Signature {
 /// A piece of a message.
 enum Token<'a> {
     Space,
-    /// Between quotes.
+    /// Text between quotes.
     Quoted,
-    /// Anything without white space and quotes.
+    /// Anything without white space or quotes.
     Word(&'a str),
 }
 
@@ -120,7 +119,7 @@ impl<'a> Iterator for Tokens<'a> {
             self.0 = &rest[length..];
             return Some(Token::Quoted);
         }
-        // An apostrophe inside a word is no quote: `can't`.
+        // An apostrophe inside a word is not a quote: `can't`.
         let end = rest
             .char_indices()
             .skip(1)
@@ -139,7 +138,7 @@ fn before(text: &str, at: usize) -> char {
     text[..at].chars().next_back().unwrap_or(' ')
 }
 
-/// How long the quoted text at the beginning is, quotes included.
+/// The length of the quoted text at the beginning, quotes included.
 fn quoted(text: &str, first: char) -> Option<usize> {
     let close = match first {
         '"' | '\'' | '`' => first,
@@ -162,7 +161,7 @@ impl Token<'_> {
     }
 }
 
-/// A word: an address as a whole, or its parts between punctuation.
+/// Folds a word: an address as a whole, otherwise the parts between punctuation.
 fn fold_word(word: &str, folded: &mut String) {
     const AROUND: &[char] =
         &['(', ')', '[', ']', '{', '}', '<', '>', ',', ';', ':', '.', '!', '?', '=', '|'];
@@ -171,7 +170,7 @@ fn fold_word(word: &str, folded: &mut String) {
     let head = &word[..word.len() - body.len()];
     let bare = body.trim_end_matches(AROUND);
     let tail = &body[bare.len()..];
-    // `[::1]:80` begins with what stands around other words.
+    // `[::1]:80` begins with a character that surrounds other words.
     if is_address(word.trim_end_matches([',', ';', '.', ')'])) && word.contains("::") {
         folded.push_str("<address>");
         return;
@@ -193,7 +192,7 @@ fn fold_word(word: &str, folded: &mut String) {
     folded.push_str(tail);
 }
 
-/// Runs of letters and digits, each folded by itself: `user_17` → `user_<n>`.
+/// Folds each run of letters and digits on its own: `user_17` → `user_<n>`.
 fn fold_parts(word: &str, folded: &mut String) {
     let mut rest = word;
     while let Some(first) = rest.chars().next() {
@@ -204,7 +203,7 @@ fn fold_parts(word: &str, folded: &mut String) {
             continue;
         }
         let mut end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        // A number continues over its points: 3.5, 1.2.3.
+        // A number continues across decimal points: 3.5, 1.2.3.
         while rest[..end].bytes().all(|b| b.is_ascii_digit() || b == b'.')
             && rest[end..].starts_with(['.', ','])
             && rest[end + 1..].starts_with(|c: char| c.is_ascii_digit())
@@ -235,7 +234,7 @@ fn fold_part(part: &str, folded: &mut String) {
         folded.push_str("<n>");
         folded.push_str(digits);
     } else {
-        // Letters and digits in turns: `x86` is a name, `a1b2c3` an id.
+        // Count the switches between letters and digits: `x86` is a name, `a1b2c3` an id.
         let turns = part
             .as_bytes()
             .windows(2)
@@ -249,7 +248,7 @@ fn fold_part(part: &str, folded: &mut String) {
     }
 }
 
-/// Each run of digits by itself: `item17` → `item<n>`.
+/// Folds each run of digits: `item17` → `item<n>`.
 fn fold_digits(part: &str, folded: &mut String) {
     let mut in_digits = false;
     for c in part.chars() {
@@ -262,7 +261,7 @@ fn fold_digits(part: &str, folded: &mut String) {
     }
 }
 
-/// An IP address, with a port or without.
+/// Whether a word is an IP address, with or without a port.
 fn is_address(word: &str) -> bool {
     use std::net::{IpAddr, SocketAddr};
 

@@ -1,5 +1,5 @@
-//! What a store sums up, so that nobody has to look at all of its items: failures that are alike,
-//! what ended in each minute, jobs with their counts.
+//! What a store summarises, so that nobody has to look at all of its items: failures that are
+//! alike, what ended in each minute, jobs with their counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::item::failure::Failure;
 use crate::item::record::{AttemptOutcome, AttemptRecord, Counts, ItemState};
 use crate::item::signature::Signature;
 
-/// Failures that are alike: same class, same signature.
+/// Failures that are alike: same class and same signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Group {
@@ -16,7 +16,7 @@ pub struct Group {
     pub class: String,
     /// Their signature.
     pub signature: Signature,
-    /// How many items.
+    /// The number of items.
     pub count: u64,
     /// When the first of them ended.
     ///
@@ -82,19 +82,19 @@ impl Group {
 pub struct HourCount {
     /// When the hour began: a whole hour of UTC.
     pub hour: Timestamp,
-    /// How many items.
+    /// The number of items.
     pub count: u64,
 }
 
 impl HourCount {
-    /// Creates the count of the hour that begins then.
+    /// Creates the count of the hour that begins at `hour`.
     pub const fn new(hour: Timestamp, count: u64) -> Self {
         Self { hour, count }
     }
 }
 
-/// What happened in one minute of a job. It stays as it was: a re-drive or a purge changes the
-/// items, not the minutes in which they ended before.
+/// What happened in one minute of a job. A re-drive or a purge changes the items, but not the
+/// minutes in which they ended before.
 ///
 /// Your own store creates one with [`new`](Self::new), and counts with
 /// [`ended`](Self::ended) and [`tried`](Self::tried).
@@ -118,14 +118,14 @@ pub struct Minute {
     pub dead: u64,
     /// Items that were skipped.
     pub skipped: u64,
-    /// Attempts that ended, as rows of history; lost ones do not count.
+    /// Attempts that ended, as rows of the history; lost ones do not count.
     pub attempts: u64,
     /// How many of these failed.
     pub failed: u64,
 }
 
 impl Minute {
-    /// Creates the minute that begins then, without anything in it.
+    /// Creates the minute that begins at `minute`, with nothing in it.
     pub const fn new(minute: Timestamp) -> Self {
         Self { minute, succeeded: 0, dead: 0, skipped: 0, attempts: 0, failed: 0 }
     }
@@ -134,7 +134,7 @@ impl Minute {
         self.succeeded == 0 && self.dead == 0 && self.skipped == 0 && self.attempts == 0
     }
 
-    /// Counts an item that came to this state. One that has not ended does not count.
+    /// Counts an item that reached this state. An item that has not ended does not count.
     pub const fn ended(&mut self, state: ItemState) {
         let count = match state {
             ItemState::Succeeded => &mut self.succeeded,
@@ -157,15 +157,15 @@ impl Minute {
     }
 }
 
-/// A job as a list of jobs has it: see [`Store::jobs`](crate::Store::jobs).
+/// A row in a list of jobs: see [`Store::jobs`](crate::Store::jobs).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobRow {
-    /// Its id.
+    /// The id of the job.
     pub job: String,
     /// The value at `job/` and its id, if there is one.
     pub record: Option<String>,
-    /// Its items.
+    /// The counts of its items.
     pub counts: Counts,
 }
 

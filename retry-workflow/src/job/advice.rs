@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::item::record::has_class;
 use crate::item::summary::Group;
 
-/// Three or more failures that are alike: they have a common cause.
+/// Three or more failures that are alike, and so probably have a common cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Pattern {
@@ -18,7 +18,7 @@ pub struct Pattern {
     pub advice: &'static str,
 }
 
-/// This many failures of one signature are a pattern.
+/// How many failures with one signature are a pattern.
 const MANY: u64 = 3;
 
 impl Pattern {
@@ -54,7 +54,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What helps against failures of a class, where that says enough; the first that fits.
+/// Returns the advice for the first class that matches; `None` if the class says too little.
 fn by_class(class: &str) -> Option<&'static str> {
     const BY_CLASS: &[(&str, &str)] = &[
         (

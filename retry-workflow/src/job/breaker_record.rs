@@ -1,4 +1,4 @@
-//! [`BreakerRecord`]: the breaker of a job, as its store keeps it for the next process.
+//! [`BreakerRecord`]: the breaker of a job, as the store keeps it for the next process.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub struct BreakerRecord {
     pub open_until: Option<Timestamp>,
 }
 
-/// The states, as a store writes them.
+/// The states, as stores write them.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "State", rename_all = "snake_case")]
 enum StateName {
@@ -47,7 +47,7 @@ impl BreakerRecord {
         format!("breaker/{job}")
     }
 
-    /// Whether both say the same: the end of an open time is not measured to the instant.
+    /// Whether both are the same, give or take how exactly the end of an open breaker is measured.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.state == other.state
             && self.consecutive_failures == other.consecutive_failures

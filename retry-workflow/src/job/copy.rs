@@ -1,4 +1,4 @@
-//! Copying a job from one store to another, with all that is known of it.
+//! Copying a job from one store to another, with everything that is known about it.
 
 use std::error::Error;
 use std::fmt;
@@ -11,37 +11,37 @@ use crate::item::sanitize::OneLine;
 use crate::job::record::Job;
 use crate::store::{Store, StoreError, StoreResult};
 
-/// Items that are read and written at once.
+/// The number of items that are read and written at once.
 const AT_ONCE: usize = 200;
 
-/// What [`Job::copy`] has done.
+/// The result of [`Job::copy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Copied {
-    /// Items that the other store has got.
+    /// Items that were new to the other store.
     pub new: u64,
-    /// Items that it had already, from a copy that was not completed.
+    /// Items that it already had, from an incomplete copy.
     pub known: u64,
 }
 
-/// Why a job was not copied, or not to its end.
+/// Why a job was not copied, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CopyError {
-    /// A process works on the job.
+    /// A process is working on the job.
     Running {
         /// The job.
         job: String,
         /// The process.
         process: u32,
     },
-    /// The other store has a job of this id, which is another one, or has been worked on since.
+    /// The other store has a different job with this id, or the copy has been worked on since.
     Taken {
         /// The job.
         job: String,
     },
-    /// What the stores have of the job differs: somebody has worked on it meanwhile, or since an
-    /// earlier copy that was not completed. What there was of the copy is removed.
+    /// The two stores differ: somebody worked on the job during the copy, or since an earlier
+    /// incomplete copy. The partial copy was removed.
     Changed {
         /// The job.
         job: String,
@@ -93,11 +93,12 @@ impl From<StoreError> for CopyError {
 impl Job {
     /// Copies a job from one store to another: its items with histories, waits, outputs, dead
     /// letters and checkpoints, its breaker, and all values whose key is a word, `/` and its id.
-    /// Nobody may work on it meanwhile. What remains is to [remove](Self::remove) it here.
+    /// Nobody may work on the job during the copy. Afterwards, [remove](Self::remove) it from the
+    /// old store.
     ///
-    /// The record of the job comes last: a copy that is not completed is no job of the other store,
-    /// and is completed by the next one. The count of consecutive losses of an item starts over,
-    /// and what the attempts of purged items took is forgotten.
+    /// The record of the job is copied last: an incomplete copy is not yet a job of the other
+    /// store, and the next copy completes it. The count of consecutive losses of an item starts
+    /// over, and the time that attempts of purged items took is lost.
     ///
     /// ```
     /// use retry_workflow::{Job, MemoryStore, Workflow};
@@ -116,8 +117,8 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// Somebody works on the job, or has meanwhile; the other store has another one of this id; one
-    /// of the stores fails.
+    /// Somebody works on the job, or did so during the copy; the other store has a different job
+    /// with this id; one of the stores fails.
     pub async fn copy<S: Store, T: Store>(&self, from: &S, to: &T) -> Result<Copied, CopyError> {
         let id = self.id.clone();
         let now = from.now();
@@ -152,13 +153,13 @@ impl Job {
         Ok(copied)
     }
 
-    /// Without what is of one store only.
+    /// The job without what applies to one store only.
     fn at_rest(&self) -> Self {
         Self { workers: Vec::new(), requested: None, ..self.clone() }
     }
 }
 
-/// In the order in which they were added.
+/// Copies items in the order in which they were added.
 async fn copy_items<S: Store, T: Store>(from: &S, to: &T, job: &str) -> StoreResult<Copied> {
     let all = Filter::job(job).states(ItemState::ALL);
     let mut copied = Copied::default();
@@ -168,7 +169,7 @@ async fn copy_items<S: Store, T: Store>(from: &S, to: &T, job: &str) -> StoreRes
         let items = with_histories(from, page.items).await?;
         let read = u64::try_from(items.len()).unwrap_or(u64::MAX);
         let mut new = 0;
-        // What an import makes pending is due at the time that it is given.
+        // Items that the import makes pending are due at the time passed to it.
         for batch in items.chunk_by(|one, other| one.due == other.due || other.due.is_none()) {
             let due = batch.iter().find_map(|item| item.due).unwrap_or(Timestamp::NEVER);
             new += to.import(batch.to_vec(), due).await?;
@@ -182,7 +183,7 @@ async fn copy_items<S: Store, T: Store>(from: &S, to: &T, job: &str) -> StoreRes
     }
 }
 
-/// Items of a list as they are now.
+/// Reads the items of a list as they are now, with their histories.
 async fn with_histories<S: Store>(
     store: &S,
     listed: Vec<ItemRecord>,
@@ -201,7 +202,7 @@ async fn with_histories<S: Store>(
     Ok(items.into_iter().map(|(_, item)| item).collect())
 }
 
-/// Gives a key this value, whatever it had.
+/// Sets the value of a key, whatever it was.
 async fn write<S: Store>(store: &S, key: &str, value: &str) -> StoreResult<()> {
     loop {
         let there = store.get(key).await?;

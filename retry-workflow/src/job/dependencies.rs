@@ -9,7 +9,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::store::{Store, StoreError};
 
-/// Why tasks do not form a graph that can be run.
+/// Why tasks do not form a valid graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidGraph {
@@ -31,7 +31,7 @@ pub enum InvalidGraph {
     },
     /// Tasks need each other.
     Cycle {
-        /// Each needs the next one; the last repeats the first.
+        /// Each task needs the next one; the last repeats the first.
         path: Vec<String>,
     },
 }
@@ -73,11 +73,10 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Which task needs which, checked: every task exists once, and none needs itself, directly or
-/// not.
+/// Which task needs which, checked: each task exists once, and none needs itself, directly or
+/// indirectly.
 ///
-/// [`Graph`](crate::Graph) checks its tasks this way when it is run; use this to check
-/// earlier.
+/// [`Graph`](crate::Graph) checks its tasks this way when it runs; use this to check them earlier.
 ///
 /// ```
 /// use retry_workflow::{Dependencies, InvalidGraph};
@@ -95,13 +94,13 @@ impl fmt::Display for Path<'_> {
 /// ```
 #[derive(Debug)]
 pub struct Dependencies {
-    /// An edge goes from what is needed to what needs it.
+    /// An edge goes from a needed task to the task that needs it.
     graph: DiGraph<String, ()>,
     nodes: BTreeMap<String, NodeIndex>,
 }
 
 impl Dependencies {
-    /// Checks tasks, each with what it needs.
+    /// Checks tasks, each given with the tasks that it needs.
     ///
     /// # Errors
     /// There are no tasks, two have the same name, one needs a task that does not exist, or
@@ -139,7 +138,7 @@ impl Dependencies {
         }
     }
 
-    /// Returns what a task needs directly.
+    /// Returns the tasks that a task needs directly.
     pub fn needs(&self, task: &str) -> impl Iterator<Item = &str> {
         let node = self.nodes.get(task).copied();
         node.into_iter()
@@ -152,8 +151,8 @@ impl Dependencies {
         self.graph.node_weights().map(String::as_str)
     }
 
-    /// Finds the tasks of a job that is a graph, each with what it needs directly, as the last
-    /// process that ran it stored them.
+    /// Finds the tasks of a job that is a graph, each with the tasks that it needs directly, as the
+    /// last process that ran it stored them.
     ///
     /// ```
     /// use retry_workflow::{Dependencies, Graph, MemoryStore, Task};
@@ -183,7 +182,7 @@ impl Dependencies {
         Ok(found.and_then(|(_, text)| serde_json::from_str(&text).ok()))
     }
 
-    /// Stores them for those who look at the job.
+    /// Stores the dependencies for those who look at the job.
     pub(crate) async fn keep<S: Store>(&self, store: &S, job: &str) -> Result<(), StoreError> {
         let tasks: Vec<_> = self
             .graph
@@ -208,12 +207,12 @@ impl Dependencies {
         format!("graph/{job}")
     }
 
-    /// A cycle, if there is one: each needs the next.
+    /// Finds a cycle, in which each task needs the next one.
     fn cycle(&self) -> Option<Vec<String>> {
         let knot = tarjan_scc(&self.graph).into_iter().find(|knot| {
             knot.len() > 1 || knot.iter().any(|&node| self.graph.contains_edge(node, node))
         })?;
-        // From any of them, by whatever it needs inside the knot, one comes back some time.
+        // Starting anywhere in the knot and following needs inside it leads back eventually.
         let mut path: Vec<NodeIndex> = vec![*knot.iter().min()?];
         loop {
             let last = *path.last()?;

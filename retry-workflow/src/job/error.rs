@@ -1,4 +1,4 @@
-//! [`WorkflowError`]: why a job cannot be run at all, or not on.
+//! [`WorkflowError`]: why a job cannot run, or cannot continue.
 
 use std::error::Error;
 use std::fmt;
@@ -13,8 +13,8 @@ use crate::job::error_policy::InvalidErrorPolicy;
 use crate::job::name::InvalidName;
 use crate::store::StoreError;
 
-/// Why a job cannot run, or cannot continue. An item that fails is not one of these: it
-/// is in the [`JobReport`](crate::JobReport).
+/// Why a job cannot run, or cannot continue. A failed item is not an error: it is in the
+/// [`JobReport`](crate::JobReport).
 ///
 /// ```
 /// # use retry_workflow::{Workflow, WorkflowError};
@@ -32,13 +32,13 @@ use crate::store::StoreError;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WorkflowError {
-    /// The store cannot do its work.
+    /// The store failed.
     Store(StoreError),
     /// The policy for single calls breaks a rule.
     Policy(Invalid),
-    /// The error policy cannot be obeyed.
+    /// The error policy is not valid.
     ErrorPolicy(InvalidErrorPolicy),
-    /// The policy has a `deadline`, which bounds a call in one process.
+    /// The policy has a `deadline`, which can only limit a call within one process.
     Deadline,
     /// The error policy names a handler that does not exist.
     UnknownHandler {
@@ -58,9 +58,9 @@ pub enum WorkflowError {
     OtherWorkflow {
         /// The id.
         id: String,
-        /// The workflow that is to run.
+        /// The workflow that should run.
         name: String,
-        /// The one that began the job.
+        /// The workflow that began the job.
         found: String,
     },
     /// The name of the job, or the id given to it, is not valid.
@@ -70,23 +70,23 @@ pub enum WorkflowError {
         /// What is wrong with it.
         source: InvalidName,
     },
-    /// No item may run at all.
+    /// `max_parallel` is 0, so that no item could run.
     NoParallelism,
-    /// A lease ends before it can be renewed.
+    /// A lease would expire before it can be renewed.
     ShortLease {
-        /// How long it would be.
+        /// How long it would last.
         lease: Duration,
     },
-    /// The source of the items has failed.
+    /// The source of the items failed.
     Input(Arc<dyn Error + Send + Sync>),
-    /// An item cannot be written as JSON.
+    /// An item cannot be serialised as JSON.
     Item {
         /// Its id.
         item: String,
         /// Why.
         source: Arc<serde_json::Error>,
     },
-    /// The tasks do not form a graph that can be run.
+    /// The tasks do not form a valid graph.
     Graph(InvalidGraph),
 }
 
@@ -164,7 +164,7 @@ impl fmt::Display for WorkflowError {
 impl Error for WorkflowError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            // These say what is inside: what is below that comes next.
+            // These already display the inner error, so continue with its source.
             Self::Store(error) => error.source(),
             Self::ErrorPolicy(invalid) => invalid.source(),
             Self::Graph(invalid) => invalid.source(),

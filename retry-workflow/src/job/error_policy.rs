@@ -1,5 +1,4 @@
-//! [`ErrorPolicy`]: what becomes of items whose retries have ended, and when a
-//! whole job stops.
+//! [`ErrorPolicy`]: what becomes of items whose retries have ended, and when a whole job stops.
 
 mod read;
 
@@ -80,8 +79,8 @@ pub enum OnItemFailure {
     /// It becomes a dead letter: kept with its history, to be inspected and re-driven.
     #[default]
     Dlq,
-    /// It is put back with the workflow's own backoff, and starts over; when that ends
-    /// too, it is a dead letter.
+    /// It is put back with the workflow's own backoff, and starts over; when those retries end,
+    /// too, it becomes a dead letter.
     Retry,
     /// It is skipped.
     Skip,
@@ -102,14 +101,14 @@ pub enum OnItemFailure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorCollection {
-    /// In the report at the end.
+    /// Only in the report at the end.
     #[default]
     Aggregate,
-    /// Also each as it happens.
+    /// Also one by one, as they happen.
     Immediate,
-    /// Also in groups of this size; the remainder at the end.
+    /// Also in groups of this size, with the remainder at the end.
     Batched {
-        /// How many.
+        /// The size of a group.
         size: usize,
     },
 }
@@ -126,7 +125,7 @@ pub enum ErrorCollection {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnOpen {
-    /// No item is started until it lets probes through.
+    /// No item starts until the breaker lets probes through.
     #[default]
     Wait,
     /// The job stops.
@@ -145,7 +144,7 @@ enum Complaint {
     Batch,
     Breaker(Invalid),
     Retry(Invalid),
-    /// The same in a file, whose keys it names.
+    /// The same for a file, naming its keys.
     RetryKeys(InvalidKeys),
     NoHandlerName,
 }
@@ -181,8 +180,8 @@ impl fmt::Display for InvalidErrorPolicy {
 impl std::error::Error for InvalidErrorPolicy {}
 
 impl InvalidErrorPolicy {
-    /// Returns the keys to blame, as a file spells them: one of the error policy, and,
-    /// where that is a map, the keys inside it, the first to blame first.
+    /// Returns the keys to blame, as a file spells them: a key of the error policy, and, if its
+    /// value is a map, the keys inside it, the most likely one first.
     pub fn keys(&self) -> Vec<&'static str> {
         match &self.0 {
             Complaint::Threshold(_) => vec!["failure_threshold"],
@@ -330,8 +329,8 @@ impl ErrorPolicy {
         self
     }
 
-    /// Sets a breaker for the whole job: while it is open, no item is started. It makes
-    /// nothing fail, and loses nothing. Default: none.
+    /// Sets a breaker for the whole job: no item starts while it is open. It makes no item fail,
+    /// and loses none. Default: none.
     ///
     /// ```
     /// # use retry_workflow::{BreakerConfig, ErrorPolicy};
@@ -379,7 +378,7 @@ impl ErrorPolicy {
         self.error_collection
     }
 
-    /// Returns the policy that puts items back.
+    /// Returns the policy for putting items back.
     pub fn get_retry_config(&self) -> &Policy {
         &self.retry_config
     }
@@ -443,7 +442,7 @@ impl ErrorPolicy {
     }
 }
 
-/// Which bound has been passed.
+/// The limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Exceeded {
     FirstFailure,

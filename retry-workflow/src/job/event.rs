@@ -20,7 +20,7 @@ pub struct ItemFailure {
     pub job: Arc<str>,
     /// The item.
     pub item: String,
-    /// What follows it through logs of other systems, if it was given.
+    /// The id that follows it through the logs of other systems, if it has its own.
     pub correlation: Option<String>,
     /// Its payload: JSON.
     pub payload: String,
@@ -28,17 +28,17 @@ pub struct ItemFailure {
     pub run: u32,
     /// How many attempts the run made.
     pub attempt: u32,
-    /// Who made the last one.
+    /// The worker that made the last one.
     pub worker: Arc<str>,
     /// What went wrong.
     pub failure: Failure,
     /// What becomes of it: [`Dead`](ItemState::Dead), [`Skipped`](ItemState::Skipped), or
-    /// [`Pending`](ItemState::Pending) where it is put back.
+    /// [`Pending`](ItemState::Pending) if it is put back.
     pub state: ItemState,
 }
 
 impl ItemFailure {
-    /// Returns the context that the last attempt had.
+    /// Returns the context of the last attempt.
     pub fn context(&self) -> ItemContext {
         ItemContext {
             job: Arc::clone(&self.job),
@@ -57,15 +57,14 @@ impl ItemFailure {
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WaitReason {
-    /// For the next item that is due: it waits for its next attempt.
+    /// For the next item that is due: it is between two attempts.
     #[non_exhaustive]
     Due {
-        /// For so long.
+        /// How long until then.
         #[serde(with = "seconds")]
         wait: Duration,
     },
-    /// For other workers: all remaining items are theirs, until they stop renewing their
-    /// leases.
+    /// For other workers: they hold all remaining items, until they stop renewing their leases.
     #[non_exhaustive]
     Lease {
         /// How long the first of their leases lasts.
@@ -75,18 +74,18 @@ pub enum WaitReason {
     /// For the workflow's breaker, which is open.
     #[non_exhaustive]
     Breaker {
-        /// For so long.
+        /// How long it stays open.
         #[serde(with = "seconds")]
         wait: Duration,
     },
-    /// For the end of what runs in this process: an item that may have killed its workers must run
-    /// alone.
+    /// For running handlers of this process to end: an item that may have killed its workers must
+    /// run alone.
     Alone,
-    /// For the end of such an item, which runs alone.
+    /// For such an item to end, which is running alone.
     Suspect,
     /// For another job of this process, which runs such an item, or is about to.
     OtherJob,
-    /// For the end of what runs here: then it stops.
+    /// For running handlers to end, after which this worker stops.
     Stop,
 }
 
@@ -108,18 +107,18 @@ pub enum WaitReason {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum JobEvent<'a> {
-    /// Work begins, on a new job or on one that others began.
+    /// Work begins, on a new job or on one that another process began.
     #[non_exhaustive]
     Started {
         /// The job's id.
         job: &'a str,
-        /// What is in the store of it.
+        /// The job's counts in the store.
         counts: Counts,
     },
     /// The progress of the job: about once a second, and at its end.
     #[non_exhaustive]
     Progress {
-        /// What is in the store of it.
+        /// The job's counts in the store.
         counts: Counts,
         /// Whether its input has been read to the end.
         input_complete: bool,
@@ -130,21 +129,21 @@ pub enum JobEvent<'a> {
         /// What this worker waits for, if it starts no item for that reason.
         waits_for: Option<WaitReason>,
     },
-    /// An attempt has ended, and is in the store; or a step of one has failed on the way. Those
-    /// lost with their worker are only in the store.
+    /// An attempt has ended and is in the store, or a step of one has failed on the way. Attempts
+    /// that were lost with their worker are only in the store.
     #[non_exhaustive]
     Attempt {
         /// The job's id.
         job: &'a str,
         /// The item's id.
         item: &'a str,
-        /// Its row of the history.
+        /// Its row in the history.
         attempt: &'a AttemptRecord,
         /// The final state of the item, if this was its end.
         state: Option<ItemState>,
     },
-    /// Items have failed for good: one at a time, or in groups, as the policy's
-    /// `error_collection` asks for.
+    /// Items have failed for good: one at a time, or in groups, as the policy's `error_collection`
+    /// says.
     Failures(&'a [ItemFailure]),
     /// The workflow's breaker changed state.
     Breaker(&'a Transition),
@@ -156,5 +155,5 @@ pub enum JobEvent<'a> {
     },
 }
 
-/// Who hears of events.
+/// A callback for events.
 pub(crate) type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;

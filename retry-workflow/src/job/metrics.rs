@@ -1,4 +1,4 @@
-//! Numbers of jobs through the `metrics` facade, for dashboards.
+//! Metrics of jobs through the `metrics` facade, for dashboards.
 //!
 //! | name | kind | labels | |
 //! | --- | --- | --- | --- |
@@ -8,12 +8,12 @@
 //! | `retry_job_overdue_seconds` | gauge | `workflow`, `job_id` | how long the next item could have been claimed by now; 0 if none is due |
 //! | `retry_job_attempts_total` | counter | `workflow`, `job_id`, `state` | attempts that ended in this process, by the state that each left its item in: `succeeded`, `dead`, `skipped`, or `pending` if another one follows |
 //!
-//! The gauges are set about once a second while this process works on the job. When it leaves
-//! the job, `retry_job_items` stays as it was; the others are 0. All processes that work on a job
+//! The gauges are set about once a second while this process works on the job. When it leaves the
+//! job, `retry_job_items` keeps its value; the others are 0. All processes that work on a job
 //! report the same items, so take the `max` of them, and the `sum` of handlers and attempts.
 //!
-//! The label is `job_id` because Prometheus calls what it scrapes `job`. Each job adds 12 series.
-//! For a process that runs one job after another, let the exporter drop those that are idle:
+//! The label is `job_id` because Prometheus uses `job` for what it scrapes. Each job adds 12
+//! series. For a process that runs one job after another, let the exporter drop idle ones:
 //! `idle_timeout` of `PrometheusBuilder`.
 
 use std::sync::Arc;
@@ -33,8 +33,8 @@ const ATTEMPTS: &str = "retry_job_attempts_total";
 static METADATA: Metadata<'static> =
     Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
-/// Describes each metric to the recorder. Call it once, after the recorder is installed;
-/// without it the numbers are the same, but have no help texts.
+/// Describes each metric to the recorder. Call it once, after the recorder is installed; without it
+/// the metrics are the same, but have no help texts.
 ///
 /// ```
 /// retry_workflow::metrics::describe();
@@ -47,12 +47,12 @@ pub fn describe() {
     describe_counter!(ATTEMPTS, "Attempts at items of a job, by the state that follows");
 }
 
-/// The numbers of one job, as long as this process works on it.
+/// The metrics of one job while this process works on it.
 pub(crate) struct JobMetrics {
     running: Key,
     handlers: Key,
     overdue: Key,
-    /// Of each state.
+    /// One key for each state.
     items: Vec<Key>,
     attempts: Vec<Key>,
     /// When the next item can be claimed, as the store last said.
@@ -60,7 +60,7 @@ pub(crate) struct JobMetrics {
 }
 
 impl JobMetrics {
-    /// This process begins to work on a job.
+    /// Sets the metrics when this process begins to work on a job.
     pub(crate) fn new(workflow: &str, job: &Arc<str>, counts: Counts) -> Self {
         let labels =
             [Label::new("workflow", workflow.to_owned()), Label::new("job_id", Arc::clone(job))];
@@ -82,7 +82,8 @@ impl JobMetrics {
         };
         set(&metrics.running, 1.0);
         metrics.progress(counts, 0, Timestamp::default());
-        // From zero on: Prometheus does not see a counter that begins with 1 as an increase.
+        // Starts from zero, because Prometheus does not see a counter that begins with 1 as an
+        // increase.
         for state in ItemState::ALL {
             if state != ItemState::Leased {
                 metrics.count(state, 0);
@@ -91,7 +92,7 @@ impl JobMetrics {
         metrics
     }
 
-    /// An attempt has ended, and left its item in this state.
+    /// Counts an attempt that left its item in this state.
     pub(crate) fn attempt_ended(&self, state: ItemState) {
         self.count(state, 1);
     }
@@ -101,7 +102,7 @@ impl JobMetrics {
         with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(more);
     }
 
-    /// The store has said when the next item can be claimed.
+    /// Records what the store says about when the next item can be claimed.
     pub(crate) fn next_due(&mut self, due: Option<Timestamp>) {
         self.next_due = due;
     }
@@ -117,7 +118,7 @@ impl JobMetrics {
     }
 }
 
-/// However it ends, with its process alive.
+/// Resets the gauges, however the job ends while its process lives.
 impl Drop for JobMetrics {
     fn drop(&mut self) {
         for key in [&self.running, &self.handlers, &self.overdue] {

@@ -1,4 +1,4 @@
-//! What a name of a job may be: ids are made of it, and lines of logs and terminals show it.
+//! Which names a job may have: they are part of ids, and appear in logs and terminals.
 
 use std::error::Error;
 use std::fmt;
@@ -9,11 +9,11 @@ use std::fmt;
 pub enum InvalidName {
     /// It is empty.
     Empty,
-    /// It contains a character that would control a terminal, or begin a line.
+    /// It contains a control character, which could steer a terminal or begin a line.
     Control {
         /// The character.
         found: char,
-        /// Where, in bytes.
+        /// Its position, in bytes.
         at: usize,
     },
 }

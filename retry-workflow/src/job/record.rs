@@ -1,4 +1,4 @@
-//! [`Job`]: what a store knows of a job beside its items.
+//! [`Job`]: what a store knows about a job besides its items.
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,27 +38,26 @@ pub struct Job {
     pub id: String,
     /// The name of the workflow.
     pub name: String,
-    /// What it is doing.
+    /// Its status.
     pub status: JobStatus,
     /// When it began.
     pub created: Timestamp,
     /// When it ended or stopped for the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// Whether its input has been read to the end: the store has all of it.
+    /// Whether its input has been read to the end, so that the store has all of it.
     pub input_complete: bool,
-    /// What had ended and failed when it was last resumed after it had stopped:
-    /// thresholds count from here.
+    /// What had ended and failed when it was last resumed after a stop: thresholds count from here.
     #[serde(default)]
     pub(crate) baseline: Baseline,
-    /// What the program that resumes it needs to know, in its own format. The command
+    /// Whatever the program that resumes it needs to know, in its own format. The command
     /// `retry-workflow` keeps the path of the workflow file here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Value>,
-    /// What was last requested of its workers.
+    /// The last request to its workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) requested: Option<PendingRequest>,
-    /// Who works on it, or was killed while doing so.
+    /// The workers that are working on it, or were killed while doing so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerRecord>,
 }
@@ -80,13 +79,13 @@ pub struct Job {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Request {
-    /// To stop, so that it can be resumed.
+    /// Stop, so that the job can be resumed.
     Pause,
-    /// To stop, so that the rest can be [skipped](Job::cancel).
+    /// Stop, so that the rest can be [skipped](Job::cancel).
     Cancel,
 }
 
-/// A request to those who worked on the job when it was made: it does not affect whoever
+/// A request to those who were working on the job when it was made: it does not affect anyone who
 /// resumes the job later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -98,7 +97,7 @@ pub struct PendingRequest {
 }
 
 impl Request {
-    /// Returns the request in one word.
+    /// Returns the name of the request.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pause => "pause",
@@ -106,7 +105,7 @@ impl Request {
         }
     }
 
-    /// Why a job stops that is asked for this.
+    /// Why a job stops after this request.
     pub(crate) const fn reason(self) -> StopReason {
         match self {
             Self::Pause => StopReason::Paused,
@@ -122,16 +121,16 @@ pub(crate) struct Baseline {
     pub(crate) failed: u64,
 }
 
-/// What a job is doing.
+/// The status of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 #[non_exhaustive]
 pub enum JobStatus {
-    /// A process works on it, or was killed while working on it.
+    /// A process is working on it, or was killed while doing so.
     Running,
     /// Every item has ended.
     Finished,
-    /// It was stopped before its end; it can be resumed.
+    /// It stopped before its end, and can be resumed.
     Stopped {
         /// Why.
         reason: StopReason,
@@ -149,28 +148,28 @@ impl JobStatus {
     }
 }
 
-/// Why a job was stopped before its end.
+/// Why a job stopped before its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "stopped_by")]
 #[non_exhaustive]
 pub enum StopReason {
     /// An item failed, and `continue_on_failure` is false.
     FirstFailure,
-    /// As many items failed as `max_failures` allows.
+    /// `max_failures` items failed.
     MaxFailures {
-        /// The bound.
+        /// The limit.
         max_failures: u64,
     },
     /// A larger share of items failed than `failure_threshold` allows.
     FailureThreshold {
-        /// The bound.
+        /// The limit.
         failure_threshold: f64,
         /// Items that failed.
         failed: u64,
         /// Items that had ended.
         ended: u64,
     },
-    /// An item failed whose failure stops the job.
+    /// An item failed, and its failure stops the job.
     Item {
         /// The item.
         item: String,
@@ -179,15 +178,15 @@ pub enum StopReason {
     },
     /// The breaker opened, and `on_open` is `stop`.
     BreakerOpen,
-    /// On request.
+    /// It was asked to stop.
     Requested,
     /// It was [requested](Job::request) to pause.
     Paused,
     /// It was [requested](Job::request) to stop, to be cancelled.
     Cancelled,
-    /// It has run for as long as it was allowed to.
+    /// It ran for as long as it was allowed to.
     Deadline,
-    /// It was resumed with what is in the store, and no process had read its input to the end.
+    /// It was resumed from the store, and no process had read its input to the end.
     InputIncomplete,
 }
 
@@ -341,8 +340,8 @@ impl Job {
         Ok(jobs)
     }
 
-    /// Returns jobs with their counts, the newest first: the first `max` after `after`. What is
-    /// no job that this version can read is left out.
+    /// Returns jobs with their counts, the newest first: the first `max` after `after`. Records
+    /// that this version cannot read are left out.
     ///
     /// ```
     /// use retry_workflow::{Job, MemoryStore};
@@ -372,7 +371,7 @@ impl Job {
         Ok(Page { items: items.into_iter().filter_map(job).collect(), next })
     }
 
-    /// The last job of a workflow that has not finished, or a new one.
+    /// The last unfinished job of a workflow, or a new one.
     pub(crate) async fn find_unfinished_or_create<S: Store>(
         store: &S,
         name: &str,
@@ -389,11 +388,11 @@ impl Job {
     }
 
     /// Chooses one of all jobs by its id, or creates a job as [`create`](Self::create) does, in one
-    /// step: of concurrent callers one creates it, and the others can choose it. An id that no job
-    /// has becomes that of the new one. Returns the job, and whether it is new.
+    /// step: one of several concurrent callers creates it, and the others can choose it. If no job
+    /// has the chosen id, the new one gets it. Returns the job, and whether it is new.
     ///
-    /// The new one belongs to this process until `until`: a [`WorkerRecord`] in
-    /// [`Job::workers`] says so, before it is run.
+    /// A new job belongs to this process until `until`: a [`WorkerRecord`] in [`Job::workers`] says
+    /// so before it runs.
     ///
     /// # Errors
     /// The store fails.
@@ -425,7 +424,7 @@ impl Job {
         Ok((job, is_new))
     }
 
-    /// Records in a job that this process is about to work on it, and by when it must have started;
+    /// Records in a job that this process is about to work on it, and by when it will have started;
     /// returns `false` if it already has a worker.
     ///
     /// # Errors
@@ -479,13 +478,12 @@ impl Job {
         self.workers.iter().any(|worker| worker.is_live(now))
     }
 
-    /// Returns what was requested of its live workers, and has not been done yet.
+    /// Returns the request to its live workers that has not been carried out yet.
     pub fn requested(&self, now: Timestamp) -> Option<PendingRequest> {
         self.requested.filter(|_| self.is_live(now))
     }
 
-    /// Returns the job with this id, or creates it, with this name and
-    /// [`origin`](Self::origin).
+    /// Returns the job with this id, or creates it with this name and [`origin`](Self::origin).
     ///
     /// ```
     /// # use retry_workflow::{Job, MemoryStore};
@@ -511,25 +509,25 @@ impl Job {
         find_or_insert(store, &Self::key(id), move |_| Ok(new.clone())).await
     }
 
-    /// This one, with the next number behind its name that none of these jobs has.
+    /// This job, with the next number after its name that none of these jobs has.
     fn numbered(&self, jobs: &[(String, String)]) -> Self {
         let id = |number: u64| format!("{}-{number}", self.name);
         let prefix = Self::key(&format!("{}-", self.name));
         let numbers = jobs.iter().filter_map(|(key, _)| key.strip_prefix(&prefix)?.parse().ok());
-        // A job that was given the largest of numbers as its id is none of these.
+        // Ignores a job that was given an id with a number above `u32::MAX`.
         let last = numbers.max().map_or(0, |last: u32| last.into());
         let is_free = |number: &u64| jobs.iter().all(|(key, _)| *key != Self::key(&id(*number)));
         let number = (last + 1..u64::MAX).find(is_free).unwrap_or(u64::MAX);
         Self { id: id(number), ..self.clone() }
     }
 
-    /// A job whose items came from elsewhere, unless it is known.
+    /// Creates the record of a job whose items were imported, unless it exists.
     pub(crate) async fn adopt<S: Store>(store: &S, id: &str) -> Result<(), StoreError> {
         let mut job = Self::new(id.to_owned(), id, None, store.now());
         job.status = JobStatus::Finished;
         job.ended = Some(job.created);
         job.input_complete = true;
-        // Where there is one, it stays as it is.
+        // An existing record stays as it is.
         write(store, 0, &job).await.map(drop)
     }
 
@@ -545,9 +543,9 @@ impl Job {
         Self::update(store, id, |job| job.origin = origin.cloned()).await
     }
 
-    /// Requests something of the workers of a job, which each does within some seconds: nothing more
-    /// is started, and running items finish. It does not affect whoever resumes the job later.
-    /// Returns `false` if there is no such job, or nobody works on it.
+    /// Sends a request to the workers of a job. Each carries it out within seconds: nothing more is
+    /// started, and running items finish. It does not affect anyone who resumes the job later.
+    /// Returns `false` if there is no such job, or nobody is working on it.
     ///
     /// ```
     /// # use retry_workflow::{Job, MemoryStore, Request};
@@ -577,9 +575,9 @@ impl Job {
         Ok(true)
     }
 
-    /// Cancels the rest of a job that nobody works on: items that have not ended are skipped,
-    /// with a failure of the class `cancelled`, and the job is finished. Returns how many these
-    /// were. Items that a worker still holds are left to it.
+    /// Cancels the rest of a job that nobody is working on: items that have not ended are skipped,
+    /// with a failure of class `cancelled`, and the job is finished. Returns how many items were
+    /// skipped. Items that a worker still holds are left to it.
     ///
     /// ```
     /// # use retry_workflow::{Job, MemoryStore, NewItem, Store};
@@ -609,18 +607,18 @@ impl Job {
         Self::update(store, id, |job| {
             job.status = JobStatus::Finished;
             job.ended = Some(now);
-            // Nothing of it is read any more.
+            // The input is not going to be read any more.
             job.input_complete = true;
         })
         .await?;
         Ok(all)
     }
 
-    /// Removes a job for good, with its items, its dead letters and their histories, and
-    /// returns how many items it had. `also` are keys of values that a program keeps for it.
+    /// Removes a job for good, with its items, its dead letters and their histories, and returns
+    /// how many items it had. `also` has the keys of values that a program keeps for the job.
     ///
-    /// Its workers lose their leases. If this ends half-way, the job still exists with
-    /// fewer items; remove it again.
+    /// Its workers lose their leases. If this is interrupted, the job still exists with fewer
+    /// items; remove it again.
     ///
     /// ```
     /// # use retry_workflow::{Job, MemoryStore};
@@ -653,7 +651,7 @@ impl Job {
         }
     }
 
-    /// Changes what is stored, in spite of changes by other processes meanwhile.
+    /// Changes the stored record, and retries if another process changes it at the same time.
     pub(crate) async fn update<S: Store>(
         store: &S,
         id: &str,
@@ -671,10 +669,11 @@ impl Job {
 
 const PREFIX: &str = "job/";
 
-/// Items in one transaction, so that others who write do not wait for long.
+/// The number of items in one transaction, so that other writers do not wait for long.
 const AT_ONCE: usize = 5_000;
 
-/// Finds the job that `choose` chooses from those whose keys begin so, or adds it.
+/// Finds the job that `choose` picks from the values with this key prefix, or adds the one that it
+/// returns.
 async fn find_or_insert<S: Store>(
     store: &S,
     prefix: &str,

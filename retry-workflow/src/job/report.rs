@@ -1,4 +1,4 @@
-//! [`JobReport`]: what became of a job, for people and for machines.
+//! [`JobReport`]: the outcome of a job, for people and for machines.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,20 +59,20 @@ impl Unit {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct JobReport {
-    /// The job: its id, its name, how it ended.
+    /// The job: its id, its name, and how it ended.
     #[serde(flatten)]
     pub job: Job,
-    /// Its items by state, its attempts, and the time that these took.
+    /// Its items by state, its attempts, and the time that they took.
     pub counts: Counts,
-    /// From its beginning to its end, or until now, including time between processes.
+    /// The time from its beginning to its end, or until now, including time between processes.
     #[serde(serialize_with = "seconds::serialize")]
     pub elapsed: Duration,
     /// How many items failed for good, by class.
     pub classes: BTreeMap<String, u64>,
-    /// The same by signature, the largest group first; the smallest are omitted if there are
+    /// The same by signature, the largest group first; the smallest ones are omitted if there are
     /// very many.
     pub groups: Vec<Group>,
-    /// Groups of three and more, with advice.
+    /// Groups of three or more, with advice.
     pub patterns: Vec<Pattern>,
     #[serde(skip)]
     unit: Unit,
@@ -80,7 +80,7 @@ pub struct JobReport {
     expected: Option<u64>,
 }
 
-/// More groups than these are no help.
+/// A longer list of groups would not help anybody.
 const MOST_GROUPS: usize = 100;
 
 impl JobReport {
@@ -130,8 +130,8 @@ impl JobReport {
         }))
     }
 
-    /// Sets what its items are called, and how many there will be, if more than have
-    /// begun. Default: items, as many as there are.
+    /// Sets what its items are called, and how many there will be if not all of them have begun.
+    /// Default: items, as many as there are.
     #[must_use]
     pub fn counted_in(mut self, unit: Unit, expected: Option<u64>) -> Self {
         (self.unit, self.expected) = (unit, expected);
@@ -309,7 +309,7 @@ impl fmt::Display for JobReport {
     }
 }
 
-/// A duration with what matters of it: `1.2s`, `340ms`, `2m 5s`.
+/// A duration rounded for people: `1.2s`, `340ms`, `2m 5s`.
 pub(crate) struct Short(pub(crate) Duration);
 
 impl fmt::Display for Short {

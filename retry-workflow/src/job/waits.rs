@@ -1,4 +1,4 @@
-//! [`Waits`]: what keeps a job from being done at once, and until when.
+//! [`Waits`]: what a job is waiting for, and until when.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::job::report::Unit;
 use crate::store::{Store, StoreError};
 use crate::words::{in_a_while, thousands};
 
-/// What a job waits for, as its store has it.
+/// What a job is waiting for, according to its store.
 ///
 /// ```
 /// use retry_workflow::{MemoryStore, NewItem, Store, Unit, Waits};
@@ -30,12 +30,12 @@ use crate::words::{in_a_while, thousands};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Waits {
-    /// When the next item can be worked on.
+    /// When the next item can run.
     pub next_due: Option<Timestamp>,
-    /// When the next item can be worked on that its workers may have died of: alone.
+    /// When the next item can run that may have killed its workers, and so runs alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_suspect: Option<Timestamp>,
-    /// When the last lease of those items that are with a worker ends.
+    /// When the last lease of an item that a worker holds expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leased_until: Option<Timestamp>,
     /// Until when the breaker of the job rejects everything.
@@ -43,17 +43,17 @@ pub struct Waits {
     pub breaker_open_until: Option<Timestamp>,
 }
 
-/// Items that are read at once.
+/// The number of items that are read at once.
 const PAGE: usize = 500;
 
 impl Waits {
-    /// Loads what the job with this id waits for, where these are its counts.
+    /// Loads what the job with this id, whose counts are given, is waiting for.
     ///
     /// # Errors
     /// The store cannot be read.
     pub async fn load<S: Store>(store: &S, job: &str, counts: &Counts) -> Result<Self, StoreError> {
         let breaker = BreakerRecord::find(store, job).await?;
-        // Nothing of it is due any more.
+        // Nothing is due any more.
         let is_over = counts.unfinished() == 0;
         Ok(Self {
             next_due: if is_over { None } else { store.next_due(job).await? },
@@ -63,7 +63,7 @@ impl Waits {
         })
     }
 
-    /// Returns each thing that it waits for: one word for it, and a sentence.
+    /// Returns what it is waiting for: one word and a sentence for each.
     pub fn lines(
         &self,
         counts: &Counts,

@@ -1,4 +1,4 @@
-//! [`WorkerRecord`]: who works on a job, and whether that process is still there.
+//! [`WorkerRecord`]: who works on a job, and whether that process is still alive.
 
 use std::sync::LazyLock;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::item::clock::Timestamp;
 
-/// A worker of a job, in the job's record: written when it begins, rewritten while it lives,
-/// and removed when it ends.
+/// A worker of a job, in the job's record: written when it begins, updated while it lives, and
+/// removed when it ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorkerRecord {
-    /// Its name, as histories have it; empty before it has started.
+    /// Its name, as in histories; empty before it has started.
     pub worker: String,
     /// Its process.
     pub process: u32,
-    /// Where that runs: only there its number means anything. `None` where the system does not
+    /// The machine, without which the process number means nothing; `None` if the system does not
     /// say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
-    /// When the process began, in the system's own count: numbers are used again.
+    /// When the process began, by the system's own count, because process numbers are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     started: Option<u64>,
     /// Until when its last heartbeat is valid.
@@ -27,7 +27,7 @@ pub struct WorkerRecord {
 }
 
 impl WorkerRecord {
-    /// A worker of this process.
+    /// Creates the record of a worker in this process.
     pub(crate) fn new(worker: &str, until: Timestamp) -> Self {
         let process = std::process::id();
         let machine = MACHINE.clone();
@@ -35,13 +35,13 @@ impl WorkerRecord {
         Self { worker: worker.to_owned(), process, machine, started, until }
     }
 
-    /// Returns `true` if the worker is alive, as far as this process can know: its heartbeat
-    /// is valid, and its process is not known to be gone.
+    /// Returns `true` if the worker is alive, as far as this process can know: its heartbeat is
+    /// valid, and its process is not known to have ended.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.until > now && !self.is_dead()
     }
 
-    /// Whether its process is gone for sure: it ran on this machine, and does no more.
+    /// Whether its process has certainly ended: it ran on this machine, and no longer does.
     pub(crate) fn is_dead(&self) -> bool {
         self.machine.is_some()
             && self.machine == *MACHINE
@@ -49,14 +49,14 @@ impl WorkerRecord {
             && system::started(self.process) != self.started
     }
 
-    /// Whether it stands for a worker of the same process that has not begun.
+    /// Whether it was reserved for a worker of the same process, which has now begun.
     pub(crate) fn is_begun_by(&self, other: &Self) -> bool {
         self.worker.is_empty() && (self.process, self.started) == (other.process, other.started)
     }
 }
 
-/// This machine since it was started, and the numbers of processes that count here: containers
-/// have their own.
+/// Identifies this boot of the machine and its process namespace: containers have their own process
+/// numbers.
 static MACHINE: LazyLock<Option<String>> = LazyLock::new(system::machine);
 
 #[cfg(target_os = "linux")]
@@ -69,15 +69,15 @@ mod system {
         Some(format!("{} {}", boot.trim(), numbers.display()))
     }
 
-    /// When a process began; `None` if there is none, or what is left of one.
+    /// When a process began; `None` if it does not exist, or is a zombie.
     pub(super) fn started(process: u32) -> Option<u64> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // A name may be anything, and ends with the last of these.
+        // A process name may contain anything, and ends with the last parenthesis.
         let (_, after) = stat.rsplit_once(')')?;
         let mut fields = after.split_ascii_whitespace();
         let state = fields.next()?;
         let is_gone = matches!(state, "Z" | "X" | "x");
-        // The 22nd field, where the name is the second.
+        // The 22nd field, counting the name as the second.
         fields.nth(18)?.parse().ok().filter(|_| !is_gone)
     }
 }
@@ -116,7 +116,7 @@ mod tests {
         assert!(!other.is_live(now), "nobody has waited for it yet");
         child.wait().unwrap();
         assert!(other.is_dead());
-        // Another process with its number is another one.
+        // A process that reuses its number is a different one.
         let again = WorkerRecord { process: std::process::id(), ..other.clone() };
         assert!(again.is_dead());
         let elsewhere = WorkerRecord { machine: Some("another".to_owned()), ..other };

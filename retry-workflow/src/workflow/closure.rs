@@ -1,4 +1,4 @@
-//! [`Closure`]: work that is a closure of the caller's, with one policy for it.
+//! [`Closure`]: work that is a closure of the caller's, with its policy.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -48,7 +48,7 @@ where
         if let Some(state) = &state
             && let Some(reason) = state.expired_by(self.retrier.policy(), &worker)
         {
-            // Nothing was tried, and nothing is recorded.
+            // Nothing was tried, so nothing is recorded.
             let failure = state.failure.clone();
             return AttemptReport::new(WorkOutcome::Failed { failure, reason });
         }
@@ -84,7 +84,7 @@ where
     }
 }
 
-/// A type without the path to it.
+/// The name of a type without its path.
 fn short_name<T>() -> &'static str {
     let name = std::any::type_name::<T>();
     if name.contains('<') { name } else { name.rsplit("::").next().unwrap_or(name) }

@@ -1,4 +1,4 @@
-//! An [`ErrorPolicy`] as it stands in a file.
+//! Reading an [`ErrorPolicy`] from a file.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Complaint, ErrorCollection, ErrorPolicy, InvalidErrorPolicy, OnItemFailure, OnOpen};
 
-/// The keys of an [`ErrorPolicy`] as they stand in a file, read but not yet checked.
+/// The keys of an [`ErrorPolicy`] in a file, read but not yet checked.
 ///
-/// For readers that know where each key is: [`InvalidErrorPolicy::keys`] says which one
+/// For readers that know where each key is in the file: [`InvalidErrorPolicy::keys`] says which one
 /// is wrong.
 ///
 /// ```
@@ -172,7 +172,7 @@ impl<'de> Deserialize<'de> for ErrorCollection {
             Batched { size: usize },
         }
 
-        /// By hand for `batched:10`, which is `{ batched: { size: 10 } }` in one word.
+        /// Written by hand for `batched:10`, which is short for `{ batched: { size: 10 } }`.
         struct CollectionVisitor;
 
         impl<'de> Visitor<'de> for CollectionVisitor {
@@ -210,7 +210,7 @@ impl<'de> Deserialize<'de> for ErrorCollection {
 
 impl<'de> Deserialize<'de> for OnItemFailure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// By hand: any other word is the name of a handler.
+        /// Written by hand, because any other word is the name of a handler.
         struct ActionVisitor;
 
         impl<'de> Visitor<'de> for ActionVisitor {

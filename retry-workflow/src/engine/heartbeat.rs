@@ -63,7 +63,7 @@ impl Heartbeat {
         if dead.is_empty() && !is_late {
             return Ok(Beat { freed: 0, request, others });
         }
-        // Before they leave the record: a worker that is not in there is not looked for.
+        // Before they leave the record: nobody looks for workers that are not in there.
         let names = dead.iter().map(|worker| worker.worker.clone()).collect();
         let freed = store.expire(&self.job, names, now).await?;
         let mine = WorkerRecord::new(&self.worker, now + self.good_for);

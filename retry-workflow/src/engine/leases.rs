@@ -18,7 +18,7 @@ pub(super) struct Leases<S: Store> {
     ready_bytes: usize,
     /// How many of these the store has as started.
     ready_started: usize,
-    /// When handlers started items, as far as the store does not know yet.
+    /// Items that handlers have started, and when, as long as the store does not know.
     started: Vec<(i64, Timestamp)>,
 }
 

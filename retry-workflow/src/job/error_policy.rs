@@ -181,7 +181,7 @@ impl std::error::Error for InvalidErrorPolicy {}
 
 impl InvalidErrorPolicy {
     /// Returns the keys to blame, as a file spells them: a key of the error policy, and, if its
-    /// value is a map, the keys inside it, the most likely one first.
+    /// value is a map, the keys inside it, the main one first.
     pub fn keys(&self) -> Vec<&'static str> {
         match &self.0 {
             Complaint::Threshold(_) => vec!["failure_threshold"],

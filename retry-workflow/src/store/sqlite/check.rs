@@ -13,7 +13,7 @@ use crate::item::clock::Timestamp;
 use crate::item::record::ItemState;
 use crate::store::{StoreCheck, StoreResult, Summary};
 
-/// The largest number of damages that are reported.
+/// The largest number of problems with the file that are reported.
 const MOST_DAMAGE: usize = 20;
 
 pub(super) fn check(path: &Path, options: &SqliteOptions) -> StoreResult<StoreCheck> {

@@ -69,7 +69,7 @@ impl Summaries {
         change.count += 1;
         change.first = change.first.min(ended);
         change.last = change.last.max(ended);
-        // The first of them, so that the result does not depend on chance.
+        // The first of them, so that the result is deterministic.
         change.example = Some(change.example.map_or(item, |example| example.min(item)));
     }
 

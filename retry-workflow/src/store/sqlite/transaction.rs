@@ -30,7 +30,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// For use after a rollback, which may have taken some numbers back.
+    /// Forgets all names after a rollback, which may have undone some of them.
     pub(super) fn forget(&mut self) {
         self.jobs.clear();
         self.workers.clear();

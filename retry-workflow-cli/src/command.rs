@@ -1,5 +1,5 @@
-//! The command `retry-workflow`: arguments, tables for people, JSON for machines,
-//! exit codes. What it does is in the library.
+//! The `retry-workflow` command: arguments, tables for people, JSON for programs, and exit codes.
+//! The library does the work.
 
 mod outcome;
 mod arguments;
@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
         duties.begin(&runtime);
     }
     let result = runtime.block_on(obey(arguments, &mut screen));
-    // A failure to write may show only now.
+    // A write error may only surface when the output is flushed.
     let flushed = screen.flush();
     ended(result.and_then(|exit| flushed.map(|()| exit)))
 }

@@ -1,4 +1,4 @@
-//! What may be written after `retry-workflow`. The comments are the help texts.
+//! The command line of `retry-workflow`. The doc comments here are the help texts.
 
 mod begin;
 #[cfg(feature = "board")]
@@ -201,7 +201,7 @@ Examples:
 }
 
 impl Command {
-    /// How it runs a job, if it does.
+    /// How this command runs a job, if it does.
     pub(crate) fn runs(&self) -> Option<&RunArguments> {
         match self {
             Self::Run { how, .. }
@@ -211,7 +211,7 @@ impl Command {
         }
     }
 
-    /// Whether it may run the commands of a job.
+    /// Whether this command may run the commands of a job.
     pub(crate) fn works(&self) -> bool {
         matches!(self, Self::Run { .. } | Self::Resume { .. } | Self::Dlq(Dlq::Retry { .. }))
     }
@@ -498,7 +498,7 @@ Examples:
 }
 
 impl PageArguments {
-    /// How many items at the most.
+    /// The largest number of items on a page.
     pub(crate) fn most(self) -> usize {
         usize::try_from(self.limit).unwrap_or(usize::MAX)
     }
@@ -564,7 +564,7 @@ pub(crate) struct RedriveArguments {
     pub(crate) file: Option<PathBuf>,
 }
 
-/// A lease is renewed three times in its time: one that is shorter would be lost.
+/// A lease is renewed three times per period; with a shorter one, a worker could lose its items.
 const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 
 impl Default for RunArguments {
@@ -594,7 +594,7 @@ fn lease(text: &str) -> Result<Duration, String> {
     Ok(lease)
 }
 
-/// A point in time; a duration alone is how long ago it was.
+/// Parses a point in time; a bare duration means that long ago.
 fn time(text: &str) -> Result<Timestamp, String> {
     text.parse().or_else(|error: InvalidTimestamp| {
         let ago = retry_rules::duration::parse(text.trim()).map_err(|_| error.to_string())?;
@@ -606,7 +606,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     retry_rules::duration::parse(text).map_err(|error| error.to_string())
 }
 
-/// Bytes: `4096`, `64KiB`, `1m`.
+/// Parses a size in bytes: `4096`, `64KiB`, `1m`.
 fn size(text: &str) -> Result<usize, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -1,4 +1,4 @@
-//! `board`: the pages of `retry-board` for a store, until Ctrl-C.
+//! `board`: serves the pages of `retry-board` for a store, until Ctrl-C.
 
 use std::path::Path;
 
@@ -35,12 +35,12 @@ pub(super) async fn board(
     for host in hosts {
         board = board.host(host);
     }
-    // Where other machines are answered, they ask by whatever name they know; the token keeps
-    // strangers' pages out.
+    // On a public address, other machines may reach the board under any host name; the token keeps
+    // foreign pages out.
     if !listen.ip().is_loopback() && hosts.is_empty() {
         board = board.any_host();
     }
-    // Whoever may only read the file can look.
+    // Read access to the file is enough to view it.
     let store = if *allow_actions { address.open().await? } else { address.open_to_look().await? };
     let app = board.jobs(store).merge(board.policies());
     let listener = TcpListener::bind(listen).await.map_err(|error| {
@@ -56,7 +56,7 @@ pub(super) async fn board(
     screen.flush()?;
     tokio::select! {
         served = axum::serve(listener, app) => served?,
-        // Pages that listen still are not waited for: they come back by themselves.
+        // Do not wait for pages that still listen for events: they reconnect by themselves.
         () = interrupted() => {}
     }
     Ok(Exit::Success)
@@ -69,7 +69,7 @@ fn token(file: &Path) -> Result<Token, CommandError> {
     Token::new(&text).map_err(|error| CommandError::Usage(format!("{}: {error}", name())))
 }
 
-/// Ends with Ctrl-C, or with what ends a service.
+/// Completes on Ctrl-C, or on a signal that stops a service.
 async fn interrupted() {
     #[cfg(unix)]
     {
@@ -83,6 +83,6 @@ async fn interrupted() {
             return;
         }
     }
-    // Where no signal can be heard, the process ends with it.
+    // If no signal handler can be installed, end right away rather than never.
     let _ = tokio::signal::ctrl_c().await;
 }

@@ -27,7 +27,7 @@ pub(super) fn explain(
         (explain::text(&policy, width), explain::picture(&policy), Some(policy))
     };
     match &arguments.svg {
-        // The picture alone: it is for a file.
+        // Only the picture goes to standard output, so that it can be redirected to a file.
         Some(path) if path == Path::new("-") => {
             screen.writer().write_all(picture.as_bytes())?;
             return Ok(Exit::Success);
@@ -72,7 +72,7 @@ fn explain_file(file: &Path, screen: &mut Screen) -> Result<Exit, CommandError> 
     Ok(Exit::Success)
 }
 
-/// Durations in seconds, for programs that calculate with them.
+/// The policy as JSON, with durations in seconds, for programs that calculate with them.
 fn as_json(policy: &Policy) -> serde_json::Value {
     let walk = Walk::new(policy);
     let waits: Vec<_> = walk

@@ -10,18 +10,18 @@ use crate::explain::Named;
 use crate::file::{self, FileError, WorkflowFile};
 use crate::terminal::text::{count, one_line};
 
-/// A file that is to be worked with.
+/// Reads a workflow file.
 pub(super) fn read(path: &Path) -> Result<WorkflowFile, CommandError> {
     WorkflowFile::read(path).map_err(|error| CommandError::File(format!("{error:#}")))
 }
 
-/// The same, to be run here.
+/// Reads a workflow file that is to run here, with its environment.
 pub(super) fn ready(path: &Path) -> Result<WorkflowFile, CommandError> {
     let file = read(path)?.with_environment();
     file.map_err(|error| CommandError::File(format!("{error:#}")))
 }
 
-/// All mistakes of all files.
+/// Reports all mistakes in all files.
 pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, CommandError> {
     let mut pictures = Vec::new();
     for path in files {
@@ -66,7 +66,7 @@ pub(super) fn check(files: &[PathBuf], screen: &mut Screen) -> Result<Exit, Comm
     }
 }
 
-/// What editors complete and check workflow files by.
+/// Writes the JSON schema that editors use to complete and check workflow files.
 pub(super) fn schema(screen: &mut Screen) -> Result<Exit, CommandError> {
     let schema = file::schema();
     if screen.json {
@@ -80,9 +80,9 @@ pub(super) fn schema(screen: &mut Screen) -> Result<Exit, CommandError> {
 /// A file without mistakes.
 struct Checked {
     file: WorkflowFile,
-    /// How many its input has, if that is there.
+    /// The number of items in its input, if the input exists.
     items: Option<u64>,
-    /// What could not be checked.
+    /// What the check could not look at.
     unseen: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ fn checked(path: &Path) -> Result<Checked, FileError> {
 }
 
 fn mistakes(path: &Path, error: &FileError) -> serde_json::Value {
-    // The input of a file may be what is wrong.
+    // The mistake may be in the file's input rather than in the file itself.
     let wrong = error.path().display().to_string();
     json!({
         "file": path.display().to_string(), "ok": false, "in": wrong, "mistakes": places(error),
@@ -108,7 +108,7 @@ fn places(error: &FileError) -> Vec<serde_json::Value> {
     error.mistakes().map(place).collect()
 }
 
-/// The policies of a file, for people who want to see their waits.
+/// The policies of a file, to be explained.
 pub(super) fn policies(path: &Path) -> Result<Vec<Named>, CommandError> {
     let policies = read(path)?.policies();
     Ok(policies.into_iter().map(|(name, policy)| Named { name, policy }).collect())

@@ -1,4 +1,4 @@
-//! `jobs`: all jobs of the store; and what `status` too knows of one.
+//! `jobs`: all jobs of the store. `status` shows the same summary of a single job.
 
 pub(super) mod items;
 pub(super) mod removal;
@@ -14,7 +14,7 @@ use crate::terminal::table::Table;
 use crate::terminal::text::{age, thousands};
 use retry_workflow::{Counts, Job, JobStatus, PendingRequest, Store, Timestamp, Unit, Waits};
 
-/// A job as machines read it.
+/// A job in machine-readable form.
 #[derive(Debug, Serialize)]
 pub(super) struct JobSummary {
     pub(super) id: String,
@@ -26,24 +26,24 @@ pub(super) struct JobSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ended: Option<Timestamp>,
     input_complete: bool,
-    /// How many there are to be, of commands that are run one after another.
+    /// How many commands there are in total, if commands run one after another.
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<u64>,
     pub(super) counts: Counts,
     #[serde(flatten)]
     pub(super) waits: Waits,
-    /// What was requested of its workers, and has not been done yet.
+    /// What was requested of its workers and is still pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) requested: Option<PendingRequest>,
     /// What its items are called.
     #[serde(skip)]
     pub(super) unit: Unit,
-    /// The job whose `reduce` it is.
+    /// The job that this one is the `reduce` of.
     #[serde(skip_serializing_if = "Option::is_none")]
     reduces: Option<String>,
 }
 
-/// Items that are read at once.
+/// How many items are read at a time.
 const PAGE: usize = 500;
 
 impl JobSummary {
@@ -52,7 +52,7 @@ impl JobSummary {
         Self::of(store, job, counts).await
     }
 
-    /// Of a job whose items have been counted.
+    /// Summarises a job whose items have been counted.
     async fn of<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<Self, CommandError> {
         let tasks = Tasks::begun(store, &job.id).await?;
         let origin = Origin::read(job);
@@ -76,13 +76,13 @@ impl JobSummary {
         })
     }
 
-    /// How many items there are; with a `+` while the input is read still.
+    /// The number of items, with a `+` while the input is still being read.
     pub(super) fn items(&self) -> String {
         let more = if self.input_complete || self.commands.is_some() { "" } else { "+" };
         format!("{}{more}", thousands(self.so_far().1))
     }
 
-    /// How many have ended, of how many.
+    /// How many have ended, and how many there are.
     pub(super) fn so_far(&self) -> (u64, u64) {
         match self.commands {
             Some(number) => Tasks { number, is_chain: true }.so_far(&self.counts),
@@ -144,7 +144,7 @@ async fn counted<S: Store>(store: &S) -> Result<Vec<(Job, Counts)>, CommandError
     }
 }
 
-/// Each `reduce` below its job.
+/// Sorts each `reduce` directly below its job.
 fn below_each_other(jobs: Vec<(Job, Counts)>) -> Vec<(Job, Counts)> {
     let reduces = |(job, _): &(Job, Counts)| Origin::read(job).and_then(|origin| origin.reduces);
     let (of_others, own): (Vec<_>, Vec<_>) =

@@ -1,4 +1,4 @@
-//! `completions` and `man`: what shells and readers get from the arguments themselves.
+//! `completions` and `man`: shell completions and manual pages, generated from the arguments.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::screen::Screen;
 const NAME: &str = "retry-workflow";
 
 pub(super) fn completions(shell: Shell, screen: &mut Screen) -> Result<Exit, CommandError> {
-    // It panics where it cannot write, as into a pipe whose reader has gone.
+    // `generate` panics if it cannot write, for example into a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), NAME, &mut script);
     screen.writer().write_all(&script)?;

@@ -1,4 +1,4 @@
-//! How the command ends: its exit codes, and what it says when it cannot go on.
+//! How the command ends: its exit codes and its errors.
 
 use std::fmt;
 use std::io;
@@ -7,18 +7,18 @@ use std::process::ExitCode;
 use crate::terminal::text::chain;
 use retry_workflow::{ExportError, ImportError, SignatureError, StoreError};
 
-/// How it ended.
+/// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything has been done.
+    /// Everything was done.
     Success,
-    /// The job stopped before its end.
+    /// The job stopped early.
     Stopped,
-    /// The job came to its end, and left dead letters.
+    /// The job finished, but left dead letters.
     DeadLetters,
-    /// Something is wrong with the store, and has been told.
+    /// The store is damaged, which has been reported.
     Unsound,
-    /// Files have mistakes, and these have been reported as JSON.
+    /// Files have mistakes, which have been reported as JSON.
     BadFiles,
 }
 
@@ -60,7 +60,7 @@ impl CommandError {
         })
     }
 
-    /// Of a store that cannot be opened: where it is no store, another name is wanted.
+    /// An error from opening a store: a usage error if the path is not a store that can be used.
     pub(crate) fn opening(error: &StoreError) -> Self {
         match error {
             StoreError::Foreign { .. } | StoreError::Newer { .. } | StoreError::Access { .. } => {

@@ -1,4 +1,4 @@
-//! [`Recorders`]: what writes down how a job goes, as `--joblog` and `--events` ask for.
+//! [`Recorders`]: records the progress of a job, as requested with `--joblog` and `--events`.
 
 mod event_lines;
 mod joblog;
@@ -14,13 +14,13 @@ use retry_workflow::JobEvent;
 #[derive(Debug, Default)]
 pub(super) struct Recorders {
     joblog: Option<Joblog>,
-    /// That it cannot be written is reported once.
+    /// A write failure is reported once.
     has_failed: AtomicBool,
     events: Option<EventLines>,
 }
 
 impl Recorders {
-    /// Opens what is to be written to, before anything starts.
+    /// Opens everything that will be written to, before anything starts.
     pub(super) fn open(how: &RunArguments) -> Result<Self, CommandError> {
         let joblog = how.joblog.as_deref().map(Joblog::open).transpose()?;
         if let Some(folder) = &how.results {
@@ -32,12 +32,12 @@ impl Recorders {
         Ok(Self { joblog, events: how.events.then(EventLines::default), ..Self::default() })
     }
 
-    /// Whether the report is an event, too.
+    /// Whether the report is written as an event as well.
     pub(super) fn has_events(&self) -> bool {
         self.events.is_some()
     }
 
-    /// Writes an event down; `tell` hears of what cannot be.
+    /// Records an event; write failures are passed to `tell`.
     pub(super) fn on_event(&self, event: &JobEvent<'_>, tell: impl Fn(&str)) {
         if let (Some(joblog), JobEvent::Attempt { job, item, attempt, .. }) = (&self.joblog, event)
             && let Err(error) = joblog.add(job, item, attempt)

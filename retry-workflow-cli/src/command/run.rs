@@ -1,4 +1,4 @@
-//! Where the command meets the engine: jobs of files are started and resumed.
+//! Starts and resumes the jobs of workflow files: the link between the command and the engine.
 
 mod signals;
 mod progress;
@@ -29,17 +29,17 @@ use crate::steps::stream::Excerpt;
 use crate::terminal::text::{argument, chain, count, one_line};
 use retry_workflow::{Job, JobEvent, JobReport, JobStatus, Store, StoreError, Unit, WorkflowError};
 
-/// A job, and the file that it is made of.
+/// A job, and the workflow file that defines it.
 struct Work {
     job: Job,
     file: WorkflowFile,
-    /// What is known of an input that is not in the store yet.
+    /// What is known about an input that has not been copied to the store yet.
     checked: Option<CheckedInput>,
-    /// The file is another one than before.
+    /// The file is not the one that the job was started with.
     is_moved: bool,
 }
 
-/// `run FILE`: a new job, from its beginning; or the one that has not ended.
+/// `run FILE`: starts a new job, or continues the one that has not ended.
 pub(super) async fn run(
     address: &Address,
     path: &Path,
@@ -47,7 +47,7 @@ pub(super) async fn run(
     how: &RunArguments,
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
-    // All that can be wrong with it is said before there is a job.
+    // Report everything that can be wrong with the file before a job is created.
     let file = files::ready(path)?;
     let checked = checked_before(&file)?;
     let store = address.open_or_create().await?;
@@ -72,7 +72,7 @@ pub(super) async fn run(
     work(&store, new, how, screen).await
 }
 
-/// `resume [JOB]`: resumes a job; `None`: the latest that has not ended.
+/// `resume [JOB]`: resumes a job; with `None`, the latest that has not ended.
 pub(super) async fn resume(
     store: &AnyStore,
     (job, file): (Option<&str>, Option<&Path>),
@@ -109,7 +109,7 @@ pub(super) async fn resume(
     work(store, ready, how, screen).await
 }
 
-/// After `dlq retry`: works on what was re-driven, job by job.
+/// After `dlq retry`: runs what was re-driven, job by job.
 pub(super) async fn run_again(
     store: &AnyStore,
     (jobs, file): (&[String], Option<&Path>),
@@ -120,7 +120,7 @@ pub(super) async fn run_again(
     for id in jobs {
         let job = whole(store, find(store, id).await?).await?;
         let ended = work(store, ready(store, job, file).await?, how, screen).await?;
-        // After a request to stop, the next one does not begin.
+        // After a request to stop, do not start the next job.
         if ended == Exit::Stopped {
             return Ok(ended);
         }
@@ -140,7 +140,7 @@ pub(super) async fn check<S: Store>(
     ready(store, whole(store, find(store, id).await?).await?, file).await.map(drop)
 }
 
-/// Why a job cannot be resumed here: no file is known of it.
+/// Why a job cannot be resumed here, if its workflow file is not known.
 pub(super) async fn without_file<S: Store>(
     store: &S,
     id: &str,
@@ -159,7 +159,7 @@ pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandEr
     })
 }
 
-/// The job itself, or the one that it is the `reduce` of.
+/// The job itself, or the job that it is the `reduce` of.
 async fn whole<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
     match Origin::read(&job).and_then(|origin| origin.reduces) {
         Some(reduced) => find(store, &reduced).await,
@@ -167,7 +167,7 @@ async fn whole<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
     }
 }
 
-/// The latest job of a file that has not ended.
+/// The latest job that was started from a file and has not ended.
 async fn latest(store: &AnyStore) -> Result<Option<Job>, CommandError> {
     for job in Job::all(store).await?.into_iter().rev() {
         let whole = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
@@ -191,7 +191,7 @@ async fn begun(store: &AnyStore, file: &WorkflowFile) -> Result<Option<String>, 
     Ok(None)
 }
 
-/// A job with its file as it is now, or with another one that is named.
+/// Pairs a job with the current contents of its file, or with the file that was named.
 async fn ready<S: Store>(store: &S, job: Job, file: Option<&Path>) -> Result<Work, CommandError> {
     let origin = Origin::read(&job);
     let (file, is_moved) = match (file, &origin) {
@@ -209,7 +209,7 @@ async fn ready<S: Store>(store: &S, job: Job, file: Option<&Path>) -> Result<Wor
     Ok(Work { job, file, checked, is_moved })
 }
 
-/// What can be known of an input before the job begins: it is a file, and no `setup` writes it.
+/// Checks an input ahead of the job, which is possible if it is a file that no `setup` writes.
 fn checked_before(file: &WorkflowFile) -> Result<Option<CheckedInput>, CommandError> {
     let is_there = |reader: &InputReader| reader.is_file() && !file.has_setup();
     let reader = file.reader().filter(is_there);
@@ -219,7 +219,7 @@ fn checked_before(file: &WorkflowFile) -> Result<Option<CheckedInput>, CommandEr
         .map_err(|error| CommandError::File(format!("{error:#}")))
 }
 
-/// Works on a job until it ends or is to stop, and says what became of it.
+/// Works on a job until it ends or has to stop, and reports the result.
 async fn work(
     store: &AnyStore,
     work: Work,
@@ -283,7 +283,7 @@ async fn work(
             Err(CommandError::Stopped(chain(&error)))
         }
         Some(Err(WorkflowError::Store(error))) => {
-            // At once: the store may have more to wait for before it is closed.
+            // Report it now: closing the store may take a while.
             report(&CommandError::Stopped(format!(
                 "{}\ncompleted work is kept; to resume: retry-workflow{flag} resume {shown}",
                 chain(&error)
@@ -312,7 +312,7 @@ async fn work(
     }
 }
 
-/// What is wrong with the input of a job that has started.
+/// The mistake in the input of a job that has started, if that is what stopped it.
 fn input_error(error: &WorkflowError) -> Option<&FileError> {
     match error {
         WorkflowError::Input(error) => error.downcast_ref(),
@@ -320,7 +320,7 @@ fn input_error(error: &WorkflowError) -> Option<&FileError> {
     }
 }
 
-/// What else resuming a job needs, if its items have not all been read.
+/// What else it takes to resume the job, if its items have not all been read.
 fn input_again(file: &WorkflowFile) -> &'static str {
     match file.reader() {
         Some(reader) if reader.is_stdin() => ", with its whole input on stdin again",
@@ -329,7 +329,7 @@ fn input_again(file: &WorkflowFile) -> &'static str {
     }
 }
 
-/// What was dropped gives its items back by itself: there is a moment for that.
+/// Waits a moment for dropped leases to be released in the background.
 async fn given_back<S: Store>(store: &S, job: &str) {
     for _ in 0..20 {
         match store.counts(job).await {
@@ -341,7 +341,7 @@ async fn given_back<S: Store>(store: &S, job: &str) {
     }
 }
 
-/// What became of a job, and what to do next.
+/// Reports what became of a job, and what to do next.
 fn print_reports(
     reports: &Reports,
     flag: &str,

@@ -1,4 +1,4 @@
-//! Which job a `run` works on.
+//! The arguments that say which job a `run` works on.
 
 use clap::{Args, ValueEnum};
 

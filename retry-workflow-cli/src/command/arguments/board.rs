@@ -1,4 +1,4 @@
-//! What may be written after `retry-workflow board`.
+//! The arguments of `retry-workflow board`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

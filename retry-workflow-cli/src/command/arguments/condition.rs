@@ -1,4 +1,4 @@
-//! [`Condition`]: what `--where` says of the payloads of items.
+//! [`Condition`]: the `--where` condition on the payloads of items.
 
 use std::borrow::Cow;
 
@@ -9,26 +9,27 @@ use crate::template::placeholder::{Fault, Part, at, item_path};
 use crate::terminal::text::one_line;
 use retry_workflow::ItemRecord;
 
-/// A condition over payloads, by the grammar of `filter` in workflow files.
+/// A condition on payloads, in the grammar of `filter` in workflow files.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition(Expression<Vec<Part>>);
 
 impl Condition {
-    /// Reads one. A field is `item.priority`, as in placeholders, or `priority`, as in `filter`.
+    /// Parses a condition. A field is written `item.priority`, as in placeholders, or `priority`,
+    /// as in `filter`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let reference = |name: &str, _| {
             item_path(name).ok_or_else(|| format!("`{name}` is not a valid path into an item"))
         };
         Expression::parse(text, reference).map(Self).map_err(|Fault { at, message, .. }| {
-            // The place, as the line is shown once more by whoever reports it.
+            // The position, because the caller reports the condition without underlining it.
             let before = text.get(..at).unwrap_or_default().chars().count();
             format!("{message} (at character {})", before + 1)
         })
     }
 
-    /// Whether it holds for this item.
+    /// Whether the condition holds for this item.
     pub(crate) fn holds(&self, item: &ItemRecord) -> Result<bool, String> {
-        // What was purged has no payload, and so no field.
+        // A purged item has no payload, and so no fields.
         let payload: Value = serde_json::from_str(&item.payload).unwrap_or_default();
         self.0.holds(Types::Json, &|path| at(&payload, path).map(Cow::Borrowed)).map_err(|why| {
             format!("cannot evaluate `--where` for item {}: {why}", one_line(&item.id))

@@ -1,5 +1,5 @@
-//! The arguments of `explain`: a policy's settings, by the names that they have in
-//! files, and read by the same rules.
+//! The arguments of `explain`: a policy's settings, with the names that they have in files, read
+//! with the same rules.
 
 use std::path::PathBuf;
 
@@ -76,10 +76,10 @@ pub(crate) struct ExplainArguments {
 }
 
 impl ExplainArguments {
-    /// The policy, as if the settings stood in a file.
+    /// The policy, as if the settings were written in a file.
     ///
     /// # Errors
-    /// They break a rule; what to write instead is said in the words of a file.
+    /// The settings break a rule. The message is worded as it would be for a file.
     pub(crate) fn policy(&self) -> Result<Policy, CommandError> {
         let config: RetryConfig = serde_json::from_value(Value::Object(self.keys()?))
             .map_err(|error| CommandError::Usage(format!("this is not a valid policy: {error}")))?;
@@ -117,7 +117,7 @@ impl ExplainArguments {
         Ok(keys)
     }
 
-    /// The curve with its settings; a setting alone says which curve is meant.
+    /// The curve with its settings; a curve can be inferred from a setting that only it has.
     fn curve(&self) -> Result<Option<Value>, CommandError> {
         let settings = [
             ("linear", "increment", "2s", self.increment.as_ref().map(|it| json!(it))),
@@ -145,7 +145,7 @@ impl ExplainArguments {
     }
 }
 
-/// A jitter as a file says it: `true`, a number, or a word.
+/// Reads a jitter as it is written in a file: `true`, a number, or a word.
 fn spread(text: &str) -> Value {
     match text {
         "true" => json!(true),

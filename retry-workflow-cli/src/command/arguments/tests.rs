@@ -1,4 +1,4 @@
-//! What may be written, and what is refused.
+//! Tests of which arguments are accepted and which are rejected.
 
 use clap::CommandFactory as _;
 

@@ -58,7 +58,7 @@ async fn list<S: Store>(
     Ok(Exit::Success)
 }
 
-/// How long ago it ended, or in how long it is due or given up by its worker.
+/// How long ago the item ended, or how long until it is due or its lease expires.
 fn when(item: &ItemRecord, now: Timestamp) -> String {
     match (item.ended, item.due) {
         (Some(ended), _) => format!("{} ago", age(now, ended)),
@@ -68,7 +68,7 @@ fn when(item: &ItemRecord, now: Timestamp) -> String {
     }
 }
 
-/// What it failed with, or what it has left.
+/// The item's failure, or its output.
 fn said(item: &ItemRecord) -> String {
     let failure = item.failure.as_ref().map(ToString::to_string);
     failure.or_else(|| item.output.clone()).unwrap_or_default()

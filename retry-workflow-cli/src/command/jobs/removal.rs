@@ -1,4 +1,4 @@
-//! `jobs rm`, `jobs prune` and `vacuum`: what takes jobs away for good.
+//! `jobs rm`, `jobs prune` and `vacuum`: the commands that delete jobs.
 
 use serde_json::json;
 
@@ -47,7 +47,7 @@ pub(crate) async fn run<S: Store>(
     }
 }
 
-/// Whether nothing of it is left to do, or to look at.
+/// Whether the job has nothing left to run or, unless `or_dead`, to inspect.
 async fn is_done<S: Store>(store: &S, job: &Job, or_dead: bool) -> Result<bool, CommandError> {
     if runner::is_unfinished(store, job).await? {
         return Ok(false);
@@ -55,7 +55,7 @@ async fn is_done<S: Store>(store: &S, job: &Job, or_dead: bool) -> Result<bool, 
     Ok(or_dead || store.counts(&job.id).await?.dead == 0)
 }
 
-/// Why a job is not removed without being asked twice.
+/// Why a job is not removed without `--force`.
 async fn why_kept<S: Store>(store: &S, job: &Job) -> Result<Option<String>, CommandError> {
     let counts = store.counts(&job.id).await?;
     Ok(if counts.leased > 0 {
@@ -84,7 +84,7 @@ fn list(jobs: &[Job], screen: &mut Screen) -> Result<Exit, CommandError> {
     Ok(Exit::Success)
 }
 
-/// Each with its `reduce`s, which go first: without the job nobody would find them.
+/// Removes each job, its `reduce`s first: once the job is gone, nothing would lead to them.
 async fn remove_all<S: Store>(
     store: &S,
     jobs: Vec<Job>,

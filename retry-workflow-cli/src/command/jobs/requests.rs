@@ -1,4 +1,4 @@
-//! `pause` and `cancel`: requests to another process, or to several.
+//! `pause` and `cancel`: requests to the processes that work on a job.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::runner;
 use crate::terminal::text::{argument, count, one_line};
 use retry_workflow::{Job, Request, Store};
 
-/// How often a job that is to end is polled.
+/// How often to poll a job that is expected to end.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub(crate) async fn pause<S: Store>(
@@ -63,7 +63,8 @@ pub(crate) async fn cancel<S: Store>(
     Ok(Exit::Success)
 }
 
-/// Asks those who work on the job, or on its `reduce`; `false`: nobody does.
+/// Sends the request to the workers of the job and of its `reduce`; returns `false` if there are
+/// none.
 async fn request<S: Store>(store: &S, id: &str, what: Request) -> Result<bool, CommandError> {
     let mut is_heard = Job::request(store, id, what).await?;
     if let Some(reduce) = runner::find_reduce(store, id).await? {

@@ -1,4 +1,4 @@
-//! `status`: how far a job is, what it waits for, and what to do about it.
+//! `status`: the progress of a job, what it is waiting for, and what to do about it.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::terminal::text::{argument, failed, moment, one_line, thousands};
 use retry_workflow::words::total;
 use retry_workflow::{Counts, Job, PendingRequest, Store, Unit};
 
-/// Between two looks at a job that is watched.
+/// The refresh interval of `--watch`.
 pub(crate) const EACH: Duration = Duration::from_secs(1);
 
-/// A job, the last `reduce` of it, and whether it is to be resumed.
+/// A job, its latest `reduce`, and whether the job can be resumed.
 struct Status {
     job: JobSummary,
     reduce: Option<JobSummary>,
     is_unfinished: bool,
 }
 
-/// Of a job; `None`: of the latest that is not the `reduce` of another one. Where it is
-/// watched, again and again until it has ended.
+/// Shows a job; with `None`, the latest one that is not the `reduce` of another job. With `watch`,
+/// refreshes the display until the job has ended.
 pub(crate) async fn status<S: Store>(
     store: &S,
     id: Option<&str>,
@@ -44,9 +44,9 @@ pub(crate) async fn status<S: Store>(
     }
 }
 
-/// Shows it, and says whether it runs still.
+/// Shows the job once, and returns whether it is still running.
 async fn once<S: Store>(store: &S, id: &str, screen: &mut Screen) -> Result<bool, CommandError> {
-    // Points in time are the store's, and its clock is not the wall's.
+    // Timestamps come from the store's clock, which may differ from the local one.
     screen.now = store.now();
     let job = find(store, id).await?;
     let reduce = match runner::find_reduce(store, &job.id).await? {
@@ -117,7 +117,7 @@ impl Status {
         }
         let id = argument(&job.id);
         if *is_unfinished {
-            // A process that was killed has not said so.
+            // A process that was killed could not record that it stopped.
             let perhaps =
                 if job.status == "running" { "   (if no process works on it)" } else { "" };
             screen.line(format_args!("resume    retry-workflow{flag} resume {id}{perhaps}"))?;
@@ -140,7 +140,7 @@ fn reduce_line(reduce: &JobSummary, screen: &mut Screen) -> Result<(), CommandEr
     Ok(())
 }
 
-/// `finished at 2026-11-21 08:00:00Z`.
+/// The status with its time: `finished at 2026-11-21 08:00:00Z`.
 fn when(job: &JobSummary, screen: &Screen) -> String {
     let tone = match job.status {
         "finished" if job.counts.dead == 0 => Tone::Good,
@@ -169,7 +169,7 @@ fn states(counts: &Counts, unit: Unit) -> String {
     states.join(", ")
 }
 
-/// What succeeded, what failed, what is left.
+/// A bar of what succeeded, what failed and what is left.
 fn bar(counts: &Counts, (done, total): (u64, u64)) -> String {
     const CELLS: u64 = 40;
     let total = total.max(1);
@@ -178,7 +178,7 @@ fn bar(counts: &Counts, (done, total): (u64, u64)) -> String {
         usize::try_from(cells).unwrap_or(0)
     };
     let (ended, succeeded) = (cells(counts.ended()), cells(counts.succeeded));
-    // A few failures among many are to be seen.
+    // Keep a few failures among many items visible.
     let failed = (ended - succeeded).max(usize::from(counts.failed() > 0));
     let left = 40_usize.saturating_sub(succeeded.saturating_add(failed));
     let succeeded = 40_usize.saturating_sub(failed + left);

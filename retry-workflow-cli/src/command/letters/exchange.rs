@@ -22,7 +22,7 @@ pub(super) async fn export<S: Store>(
         letters.export(filter, screen.writer()).await?;
         return Ok(Exit::Success);
     };
-    // Never over another file: it may be an export that is needed still.
+    // Never overwrite a file: it may be an export that is still needed.
     let file = File::create_new(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => CommandError::Usage(format!(
             "{} already exists: name a new file, or remove it first",
@@ -56,7 +56,7 @@ pub(super) async fn import(
         letters.import(input, job).await.map_err(|error| at("standard input", error))?
     } else {
         let name = file.display().to_string();
-        // Before the store is made: a wrong name is to leave nothing behind.
+        // Check the file before the store is created, so that a wrong name leaves nothing behind.
         DeadLetters::<AnyStore>::check(open(file)?).map_err(|error| at(&name, error))?;
         let letters = DeadLetters::new(address.open_or_create().await?);
         letters.import(open(file)?, job).await.map_err(|error| at(&name, error))?
@@ -79,7 +79,7 @@ fn open(path: &Path) -> Result<BufReader<File>, CommandError> {
         .map_err(|error| CommandError::Usage(format!("cannot read {}: {error}", path.display())))
 }
 
-/// A complaint about a line says of which file.
+/// Adds the file's name to an error about one of its lines.
 fn at(name: &str, error: ImportError) -> CommandError {
     match error.into() {
         CommandError::Usage(text) => CommandError::Usage(format!("{name}: {text}")),

@@ -1,15 +1,15 @@
-//! Which dead letters the arguments mean.
+//! Which dead letters the arguments select.
 
 use crate::command::arguments::FilterArguments;
 use crate::command::outcome::CommandError;
 use crate::terminal::text::one_line;
 use retry_workflow::{DeadLetters, Filter, ItemRecord, ItemState, Job, Store};
 
-/// Items that are inspected at a time.
+/// How many items are inspected at a time.
 const PAGE: usize = 500;
 
 impl FilterArguments {
-    /// The filter, with the signature looked up.
+    /// Builds the filter, and looks the signature up.
     pub(crate) async fn filter<S: Store>(
         &self,
         letters: &DeadLetters<S>,
@@ -45,7 +45,7 @@ impl FilterArguments {
         Ok(filter)
     }
 
-    /// The items selected by conditions without an index: each is inspected.
+    /// The ids of the items that match the conditions that no index covers: each item is inspected.
     async fn ids<S: Store>(&self, store: &S, filter: &Filter) -> Result<Vec<String>, CommandError> {
         if filter.job.is_none() {
             return Err(CommandError::Usage(
@@ -90,7 +90,7 @@ impl FilterArguments {
             && self.items.is_empty()
     }
 
-    /// Without a condition, all dead letters are meant only where that is said.
+    /// Requires a condition or the flag for "all", but not both.
     pub(super) fn or_all(&self, all: bool, done: &str, flag: &str) -> Result<(), CommandError> {
         match (self.is_empty(), all) {
             (true, false) => Err(CommandError::Usage(format!(
@@ -105,7 +105,8 @@ impl FilterArguments {
     }
 }
 
-/// An id that no item has, and that is a job's: the letters of that job are not meant, nor none.
+/// Rejects the id of a job in place of an item's: otherwise the filter would silently match
+/// nothing.
 async fn no_job<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), CommandError> {
     if Job::find(store, id).await?.is_none() && store.counts(id).await?.total() == 0 {
         return Ok(());
@@ -122,7 +123,7 @@ async fn no_job<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), Co
     Ok(())
 }
 
-/// A job that is misspelt has no dead letters, and that would look like good news.
+/// Rejects an unknown job: a misspelt one has no dead letters, which would look like good news.
 async fn known<S: Store>(store: &S, job: &str) -> Result<(), CommandError> {
     if store.counts(job).await?.total() == 0 {
         crate::command::run::find(store, job).await?;

@@ -26,7 +26,7 @@ pub(super) async fn list<S: Store>(
         screen.line(none(filter, after))?;
         return Ok(Exit::Success);
     }
-    // The job is a column only where it is not the same for all.
+    // Show the job as a column only if the rows can differ in it.
     let jobs = filter.job.is_none();
     let headings = ["item", "job", ">run", ">attempts", "class", ">age", "message"];
     let headings: Vec<_> = headings.into_iter().filter(|one| jobs || *one != "job").collect();
@@ -48,7 +48,7 @@ pub(super) async fn list<S: Store>(
     Ok(Exit::Success)
 }
 
-/// An item as machines read it, with the cursor at which its list continues.
+/// An item in machine-readable form, with the cursor of the next page.
 #[derive(Serialize)]
 pub(crate) struct ListedItem<'a> {
     #[serde(flatten)]
@@ -57,7 +57,7 @@ pub(crate) struct ListedItem<'a> {
 }
 
 impl ListedItem<'_> {
-    /// An object a line.
+    /// Writes one object per line.
     pub(crate) fn print(
         page: &Page<ItemRecord>,
         screen: &mut Screen,
@@ -85,7 +85,7 @@ fn row(item: &ItemRecord, jobs: bool, now: Timestamp) -> Vec<String> {
     cells
 }
 
-/// That there is nothing, in words.
+/// A message that there is nothing to list.
 fn none(filter: &Filter, after: Option<Cursor>) -> String {
     if after.is_some() {
         return "no more dead letters".to_owned();

@@ -1,4 +1,4 @@
-//! `dlq retry` and `dlq purge`: what changes dead letters.
+//! `dlq retry` and `dlq purge`: the commands that change dead letters.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -13,11 +13,11 @@ use crate::command::screen::Screen;
 use crate::terminal::text::{count, duration, one_line};
 use retry_workflow::{DeadLetters, Filter, Rate, Store};
 
-/// What comes after items have been re-driven.
+/// What to do after items have been re-driven.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Nothing,
-    /// These jobs have work again.
+    /// Run these jobs, which have pending items again.
     Run(Vec<String>),
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn retry<S: Store>(
         }
         return Ok(Next::Nothing);
     }
-    // Whatever keeps them from being run is said before anything is changed.
+    // Report whatever prevents the jobs from running before anything is changed.
     for job in &jobs.able {
         crate::command::run::check(letters.store(), job, arguments.file.as_deref()).await?;
     }
@@ -77,12 +77,12 @@ pub(super) async fn retry<S: Store>(
                 .line(format_args!("a running worker picks them up; if there is none: {resume}"))?;
         }
     }
-    // It is to be read before the work begins.
+    // Let the reader see this before the work begins.
     screen.flush()?;
     Ok(if runs_now { Next::Run(jobs.able) } else { Next::Nothing })
 }
 
-/// Gives the one item that is meant the payload in a file.
+/// Replaces the payload of the one selected item with the contents of a file.
 async fn edit<S: Store>(
     letters: &DeadLetters<S>,
     filter: &Filter,
@@ -113,7 +113,7 @@ async fn edit<S: Store>(
     Ok(())
 }
 
-/// Takes back what each of these filters means, one after another at the rate that was asked for.
+/// Re-drives what each filter selects, one after another, at the requested rate.
 async fn take_back<S: Store>(
     letters: &DeadLetters<S>,
     filters: &[Filter],
@@ -134,18 +134,18 @@ async fn take_back<S: Store>(
     Ok(taken)
 }
 
-/// The jobs that have the dead letters that are meant.
+/// The jobs that have the selected dead letters.
 #[derive(Debug, Default)]
 struct Jobs {
-    /// Their files are known.
+    /// Their workflow files are known.
     able: Vec<String>,
-    /// They cannot be resumed here, and why.
+    /// Jobs that cannot be resumed here, and why.
     unable: Vec<(String, String)>,
 }
 
 impl Jobs {
-    /// A job that is named has to be one that can be resumed; among all of them, the others
-    /// are left as they are.
+    /// Finds the jobs. A job that is named is always included, so that its problems are reported as
+    /// errors; if none is named, jobs without a known file are left out.
     async fn find<S: Store>(
         letters: &DeadLetters<S>,
         filter: &Filter,
@@ -172,7 +172,7 @@ impl Jobs {
         Ok(found)
     }
 
-    /// The filters for what is re-driven.
+    /// The filters that select what is re-driven.
     fn filters(&self, filter: &Filter) -> Vec<Filter> {
         if self.unable.is_empty() {
             return vec![filter.clone()];
@@ -189,7 +189,7 @@ impl Jobs {
         self.unable.iter().map(|(job, _)| job.as_str()).collect()
     }
 
-    /// Says what is left out, and why.
+    /// Reports which jobs are left out, and why.
     fn report(&self) {
         for (_, why) in &self.unable {
             // Standard error may be closed.
@@ -198,7 +198,7 @@ impl Jobs {
     }
 }
 
-/// The jobs that have dead letters like that.
+/// The jobs that have dead letters that match the filter.
 async fn jobs<S: Store>(
     letters: &DeadLetters<S>,
     filter: &Filter,
@@ -215,7 +215,7 @@ async fn jobs<S: Store>(
     }
 }
 
-/// How a command that cannot be undone was confirmed.
+/// How the user consents to a command that cannot be undone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Consent {
     pub(super) yes: bool,
@@ -249,7 +249,7 @@ pub(super) async fn purge<S: Store>(
     Ok(Exit::Success)
 }
 
-/// Asks for a confirmation on the terminal.
+/// Asks for confirmation on the terminal.
 fn agreed(meant: u64) -> Result<bool, CommandError> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(CommandError::Usage(format!(

@@ -1,4 +1,4 @@
-//! `dlq show`: an item in full, with all its runs and attempts, and what these wrote.
+//! `dlq show`: an item in full, with all its runs and attempts, and their output.
 
 use crate::command::arguments::ShowArguments;
 use crate::command::outcome::{CommandError, Exit};
@@ -33,7 +33,7 @@ pub(crate) async fn show<S: Store>(
     Ok(Exit::Success)
 }
 
-/// The job that has a dead letter of this id, if just one has.
+/// Finds the job that has a dead letter with this id, if there is exactly one.
 async fn find_job<S: Store>(
     letters: &DeadLetters<S>,
     id: &str,
@@ -104,7 +104,7 @@ fn section(heading: &str, text: &str, screen: &mut Screen) -> Result<(), Command
     screen.line("")
 }
 
-/// Safe for the terminal, each line behind so much space.
+/// Sanitizes text for the terminal and indents each line.
 fn indented(text: &str, space: &str) -> Vec<String> {
     lines(text).lines().map(|line| format!("{space}{line}").trim_end().to_owned()).collect()
 }
@@ -119,8 +119,8 @@ fn payload(text: &str) -> String {
         .unwrap_or_else(|_| text.to_owned())
 }
 
-/// The message, and what is inside it, each on its own line; but what is in the output
-/// below it.
+/// The message and its causes, each on its own line, without the causes that the output below
+/// already contains.
 fn said(failure: &Failure) -> String {
     let mut said = failure.message.clone();
     let is_below = |inner: &str| {
@@ -157,7 +157,7 @@ fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
             ))?;
             output(failure, screen)?;
         }
-        // What is above as the item's output is not said twice.
+        // Do not repeat the item's output, which is shown above.
         if let Some(printed) = &attempt.output
             && item.output.as_ref() != Some(printed)
         {
@@ -167,7 +167,7 @@ fn history(item: &ItemRecord, screen: &mut Screen) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What the attempt wrote, below it.
+/// Shows the output of the attempt below it.
 fn output(failure: &Failure, screen: &mut Screen) -> Result<(), CommandError> {
     let Some(output) = &failure.output else { return Ok(()) };
     stream("stdout", &output.stdout, screen)?;

@@ -1,4 +1,4 @@
-//! [`EventLines`]: what happens to a job, one JSON object a line, on standard output.
+//! [`EventLines`]: the events of a job on standard output, one JSON object per line.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +12,9 @@ use retry_workflow::{JobEvent, Timestamp};
 /// Writes the events of jobs that run one after another.
 #[derive(Debug, Default)]
 pub(super) struct EventLines {
-    /// The job that runs.
+    /// The job that is running.
     job: Mutex<String>,
-    /// Nobody reads them any more.
+    /// The reader has gone.
     is_closed: AtomicBool,
 }
 
@@ -38,7 +38,7 @@ impl EventLines {
     }
 }
 
-/// Words for words, seconds for durations.
+/// Converts an event to JSON; durations become seconds.
 fn objects(event: &JobEvent<'_>) -> Vec<Value> {
     match event {
         JobEvent::Started { counts, .. } => vec![json!({ "event": "started", "counts": counts })],
@@ -85,7 +85,7 @@ fn objects(event: &JobEvent<'_>) -> Vec<Value> {
             object["event"] = json!("stopping");
             vec![object]
         }
-        // Of a later version of the library.
+        // An event of a later version of the library.
         _ => Vec::new(),
     }
 }

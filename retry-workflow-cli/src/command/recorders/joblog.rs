@@ -1,4 +1,4 @@
-//! [`Joblog`]: a line for each attempt that has ended, in the columns of GNU parallel.
+//! [`Joblog`]: one line for each attempt that has ended, in the columns of GNU parallel.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -10,22 +10,22 @@ use crate::terminal::text::one_line;
 use retry_workflow::{AttemptOutcome, AttemptRecord};
 
 const HEADING: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand";
-/// Of an attempt that did not end by itself.
+/// The exit status of an attempt that did not exit by itself.
 const NO_EXIT: i32 = -1;
 
-/// A file of such lines, which are added at its end.
+/// A joblog file, which is appended to.
 #[derive(Debug)]
 pub(super) struct Joblog(Mutex<Numbered>);
 
 #[derive(Debug)]
 struct Numbered {
     file: File,
-    /// How many lines it has but the heading.
+    /// The number of lines, without the heading.
     lines: u64,
 }
 
 impl Joblog {
-    /// Opens a file of such lines, or makes one. Its heading is written once.
+    /// Opens or creates a joblog. The heading is written once.
     pub(super) fn open(path: &Path) -> Result<Self, CommandError> {
         let failed = |error: &io::Error| {
             CommandError::Usage(format!("cannot write the joblog {}: {error}", path.display()))
@@ -41,7 +41,7 @@ impl Joblog {
         }
         let missing = match begun.lines {
             0 => format!("{HEADING}\n"),
-            // Who wrote it last was killed in the middle of a line.
+            // The previous writer was killed in the middle of a line.
             _ if begun.is_torn => "\n".to_owned(),
             _ => String::new(),
         };
@@ -49,17 +49,17 @@ impl Joblog {
         Ok(Self(Mutex::new(Numbered { file, lines: begun.lines.saturating_sub(1) })))
     }
 
-    /// Adds the line of an attempt.
+    /// Appends the line of an attempt.
     pub(super) fn add(&self, job: &str, item: &str, attempt: &AttemptRecord) -> io::Result<()> {
         let mut numbered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         numbered.lines += 1;
         let line = line(numbered.lines, job, item, attempt);
-        // At once, so that a process that is killed has written what has ended.
+        // Unbuffered, so that a killed process leaves a line for every attempt that has ended.
         numbered.file.write_all(line.as_bytes())
     }
 }
 
-/// What a file has in it.
+/// What an existing file contains.
 #[derive(Default)]
 struct Begun {
     lines: u64,
@@ -70,7 +70,7 @@ struct Begun {
 impl Begun {
     fn read(file: &File) -> io::Result<Self> {
         let mut begun = Self::default();
-        // A pipe or a device has nothing that could be read.
+        // A pipe or a device cannot be read back.
         if !file.metadata()?.is_file() {
             return Ok(begun);
         }

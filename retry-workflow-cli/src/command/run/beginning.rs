@@ -1,5 +1,5 @@
-//! Which job `run` works on: a new one, or one of the same file that has not ended; and what it
-//! does where another process works on one.
+//! Which job `run` works on: a new one, or one of the same file that has not ended; and what to do
+//! if another process is working on one.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::runner::{self, Origin};
 use crate::terminal::text::{argument, one_line};
 use retry_workflow::{Job, JobStatus, Store, Timestamp};
 
-/// How often another process is asked for.
+/// How often to check whether the other process is done.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// So long this process has to begin what it has chosen.
+/// How long this process has to start the job that it has reserved.
 const SHORTEST: Duration = Duration::from_secs(30);
 
-/// Chooses the job of a `run`, or creates it, and says whether it is new. `unfinished` has not
-/// ended, though its record says so; `flag` names the store in hints; `tell` is told what is
-/// waited for.
+/// Chooses or creates the job of a `run`, and returns whether it is new. `unfinished` is a job that
+/// has not ended although its record says so; `flag` names the store in hints; `tell` receives
+/// messages about what `run` is waiting for.
 pub(super) async fn choose<S: Store>(
     store: &S,
     file: &WorkflowFile,
@@ -55,7 +55,7 @@ pub(super) async fn choose<S: Store>(
                 if begin.job_id.is_some() {
                     check(store, &job, &origin, begin.continues, flag).await?;
                 }
-                // Between the two another one may have been quicker.
+                // Another process may have reserved the job in between.
                 if Job::reserve(store, &job.id, now, until).await? {
                     return Ok((job, false));
                 }
@@ -88,7 +88,7 @@ pub(super) async fn choose<S: Store>(
     }
 }
 
-/// Whether the job with the given id can be resumed.
+/// Checks that the job with the given id can be resumed.
 async fn check<S: Store>(
     store: &S,
     job: &Job,
@@ -123,7 +123,8 @@ fn is_of(job: &Job, origin: &Origin) -> bool {
     Origin::read(job).as_ref() == Some(origin)
 }
 
-/// The job of a file that another process works on, or on whose `reduce` it does; and who.
+/// The job of a file that another process is working on, directly or through its `reduce`, with
+/// that process's id.
 fn running(jobs: &[Job], origin: &Origin, now: Timestamp) -> Option<(String, u32)> {
     jobs.iter().rev().find_map(|job| {
         let worker = job.workers.iter().find(|worker| worker.is_live(now))?;

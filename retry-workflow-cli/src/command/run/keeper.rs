@@ -1,21 +1,22 @@
-//! A command that works is two processes: the keeper, which the caller knows, and its child, the
-//! worker, which does everything. Whichever of them is killed, the other one ends what the
-//! commands of the job have started.
+//! A command that runs jobs consists of two processes: the keeper, which the caller sees, and its
+//! child, the worker, which does everything. If either of them is killed, the other one ends what
+//! the commands of the job have started.
 //!
-//! If the worker is killed, its commands and theirs become the keeper's children, which it ends.
-//! If the keeper is killed, a signal informs the worker, which ends them itself, and dies. Signals
-//! to the keeper are passed on, and the worker's end is the keeper's.
+//! If the worker is killed, its descendants become children of the keeper, which ends them. If the
+//! keeper is killed, the worker gets a signal, ends its commands itself, and exits. The keeper
+//! forwards its signals to the worker, and exits the way the worker does.
 //!
-//! A terminal sends Ctrl-C to both, and a service manager its end to all. So the worker counts
-//! what it is sent and what is passed on by itself (see `signals`).
+//! A terminal sends Ctrl-C to both processes, and a service manager stops both. The worker
+//! therefore counts the signals that it receives directly and those that are forwarded separately
+//! (see `signals`).
 
 use std::process::ExitCode;
 
-/// What this process is.
+/// The role of this process.
 pub(crate) enum Role {
-    /// The worker has ended in this way.
+    /// The worker has exited with this code.
     Keeper(ExitCode),
-    /// The one that is to do the work, with what there is to be done beside it.
+    /// This process is the worker, with these duties beside its work.
     Worker(Duties),
 }
 
@@ -60,23 +61,23 @@ mod linux {
 
     /// Tells the worker that its keeper has ended.
     const ORPHANED: Signal = Signal::USR2;
-    /// Passes on one of the signals that ask for an end.
+    /// Forwards a signal that asks the worker to stop.
     const PASSED_ON: Signal = Signal::USR1;
-    /// How often what has ended of the adopted is asked after.
+    /// How often adopted processes that have ended are reaped.
     const REAPED: Duration = Duration::from_secs(1);
 
-    /// Which signal passes on another one.
+    /// The signal with which other signals are forwarded.
     pub(crate) fn passed_on() -> SignalKind {
         SignalKind::from_raw(PASSED_ON.as_raw())
     }
 
-    /// Runs this program once more, as the worker, and keeps it until it ends. Where that cannot
-    /// be done, this process works by itself.
+    /// Starts this program once more as the worker, and watches it until it ends. If that is not
+    /// possible, this process becomes the worker.
     pub(crate) fn begin() -> Role {
         if let Some(keeper) = keeper() {
             let told = set_parent_process_death_signal(Some(ORPHANED));
             if told.is_ok() && getppid() != Some(keeper) {
-                // It has ended before it could be registered.
+                // The keeper had ended before the signal was set up.
                 return Role::Keeper(ExitCode::FAILURE);
             }
             let _ = adopt();
@@ -88,10 +89,10 @@ mod linux {
         }
     }
 
-    /// The keeper that has started this process, if one has.
+    /// The keeper that started this process, if there is one.
     fn keeper() -> Option<Pid> {
         let named = std::env::var(KEEPER).ok()?.parse().ok().and_then(Pid::from_raw);
-        // A command of a worker inherits the variable of nobody: it is another parent's.
+        // Commands of a worker inherit the variable, but the keeper is not their parent.
         named.filter(|named| getppid() == Some(*named))
     }
 
@@ -104,18 +105,18 @@ mod linux {
             return Ok(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1).into());
         };
         end_all(|| below(getpid()));
-        // What was passed on has its own name.
+        // For a forwarded signal, use the number of the original one.
         let number = if number == PASSED_ON.as_raw() { passed.unwrap_or(number) } else { number };
         let own = [Signal::INT, Signal::TERM, Signal::QUIT, Signal::HUP];
         if let Some(signal) = Signal::from_named_raw(number).filter(|signal| !own.contains(signal))
         {
             let _ = kill_process(getpid(), signal);
         }
-        // As a shell tells it.
+        // The exit code that a shell would report.
         Ok(u8::try_from(128 + number).unwrap_or(1).into())
     }
 
-    /// Runs the worker to its end, and gives the last signal that was passed on.
+    /// Runs the worker to its end, and returns its status and the last signal that was forwarded.
     async fn work() -> io::Result<(ExitStatus, Option<i32>)> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -142,7 +143,7 @@ mod linux {
                 _ = interrupt.recv() => (Signal::INT, PASSED_ON),
                 _ = terminate.recv() => (Signal::TERM, PASSED_ON),
                 _ = quit.recv() => (Signal::QUIT, PASSED_ON),
-                // However often it comes, it is one request.
+                // A hangup may arrive several times; it is still one request.
                 _ = hung_up() => (Signal::HUP, Signal::HUP),
             };
             passed = Some(number.as_raw());
@@ -153,14 +154,14 @@ mod linux {
     }
 
     impl Duties {
-        /// Waits for the keeper's end, and asks after adopted children that have ended.
+        /// Watches for the end of the keeper, and reaps adopted children that have ended.
         pub(crate) fn begin(self, runtime: &Runtime) {
             let Some(keeper) = self.keeper else { return };
             runtime.spawn(async move {
                 let Ok(mut orphaned) = signal(SignalKind::from_raw(ORPHANED.as_raw())) else {
                     return;
                 };
-                // From before there was somebody to be told.
+                // The keeper may have ended before the handler was installed.
                 while getppid() == Some(keeper) {
                     orphaned.recv().await;
                 }

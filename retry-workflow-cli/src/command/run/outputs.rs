@@ -1,5 +1,5 @@
-//! [`Outputs`]: what commands write, in files by item (`--results`), and on the screen while they
-//! run (`-v`).
+//! [`Outputs`]: the output of commands, saved to a file per item (`--results`), and shown while
+//! they run (`-v`).
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -13,13 +13,13 @@ use crate::command::arguments::RunArguments;
 use crate::steps::tap::{Sink, Tap};
 use retry_workflow::ItemContext;
 
-/// Where what commands write is to go.
+/// Where the output of commands goes.
 #[derive(Debug)]
 pub(super) struct Outputs {
     folder: Option<PathBuf>,
     verbose: bool,
     reporter: Arc<ProgressReporter>,
-    /// That it cannot be written is reported once.
+    /// A write failure is reported once.
     has_failed: Arc<AtomicBool>,
 }
 
@@ -74,7 +74,7 @@ impl Outputs {
     }
 }
 
-/// Tells that a file cannot be written.
+/// Reports that a file cannot be written.
 struct Told {
     path: PathBuf,
     reporter: Arc<ProgressReporter>,
@@ -90,7 +90,7 @@ impl Told {
     }
 }
 
-/// A file that gets all of a stream.
+/// A file that receives a whole stream.
 struct Whole {
     file: File,
     told: Told,
@@ -106,10 +106,10 @@ impl Write for Whole {
     }
 }
 
-/// A line that is longer is shown in parts.
+/// A longer line is shown in parts.
 const LONGEST_LINE: usize = 8 * 1024;
 
-/// Shows each line behind the item's id.
+/// Shows each line prefixed with the item's id.
 struct Live {
     item: String,
     reporter: Arc<ProgressReporter>,
@@ -150,11 +150,11 @@ impl Drop for Live {
     }
 }
 
-/// Of a name for a file, in bytes.
+/// The longest file name, in bytes.
 const LONGEST_NAME: usize = 200;
 
-/// A name for a file that no other item has, and that leads nowhere: what is no letter or digit
-/// nor one of `-_. ` is written as `%2F`.
+/// A file name that is unique to the item and safe: bytes of anything but letters, digits and `-_.
+/// ` are written as in `%2F`.
 fn file_name(id: &str) -> String {
     let mut name = String::new();
     for (at, c) in id.char_indices() {
@@ -169,7 +169,7 @@ fn file_name(id: &str) -> String {
         }
     }
     if name.is_empty() {
-        // What no other id is written as.
+        // No other id is encoded as this.
         return "%".to_owned();
     }
     if name.len() > LONGEST_NAME {
@@ -180,7 +180,7 @@ fn file_name(id: &str) -> String {
     name
 }
 
-/// FNV-1a: the same in each process and each version.
+/// FNV-1a, which is the same in every process and version.
 fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,5 +1,5 @@
-//! How far a job is: a bar on a terminal, plain lines elsewhere, nothing for
-//! machines and for those who want quiet. All of it goes to standard error.
+//! The progress of a job: a bar on a terminal, plain lines elsewhere, and nothing with `--json` or
+//! `--quiet`. All of it goes to standard error.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
@@ -15,30 +15,30 @@ use crate::runner::{Tasks, TasksOfFile};
 use crate::terminal::text::{count, failed, one_line, thousands};
 use retry_workflow::{Counts, ItemFailure, JobEvent, StopReason, Unit, WaitReason};
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     pub(super) counts: Counts,
-    /// Whether there will be no more items than these.
+    /// Whether all items are known.
     pub(super) total_known: bool,
-    /// How many tasks there are to be, where the file says it.
+    /// The number of tasks, if the file defines it.
     pub(super) tasks: Option<Tasks>,
-    /// How many run here.
+    /// How many items this process is running.
     pub(super) running: usize,
-    /// What is waited for.
+    /// What the job is waiting for.
     pub(super) waits_for: Option<Waiting>,
 }
 
-/// What is waited for.
+/// What a job is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     Job(WaitReason),
-    /// Another process holds the store.
+    /// Another process has locked the store.
     Store,
 }
 
 impl Waiting {
-    /// The number of handlers that run here.
+    /// Describes the wait; `running` is the number of handlers that run here.
     fn describe(self, running: usize) -> Option<String> {
         let what = match self {
             Self::Store => "waiting for the store, which another process has locked".to_owned(),
@@ -58,7 +58,7 @@ impl Waiting {
                 let runs = if running == 1 { "runs" } else { "run" };
                 format!("waiting for {running} that {runs}")
             }
-            // Of a later version of the library.
+            // A reason of a later version of the library.
             Self::Job(_) => return None,
         };
         Some(what)
@@ -75,7 +75,7 @@ impl Progress {
         self.total_known || self.tasks.is_some()
     }
 
-    /// How many have ended, of how many.
+    /// How many have ended, and how many there are.
     fn so_far(&self) -> (u64, u64) {
         match self.tasks {
             Some(tasks) => tasks.so_far(&self.counts),
@@ -84,11 +84,11 @@ impl Progress {
     }
 }
 
-/// Shows how far a job is. Events may come from any thread.
+/// Shows the progress of a job. Events may come from any thread.
 #[derive(Debug)]
 pub(super) struct ProgressReporter {
     output: Output,
-    /// A job, its tasks, and those of the other one: of its `reduce`.
+    /// The job that is expected, with its tasks and those of its `reduce`.
     expected: Expected,
     heard: Mutex<JobState>,
 }
@@ -107,7 +107,7 @@ struct JobState {
     since: Option<Since>,
 }
 
-/// What was there when it began, and what was shown last.
+/// The state when the job began here, and what was shown last.
 #[derive(Clone, Debug)]
 struct Since {
     begun: Instant,
@@ -116,10 +116,10 @@ struct Since {
     shown: String,
 }
 
-/// Between two plain lines.
+/// The shortest time between two plain lines.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What is known of a job, and of its parts, before it begins.
+/// What is known of a job and its parts before it begins.
 #[derive(Debug, Default)]
 struct Expected {
     job: String,
@@ -138,7 +138,7 @@ impl ProgressReporter {
             Output::Silent
         } else if std::io::stderr().is_terminal() && !how.no_progress {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-            // Nothing is drawn of it before there are items.
+            // Draw nothing before there are items.
             match ProgressStyle::with_template("{msg}") {
                 Ok(style) => Output::Bar(bar.with_style(style)),
                 Err(_) => Output::Lines,
@@ -149,7 +149,7 @@ impl ProgressReporter {
         Self { output, expected: Expected::default(), heard: Mutex::default() }
     }
 
-    /// The tasks of a job, and those of its `reduce`, are known.
+    /// Sets the tasks of a job and of its `reduce`.
     pub(super) fn expecting(self, job: &str, tasks: TasksOfFile) -> Self {
         Self { expected: Expected { job: job.to_owned(), tasks }, ..self }
     }
@@ -184,7 +184,7 @@ impl ProgressReporter {
                 }
             }
             JobEvent::Breaker(transition) => self.println(&transition.to_string()),
-            // A stop on request is shown already.
+            // A requested stop has already been reported.
             JobEvent::Stopping { reason: StopReason::Requested, .. } => {}
             JobEvent::Stopping { reason, .. } => self.println(&format!("stopping: {reason}")),
             _ => {}
@@ -195,21 +195,21 @@ impl ProgressReporter {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another process holds the store, until the next event.
+    /// Shows, until the next event, that another process has locked the store.
     pub(super) fn waits_for_store(&self) {
         let mut heard = self.heard();
         let progress = Progress { waits_for: Some(Waiting::Store), ..heard.progress };
         self.update(&mut heard, progress);
     }
 
-    /// The job is there now.
+    /// Takes over the new state and shows it.
     fn update(&self, heard: &mut JobState, progress: Progress) {
         let now = Instant::now();
-        // The beginning of a wait is shown at once.
+        // Show the beginning of a wait at once.
         let begins_to_wait = matches!(progress.waits_for, Some(Waiting::Job(_)))
             && heard.progress.waits_for.is_none();
         heard.progress = progress;
-        // The first items are on their way.
+        // The first items have not been read yet.
         if progress.counts.total() == 0 {
             return;
         }
@@ -232,7 +232,8 @@ impl ProgressReporter {
                 bar.set_message(line);
                 bar.set_length(total);
                 bar.set_position(ended);
-                // The place and the text at once: of what follows each other, the last is lost.
+                // Draw position and text together: indicatif may skip the last of several quick
+                // updates.
                 bar.force_draw();
             }
             Output::Lines => {
@@ -247,7 +248,7 @@ impl ProgressReporter {
         }
     }
 
-    /// A separate line, above the bar. The text comes from elsewhere, and is sanitized.
+    /// Prints a separate line, above the bar. The text may come from outside, so it is sanitized.
     pub(super) fn println(&self, text: &str) {
         let text = one_line(text);
         match &self.output {
@@ -257,7 +258,7 @@ impl ProgressReporter {
         }
     }
 
-    /// The same where nothing else is shown, for it was asked for.
+    /// Like `println`, but even in quiet mode: the user asked for this text.
     pub(super) fn print(&self, text: &str) {
         match &self.output {
             Output::Silent => say(&one_line(text)),
@@ -265,7 +266,7 @@ impl ProgressReporter {
         }
     }
 
-    /// The job has ended: the bar goes away.
+    /// Removes the bar, because the job has ended.
     pub(super) fn finish(&self) {
         if let Output::Bar(bar) = &self.output {
             bar.finish_and_clear();
@@ -273,7 +274,7 @@ impl ProgressReporter {
     }
 }
 
-/// A line that is never wider than the terminal, for one that wraps is not taken away again.
+/// A template that is never wider than the terminal: a line that wraps would not be erased.
 const fn template(progress: &Progress, columns: usize) -> &'static str {
     match (progress.is_total_known(), columns) {
         (true, 72..) => "{bar:32.green} {wide_msg}",
@@ -283,12 +284,12 @@ const fn template(progress: &Progress, columns: usize) -> &'static str {
     }
 }
 
-/// Standard error may be closed.
+/// Ignores errors, because standard error may be closed.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Items in a second; none in the first moments, when it means nothing.
+/// Items per second; `None` at first, while the rate would mean little.
 fn rate(ended: u64, time: Duration) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a rate is no exact number")]
     let ended = ended as f64;
@@ -334,7 +335,7 @@ fn line(progress: &Progress, rate: Option<f64>) -> String {
     line
 }
 
-/// Rounded up: what is left is never nothing.
+/// Rounds up, so that the time left is never shown as nothing.
 fn in_seconds(duration: Duration) -> String {
     let more = u64::from(duration.subsec_nanos() > 0);
     let seconds = duration.as_secs().saturating_add(more);

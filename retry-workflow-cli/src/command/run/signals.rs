@@ -1,4 +1,4 @@
-//! Ctrl-C, what ends a service, and a terminal that goes away.
+//! Signals: Ctrl-C, those that stop a service, and the loss of the terminal.
 
 use std::future::pending;
 
@@ -8,7 +8,7 @@ use super::progress::ProgressReporter;
 #[cfg(unix)]
 use crate::steps::interruption;
 
-/// The first signal asks for an end, the second one ends this.
+/// Asks the job to stop at the first signal, and returns at the second.
 pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
     let mut signals = Signals::new();
     let first = signals.next().await;
@@ -16,7 +16,7 @@ pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &Progress
         "stopping: waiting for running items to finish; press Ctrl-C again to stop at once",
     );
     ask.send_replace(true);
-    // A terminal that goes away sends its signal more than once; that is one request.
+    // A terminal that closes sends its signal more than once; that is one request.
     while signals.next().await == Signal::Hangup && first == Signal::Hangup {}
 }
 
@@ -29,14 +29,14 @@ enum Signal {
 
 #[cfg(unix)]
 struct Signals {
-    /// From the beginning, so that none is missed between two others.
+    /// Registered at the start, so that no signal is missed in between.
     interrupt: Option<tokio::signal::unix::Signal>,
     terminate: Option<tokio::signal::unix::Signal>,
     quit: Option<tokio::signal::unix::Signal>,
-    /// What the keeper passes on.
+    /// Signals that the keeper forwards.
     passed_on: Option<tokio::signal::unix::Signal>,
-    /// How many came directly, and how many in the other way. Somebody who sends one to both
-    /// has asked once.
+    /// How many arrived directly, and how many through the keeper. A signal that was sent to both
+    /// processes counts as one request.
     counts: [u32; 2],
     hangup: Option<tokio::signal::unix::Signal>,
 }
@@ -77,14 +77,14 @@ impl Signals {
                 () = one(&mut self.interrupt) => (0, &[2][..]),
                 () = one(&mut self.terminate) => (0, &[15][..]),
                 () = one(&mut self.quit) => (0, &[3][..]),
-                // Which one it was is not told.
+                // The original signal is not known.
                 () = one(&mut self.passed_on) => (1, &[2, 3, 15][..]),
                 () = one(&mut self.hangup) => {
                     interruption::stopped_by(&[1]);
                     return Signal::Hangup;
                 }
             };
-            // A command may have died of it, too.
+            // The same signal may have killed a command, too.
             interruption::stopped_by(signals);
             self.counts[way] += 1;
             if self.counts.iter().copied().max() > so_far {
@@ -94,19 +94,19 @@ impl Signals {
     }
 }
 
-/// Whether this was started by `nohup`, or in the same way: who listens to a signal no longer
-/// ignores it.
+/// Whether this process was started with `nohup` or alike. Must be called before a handler is
+/// installed, because a handler ends the ignoring.
 #[cfg(unix)]
 pub(crate) fn outlives_its_terminal() -> bool {
     use std::io::IsTerminal as _;
 
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
-        // Where nothing says what is ignored: `nohup` takes the terminal away.
+        // If the system cannot say which signals are ignored: `nohup` detaches the terminal.
         return !std::io::stderr().is_terminal();
     };
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    // The first bit is that of the first signal, which is this one.
+    // Bit 0 is signal 1, which is SIGHUP.
     ignored.is_some_and(|mask| mask & 1 == 1)
 }
 

@@ -1,5 +1,5 @@
-//! What a policy does: its waits as a table, as bars in a terminal, and as a
-//! picture. All of it is arithmetic: the same policy always looks the same.
+//! The waits of a policy as a table, as bars in a terminal, and as a picture. All of it is
+//! calculated: the same policy always looks the same.
 
 mod bars;
 pub(crate) mod curves;
@@ -16,12 +16,12 @@ pub(crate) use self::walk::{End, Walk};
 /// A policy of a workflow file.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
-    /// The step or the task that it is of.
+    /// The step or task that it belongs to.
     pub(crate) name: String,
     pub(crate) policy: Policy,
 }
 
-/// All that is shown of a policy in a terminal with this many columns.
+/// Everything that is shown of a policy in a terminal of this width.
 pub(crate) fn text(policy: &Policy, width: usize) -> Vec<String> {
     let walk = Walk::new(policy);
     let mut lines = vec![policy.to_string(), String::new()];

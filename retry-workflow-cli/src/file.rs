@@ -1,4 +1,5 @@
-//! Workflow files: read, checked as a whole before anything runs, and their steps run.
+//! Workflow files: reading them, checking them as a whole before anything runs, and running their
+//! steps.
 //!
 //! ```text
 //! name: import-customers
@@ -50,7 +51,7 @@ pub struct WorkflowFile {
     pub(crate) workspace: Arc<Workspace>,
 }
 
-/// What a file has done, by its mode.
+/// What a file defines, by mode.
 #[derive(Debug)]
 pub(crate) enum Plan {
     Standard(Steps),
@@ -58,10 +59,10 @@ pub(crate) enum Plan {
     Graph(Vec<TaskPlan>),
 }
 
-/// `map`, and `reduce`.
+/// `setup`, `map` and `reduce`.
 #[derive(Debug)]
 pub(crate) struct MapPlan {
-    /// They run once, before the items.
+    /// Steps that run once, before the items.
     pub(crate) setup: Option<Steps>,
     pub(crate) input: Input,
     pub(crate) item_path: ItemPath,
@@ -69,7 +70,7 @@ pub(crate) struct MapPlan {
     pub(crate) item_id: Option<ItemId>,
     pub(crate) steps: Steps,
     pub(crate) max_parallel: usize,
-    /// How long all steps of an item may run in all.
+    /// How long all steps of an item may take together.
     pub(crate) agent_timeout: Option<Duration>,
     pub(crate) reduce: Option<Steps>,
 }
@@ -86,7 +87,7 @@ pub(crate) struct ItemId {
 pub(crate) struct TaskPlan {
     pub(crate) name: String,
     pub(crate) depends_on: Vec<String>,
-    /// One, with the task's own retries.
+    /// A single step, with the task's own retries.
     pub(crate) steps: Steps,
 }
 
@@ -94,8 +95,8 @@ impl WorkflowFile {
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// The file cannot be read, is no YAML, or says something that cannot be done: all such
-    /// mistakes, each with its place.
+    /// The file cannot be read, is not YAML, or has mistakes; all of them are reported, each with
+    /// its place.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let bytes = fs::read(path).map_err(|error| {
@@ -113,7 +114,7 @@ impl WorkflowFile {
         Self::parse(path, &text)
     }
 
-    /// The same of a text that is, or is to be, at this path.
+    /// Reads and checks a text as if it were the file at this path.
     ///
     /// # Errors
     /// See [`read`](Self::read).
@@ -135,17 +136,17 @@ impl WorkflowFile {
         })
     }
 
-    /// Its path, as it was given.
+    /// The path of the file, as it was given.
     pub fn path(&self) -> &Path {
         &self.source.path
     }
 
-    /// Its text.
+    /// The text of the file.
     pub fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// The workflow's name; that of the file if it has none.
+    /// The workflow's name, or the file's name if it has none.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -164,8 +165,8 @@ impl WorkflowFile {
         &self.error_policy
     }
 
-    /// The path of the file that its `map` reads items from; `None` where a command writes them,
-    /// they come from stdin, or there is no `map`.
+    /// The path of the file that `map` reads its items from; `None` if a command writes them, they
+    /// come from stdin, or there is no `map`.
     pub fn input(&self) -> Option<PathBuf> {
         match &self.plan {
             Plan::MapReduce(map) => map.input.path(&self.source.path),
@@ -173,13 +174,12 @@ impl WorkflowFile {
         }
     }
 
-    /// The items of its `map`, in their order; none in other modes. A command that writes them
-    /// is run.
+    /// The items of `map`, in order; none in other modes. If a command writes them, it is run.
     ///
     /// # Errors
-    /// The input cannot be read, is no JSON, has nothing where `json_path` leads, an item has
-    /// not what a step needs of it, or two have the same id. What is wrong is shown in the
-    /// workflow file, or in the input if that is no JSON.
+    /// The input cannot be read or is not JSON, `json_path` leads nowhere, an item lacks something
+    /// that a step refers to, or two items have the same id. The error points into the workflow
+    /// file, or into the input if that is not JSON.
     pub fn items(&self) -> Result<Vec<NewItem>, FileError> {
         let Some(reader) = self.reader() else { return Ok(Vec::new()) };
         let mut items = Vec::new();
@@ -197,7 +197,7 @@ impl WorkflowFile {
 }
 
 impl WorkflowFile {
-    /// The file with the variables that its commands get: those of this machine, now.
+    /// Reads the variables for the file's commands from the environment of this machine.
     pub(crate) fn with_environment(mut self) -> Result<Self, FileError> {
         let environment = self.environment.read(&self.source, &self.workspace.folder, false)?;
         let Workspace { folder, agent, .. } = (*self.workspace).clone();
@@ -205,12 +205,12 @@ impl WorkflowFile {
         Ok(self)
     }
 
-    /// Whether steps run before its items.
+    /// Whether steps run before the items.
     pub(crate) fn has_setup(&self) -> bool {
         matches!(&self.plan, Plan::MapReduce(map) if map.setup.is_some())
     }
 
-    /// Reads the input of its `map`.
+    /// Returns a reader for the input of `map`.
     pub(crate) fn reader(&self) -> Option<InputReader> {
         let Plan::MapReduce(map) = &self.plan else { return None };
         let mut wanted = map.steps.placeholders();
@@ -225,13 +225,13 @@ impl WorkflowFile {
         })
     }
 
-    /// What is not an error, but may be a mistake: reported in the same form.
+    /// Notes on things that are not errors, but may be mistakes, in the form of errors.
     pub(crate) fn hints(&self) -> FileError {
         FileError::new(Arc::clone(&self.source), self.hints.clone())
     }
 
-    /// How many items it has, as far as that can be known before anything runs; and what a check
-    /// cannot look at, with the reason.
+    /// Checks the input as far as possible before anything runs. Returns the number of items, if it
+    /// can be known, and what could not be checked, with the reason.
     pub(crate) fn looked_at(&self) -> Result<(Option<u64>, Vec<String>), FileError> {
         self.environment.read(&self.source, &self.workspace.folder, true)?;
         let mut unseen = self.environment.unseen(&self.workspace.folder);
@@ -258,8 +258,8 @@ impl WorkflowFile {
         Ok((None, unseen))
     }
 
-    /// The policies of its steps and tasks, in its order, each with the name of its place; then
-    /// that of its items.
+    /// The policies of the steps and tasks, in the order of the file, each with the name of its
+    /// place, then the policy of the items.
     pub(crate) fn policies(&self) -> Vec<(String, Policy)> {
         let mut found = Vec::new();
         match &self.plan {
@@ -310,7 +310,7 @@ fn collect_policies(place: &str, steps: &Steps, found: &mut Vec<(String, Policy)
     }
 }
 
-/// Where a file's commands run.
+/// The folder that a file's commands run in.
 fn working_folder(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),

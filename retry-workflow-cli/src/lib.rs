@@ -6,8 +6,8 @@
 //! $ retry-workflow run import.yml
 //! ```
 //!
-//! As a library this crate has [`main`], and the reader of workflow files for those who
-//! check them: [`WorkflowFile`].
+//! As a library, this crate has [`main`], and the reader of workflow files for programs that check
+//! them: [`WorkflowFile`].
 
 mod terminal;
 mod yaml;

@@ -1,4 +1,4 @@
-//! The command `retry-workflow`; what it does is in the library beside it.
+//! The `retry-workflow` command; everything is in the library.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,8 @@
-//! Runs workflow files: a file's steps, items or tasks as a job, started or resumed.
+//! Runs workflow files: starts or resumes a file's steps, items or tasks as a job.
 //!
-//! `standard` is a chain of tasks, one for each command; a failure stops it. `graph` is a graph
-//! of tasks. `mapreduce` is a job of items, and, once these have ended, a chain in a job of
-//! its own: `import-1/reduce-1`. Where items are re-driven, another
-//! `reduce` follows them.
+//! `standard` is a chain of tasks, one per command; a failure stops it. `graph` is a graph of
+//! tasks. `mapreduce` is a job of items and, once these have ended, a chain in a job of its own:
+//! `import-1/reduce-1`. If items are re-driven, another `reduce` follows.
 
 mod commands;
 mod chain;
@@ -37,12 +36,12 @@ use retry_workflow::{
     StoreError, Unit, WorkflowError,
 };
 
-/// What a job remembers of the file that it was made of.
+/// What a job records about its workflow file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// The file, wherever the command is run from.
+    /// The absolute path of the file.
     pub(crate) file: PathBuf,
-    /// Its mode: a job cannot be resumed in another one.
+    /// The mode of the file: a job cannot be resumed in another mode.
     pub(crate) mode: String,
     /// The job that this one reduces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,18 +49,18 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// That of a job, if it was made of a file.
+    /// Reads the origin of a job, if it was started from a file.
     pub(crate) fn read(job: &Job) -> Option<Self> {
         Self::deserialize(job.origin.as_ref()?).ok()
     }
 
-    /// Of a job that is made of a file.
+    /// The origin of a job that is started from this file.
     pub(crate) fn file(file: &WorkflowFile) -> Self {
         let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
         Self { file: path, mode: file.mode().to_owned(), reduces: None }
     }
 
-    /// What the items of its job are called.
+    /// What the items of the job are called.
     pub(crate) fn unit(&self) -> Unit {
         match self.mode.as_str() {
             "standard" => Unit::Step,
@@ -75,23 +74,23 @@ impl Origin {
     }
 }
 
-/// How a file is run by this process.
+/// How this process runs a file.
 #[derive(Clone)]
 pub(crate) struct RunSettings {
-    /// `None`: what the file says.
+    /// `None`: as set in the file.
     pub(crate) max_parallel: Option<usize>,
-    /// How long the items of this process stay its own when it is killed.
+    /// How long the items of this process stay leased if it is killed.
     pub(crate) lease: Duration,
-    /// When it stops.
+    /// When to stop.
     pub(crate) deadline: Option<Instant>,
     pub(crate) listener: Listener,
 }
 
-/// Hears of what a job does.
+/// Receives the events of a job.
 pub(crate) type Listener = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 
 impl RunSettings {
-    /// What runs this job, with the settings that all jobs of a file have.
+    /// The runner for this job, with the settings that all jobs of a file have.
     fn runner<S: Store>(
         &self,
         store: &S,
@@ -114,7 +113,7 @@ impl RunSettings {
             .stop_on(async move { stop.requested().await })
     }
 
-    /// The same with the settings that a file has, for its items or tasks.
+    /// The same with the file's own settings, for its items or tasks.
     fn runner_of_file<S: Store>(
         &self,
         store: &S,
@@ -128,12 +127,12 @@ impl RunSettings {
     }
 }
 
-/// Whether the job is to stop.
+/// Whether the job has been asked to stop.
 #[derive(Clone, Debug)]
 pub(crate) struct StopSignal(pub(crate) watch::Receiver<bool>);
 
 impl StopSignal {
-    /// Waits until the job is to stop.
+    /// Waits for the request to stop.
     async fn requested(&self) {
         // The sender is gone: there will be no request.
         if self.0.clone().wait_for(|requested| *requested).await.is_err() {
@@ -142,19 +141,19 @@ impl StopSignal {
     }
 }
 
-/// What became of a job, and of its `reduce` if there was one.
+/// The result of a job, of its `setup` and of its `reduce`.
 #[derive(Debug)]
 pub(crate) struct Reports {
     pub(crate) job: JobReport,
-    /// Of one that has not come to its end.
+    /// The `setup`, if it did not finish.
     pub(crate) setup: Option<JobReport>,
     pub(crate) reduce: Option<JobReport>,
 }
 
-/// Tasks that run at a time where nothing is said.
+/// The default number of tasks that run at a time.
 const PARALLEL: usize = 10;
 
-/// From now on, a job is one of this file.
+/// Records that a job now belongs to this file.
 pub(crate) async fn adopt<S: Store>(
     store: &S,
     job: &str,
@@ -164,9 +163,9 @@ pub(crate) async fn adopt<S: Store>(
     Job::set_origin(store, job, origin.as_ref()).await
 }
 
-/// Whether there is more to do for a job, its `reduce` included.
+/// Whether there is anything left to do for a job, including its `reduce`.
 pub(crate) async fn is_unfinished<S: Store>(store: &S, job: &Job) -> Result<bool, StoreError> {
-    // Items may have been re-driven, or added by an import, since it finished.
+    // Items may have been re-driven or imported since the job finished.
     if job.status != JobStatus::Finished || store.counts(&job.id).await?.unfinished() > 0 {
         return Ok(true);
     }
@@ -182,7 +181,7 @@ pub(crate) async fn find_reduce<S: Store>(store: &S, job: &str) -> Result<Option
     }
 }
 
-/// Cancels what is left of a job and of its `reduce`, and says how many items were skipped.
+/// Cancels what is left of a job and of its `reduce`; returns how many items were skipped.
 pub(crate) async fn cancel<S: Store>(store: &S, job: &str) -> Result<u64, StoreError> {
     let mut skipped = Job::cancel(store, job).await?;
     if let Some(reducing) = Reducing::find(store, job).await?.filter(|reducing| !reducing.done) {
@@ -195,16 +194,16 @@ pub(crate) async fn cancel<S: Store>(store: &S, job: &str) -> Result<u64, StoreE
     Ok(skipped)
 }
 
-/// Removes a job with what is kept for it here, and says how many items it had.
+/// Removes a job with its keys in the store; returns how many items it had.
 pub(crate) async fn remove<S: Store>(store: &S, job: &str) -> Result<u64, StoreError> {
     Job::remove(store, job, [commands::key(job), chain::key(job), Reducing::key(job)]).await
 }
 
-/// How many tasks a job has in all, if that is known from its beginning.
+/// The total number of tasks of a job, if it is known from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tasks {
     pub(crate) number: u64,
-    /// A failure stops it, and that task starts over.
+    /// A failure stops the chain, and the failed task starts over on resume.
     pub(crate) is_chain: bool,
 }
 
@@ -217,7 +216,7 @@ pub(crate) struct TasksOfFile {
 }
 
 impl TasksOfFile {
-    /// Of this job, which is `whole` or a part of it.
+    /// The tasks of this job, which is `whole` or a part of it.
     pub(crate) fn of(&self, job: &str, whole: &str) -> Option<Tasks> {
         match job.strip_prefix(whole) {
             Some("") => self.own,
@@ -227,11 +226,11 @@ impl TasksOfFile {
     }
 }
 
-/// What the id of a job has at its end that is the `setup` of another one.
+/// The suffix of the id of a job that is the `setup` of another one.
 const SETUP: &str = "/setup";
 
 impl Tasks {
-    /// Of the jobs of a file.
+    /// The tasks of the jobs of a file.
     pub(crate) fn in_file(file: &WorkflowFile) -> TasksOfFile {
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let chain = |steps: &Steps| Self { number: number(steps.0.len()), is_chain: true };
@@ -257,20 +256,20 @@ impl Tasks {
         Ok(number.map(|number| Self { number, is_chain: true }))
     }
 
-    /// What they are called.
+    /// What the tasks are called.
     pub(crate) const fn unit(self) -> Unit {
         if self.is_chain { Unit::Step } else { Unit::Task }
     }
 
-    /// How many have ended, of how many.
+    /// How many have ended, and how many there are.
     pub(crate) fn so_far(self, counts: &Counts) -> (u64, u64) {
         let anew = if self.is_chain { counts.dead } else { 0 };
         (counts.ended().saturating_sub(anew), self.number.max(counts.total()))
     }
 }
 
-/// Begins a job, or resumes it, until it has ended or is to stop. `checked` is what is known
-/// of an input that is not in the store yet.
+/// Starts or resumes a job, until it has ended or has to stop. `checked` is what is known about an
+/// input that has not been copied to the store yet.
 pub(crate) async fn run<S: Store>(
     store: &S,
     job: Job,
@@ -330,7 +329,8 @@ async fn map_reduce<S: Store>(
         }
     }
     if map.reduce.is_some() {
-        // Remembered before the items end: who is killed in between is not done.
+        // Recorded before the items end, so that a process that is killed in between does not skip
+        // it.
         Reducing::due(store, &id).await?;
     }
     let most = settings.max_parallel.unwrap_or(map.max_parallel);
@@ -373,14 +373,14 @@ async fn map_reduce<S: Store>(
     Ok(Reports { job: report, setup: None, reduce: reduced })
 }
 
-/// A part of a job that is itself a job: its `setup`, its `reduce`.
+/// Finds or creates a job that is part of another one: its `setup` or its `reduce`.
 async fn part<S: Store>(store: &S, of: &Job, id: &str, name: &str) -> Result<Job, StoreError> {
     let file = Origin::read(of).map_or_else(PathBuf::new, |origin| origin.file);
     let origin = Origin { file, mode: "standard".to_owned(), reduces: Some(of.id.clone()) };
     Job::find_or_create(store, id, name, origin.to_json()).await
 }
 
-/// Runs the steps before the items, unless they have been; and gives what they have captured.
+/// Runs the steps of `setup`, unless that has been done; returns what they have captured.
 async fn set_up<S: Store>(
     store: &S,
     job: &Job,
@@ -404,13 +404,13 @@ async fn set_up<S: Store>(
     Ok(Ok(scope.captured))
 }
 
-/// Looks at an input, which may take a while.
+/// Checks an input off the runtime, because it may take a while.
 async fn check(reader: InputReader) -> Result<CheckedInput, WorkflowError> {
     let checked = tokio::task::spawn_blocking(move || reader.check()).await;
     checked.map_err(WorkflowError::input)?.map_err(WorkflowError::input)
 }
 
-/// Why a job cannot be resumed without naming its file.
+/// Why a job cannot be resumed without naming a file.
 pub(crate) fn without_file(job: &str) -> String {
     format!(
         "the job `{}` was not started from a workflow file, but by a program or an import: resume \
@@ -419,7 +419,7 @@ pub(crate) fn without_file(job: &str) -> String {
     )
 }
 
-/// Whether a file can resume a job that was made of it.
+/// Checks that a file has the mode that the job was started with.
 pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
     if origin.mode == file.mode() {
         return Ok(());
@@ -433,8 +433,7 @@ pub(crate) fn fits(origin: &Origin, file: &WorkflowFile) -> Result<(), String> {
     ))
 }
 
-/// Why a file cannot resume a job that was made of it: commands that have succeeded are
-/// others by now.
+/// Why a file cannot resume a job that it started: commands that have succeeded have changed since.
 pub(crate) async fn changed<S: Store>(
     store: &S,
     job: &Job,

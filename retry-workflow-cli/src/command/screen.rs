@@ -1,5 +1,5 @@
-//! [`Screen`]: where the command writes to, and how: for people or for machines,
-//! how wide, with colours or without.
+//! [`Screen`]: where and how the command writes its output: for people or for programs, how wide,
+//! and whether in colour.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
@@ -13,20 +13,20 @@ use super::recorders::Recorders;
 use crate::terminal::text::lines;
 use retry_workflow::Timestamp;
 
-/// Standard output, or what stands for it in a test.
+/// Standard output, or what replaces it in a test.
 pub(crate) struct Screen {
     out: Box<dyn Write + Send>,
-    /// Lines of JSON instead of tables.
+    /// Write lines of JSON instead of tables.
     pub(crate) json: bool,
-    /// Columns; `None` for a pipe or a file, whose lines are not cut.
+    /// The width in columns; `None` for a pipe or a file, where lines are not cut.
     pub(crate) width: Option<usize>,
     colour: bool,
-    /// What ages are counted from.
+    /// The time that ages are relative to.
     pub(crate) now: Timestamp,
-    /// Names the store on the command lines that are shown; empty for the one that is meant
+    /// The `--store` option that the commands shown to the user need; empty if they find the store
     /// without it.
     pub(crate) flag: String,
-    /// What writes down how a job goes.
+    /// Records the progress of jobs.
     pub(super) recorders: Arc<Recorders>,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Debug for Screen {
     }
 }
 
-/// What a piece of text is, for those who see colours.
+/// The role of a piece of text, shown as a colour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tone {
     Heading,
@@ -74,7 +74,7 @@ impl Screen {
         lines.into_iter().try_for_each(|line| self.line(line))
     }
 
-    /// A table: its first line is a heading.
+    /// Prints a table; its first line is the heading.
     pub(crate) fn table(
         &mut self,
         table: &crate::terminal::table::Table,
@@ -86,7 +86,7 @@ impl Screen {
         Ok(())
     }
 
-    /// One object on one line.
+    /// Prints an object on one line.
     pub(crate) fn object(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
         let text = serde_json::to_string(value).map_err(io::Error::from)?;
         self.line(crate::terminal::text::json(&text))
@@ -96,12 +96,11 @@ impl Screen {
         &mut self.out
     }
 
-    /// What follows is the same of a later moment: a terminal shows it in the place of what it
-    /// shows now.
+    /// Starts the next refresh of the same display: a terminal is cleared first.
     pub(crate) fn next(&mut self) -> Result<(), CommandError> {
         match (self.json, self.width) {
             (true, _) => Ok(()),
-            // Home, and nothing below.
+            // Cursor home, then erase the display.
             (false, Some(_)) => Ok(self.out.write_all(b"\x1b[H\x1b[2J")?),
             (false, None) => self.line(""),
         }
@@ -125,20 +124,20 @@ impl Screen {
     }
 }
 
-/// <https://no-color.org>: any value but an empty one; and `TERM=dumb`.
+/// <https://no-color.org>: any value except an empty one disables colour; so does `TERM=dumb`.
 pub(crate) fn wants_colour() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// In columns; 80 where the terminal does not say.
+/// The terminal's width in columns; 80 if it is not known.
 #[cfg(unix)]
 pub(crate) fn terminal_width(terminal: impl std::os::fd::AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(terminal);
     size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(80)
 }
 
-/// In columns: only a Unix terminal is asked.
+/// The terminal's width in columns, which is known on Unix only.
 #[cfg(not(unix))]
 pub(crate) fn terminal_width<T>(_: T) -> usize {
     80
@@ -152,7 +151,7 @@ pub(super) fn report(error: &CommandError) {
     let message = lines(&error.to_string());
     let colour = std::io::stderr().is_terminal() && wants_colour();
     let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-    // Standard error may be closed.
+    // Ignore errors, because standard error may be closed.
     let _ = std::io::Write::write_all(
         &mut std::io::stderr(),
         format!("{on}error:{off} {message}\n").as_bytes(),

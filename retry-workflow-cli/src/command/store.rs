@@ -1,4 +1,4 @@
-//! The store that a command works on: where it is, which kind it is of, and how it is opened.
+//! The store that a command works on: its location, its kind, and how it is opened.
 
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -18,12 +18,12 @@ use retry_workflow::{SqliteStore, Store, StoreError, delegate_store};
 #[cfg(feature = "postgres")]
 use retry_workflow_postgres::PostgresStore;
 
-/// The name of a store in the current folder, where none is given.
+/// The store file in the current folder that is used if none is named.
 const STORE: &str = "retry-workflow.db";
-/// Names the store where `--store` does not.
+/// The variable that names the store if `--store` does not.
 const STORE_VARIABLE: &str = "RETRY_WORKFLOW_STORE";
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     File(PathBuf),
@@ -31,7 +31,7 @@ pub(super) enum Address {
     Postgres(postgres::Server),
 }
 
-/// A store of one of the kinds that there are.
+/// A store of any supported kind.
 #[derive(Clone, Debug)]
 pub(super) enum AnyStore {
     Sqlite(SqliteStore),
@@ -48,7 +48,7 @@ impl Store for AnyStore {
 }
 
 impl Address {
-    /// The one that is given, that the environment names, or the file in this folder.
+    /// Chooses the given store, the one that the environment names, or the file in this folder.
     pub(super) fn choose(given: Option<OsString>) -> Result<Self, CommandError> {
         if let Some(given) = given {
             return Self::named("--store", &given);
@@ -59,7 +59,7 @@ impl Address {
         }
     }
 
-    /// The one that an argument names.
+    /// Reads an address; `argument` is the name of the argument in error messages.
     pub(super) fn named(argument: &str, given: &OsStr) -> Result<Self, CommandError> {
         Self::read(given).map_err(|why| CommandError::Usage(format!("{argument}: {why}")))
     }
@@ -83,7 +83,7 @@ impl Address {
             #[cfg(not(feature = "postgres"))]
             Some(("postgres" | "postgresql", _)) => Err("this retry-workflow was built without Postgres: build it with the feature `postgres`"
                 .to_owned()),
-            // What is behind it may have a password in it.
+            // The rest of the address may contain a password.
             Some((scheme, _)) => Err(format!(
                 "`{}://` is not a kind of store: write FILE, sqlite:FILE or \
                  postgres://user@host/database",
@@ -93,8 +93,8 @@ impl Address {
         }
     }
 
-    /// How to name this store on a command line, beginning with a space; nothing where it need not
-    /// be named.
+    /// The `--store` option for this store, with a leading space; empty if the store is found
+    /// without it.
     pub(super) fn flag(&self) -> String {
         match self {
             Self::File(path) if path == Path::new(STORE) => String::new(),
@@ -104,7 +104,7 @@ impl Address {
         }
     }
 
-    /// Opens the store, which is not made if it is not there: the name is misspelt.
+    /// Opens the store. It is not created: if it does not exist, its name is probably misspelt.
     pub(super) async fn open(&self) -> Result<AnyStore, CommandError> {
         match self {
             Self::File(path) => sqlite(existing(path)?, |options| options.must_exist(true)).await,
@@ -113,7 +113,7 @@ impl Address {
         }
     }
 
-    /// The same, where nothing is to be changed: whoever may read its file may look at it.
+    /// Opens the store without changing it; read access to its file is enough.
     pub(super) async fn open_to_look(&self) -> Result<AnyStore, CommandError> {
         match self {
             Self::File(path) => sqlite(existing(path)?, |options| options.read_only(true)).await,
@@ -122,7 +122,7 @@ impl Address {
         }
     }
 
-    /// Opens the store, which is made if it is not there.
+    /// Opens the store, and creates it if it does not exist.
     pub(super) async fn open_or_create(&self) -> Result<AnyStore, CommandError> {
         match self {
             Self::File(path) => sqlite(path, |options| options).await,
@@ -131,7 +131,7 @@ impl Address {
         }
     }
 
-    /// Looks at the whole store.
+    /// Checks the whole store.
     pub(super) async fn check(&self) -> Result<StoreCheck, CommandError> {
         match self {
             Self::File(path) => {
@@ -143,14 +143,14 @@ impl Address {
         }
     }
 
-    /// Brings the store to the newest layout: the one that it had, and the one that it has.
+    /// Migrates the store to the newest layout; returns its layout before and after.
     pub(super) async fn migrate(&self) -> Result<(u32, u32), CommandError> {
         match self {
             Self::File(path) => {
                 let path = existing(path)?.to_owned();
                 blocking(move || SqliteStore::migrate(path)).await
             }
-            // It is brought there by opening it.
+            // Opening the store migrates it.
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => {
                 let check = self.check().await?;
@@ -159,7 +159,7 @@ impl Address {
         }
     }
 
-    /// The statements that make a store, where `role` is who works with it.
+    /// The SQL statements that create a store; `role` is the role of the workers.
     pub(super) fn sql(&self, role: Option<&str>) -> Result<String, CommandError> {
         match (self, role) {
             (Self::File(_), None) => Ok(SqliteStore::sql()),
@@ -175,7 +175,7 @@ impl Address {
         }
     }
 
-    /// Gives back the room of what was removed: in bytes, before and after.
+    /// Returns the space of removed data to the disk; returns the size in bytes, before and after.
     pub(super) async fn vacuum(&self) -> Result<(u64, u64), CommandError> {
         match self {
             Self::File(path) => {
@@ -191,7 +191,7 @@ impl Address {
     }
 }
 
-/// Without what is secret in it.
+/// Without the password.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -233,7 +233,7 @@ async fn sqlite(
     blocking(move || options.open(path)).await.map(AnyStore::Sqlite)
 }
 
-/// Does something with a file, which may have to wait for another process.
+/// Runs a blocking operation on a file, which may have to wait for another process.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, CommandError> {
@@ -243,15 +243,15 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Sets how long whoever holds a store is waited for.
+/// Sets how long to wait for a process that has locked the store.
 pub(super) fn wait_at_most(busy_timeout: Duration) {
     BUSY_TIMEOUT.get_or_init(|| busy_timeout);
 }
 
-/// One answer for the process.
+/// Set once per process.
 static BUSY_TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
-/// How files are opened: a wait for another process is reported.
+/// The options with which files are opened: a wait for another process is reported.
 fn options(path: &Path) -> SqliteOptions {
     let most = *BUSY_TIMEOUT.get_or_init(|| Duration::from_secs(60));
     let (path, is_told) = (path.display().to_string(), AtomicBool::new(false));
@@ -267,7 +267,7 @@ fn options(path: &Path) -> SqliteOptions {
         match (&*listener(), line) {
             (Some(listener), line) => listener(line.as_deref()),
             (None, Some(line)) => {
-                // Standard error may be closed.
+                // Ignore errors, because standard error may be closed.
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
             (None, None) => {}
@@ -276,23 +276,23 @@ fn options(path: &Path) -> SqliteOptions {
     SqliteStore::options().busy_timeout(most).on_wait(tell)
 }
 
-/// Hears, each second, that a store is waited for; the first time with what to say of it.
+/// Called every second during a wait for a store, the first time with a message to show.
 type Listener = Box<dyn Fn(Option<&str>) + Send + Sync>;
 
-/// Of the job that runs.
+/// The listener of the job that is running.
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
 fn listener() -> MutexGuard<'static, Option<Listener>> {
     LISTENER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets a job hear that its store is waited for, for as long as this lives.
+/// Reports waits for the store to a job, until the guard is dropped.
 pub(super) fn on_wait(hears: impl Fn(Option<&str>) + Send + Sync + 'static) -> Listening {
     *listener() = Some(Box::new(hears));
     Listening
 }
 
-/// A job that hears.
+/// Removes the listener when dropped.
 pub(super) struct Listening;
 
 impl Drop for Listening {

@@ -1,4 +1,4 @@
-//! `store …`: what operators do with a whole store, and how a job moves to another one.
+//! `store …`: maintenance of a whole store, and copying jobs to another one.
 
 use serde_json::json;
 
@@ -91,7 +91,7 @@ async fn migrate(address: &Address, screen: &mut Screen) -> Result<Exit, Command
     Ok(Exit::Success)
 }
 
-/// Copies a job, or all of them, each with its `reduce`s.
+/// Copies one job or all of them, each with its `reduce`s.
 async fn copy(
     from: &Address,
     to: &Address,

@@ -8,7 +8,8 @@ use crate::terminal::text::width;
 
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// A bar a wait: full as far as it always is, shaded as far as jitter may make it.
+/// One bar per wait: solid for the shortest possible wait, shaded up to the longest that jitter
+/// allows.
 pub(super) fn lines(walk: &Walk, terminal: usize) -> Vec<String> {
     let longest = walk.longest();
     let rows: Vec<_> = walk
@@ -18,7 +19,7 @@ pub(super) fn lines(walk: &Walk, terminal: usize) -> Vec<String> {
         .collect();
     let numbers = rows.iter().map(|(number, ..)| number.len()).max().unwrap_or(0);
     let labels = rows.iter().map(|(.., label)| width(label)).max().unwrap_or(0);
-    // The longest bar and its label fit beside each other, in no more than 50 columns of bar.
+    // The longest bar and its label have to fit on one line; the bar gets 50 columns at most.
     let cells = terminal.saturating_sub(numbers + 3 + labels).clamp(8, 50);
     rows.into_iter()
         .map(|(number, wait, label)| {
@@ -28,7 +29,7 @@ pub(super) fn lines(walk: &Walk, terminal: usize) -> Vec<String> {
             if wait.shortest == wait.longest {
                 bar.push_str(EIGHTHS[full % 8]);
                 if bar.is_empty() {
-                    // A wait is seen, however short.
+                    // Even the shortest wait is visible.
                     bar.push('▏');
                 }
             } else {
@@ -39,7 +40,7 @@ pub(super) fn lines(walk: &Walk, terminal: usize) -> Vec<String> {
         .collect()
 }
 
-/// How long the bar of `wait` is, in eighths of a cell.
+/// The length of the bar of `wait`, in eighths of a cell.
 fn eighths(wait: Duration, longest: Duration, cells: usize) -> usize {
     let most = longest.as_nanos().max(1);
     let room = u128::try_from(cells.saturating_mul(8)).unwrap_or(u128::MAX);

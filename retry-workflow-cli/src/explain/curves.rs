@@ -1,4 +1,4 @@
-//! Show the five curves side by side, as a table and as a picture.
+//! Shows the five curves side by side, as a table and as a picture.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const DELAYS: &[Duration] = &[
     Duration::from_secs(10),
 ];
 
-/// A curve, and what it does in a few words.
+/// The curves, each with a short description.
 const CURVES: [(Backoff, &str); 5] = [
     (Backoff::Fixed, "always initial_delay"),
     (Backoff::Linear { increment: Duration::from_secs(2) }, "increment 2s"),
@@ -29,7 +29,7 @@ const CURVES: [(Backoff, &str); 5] = [
     (Backoff::Custom(DELAYS), "500ms 1s 2s 5s 10s"),
 ];
 
-/// The wait of a curve before each attempt, from the second on.
+/// The waits of a curve, from the one before the second attempt on.
 fn waits(backoff: Backoff) -> impl Iterator<Item = (u32, Duration)> {
     let policy =
         Policy::new().attempts(ATTEMPTS).backoff(backoff).initial_delay(FIRST).max_delay(MOST);
@@ -40,7 +40,7 @@ fn sum(backoff: Backoff) -> Duration {
     waits(backoff).map(|(_, wait)| wait).sum()
 }
 
-/// A column a curve, and a line of small bars below each other.
+/// A table with one column per curve, and small bars below.
 pub(crate) fn text() -> Vec<String> {
     let mut lines = vec![
         format!(
@@ -66,7 +66,7 @@ pub(crate) fn text() -> Vec<String> {
     lines
 }
 
-/// One of eight heights.
+/// A bar of one of eight heights.
 fn bar(wait: Duration) -> char {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let share = wait.as_millis().saturating_mul(8).div_ceil(MOST.as_millis());
@@ -82,7 +82,7 @@ const PANEL: f64 = (WIDTH - LEFT - 20.0 - 4.0 * GAP) / 5.0;
 const TOP: f64 = 116.0;
 const BOTTOM: f64 = 280.0;
 
-/// A standalone SVG: a panel a curve, all with the same axis.
+/// A standalone SVG: one panel per curve, all on the same scale.
 pub(crate) fn picture() -> String {
     let description = CURVES
         .map(|(backoff, about)| {
@@ -118,7 +118,7 @@ fn ticks() -> impl Iterator<Item = (Duration, f64)> {
     [0, 10, 20, 30].into_iter().map(Duration::from_secs).map(|tick| (tick, height(tick)))
 }
 
-/// The y of a wait.
+/// The y coordinate of a wait.
 fn height(wait: Duration) -> f64 {
     BOTTOM - wait.as_secs_f64() / MOST.as_secs_f64() * (BOTTOM - TOP)
 }

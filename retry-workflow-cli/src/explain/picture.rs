@@ -65,7 +65,7 @@ fn bars(walk: &Walk, axis: &Axis, svg: &mut Svg) {
     let bar = (slot * 0.62).min(56.0);
     let mut x = LEFT + slot / 2.0;
     for wait in &walk.waits {
-        // The whole range first, what is always waited over it.
+        // The whole range first, then the shortest wait on top of it.
         let (spread, sure) =
             if wait.perhaps { (Paint::Unsure, Paint::Unsure) } else { (Paint::Spread, Paint::Bar) };
         for (height, paint) in [(wait.longest, spread), (wait.shortest, sure)] {
@@ -90,11 +90,11 @@ fn bars(walk: &Walk, axis: &Axis, svg: &mut Svg) {
     }
 }
 
-/// From nothing to the longest wait, in a unit in which it is a readable number.
+/// An axis from zero to the longest wait, in a unit that makes the numbers readable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     unit: &'static str,
-    /// Seconds in a unit.
+    /// Seconds per unit.
     scale: f64,
     /// In units.
     step: f64,
@@ -115,7 +115,7 @@ impl Axis {
         .find(|(_, scale)| seconds >= 2.0 * scale)
         .unwrap_or(("microseconds", 1e-6));
         let most = (seconds / scale).max(1e-9);
-        // Four steps or five, each 1, 2 or 5 of a power of ten.
+        // Four or five steps, each 1, 2 or 5 times a power of ten.
         let rough = most / 4.0;
         let power = 10.0_f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0]
@@ -131,7 +131,7 @@ impl Axis {
         BOTTOM - share * (BOTTOM - TOP)
     }
 
-    /// A wait in this unit, in few digits.
+    /// A wait in this unit, with few digits.
     fn value(&self, wait: Duration) -> String {
         let value = wait.as_secs_f64() / self.scale;
         if value >= 100.0 { format!("{value:.0}") } else { number((value * 10.0).round() / 10.0) }

@@ -1,9 +1,9 @@
-//! [`Svg`]: a picture as text. It is whole without a style sheet; the one inside
-//! only changes colours for readers who prefer dark ones.
+//! [`Svg`]: a picture as text. It does not depend on its style sheet, which only switches to dark
+//! colours for readers who prefer them.
 
 use std::fmt::Write as _;
 
-/// What is drawn, and in which colours: light, dark.
+/// What is drawn; each kind has a light and a dark colour.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Paint {
     Paper,
@@ -55,7 +55,7 @@ impl Paint {
     }
 }
 
-/// Where a text stands at its point.
+/// Where a text is anchored.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -63,7 +63,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// The look of a text.
+/// The style of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Font {
     pub(super) size: f64,
@@ -88,7 +88,7 @@ impl Font {
     }
 }
 
-/// A picture in the making.
+/// A picture that is being built.
 #[derive(Debug)]
 pub(super) struct Svg(String);
 
@@ -107,7 +107,7 @@ impl Svg {
         svg.push_str("<style>\n@media (prefers-color-scheme: dark) {\n");
         for paint in Paint::ALL {
             let (class, (_, dark)) = (paint.class(), paint.colours());
-            // Lines are drawn with `stroke`; all else is filled.
+            // Lines are drawn with `stroke`; everything else is filled.
             let _ = writeln!(
                 svg,
                 "  .{class} {{ fill: {dark}; }}\n  line.{class} {{ stroke: {dark}; }}"
@@ -157,7 +157,7 @@ impl Svg {
         self.turned_text(x, y, font, text, "");
     }
 
-    /// From bottom to top.
+    /// Draws text that reads from bottom to top.
     pub(super) fn upright(&mut self, x: f64, y: f64, font: Font, text: &str) {
         let turn = format!(" transform=\"rotate(-90 {} {})\"", number(x), number(y));
         self.turned_text(x, y, font, text, &turn);
@@ -187,13 +187,13 @@ impl Svg {
     }
 }
 
-/// To a hundredth of a pixel, without zeros that say nothing.
+/// Formats a coordinate to a hundredth of a pixel, without trailing zeros.
 pub(super) fn number(number: f64) -> String {
     let digits = format!("{number:.2}");
     digits.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Safe in XML; what XML cannot hold at all is left out.
+/// Escapes text for XML, without the characters that XML does not allow at all.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -6,7 +6,7 @@ use super::{End, Walk};
 use crate::terminal::table::Table;
 use crate::terminal::text::thousands;
 
-/// The table, and a sentence about its end.
+/// The table, and a sentence about how it ends.
 pub(super) fn lines(walk: &Walk) -> Vec<String> {
     let mut headings = vec![">attempt"];
     if walk.curve {
@@ -48,13 +48,13 @@ pub(super) fn lines(walk: &Walk) -> Vec<String> {
     lines
 }
 
-/// The cells that this table has columns for.
+/// The cells for the columns that this table has.
 fn row(walk: &Walk, cells: [String; 6]) -> Vec<String> {
     let wanted = [true, walk.curve, walk.jitter, walk.curve, walk.jitter, true];
     cells.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(cell, _)| cell).collect()
 }
 
-/// How it ends, in words.
+/// How the policy ends, in words.
 pub(super) fn end(walk: &Walk) -> String {
     let last = walk.waits.last();
     let attempt = last.map_or(1, |last| last.attempt);
@@ -90,7 +90,7 @@ pub(super) fn end(walk: &Walk) -> String {
     }
 }
 
-/// One duration where both are the same, as they are shown.
+/// A range, or a single duration if both ends look the same.
 pub(super) fn range(from: Duration, to: Duration) -> String {
     let (from, to) = (short(from), short(to));
     if from == to { to } else { format!("{from}–{to}") }

@@ -1,20 +1,20 @@
-//! [`Walk`]: the waits of a policy one after another, if every attempt fails.
+//! [`Walk`]: the sequence of waits of a policy if every attempt fails.
 
 use std::time::Duration;
 
 use retry_runtime::{Attempts, Jitter, Policy};
 
-/// This many waits are shown; the rest are counted.
+/// The number of waits that are shown; the rest are counted.
 const SHOWN: usize = 24;
 
-/// The waits of a policy, as far as they are shown.
+/// The waits of a policy, up to the number that is shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
     pub(crate) waits: Vec<Wait>,
     pub(crate) end: End,
-    /// Whether waits are spread.
+    /// Whether waits have jitter.
     pub(crate) jitter: bool,
-    /// Whether the curve says anything; decorrelated jitter takes its place.
+    /// Whether the curve matters; decorrelated jitter replaces it.
     pub(crate) curve: bool,
     pub(crate) bound: Option<Bound>,
 }
@@ -26,22 +26,22 @@ pub(crate) struct Bound {
     pub(crate) limit: Duration,
 }
 
-/// One wait, and what has been waited when it is over.
+/// One wait, and the total up to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
-    /// The attempt that it is before.
+    /// The attempt that follows the wait.
     pub(crate) attempt: u32,
-    /// What the curve says.
+    /// The wait of the curve, without jitter.
     pub(crate) by_curve: Duration,
-    /// With jitter.
+    /// The range with jitter.
     pub(crate) shortest: Duration,
     pub(crate) longest: Duration,
-    /// By the curve.
+    /// The total without jitter.
     pub(crate) sum: Duration,
-    /// With jitter, cut where the bound is.
+    /// The range of the total with jitter, limited by the bound.
     pub(crate) least: Duration,
     pub(crate) most: Duration,
-    /// Whether it comes to this wait only if those before were short.
+    /// Whether this wait happens only if the previous ones were short.
     pub(crate) perhaps: bool,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct Wait {
 pub(crate) enum End {
     /// All attempts have been made.
     Attempts,
-    /// Another wait of at least this does not fit.
+    /// The next wait, of at least this duration, would exceed the bound.
     Bound(Duration),
-    /// There are more than are shown; how many, if that is known.
+    /// There are more waits than are shown; how many, if the policy limits them.
     More(Option<u32>),
 }
 
@@ -111,7 +111,7 @@ impl Walk {
     }
 }
 
-/// The nearest one of budget, deadline and `max_elapsed`: attempts take no time here.
+/// The tightest of budget, deadline and `max_elapsed`: attempts take no time here.
 fn bound(policy: &Policy) -> Option<Bound> {
     let budget = policy.get_budget().map(|limit| Bound { word: "budget", limit });
     let deadline = policy.get_deadline().map(|limit| Bound { word: "deadline", limit });

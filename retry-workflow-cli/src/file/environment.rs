@@ -1,5 +1,5 @@
-//! [`EnvironmentPlan`]: the variables of a workflow file, as it says where they come from; read
-//! when a job begins, for they are those of the machine that it runs on.
+//! [`EnvironmentPlan`]: where the variables of a workflow file come from. Their values are read
+//! when a job begins, on the machine that runs it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,19 +23,19 @@ pub(super) struct Variable {
     pub(super) name: String,
     pub(super) value: VariableValue,
     pub(super) is_secret: bool,
-    /// Of its value.
+    /// The place of its value.
     pub(super) span: SourceSpan,
 }
 
 #[derive(Debug)]
 pub(super) enum VariableValue {
     Text(String),
-    /// That of this one of the process.
+    /// The value of this variable of the process.
     Inherited(String),
 }
 
 impl EnvironmentPlan {
-    /// What of it is not there now.
+    /// What the variables refer to that does not exist now.
     pub(super) fn unseen(&self, folder: &Path) -> Vec<String> {
         let files = self.files.iter().filter(|(file, _)| !folder.join(file).exists());
         let files = files.map(|(file, _)| format!("`{}` does not exist yet", file.display()));
@@ -48,7 +48,7 @@ impl EnvironmentPlan {
         files.chain(inherited).collect()
     }
 
-    /// Reads it. `spares_missing` leaves out what is not there.
+    /// Reads the values. `spares_missing` skips those that do not exist.
     pub(super) fn read(
         &self,
         source: &Arc<Source>,

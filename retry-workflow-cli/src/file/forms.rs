@@ -1,5 +1,5 @@
-//! The forms of a workflow file: which keys there are, what stands behind each, and
-//! what belongs together. All mistakes are collected, each with its place.
+//! The syntax of a workflow file: its keys, their values, and which of them go together. All
+//! mistakes are collected, each with its place.
 
 mod environment;
 mod steps;
@@ -72,17 +72,17 @@ const TOP: &[&str] = &[
 const AGENT: &[&str] = &["program", "args"];
 const INPUT: &[&str] = &["file", "command", "format"];
 const TIMEOUT_CONFIG: &[&str] = &["agent_timeout_secs"];
-/// Of `env` of the file, where a value is not written alone.
+/// The keys of a variable in the file's `env`, unless its value is written alone.
 const VARIABLE: &[&str] = &["value", "secret"];
 const SECRET: &[&str] = &["env"];
-/// The modes, and the keys that belong to each alone.
+/// The modes, and the keys that only they have.
 const MODES: [(&str, &[&str]); 3] = [
     ("standard", &["commands"]),
     ("mapreduce", &["map", "setup", "reduce", "error_policy", "handlers"]),
     ("graph", &["tasks"]),
 ];
 
-/// What a file says, as far as it could be read.
+/// The contents of a file, as far as they could be read.
 pub(super) struct Read {
     pub(super) name: String,
     pub(super) agent: Agent,
@@ -90,7 +90,7 @@ pub(super) struct Read {
     pub(super) error_policy: ErrorPolicy,
     pub(super) handlers: BTreeMap<String, Steps>,
     pub(super) plan: Plan,
-    /// What is no mistake, and may be one all the same.
+    /// Notes on what is valid, but may be a mistake.
     pub(super) hints: Vec<Mistake>,
 }
 
@@ -121,7 +121,7 @@ impl Forms<'_> {
         parsed.map_err(|mistake| self.mistakes.push(mistake)).ok()
     }
 
-    /// The entries of a map that has no other keys than these, and such as are left alone.
+    /// The entries of a map that may have only these keys, and ignored ones such as `x-…`.
     fn entries<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> Option<Entries<'a>> {
         let Value::Map(entries) = &node.value else {
             self.wrong(node.span, format!("this is {}: write {what}", node.kind()));
@@ -198,9 +198,9 @@ impl Forms<'_> {
         Some(Read { name, agent, environment, error_policy, handlers, plan: plan?, hints })
     }
 
-    /// The name of the workflow, which the ids of its jobs are made of.
+    /// The name of the workflow, from which the ids of its jobs are built.
     fn name<'a>(&mut self, node: &'a Node) -> Option<&'a str> {
-        // No text at all is told as what it is.
+        // Anything but a text is reported as such below.
         let text = match &node.value {
             Value::Text(text) => text.as_str(),
             _ => "-",
@@ -230,7 +230,7 @@ impl Forms<'_> {
         Some(name)
     }
 
-    /// What the file says, or what its keys say.
+    /// The mode that the file sets, or that its keys imply.
     fn mode(&mut self, root: &Node, entries: Entries<'_>) -> Option<&'static str> {
         const NAMES: [&str; 3] = [MODES[0].0, MODES[1].0, MODES[2].0];
 
@@ -252,7 +252,7 @@ impl Forms<'_> {
         mode
     }
 
-    /// Keys of other modes.
+    /// Reports keys that belong to other modes.
     fn strangers(&mut self, entries: Entries<'_>, mode: &str) {
         for (key, _) in entries {
             for (other, own) in MODES {
@@ -280,7 +280,7 @@ impl Forms<'_> {
         };
         let args = match node.get("args") {
             Some(args) => self.parsed(args.parse::<Vec<String>>())?,
-            // Those of another program are not known.
+            // The default arguments belong to the default program.
             None if node.get("program").is_some() => Vec::new(),
             None => default.args,
         };
@@ -291,7 +291,7 @@ impl Forms<'_> {
         Some(Agent { program, args })
     }
 
-    /// They may use what the `setup` has captured.
+    /// Reads the handlers, which may use what `setup` captures.
     fn handlers(&mut self, root: &Node, captured: &[CapturedName]) -> BTreeMap<String, Steps> {
         let Some(node) = root.get("handlers") else { return BTreeMap::new() };
         let Value::Map(entries) = &node.value else {
@@ -341,7 +341,7 @@ impl Forms<'_> {
         Some(Plan::Standard(self.steps(commands, Offers::default())))
     }
 
-    /// What stands behind a key that has to be there.
+    /// The value of a required key.
     fn needed<'a>(&mut self, node: &'a Node, key: &str, what: &str) -> Option<&'a Node> {
         let found = node.get(key);
         if found.is_none() && !has_like(node, &[key]) {
@@ -351,7 +351,7 @@ impl Forms<'_> {
     }
 }
 
-/// What a key is about that has a meaning elsewhere, and none here.
+/// What an unknown key means in another tool that has it.
 fn other_trade(key: &str) -> Option<&'static str> {
     Some(match key {
         "commit_required" | "merge" => {
@@ -367,8 +367,8 @@ fn other_trade(key: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a map has a misspelt key that is meant to be one of these. That is a mistake by
-/// itself, so the keys are not reported as missing as well.
+/// Whether a map has a misspelt key that was probably meant to be one of these. That mistake is
+/// reported on its own, so the key is not reported as missing as well.
 fn has_like(node: &Node, keys: &[&str]) -> bool {
     let Value::Map(entries) = &node.value else { return false };
     entries.iter().any(|(key, _)| {
@@ -378,7 +378,7 @@ fn has_like(node: &Node, keys: &[&str]) -> bool {
     })
 }
 
-/// Where a map begins: a block has no bracket to point at, so its first key.
+/// Where a map begins: its first key, because a map in block style has no bracket to point at.
 fn first_key_span(node: &Node) -> SourceSpan {
     match &node.value {
         Value::Map(entries) => entries.first().map_or(node.span, |(key, _)| key.span),

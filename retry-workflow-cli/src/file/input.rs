@@ -1,8 +1,8 @@
-//! [`Input`]: where the items of a map come from; and [`InputReader`], which reads them: checked
-//! for what the steps need of them, named, and one by one.
+//! [`Input`]: where the items of a map come from; and [`InputReader`], which reads them one by one,
+//! checks that they have what the steps refer to, and gives them ids.
 //!
-//! What is wrong is shown in the workflow file, where it can be fixed; only an
-//! input that is no JSON is shown itself.
+//! Mistakes are shown in the workflow file, where they can be fixed; only an input that is not JSON
+//! is shown itself.
 
 pub(crate) mod read;
 pub(crate) mod select;
@@ -32,21 +32,22 @@ use retry_workflow::NewItem;
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) from: InputFrom,
-    /// Where nothing is said, the name of a file says it, or its beginning.
+    /// The format; if it is not set, it is inferred from the file's name or from the first
+    /// character.
     pub(crate) format: Option<Format>,
-    /// Where it is written.
+    /// Where `input` is written.
     pub(crate) span: SourceSpan,
 }
 
 #[derive(Debug)]
 pub(crate) enum InputFrom {
-    /// As it is written: relative to the file's folder.
+    /// As written: relative to the workflow file's folder.
     File(PathBuf),
     Command(Box<Script>),
     Stdin,
 }
 
-/// What has been found out about an input before its items are worked on.
+/// The result of checking an input before its items are processed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckedInput {
     pub(crate) rule: IdRule,
@@ -59,22 +60,22 @@ pub(crate) struct InputReader {
     pub(super) source: Arc<Source>,
     pub(super) map: Arc<MapPlan>,
     pub(super) workspace: Arc<Workspace>,
-    /// What steps refer to.
+    /// The placeholders of the steps.
     pub(super) wanted: Vec<Placeholder>,
-    /// What the `setup` has captured.
+    /// What `setup` has captured.
     pub(crate) captured: BTreeMap<String, Captured>,
 }
 
-/// Takes the items that are to be worked on.
+/// Receives the items to be processed.
 pub(crate) type Give<'a> = dyn FnMut(NewItem) -> Result<(), Halt> + 'a;
 
 impl InputReader {
-    /// After the `setup`.
+    /// Sets what `setup` has captured.
     pub(crate) fn with_captured(self, captured: BTreeMap<String, Captured>) -> Self {
         Self { captured, ..self }
     }
 
-    /// Whether it can be read twice.
+    /// Whether the input can be read twice.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.map.input.from, InputFrom::File(_))
     }
@@ -83,14 +84,14 @@ impl InputReader {
         matches!(self.map.input.from, InputFrom::Stdin)
     }
 
-    /// Nothing is on stdin, and there was something when the job began.
+    /// The error for an empty stdin, although the job has read items from it before.
     pub(crate) fn not_given_again(&self) -> FileError {
         let message = "there are no items on stdin, but the job has read some from there: provide \
                        the whole input again, as in `resume JOB < items.jsonl`";
         self.wrong(vec![self.mistake(message.to_owned())])
     }
 
-    /// Looks at all items of a file.
+    /// Checks all items of a file.
     pub(crate) fn check(&self) -> Result<CheckedInput, FileError> {
         let map = &*self.map;
         let mut checks = Checks::new(self.name(), map.item_id.as_ref(), &self.wanted);
@@ -126,7 +127,7 @@ impl InputReader {
         }
     }
 
-    /// Gives the items of an input that has been checked.
+    /// Passes on the items of an input that has been checked.
     pub(crate) fn give(&self, checked: CheckedInput, give: &mut Give<'_>) -> Result<(), FileError> {
         let template = self.map.item_id.as_ref();
         let end = self.each(&Pipe::default(), &mut |item| {
@@ -139,8 +140,8 @@ impl InputReader {
         end.map(drop)
     }
 
-    /// Gives the items of an input that can be read once only: what is wrong is reported when it is
-    /// found.
+    /// Passes on the items of an input that can be read only once: mistakes are reported when they
+    /// are reached.
     pub(crate) fn give_unchecked(&self, pipe: &Pipe, give: &mut Give<'_>) -> Result<(), FileError> {
         let template = self.map.item_id.as_ref();
         let name = self.name();
@@ -199,7 +200,7 @@ impl InputReader {
         if known.is_empty() { self.find_none(&end) } else { Ok(()) }
     }
 
-    /// All values that are items, in their order.
+    /// Passes on all values that are items, in order.
     fn each(&self, pipe: &Pipe, each: &mut Sink<'_>) -> Result<End, FileError> {
         let map = &*self.map;
         let opened = match &map.input.from {
@@ -239,12 +240,12 @@ impl InputReader {
         Ok(Opened { reader, name: path, is_file: true, format: self.map.input.known_format() })
     }
 
-    /// The path of a file.
+    /// The path of the input, if it is a file.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         self.map.input.path(&self.source.path)
     }
 
-    /// What the input is called.
+    /// The name of the input in messages.
     fn name(&self) -> String {
         match &self.map.input.from {
             InputFrom::File(path) => short(&path.to_string_lossy()),
@@ -257,12 +258,12 @@ impl InputReader {
         FileError::new(Arc::clone(&self.source), mistakes)
     }
 
-    /// About the input as a whole.
+    /// A mistake that concerns the input as a whole.
     fn mistake(&self, message: String) -> Mistake {
         Mistake { message, span: Some(self.map.input.span) }
     }
 
-    /// A list without items is not a mistake; a path that leads nowhere is.
+    /// A list without items is fine; a path that leads nowhere is a mistake.
     fn find_none(&self, end: &End) -> Result<(), FileError> {
         if end.was_found {
             return Ok(());
@@ -283,11 +284,11 @@ impl InputReader {
         lost.map_or(Ok(()), |mistake| Err(self.wrong(vec![mistake])))
     }
 
-    /// Why the input cannot be read, and which one may be meant.
+    /// Why the input cannot be read, and which file was probably meant.
     fn unread(&self, path: &Path, error: &io::Error) -> String {
         let InputFrom::File(input) = &self.map.input.from else { return error.to_string() };
         let name = short(&input.to_string_lossy());
-        // Not every system says so by the kind of the error.
+        // Not every system reports this through the kind of the error.
         if path.is_dir() {
             return format!("`{name}` is a folder: name a file in it");
         }
@@ -318,7 +319,8 @@ impl InputReader {
         format!("there is no file `{name}`{seen}{}{command}", meant.unwrap_or_default())
     }
 
-    /// Without a `json_path` the values of a map are the items, and rarely meant to be.
+    /// A hint for the case that a map's values were taken as the items because there is no
+    /// `json_path`.
     fn other_list(&self, end: &End) -> String {
         let list = end.list_inside.as_ref().filter(|_| !self.map.item_path.is_written);
         let Some(key) = list.filter(|key| is_plain(key)) else { return String::new() };
@@ -327,7 +329,7 @@ impl InputReader {
 }
 
 impl Input {
-    /// What it is written in, where that is known before it is read.
+    /// The format, if it is known before the input is read.
     pub(crate) fn known_format(&self) -> Option<Format> {
         self.format.or_else(|| match &self.from {
             InputFrom::File(path) => Format::of_name(&path.to_string_lossy()),
@@ -335,7 +337,7 @@ impl Input {
         })
     }
 
-    /// The path of a file, which the workflow file at `workflow` names.
+    /// The path of the input, if it is a file; `workflow` is the path of the workflow file.
     pub(crate) fn path(&self, workflow: &Path) -> Option<PathBuf> {
         let InputFrom::File(path) = &self.from else { return None };
         Some(match workflow.parent() {
@@ -345,21 +347,21 @@ impl Input {
     }
 }
 
-/// The file of the folder that is called most like this one.
+/// The file in the folder whose name is most similar to this one.
 fn beside(folder: &Path, missing: &Path, workflow: &Path) -> Option<String> {
-    /// A folder may have a million.
+    /// A folder may have a million entries.
     const MOST: usize = 1_000;
 
     let workflow = workflow.file_name().unwrap_or_default();
     let entries = fs::read_dir(folder).ok()?.take(MOST).flatten();
     let files = entries.filter(|entry| entry.path().is_file() && entry.file_name() != workflow);
     let mut names: Vec<_> = files.filter_map(|file| file.file_name().into_string().ok()).collect();
-    // What is meant is not to depend on the order that a system lists files in.
+    // The suggestion must not depend on the order in which the system lists files.
     names.sort();
     like(missing.file_name()?.to_str()?, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Whether a JSONPath can name it without quotes.
+/// Whether a key needs no quotes in a JSONPath.
 fn is_plain(key: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !key.is_empty() && key.chars().all(is_word) && !key.starts_with(|c: char| c.is_ascii_digit())

@@ -1,7 +1,7 @@
-//! [`ItemPath`]: the JSONPath that picks items, and why it finds none.
+//! [`ItemPath`]: the JSONPath that selects the items, and why it selects none.
 //!
-//! A list without items is no mistake: there is nothing to do today. A path that leads
-//! nowhere is one: a job of no items would succeed without notice.
+//! An empty list is fine: there may be nothing to do today. A path that leads nowhere is a mistake:
+//! otherwise a job without items would silently succeed.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::file::shown_value::{contents, short};
 use crate::yaml::node::Node;
 use crate::yaml::span::{Mistake, SourceSpan};
 
-/// Where nothing else is said: each entry of a list.
+/// The default: each entry of a list.
 const EACH: &str = "$[*]";
 
 /// Which parts of the input are items.
@@ -29,25 +29,25 @@ pub(crate) struct ItemPath {
 #[derive(Debug)]
 struct Segment {
     range: Range<usize>,
-    /// In the workflow file.
+    /// Its place in the workflow file.
     span: SourceSpan,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// What is named is expected to be there.
+    /// Names or indices, which are expected to exist.
     Names,
     /// Part of a list.
     Slice,
-    /// Whatever is there.
+    /// A wildcard or a filter: whatever exists.
     Any,
 }
 
 impl ItemPath {
-    /// Reads what a node says.
+    /// Parses the text of a node.
     pub(super) fn read(node: &Node, text: &str, source: &str) -> Result<Self, Mistake> {
-        /// The parser goes down one call for each, and may try each twice.
+        /// The parser recurses once per level, and may try each level twice.
         const DEEPEST: usize = 8;
         const LONGEST: usize = 2_000;
 
@@ -86,19 +86,20 @@ impl ItemPath {
         Ok(Self { path, text: text.to_owned(), segments, is_written: true })
     }
 
-    /// Each entry, of an input that is named here.
+    /// The default path, for an input that is written here.
     pub(super) fn each(input: SourceSpan) -> Option<Self> {
         let path = JsonPath::parse(EACH).ok()?;
         let segments = segments(EACH, |_| input);
         Some(Self { path, text: EACH.to_owned(), segments, is_written: false })
     }
 
-    /// As it is written.
+    /// The path as written.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The names that lead to the list whose entries are the items; `None` where more is asked.
+    /// The names that lead to the list whose entries are the items; `None` if the path is not that
+    /// simple.
     pub(super) fn streamed(&self) -> Option<Vec<String>> {
         let part = |segment: &Segment| self.text.get(segment.range.clone());
         let (last, names) = self.segments.split_last()?;
@@ -112,13 +113,13 @@ impl ItemPath {
         names.iter().map(name).collect()
     }
 
-    /// In the order of the document.
+    /// Finds the items, in document order.
     pub(super) fn find<'a>(&self, document: &'a Value) -> Vec<LocatedNode<'a>> {
         self.path.query_located(document).all()
     }
 
-    /// Where a path that finds nothing leads nowhere; `None` if there is just nothing
-    /// to be found. `name` is that of the document.
+    /// The segment at which a path without results leads nowhere; `None` if there is just nothing
+    /// to select. `name` is the name of the document.
     pub(super) fn lost(&self, document: &Value, name: &str) -> Option<Mistake> {
         let mut here = vec![document];
         for segment in &self.segments {
@@ -142,7 +143,7 @@ impl ItemPath {
 }
 
 impl Segment {
-    /// Why nothing is found `here`, in what `parent` has found.
+    /// Why nothing is found `here`, among what `parent` has found.
     fn why(&self, part: &str, parent: &str, here: &[&Value]) -> Option<String> {
         let goes_down = part.starts_with("..");
         let is_list = |value: &&Value| value.is_array();
@@ -189,7 +190,7 @@ impl Segment {
     }
 }
 
-/// The known name that is meant: the same in other letters, or one that is near.
+/// The known name that was probably meant: the same in another case, or a similar one.
 pub(super) fn like<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
@@ -198,7 +199,7 @@ pub(super) fn like<'a>(
     same.next().or_else(|| nearest(name, known))
 }
 
-/// The parts of a path that has been parsed.
+/// The segments of a path that has been parsed.
 fn segments(path: &str, span: impl Fn(&Range<usize>) -> SourceSpan) -> Vec<Segment> {
     let mut segments = Vec::new();
     let mut at = 1;
@@ -224,7 +225,7 @@ fn segments(path: &str, span: impl Fn(&Range<usize>) -> SourceSpan) -> Vec<Segme
     segments
 }
 
-/// How long the inside of a bracket is, its end included.
+/// The length of what is inside a bracket, with the closing bracket.
 fn bracket(inside: &str) -> usize {
     let mut end = inside.len();
     outside_quotes(inside, |at, depth, c| {
@@ -235,7 +236,7 @@ fn bracket(inside: &str) -> usize {
     end
 }
 
-/// Every character that stands in no quotes, with the brackets that are open there.
+/// Calls `each` for every character outside quotes, with the number of brackets that are open.
 fn outside_quotes(text: &str, mut each: impl FnMut(usize, usize, char)) {
     let mut quote = None;
     let mut escaped = false;
@@ -267,7 +268,7 @@ fn kind(part: &str) -> Kind {
     let Some(inside) = part.strip_prefix('[') else { return Kind::Names };
     let mut kind = Kind::Names;
     outside_quotes(inside, |_, depth, c| match c {
-        // In a filter anything may follow, and that is no selector of this list.
+        // Anything may follow in a filter; it is not a selector of this list.
         '*' | '?' if depth == 0 => kind = Kind::Any,
         ':' if depth == 0 && kind == Kind::Names => kind = Kind::Slice,
         _ => {}
@@ -275,7 +276,7 @@ fn kind(part: &str) -> Kind {
     kind
 }
 
-/// The one name of a segment.
+/// The name in a segment, if it has exactly one.
 fn segment_name(part: &str) -> Option<&str> {
     let part = part.trim_start_matches('.');
     let Some(inside) = part.strip_prefix('[') else { return Some(part) };

@@ -1,12 +1,12 @@
-//! Values of the input, as a message shows them.
+//! Formats values of the input for messages.
 
 use serde_json::Value;
 
 use retry_workflow::sanitize::OneLine;
 
-/// `has …`, or `is …`.
+/// Describes a value: `has …`, or `is …`.
 pub(super) fn contents(value: &Value) -> String {
-    /// More would not be read.
+    /// A longer list would not be read.
     const MOST: usize = 8;
 
     match value {
@@ -26,7 +26,7 @@ pub(super) fn contents(value: &Value) -> String {
     }
 }
 
-/// A text of the input as part of a message.
+/// Shortens a text of the input for a message.
 pub(super) fn short(text: &str) -> String {
     const LONGEST: usize = 80;
 

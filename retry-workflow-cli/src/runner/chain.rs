@@ -1,5 +1,5 @@
-//! [`Chain`]: what the steps of a chain pass to those after them. Each is a separate task, and
-//! may be run by another process.
+//! [`Chain`]: what the steps of a chain pass on to later steps. Each step is a separate task, which
+//! another process may run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -14,23 +14,23 @@ use crate::steps::vault::Outputs;
 use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::{Failure, ItemContext, Store, StoreError, WorkOutcome};
 
-/// The steps of a chain, and what they have said.
+/// The steps of a chain, and their outputs.
 pub(super) struct Chain<S> {
     pub(super) store: S,
     pub(super) names: Vec<String>,
     pub(super) steps: Steps,
-    /// What the first one gets.
+    /// The scope of the first step.
     pub(super) scope: Scope,
-    /// What this process knows, with secrets: up to which step.
+    /// The outputs in memory, secrets included, up to and including this step.
     known: Mutex<Option<(usize, Outputs)>>,
 }
 
-/// What the store knows.
+/// The outputs in the store.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
-    /// As JSON, and the step that it is of.
+    /// The values as JSON, with the step that each belongs to.
     captured: BTreeMap<String, (usize, serde_json::Value)>,
-    /// Steps whose output holds a secret, and is not stored: they run again for it.
+    /// Steps whose output contains a secret and is not stored: to get it, they run again.
     withheld: BTreeSet<usize>,
 }
 
@@ -40,7 +40,7 @@ impl<S: Store> Chain<S> {
         Self { store, names, steps, scope, known: Mutex::new(None) }
     }
 
-    /// What a step gets from those before it.
+    /// The scope of a step: what the steps before it have captured.
     pub(super) async fn before(
         &self,
         at: usize,
@@ -86,7 +86,7 @@ impl<S: Store> Chain<S> {
         Ok(scope)
     }
 
-    /// Keeps what a step has said.
+    /// Keeps the outputs of a step.
     pub(super) async fn after(
         &self,
         at: usize,
@@ -125,7 +125,7 @@ impl<S: Store> Chain<S> {
         }
     }
 
-    /// What a step has written, as far as the store has it.
+    /// The output of a step, as far as it is in the store.
     async fn output(&self, job: &str, at: Option<usize>) -> Result<Option<String>, StoreError> {
         let Some(name) = at.and_then(|at| self.names.get(at)) else { return Ok(None) };
         Ok(self.store.item(job, name).await?.and_then(|item| item.output))
@@ -150,7 +150,7 @@ async fn record<S: Store>(store: &S, job: &str) -> Result<(u64, Record), StoreEr
     }))
 }
 
-/// The names that these steps have captured by, each with the last step of it.
+/// The names under which these steps capture, each with the last step that does.
 fn captures(steps: &Steps, up_to: usize) -> BTreeMap<&str, usize> {
     let steps = steps.0.iter().take(up_to + 1).enumerate();
     steps.filter_map(|(at, step)| Some((step.capture.as_ref()?.name.as_str(), at))).collect()

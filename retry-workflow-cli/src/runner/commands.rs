@@ -1,5 +1,5 @@
-//! What the commands of a chain were when they were run: a file may have changed before its job
-//! is resumed.
+//! Records the commands of a chain as they were run, because a file may change before its job is
+//! resumed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::template::placeholder::{MapResults, Results, Scope, Template};
 use retry_workflow::sanitize::OneLine;
 use retry_workflow::{ItemState, Store, StoreError};
 
-/// A command of a chain, as a store remembers it.
+/// A command of a chain, as recorded in a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Command {
-    /// Its task in the store.
+    /// The name of its task in the store.
     name: String,
     /// `shell` or `claude`.
     kind: String,
     /// What it runs.
     text: String,
-    /// Its placeholders: what is written in these is not to be seen in all texts.
+    /// Its placeholders, which do not show in every text.
     placeholders: Vec<String>,
 }
 
@@ -32,11 +32,11 @@ impl Command {
     }
 }
 
-/// Of a text, in characters: enough to know a command by.
+/// How much of a text is shown, in characters: enough to recognise a command.
 const SHOWN: usize = 80;
 
-/// The names of a chain's tasks. No two are the same, and each depends on the steps before it
-/// alone: what is added at the end of a file changes none of those that are in the store.
+/// The names of a chain's tasks. They are unique, and each depends only on the steps before it, so
+/// that steps appended to a file do not rename those that are in the store.
 pub(super) fn names(steps: &Steps) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut names = Vec::new();
@@ -50,14 +50,14 @@ pub(super) fn names(steps: &Steps) -> Vec<String> {
     names
 }
 
-/// How many commands a job has, if it is a chain that has started.
+/// The number of commands of a job, if it is a chain that has started.
 pub(super) async fn number<S: Store>(store: &S, job: &str) -> Result<Option<u64>, StoreError> {
     let known = read(store, job).await?;
     Ok(known.map(|commands| u64::try_from(commands.len()).unwrap_or(u64::MAX)))
 }
 
-/// Why these steps cannot resume a chain that has started: they are not those that have
-/// succeeded. One that has not may be another one by now, for that is how it is fixed.
+/// Why these steps cannot resume a chain that has started: commands that succeeded have changed.
+/// Commands that did not succeed may change, because that is how they are fixed.
 pub(super) async fn changed<S: Store>(
     store: &S,
     job: &str,
@@ -96,7 +96,7 @@ fn difference(number: usize, was: &Command, is: Option<&Command>) -> String {
     }
 }
 
-/// From now on, the job is one of these steps.
+/// Records these steps as those of the job.
 pub(super) async fn remember<S: Store>(
     store: &S,
     job: &str,
@@ -138,7 +138,7 @@ fn commands(steps: &Steps) -> Vec<Command> {
     commands.collect()
 }
 
-/// What a step runs, as far as it stands in the file.
+/// What a step runs, as written in the file.
 fn text(run: &Run) -> String {
     match run {
         Run::Shell(script) => {

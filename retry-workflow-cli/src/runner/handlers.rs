@@ -1,4 +1,4 @@
-//! The handlers of a file: steps that decide what becomes of an item that has failed.
+//! The handlers of a file: steps that decide what happens to an item that has failed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use crate::steps::step::Steps;
 use crate::template::placeholder::{Captured, Scope};
 use retry_workflow::{ItemFailure, JobRunner, OnItemFailure, WorkOutcome};
 
-/// Adds the file's handlers. The last line that one prints decides, if it is the word for it; else
-/// the item is kept as a dead letter: a handler may just want to know of it.
-/// `captured` is what the `setup` has captured.
+/// Adds the file's handlers. If the last line that a handler prints is the word for a decision,
+/// that decision is taken; otherwise the item becomes a dead letter, because the handler may only
+/// want to be informed. `captured` is what `setup` has captured.
 pub(super) fn add_handlers<S>(
     runner: JobRunner<S>,
     file: &WorkflowFile,
     captured: &BTreeMap<String, Captured>,
 ) -> JobRunner<S> {
-    // Their output does not belong to their item's attempt.
+    // The output of handlers is not part of the attempt's record.
     let workspace = Arc::new(Workspace { tap: None, ..(*file.workspace).clone() });
     file.handlers.iter().fold(runner, |runner, (name, steps)| {
         let (steps, workspace) = (steps.clone(), Arc::clone(&workspace));

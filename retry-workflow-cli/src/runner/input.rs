@@ -1,4 +1,4 @@
-//! [`InputItems`]: the items of a map, read by a thread of their own while the job runs, a few
+//! [`InputItems`]: the items of a map, which a separate thread reads while the job runs, a few
 //! batches ahead of it.
 
 use tokio::sync::mpsc;
@@ -8,11 +8,11 @@ use crate::file::input::read::Halt;
 use crate::file::input::{CheckedInput, InputReader, Pipe};
 use retry_workflow::{NewItem, Source, WorkflowError};
 
-/// More are not put into a store at once.
+/// The largest number of items per batch.
 const BATCH: usize = 1_000;
-/// Nor are more bytes of payload: items may be large.
+/// The largest number of payload bytes per batch, because items may be large.
 const BATCH_BYTES: usize = 1 << 20;
-/// Batches that have been read, and that the store has not taken yet.
+/// How many batches are read before the store has taken them.
 const AHEAD: usize = 2;
 
 /// The items of an input, as they are read.
@@ -22,13 +22,13 @@ pub(super) struct InputItems {
 }
 
 impl InputItems {
-    /// Begins to read. What has been checked before is not checked again. `begun` says that the
-    /// job has items of this input already.
+    /// Starts to read. An input that has been checked is not checked again. `begun` means that the
+    /// job already has items of this input.
     pub(super) fn read(reader: InputReader, checked: Option<CheckedInput>, begun: bool) -> Self {
         let (sender, batches) = mpsc::channel(AHEAD);
         let pipe = Pipe::default();
         let stopped = pipe.clone();
-        // A separate thread, because reading stdin may block for ever: nothing waits for it.
+        // A separate thread that nothing waits for, because reading stdin may block for ever.
         std::thread::spawn(move || {
             let mut batch = Vec::new();
             let mut bytes = 0;
@@ -41,7 +41,7 @@ impl InputItems {
                     return Ok(());
                 }
                 bytes = 0;
-                // Nobody takes it: the job has been stopped.
+                // The receiver is gone: the job has been stopped.
                 sender.blocking_send(Ok(std::mem::take(&mut batch))).map_err(|_| Halt::Enough)
             };
             let read = match checked {

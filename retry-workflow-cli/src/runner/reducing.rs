@@ -1,5 +1,5 @@
-//! [`Reducing`]: whether the `reduce` of a job has been run since its items ended; and what
-//! it is told of them.
+//! [`Reducing`]: whether the `reduce` of a job has run since its items ended; and the summary of
+//! the items that it gets.
 
 use std::io::{self, BufWriter, Write as _};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tempfile::NamedTempFile;
 use crate::template::placeholder::{MapResults, Results};
 use retry_workflow::{Filter, ItemState, Job, JobReport, Store, StoreError, WorkflowError};
 
-/// Whether the `reduce` of a job has been run since its items ended.
+/// Whether the `reduce` of a job has run since its items ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Reducing {
-    /// How often it was to be run so far.
+    /// How many times it has become due.
     pub(super) number: u64,
     pub(super) done: bool,
 }
@@ -23,7 +23,7 @@ impl Reducing {
         format!("reduce/{job}")
     }
 
-    /// The job that this `reduce` is.
+    /// The id of the job of this `reduce`.
     pub(super) fn job(&self, of: &str) -> String {
         format!("{of}/reduce-{}", self.number)
     }
@@ -37,11 +37,12 @@ impl Reducing {
         Ok(found.and_then(|(revision, text)| Some((revision, serde_json::from_str(&text).ok()?))))
     }
 
-    /// It is to be run once the items have ended. One that was started is resumed; where
+    /// Marks `reduce` as due once the items have ended. A `reduce` that has started is resumed; if
     /// items have been added or re-driven since, another one follows.
     pub(super) async fn due<S: Store>(store: &S, job: &str) -> Result<(), StoreError> {
         loop {
-            // In this order: a process that ends the job meanwhile changes the revision after that.
+            // Read the revision first: if a process ends the job in the meantime, the revision
+            // changes and our write fails.
             let (revision, mut reducing) = Self::read(store, job).await?.unwrap_or_default();
             if reducing.number > 0 {
                 let has_work = store.counts(job).await?.unfinished() > 0;
@@ -59,7 +60,7 @@ impl Reducing {
         }
     }
 
-    /// It has been run, unless another one is to follow.
+    /// Marks `reduce` as done, unless another one is due by now.
     pub(super) async fn ended<S: Store>(self, store: &S, job: &str) -> Result<(), StoreError> {
         while let Some((revision, mut found)) = Self::read(store, job).await? {
             if found.done || found.number != self.number {
@@ -84,10 +85,10 @@ impl Reducing {
     }
 }
 
-/// Items that are read at once.
+/// How many items are read at a time.
 const PAGE: usize = 500;
 
-/// What became of the items of a map. Their results go to a file, one by one.
+/// Summarises the items of a map. Their results are written to a file, one by one.
 pub(super) async fn summary<S: Store>(
     store: &S,
     report: &JobReport,
@@ -103,7 +104,7 @@ pub(super) async fn summary<S: Store>(
         let page = store.list(&done, after, PAGE).await?;
         for item in page.items {
             let output = item.output.unwrap_or_default();
-            // What is JSON stays what it is; any other output is a text.
+            // Output that is JSON is kept as it is; any other output becomes a string.
             let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&output).is_ok();
             let json = if is_json { output } else { serde_json::Value::from(output).to_string() };
             write!(results, "{mark}{}", json.trim()).map_err(unwritten)?;

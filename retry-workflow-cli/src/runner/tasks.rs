@@ -13,7 +13,7 @@ use retry_workflow::{
     Reason, Store, Unit, Work, WorkItem, WorkflowError,
 };
 
-/// Commands one after another; a failure stops them. Where one had failed, it starts over.
+/// Runs commands one after another, until one fails. On resume, a command that failed starts over.
 pub(super) async fn run_chain<S: Store>(
     chain: &Arc<Chain<S>>,
     job: Job,
@@ -41,12 +41,12 @@ pub(super) async fn run_chain<S: Store>(
     Ok(graph.run().await?.counted_in(Unit::Step, number))
 }
 
-/// A task that is steps of a file.
+/// A task that runs steps of a file.
 pub(super) struct Task<S> {
     pub(super) steps: Steps,
     pub(super) workspace: Arc<Workspace>,
     pub(super) scope: Scope,
-    /// Its place in a chain, whose steps before it have said something.
+    /// Its position in a chain, and the chain, which provides the outputs of the steps before it.
     pub(super) link: Option<(usize, Arc<Chain<S>>)>,
 }
 

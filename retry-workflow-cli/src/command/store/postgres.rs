@@ -1,4 +1,4 @@
-//! Where a store on a Postgres server is, as a command line names it.
+//! The address of a store on a Postgres server.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use retry_workflow_postgres::{PostgresOptions, PostgresStore};
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     url: String,
-    /// Where in the database; `None`: where it is by default.
+    /// The schema that has the tables; `None` for the default one.
     schema: Option<String>,
 }
 
 impl Server {
-    /// Reads an address; mistakes in it are reported when it is connected to.
+    /// Reads an address; mistakes in it are reported on connecting.
     pub(super) fn read(text: &str) -> Self {
-        // The server knows no such parameter.
+        // `schema` is a parameter of ours, which the server does not know.
         let is_schema = |parameter: &&str| parameter.starts_with("schema=");
         let (url, parameters) = text.split_once('?').unwrap_or((text, ""));
         let schema = parameters.split('&').find(is_schema);
@@ -24,7 +24,7 @@ impl Server {
         Self { url: with(url, parameters.split('&').filter(|it| !is_schema(it))), schema }
     }
 
-    /// Whether a variable of the environment names it.
+    /// Whether an environment variable names this server.
     pub(super) fn is_named_by(&self, variable: &str) -> bool {
         std::env::var(variable).is_ok_and(|text| Self::read(&text) == *self)
     }
@@ -33,7 +33,7 @@ impl Server {
         self.options().must_exist(must_exist).connect(&self.url).await
     }
 
-    /// The statements that create its tables, for workers with this role.
+    /// The SQL statements that create the tables, for workers with this role.
     pub(super) fn sql(&self, role: &str) -> String {
         self.options().sql(role)
     }
@@ -55,11 +55,11 @@ fn with<'a>(url: &str, parameters: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Without a password, wherever it stands.
+/// Without the password, wherever it is written.
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, rest) = self.url.split_once("://").unwrap_or(("postgres", &self.url));
-        // A password may have any character in it, and the last `@` ends it.
+        // A password may contain any character, `@` included: the last `@` ends it.
         let (user, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
         let user = user.split(':').next().filter(|user| !user.is_empty());
         let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));

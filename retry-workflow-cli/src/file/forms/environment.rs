@@ -54,7 +54,7 @@ impl Forms<'_> {
         entries
     }
 
-    /// A value, or one with `secret: true` beside it.
+    /// A plain value, or a map with `value` and `secret`.
     fn variable(&mut self, key: &Key, node: &Node) -> Option<Variable> {
         let (value, is_secret) = match &node.value {
             Value::Map(_) => {
@@ -80,7 +80,7 @@ impl Forms<'_> {
         Some(Variable { name, value: VariableValue::Text(text), is_secret, span: value.span })
     }
 
-    /// Where a secret comes from.
+    /// The variable that a secret comes from.
     fn secret(&mut self, key: &Key, node: &Node) -> Option<Variable> {
         self.entries(node, "where to find the secret, such as `{ env: \"API_KEY\" }`", SECRET)?;
         let from = self.needed(node, "env", "secrets")?;

@@ -14,7 +14,7 @@ use crate::template::placeholder::{CapturedName, Fault, Offers, Part, item_path}
 use crate::yaml::node::{Node, Value, known_here};
 
 impl Forms<'_> {
-    /// `captured` is what its `setup` captures by.
+    /// Reads `map`; `captured` is what `setup` captures.
     pub(super) fn map_reduce(&mut self, root: &Node, captured: &[CapturedName]) -> Option<Plan> {
         let node = self.needed(root, "map", "mode: mapreduce")?;
         let setup = root.get("setup").map(|node| self.steps(node, Offers::default()));
@@ -62,7 +62,8 @@ impl Forms<'_> {
         })))
     }
 
-    /// A text that says by itself what it is, or one of two keys.
+    /// The input: a text that is clearly a file, a command or stdin, or a map with `file` or
+    /// `command`.
     fn input(&mut self, node: &Node, offers: Offers<'_>) -> Option<Input> {
         let Value::Map(_) = &node.value else {
             let text = self.text(node)?;
@@ -171,7 +172,7 @@ impl Forms<'_> {
         path
     }
 
-    /// `score DESC, path`, or a list of such.
+    /// `score DESC, path`, or a list of them.
     fn sort_by(&mut self, node: &Node) -> Vec<SortKey> {
         let list = match &node.value {
             Value::List(list) => list.as_slice(),
@@ -218,7 +219,7 @@ impl Forms<'_> {
         keys
     }
 
-    /// How long all steps of an item may run; in one of two places.
+    /// The time limit for all steps of an item, which may be written in one of two places.
     fn agent_timeout(&mut self, node: &Node) -> Option<Duration> {
         const KEY: &str = TIMEOUT_CONFIG[0];
 

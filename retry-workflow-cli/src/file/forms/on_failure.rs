@@ -1,4 +1,4 @@
-//! `on_failure`: a word, a fallback, a repair, or steps that follow.
+//! `on_failure`: a keyword, a fallback, a repair, or a list of steps.
 
 use retry_rules::suggest::nearest;
 use retry_runtime::OnFailure;
@@ -9,11 +9,11 @@ use crate::template::placeholder::Offers;
 use crate::yaml::node::{Node, Value};
 use crate::yaml::span::Mistake;
 
-/// The keys of a repair that its step has not.
+/// The keys of a repair that a step does not have.
 pub(super) const REPAIR: [&str; 2] = ["max_attempts", "fail_workflow"];
-/// Words for what happens, which are no commands.
+/// The keywords, which are not commands.
 const WORDS: [&str; 5] = ["stop", "continue", "fallback", "true", "false"];
-/// Words of other settings and other tools.
+/// Keywords of other settings and other tools.
 const FOREIGN: [&str; 7] = ["ignore", "skip", "retry", "dlq", "fail", "abort", "none"];
 
 impl Forms<'_> {
@@ -54,7 +54,7 @@ impl Forms<'_> {
         self.action(&action, node, offers)
     }
 
-    /// One step, and how often it may run.
+    /// A repair: a step, and how often it may run.
     fn repair(&mut self, node: &Node, offers: Offers<'_>) -> Option<AfterFailure> {
         let known = [STEP, &REPAIR].concat();
         self.entries(node, "a step that repairs", &known);
@@ -97,7 +97,7 @@ impl Forms<'_> {
     }
 }
 
-/// Whether a text is a command, and no word, nor one that is misspelt.
+/// Whether a text is a command, rather than a keyword or a misspelt one.
 fn is_command(text: &str) -> bool {
     let is_word = text.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '-'));
     let lower = text.to_ascii_lowercase();

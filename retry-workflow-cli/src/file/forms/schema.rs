@@ -1,6 +1,6 @@
-//! The JSON schema of workflow files, by which editors complete and check them. The keys that it
-//! knows are those of the reader's own tables; it takes whatever the reader takes, and leaves to
-//! the reader what a schema cannot say.
+//! The JSON schema of workflow files, with which editors complete and check them. Its keys come
+//! from the reader's own tables. It accepts everything that the reader accepts, and leaves to the
+//! reader what a schema cannot express.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::{AGENT, INPUT, MAP, MODES, SECRET, STEP, TIMEOUT_CONFIG, TOP, VARIABL
 use crate::file::input::read::Format;
 use crate::steps::step::CaptureFormat;
 
-/// Of a step, and of `error_policy`.
+/// The keys of `retry_config`, in a step and in `error_policy`.
 const RETRY_CONFIG: &[&str] = &[
     "attempts",
     "max_attempts",
@@ -51,7 +51,7 @@ const ERROR_POLICY: &[&str] = &[
 ];
 const CIRCUIT_BREAKER: &[&str] =
     &["failure_threshold", "success_threshold", "timeout", "half_open_requests", "on_open"];
-/// The curves, the settings of each, and those that it needs.
+/// The curves, the settings of each, and those that it requires.
 const CURVES: [(&str, &[&str], &[&str]); 5] = [
     ("fixed", &["initial", "delay"], &[]),
     ("linear", &["initial", "delay", "increment"], &["increment"]),
@@ -60,7 +60,7 @@ const CURVES: [(&str, &[&str], &[&str]); 5] = [
     ("custom", &["delays"], &["delays"]),
 ];
 
-/// Returns the schema, in the draft that every editor knows.
+/// Returns the schema, in the draft that every editor supports.
 pub(crate) fn schema() -> Value {
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -116,12 +116,12 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// What stands behind a key, and what that says.
+/// The schema of a key's value, with a description.
 fn key(form: &Value, says: &str) -> Value {
     with(form.clone(), &json!({ "description": says }))
 }
 
-/// The same, of a form that has a name.
+/// The same for a form that has a name.
 fn named(form: &str, says: &str) -> Value {
     key(&json!({ "$ref": format!("#/definitions/{form}") }), says)
 }
@@ -138,7 +138,7 @@ fn yes_or_no(says: &str) -> Value {
     key(&json!({ "type": "boolean" }), says)
 }
 
-/// A schema with these members.
+/// Adds members to a schema.
 fn with(mut schema: Value, more: &Value) -> Value {
     if let (Value::Object(schema), Value::Object(more)) = (&mut schema, more) {
         schema.extend(more.clone());
@@ -146,7 +146,7 @@ fn with(mut schema: Value, more: &Value) -> Value {
     schema
 }
 
-/// A map of these keys, and of such as are left alone.
+/// A map that has only these keys, and ignored ones.
 fn object(keys: &[&'static str], of: fn(&'static str) -> Value) -> Value {
     let properties: Map<_, _> = keys.iter().map(|key| ((*key).to_owned(), of(key))).collect();
     json!({
@@ -205,7 +205,7 @@ fn file_key(name: &'static str) -> Value {
     }
 }
 
-/// A map of names that the author chooses.
+/// A map whose keys are names that the author chooses.
 fn each(form: &str) -> Value {
     json!({
         "type": "object",
@@ -251,7 +251,7 @@ fn secrets() -> Value {
     })
 }
 
-/// A map of a step's keys, as a step: it does one thing.
+/// A map of a step's keys, of which exactly one says what to run.
 fn step(keys: Value) -> Value {
     let one = ["exec", "shell", "claude"].map(|kind| json!({ "required": [kind] }));
     with(keys, &json!({ "oneOf": one }))
@@ -301,7 +301,7 @@ fn step_key(name: &'static str) -> Value {
         "max_retries" => whole(0, "Retries after the first call [default: 3]"),
         "retry_delay" => key(&seconds(), "The first wait, in seconds [default: 1.0]"),
         "max_retry_delay" => key(&seconds(), "The longest wait, in seconds [default: 300.0]"),
-        // Of a repair.
+        // Keys of a repair.
         "max_attempts" => whole(1, "How often the repair runs [default: 1]"),
         "fail_workflow" => {
             yes_or_no("Whether the step fails if the repair did not help [default: true]")
@@ -314,7 +314,7 @@ fn seconds() -> Value {
     json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "$ref": "#/definitions/duration" }] })
 }
 
-/// A word, a fallback, a repair, or steps.
+/// A keyword, a fallback, a repair, or steps.
 fn on_failure() -> Value {
     json!({ "anyOf": [
         { "enum": ["stop", "continue"] },
@@ -326,7 +326,7 @@ fn on_failure() -> Value {
     ] })
 }
 
-/// The forms of `on_failure` that have nothing to do with steps.
+/// The forms of `on_failure` that contain no steps.
 fn end() -> Value {
     let command = json!({
         "type": "object", "required": ["command"], "additionalProperties": false,

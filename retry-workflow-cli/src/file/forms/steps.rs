@@ -1,4 +1,4 @@
-//! A step: what it runs, when and where, and what is kept of it.
+//! A step: what it runs, when and where, and what is kept of its output.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::template::shell::Script;
 use crate::yaml::node::{Node, Value, known_here};
 use crate::yaml::span::Mistake;
 
-/// What is said twice where both are there.
+/// Pairs of keys that mean the same; a file that has both has a mistake.
 const SPELLINGS: [(&str, &str); 3] =
     [("attempts", "max_attempts"), ("retry_budget", "budget"), ("capture", "capture_output")];
 
-/// The plainest ways to hand a shell a value as code.
+/// The most obvious ways to pass a value to a shell as code.
 static INTO_A_SHELL: LazyLock<Regex> = LazyLock::new(|| {
     let shell = r"(?:/\S*/)?(?:ba|da|k|z)?sh";
     let pattern = format!(
@@ -38,7 +38,7 @@ const PIPED: &str = "a shell reads its code from the output of this step, and a 
 const CODE: &str = "this is shell code, and a value in it would run as code: pass values as \
                     arguments, as in [sh, -c, 'echo \"$1\"', sh, \"${item.id}\"]";
 
-/// Which of a program's arguments is code, if the program is a shell.
+/// Which argument of a program is code, if the program is a shell.
 fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
     let name = program.rsplit('/').next().unwrap_or_default();
     if !["sh", "bash", "dash", "ksh", "zsh"].contains(&name) {
@@ -50,7 +50,7 @@ fn code_of_shell(program: &str, arguments: &[Node]) -> Option<usize> {
 }
 
 impl Forms<'_> {
-    /// A list of steps, or one.
+    /// A list of steps, or a single one.
     pub(super) fn steps(&mut self, node: &Node, offers: Offers<'_>) -> Steps {
         let list = match &node.value {
             Value::List(list) => list.as_slice(),
@@ -101,7 +101,7 @@ impl Forms<'_> {
         };
         let run = self.run(node, offers);
         let is_whole = run.is_some();
-        // Other mistakes in the step are reported as well.
+        // Continue with a placeholder, to report other mistakes in the step as well.
         let mut step = Step::new(label, run.unwrap_or_else(|| Run::Agent(Template::default())));
         step.timeout = node.get("timeout").and_then(|node| self.timeout(node));
         step.env = node.get("env").map(|env| self.step_env(env, offers)).unwrap_or_default();
@@ -199,7 +199,7 @@ impl Forms<'_> {
         Some(Run::Exec(name.to_owned(), arguments))
     }
 
-    /// An element of `exec`.
+    /// Reads an element of `exec`.
     fn argument(&mut self, node: &Node, offers: Offers<'_>) -> Option<Template> {
         let text = match &node.value {
             Value::Text(text) => text.as_str(),
@@ -227,7 +227,7 @@ impl Forms<'_> {
         self.unfaulted(node, text, template)
     }
 
-    /// How a step is retried.
+    /// Reads how a step is retried.
     fn retry_config(&mut self, config: &Node) -> Option<RetryConfig> {
         if let Some(deadline) = config.get("deadline") {
             self.wrong(
@@ -237,7 +237,7 @@ impl Forms<'_> {
                  or a `timeout` for each attempt",
             );
         }
-        // As beside `retry_config`.
+        // A bare number means seconds, as it does beside `retry_config`.
         let timeout = config.get("timeout").and_then(Node::in_seconds);
         let instead: Vec<_> = timeout.map(|timeout| ("timeout", timeout)).into_iter().collect();
         let keys = match &config.value {
@@ -250,7 +250,7 @@ impl Forms<'_> {
         }))
     }
 
-    /// The keys of a map, with one of two that say the same.
+    /// The keys of a map, with only one of each pair that means the same.
     fn once<'a>(&mut self, node: &'a Node) -> Vec<&'a str> {
         let Value::Map(entries) = &node.value else { return Vec::new() };
         let mut keys: Vec<_> = entries.iter().map(|(key, _)| key.name.as_str()).collect();
@@ -262,7 +262,7 @@ impl Forms<'_> {
         keys
     }
 
-    /// What stands behind one of two keys that mean the same.
+    /// The value of one of two keys that mean the same.
     pub(super) fn either<'a>(
         &mut self,
         node: &'a Node,
@@ -283,7 +283,7 @@ impl Forms<'_> {
         }
     }
 
-    /// A limit of time: a duration, or a number of seconds.
+    /// A time limit: a duration, or a number of seconds.
     pub(super) fn timeout(&mut self, node: &Node) -> Option<Duration> {
         let in_seconds = node.in_seconds();
         let span = in_seconds.as_ref().unwrap_or(node).parse::<Span>();
@@ -310,7 +310,7 @@ impl Forms<'_> {
         self.unfaulted(node, text, parsed.map_err(|fault| vec![fault]))
     }
 
-    /// What is kept of the output. `true` keeps it for the next step alone, where it is anyway.
+    /// What to keep of the output. `true` keeps it for the next step only, which sees it anyway.
     fn capture(&mut self, node: &Node) -> Option<Capture> {
         let format = node.get("capture_format");
         let capture = self.either(node, "capture", "capture_output");
@@ -370,7 +370,7 @@ impl Forms<'_> {
         Some(script)
     }
 
-    /// Steps, or a text, which is a command for the shell.
+    /// A list of steps, or a text, which is a shell command.
     pub(super) fn script_or_steps(&mut self, node: &Node, offers: Offers<'_>) -> Steps {
         if !matches!(node.value, Value::Text(_)) {
             return self.steps(node, offers);
@@ -384,7 +384,7 @@ impl Forms<'_> {
         )
     }
 
-    /// What has been parsed of a node, its placeholders with their places in the file.
+    /// Unwraps a parse result: places the placeholders in the file, or reports the mistakes.
     pub(super) fn unfaulted<T: Placeholders>(
         &mut self,
         node: &Node,
@@ -415,7 +415,7 @@ impl Placeholders for Expression<Placeholder> {
     }
 }
 
-/// The names that steps capture by, whatever else is wrong with them.
+/// The names under which steps capture their output, whatever else is wrong with them.
 pub(super) fn captured_names(steps: Option<&Node>) -> Vec<CapturedName> {
     let list = match steps.map(|steps| (&steps.value, steps)) {
         Some((Value::List(list), _)) => list.as_slice(),
@@ -425,7 +425,7 @@ pub(super) fn captured_names(steps: Option<&Node>) -> Vec<CapturedName> {
     list.iter().filter_map(captured_name).collect()
 }
 
-/// The name that later steps know an output by, whatever else is wrong with the step.
+/// The name under which later steps know an output, whatever else is wrong with the step.
 fn captured_name(node: &Node) -> Option<CapturedName> {
     let name = match &node.get("capture").or(node.get("capture_output"))?.value {
         Value::Text(name) => name.clone(),

@@ -1,4 +1,4 @@
-//! The tasks of a graph: steps that need each other.
+//! The tasks of a graph: steps that depend on each other.
 
 use retry_runtime::file::TaskKeys;
 
@@ -24,7 +24,7 @@ impl Forms<'_> {
         let tasks: Vec<_> = entries.iter().filter_map(|(key, node)| self.task(key, node)).collect();
         let needs: Vec<_> =
             tasks.iter().map(|task| (task.name.clone(), task.depends_on.clone())).collect();
-        // A task that cannot be read is reported by itself, and not as unknown as well.
+        // A task that could not be read has been reported; do not report it as unknown as well.
         if tasks.len() == entries.len()
             && let Err(invalid) = Dependencies::new(&needs)
         {
@@ -70,7 +70,7 @@ impl Forms<'_> {
     }
 }
 
-/// Which entry of `depends_on` is meant.
+/// The entry of `depends_on` that is at fault.
 fn dependency_span(tasks: &Node, invalid: &InvalidGraph) -> SourceSpan {
     let (task, needs) = match invalid {
         InvalidGraph::Unknown { task, needs, .. } => (Some(task), Some(needs)),

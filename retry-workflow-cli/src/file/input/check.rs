@@ -1,6 +1,6 @@
-//! [`Checks`]: whether each item has what the steps refer to, and a good id that no other has.
+//! [`Checks`]: whether each item has what the steps refer to, and a usable, unique id.
 //!
-//! For each id that is not a duplicate, only a hash and a position are kept.
+//! Only a hash and a position are kept per id, unless it may be a duplicate.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -17,15 +17,15 @@ use crate::template::placeholder::{
 };
 use crate::yaml::span::{Mistake, SourceSpan};
 
-/// What is longer names no item well.
+/// A longer text is not a useful id.
 const LONGEST_ID: usize = 200;
 
-/// What items are called by.
+/// Where the ids of items come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdRule {
     /// `map.item_id`.
     Template,
-    /// Their field `id`.
+    /// Their `id` field.
     Own,
     Position,
 }
@@ -42,29 +42,29 @@ impl IdRule {
     }
 }
 
-/// What is to be reported about the items of an input.
+/// Collects what is wrong with the items of an input.
 pub(crate) struct Checks<'a> {
-    /// What the input is called.
+    /// The name of the input in messages.
     name: String,
     template: Option<&'a ItemId>,
     wanted: Vec<Wanted<'a>>,
     total: u64,
-    /// Each item has a good one so far.
+    /// Every item so far has a usable `id` field.
     has_own: bool,
-    /// Hashes of ids, and positions.
+    /// Hashes of ids, with the items' positions.
     ids: Vec<(u64, u64)>,
     empty: Problem,
     failed: Problem,
 }
 
-/// What a step refers to, and which items have it not.
+/// What a step refers to, and which items lack it.
 struct Wanted<'a> {
     placeholder: &'a Placeholder,
     path: &'a [Part],
     lacking: Problem,
 }
 
-/// What is wrong with the first of some items, and how many they are.
+/// A problem with the first item that has it, and how many items have it.
 #[derive(Default)]
 struct Problem {
     first: Option<String>,
@@ -82,7 +82,7 @@ impl Problem {
     }
 }
 
-/// Items that may have the same id, by their positions.
+/// The positions of items that may have the same id as another.
 pub(crate) type Suspects = HashSet<u64>;
 
 impl<'a> Checks<'a> {
@@ -114,7 +114,7 @@ impl<'a> Checks<'a> {
         self.total
     }
 
-    /// Looks at an item.
+    /// Checks an item.
     pub(crate) fn see(&mut self, item: &Item) {
         self.total += 1;
         let name = &self.name;
@@ -148,8 +148,8 @@ impl<'a> Checks<'a> {
         self.ids.push((hash(&id), item.position));
     }
 
-    /// What the items are called by, which of them may have the same id, and what is wrong with
-    /// them. `hint` is added to what is missing.
+    /// Finishes the checks: where the ids come from, which items may have the same id, and the
+    /// mistakes. `hint` is appended to messages about missing fields.
     pub(crate) fn ended(mut self, hint: &str) -> (IdRule, Suspects, Vec<Mistake>) {
         let mut mistakes = Vec::new();
         for Wanted { placeholder, lacking, .. } in &self.wanted {
@@ -191,7 +191,7 @@ impl<'a> Checks<'a> {
     }
 }
 
-/// Items with one id, of those that may have.
+/// Finds real duplicates among the suspects.
 pub(crate) struct Doubles {
     name: String,
     known: HashMap<String, String>,
@@ -221,7 +221,7 @@ impl Doubles {
         }
     }
 
-    /// What is wrong, if two have the same indeed.
+    /// The mistake, if two items really have the same id.
     pub(crate) fn ended(self, rule: IdRule) -> Option<String> {
         let first = self.first?;
         let more = and_more(self.more, "has the id", "have the id", " of an earlier item");
@@ -242,7 +242,7 @@ fn hash(id: &str) -> u64 {
     hasher.finish()
 }
 
-/// The field `id`, if it names the item well.
+/// The `id` field, if it is a usable id.
 pub(crate) fn own_id(value: &Value) -> Option<String> {
     let id = match value.get("id")? {
         id @ (Value::String(_) | Value::Number(_)) => as_text(id),
@@ -260,7 +260,7 @@ fn render(template: &Template, value: &Value) -> Result<String, String> {
 /// `item 3 of customers.json (`$[2]`, id "c3")`.
 pub(crate) fn describe(name: &str, item: &Item) -> String {
     let id = match item.value.get("id") {
-        // Not those of a list, nor of a map that is an item's id by accident.
+        // Lists and maps are not shown: their `id` field is hardly an id.
         Some(id @ (Value::String(_) | Value::Number(_))) => {
             format!(", id \"{}\"", short(&as_text(id)))
         }
@@ -270,7 +270,7 @@ pub(crate) fn describe(name: &str, item: &Item) -> String {
     format!("item {position} of {name} ({place}{id})")
 }
 
-/// What an item has instead of what is at this path.
+/// Reports that an item lacks this path, and what it has instead.
 pub(crate) fn missing(name: &str, item: &Item, path: &[Part]) -> String {
     let meant = match meant(&item.value, path) {
         Some(meant) => format!("did you mean `${{item.{meant}}}`? "),
@@ -284,7 +284,7 @@ pub(crate) fn missing(name: &str, item: &Item, path: &[Part]) -> String {
     )
 }
 
-/// How many of the other items lack it, too.
+/// How many of the other items lack it as well.
 fn others(all: u64, more: u64) -> String {
     match (all, more) {
         (1, _) => String::new(),
@@ -316,12 +316,12 @@ fn written(path: &[Part]) -> String {
     text
 }
 
-/// How many parts of the path lead somewhere.
+/// How many parts of the path exist in the item.
 fn reach(item: &Value, path: &[Part]) -> usize {
     (0..path.len()).rev().find(|end| at(item, &path[..*end]).is_some()).unwrap_or(0)
 }
 
-/// The path that is there, and like this one.
+/// A similar path that does exist.
 fn meant(item: &Value, path: &[Part]) -> Option<String> {
     let end = reach(item, path);
     let Part::Key(missing) = path.get(end)? else { return None };
@@ -335,7 +335,7 @@ fn meant(item: &Value, path: &[Part]) -> Option<String> {
     like(missing, keys).map(|key| written(&with(key)))
 }
 
-/// How far the path leads, and what is there. `it` is the item.
+/// How far the path leads, and what is there. `it` is what to call the item.
 fn has(item: &Value, path: &[Part], it: &str) -> String {
     let end = reach(item, path);
     let what = if end == 0 { it.to_owned() } else { format!("`{}`", written(&path[..end])) };

@@ -1,5 +1,5 @@
-//! [`Pipe`]: an input that can be read once: stdin, or what a command writes. The command, with
-//! all that it has started, ends where nobody reads on.
+//! [`Pipe`]: an input that can be read only once: stdin, or the output of a command. The command
+//! and everything that it has started are killed if nobody reads any further.
 
 use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use crate::template::placeholder::Scope;
 use crate::template::shell::Script;
 use crate::yaml::span::{FileError, Mistake};
 
-/// Of a command's stderr so much is kept: its end.
+/// How much of a command's stderr is kept: the last 4 KiB.
 const LONGEST_TAIL: usize = 4 * 1024;
 
-/// An input that is being read, and is stopped by whoever holds a clone of this.
+/// An input that is being read; any clone of this can stop it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pipe(Arc<Mutex<State>>);
 
@@ -41,7 +41,7 @@ impl Pipe {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody reads on.
+    /// Stops reading.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.is_stopped = true;
@@ -96,11 +96,11 @@ impl Pipe {
         Ok(Opened { reader, name: PathBuf::from("the command's output"), is_file: false, format })
     }
 
-    /// The input has been read; `enough` says that it was not read to its end, and that what
-    /// its command does is of no interest any more.
+    /// The input has been read. `enough` means that it was not read to its end, so that the result
+    /// of its command does not matter.
     ///
     /// # Errors
-    /// The command has failed.
+    /// The command failed.
     pub(super) fn ended(&self, enough: bool) -> Result<(), String> {
         let Some(mut running) = self.state().running.take() else { return Ok(()) };
         if enough { Ok(()) } else { running.wait() }
@@ -113,13 +113,13 @@ impl Running {
         if let Some(group) =
             i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
         {
-            // It may have ended by itself just now.
+            // It may just have ended by itself.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         let _ = self.child.kill();
     }
 
-    /// Its end, and what it says of a failure.
+    /// Waits for the command to end, and describes its failure.
     fn wait(&mut self) -> Result<(), String> {
         let status =
             self.child.wait().map_err(|error| format!("the command of the input: {error}"))?;
@@ -142,7 +142,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Where reading has failed, it may still write.
+        // If reading failed, the command may still be writing.
         if let Ok(None) = self.child.try_wait() {
             self.kill();
             let _ = self.child.wait();
@@ -155,7 +155,7 @@ fn tail(mut stream: impl Read) -> Vec<u8> {
     let mut buffer = [0; 4 * 1024];
     while let Ok(read @ 1..) = stream.read(&mut buffer) {
         kept.extend_from_slice(&buffer[..read]);
-        // Twice as much: a secret that is cut is masked first.
+        // Keep more than is shown, so that a secret at the cut can be masked as a whole.
         let more = kept.len().saturating_sub(4 * LONGEST_TAIL);
         kept.drain(..more);
     }

@@ -1,5 +1,5 @@
-//! Reads an input: a JSON document, JSON lines, a CSV or lines of text, one value at a time.
-//! Of a JSON document nothing is held but the value, where its path allows it.
+//! Reads an input one value at a time: a JSON document, JSON lines, CSV, or lines of text. If the
+//! path allows it, only one value of a JSON document is in memory at a time.
 
 use std::fmt;
 use std::fs::File;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::file::item_path::ItemPath;
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
-/// What an input is written in.
+/// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
@@ -23,7 +23,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// All, by the words for them.
+    /// All formats with their names.
     pub(crate) const NAMES: [(&str, Self); 4] = [
         ("json", Self::Json),
         ("jsonl", Self::JsonLines),
@@ -31,7 +31,7 @@ impl Format {
         ("lines", Self::Lines),
     ];
 
-    /// By the end of a file's name.
+    /// Infers the format from the extension of a file's name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let (_, ending) = name.rsplit_once('.')?;
         match ending.to_ascii_lowercase().as_str() {
@@ -46,16 +46,16 @@ impl Format {
 /// A value of the input.
 #[derive(Debug)]
 pub(crate) struct Item {
-    /// From 1, before anything is left out.
+    /// From 1, counted before any value is filtered out.
     pub(crate) position: u64,
     pub(crate) place: Place,
     pub(crate) value: Value,
 }
 
-/// Where in the input a value stands.
+/// The place of a value in the input.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// Below this path of a document.
+    /// An entry of the list at this path of a document.
     Listed(Arc<str>, u64),
     Path(String),
     Line(u64),
@@ -71,31 +71,31 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why no more is read.
+/// Why reading stopped.
 pub(crate) enum Halt {
-    /// What was asked for is there.
+    /// Everything that was asked for has been read.
     Enough,
     Failed(FileError),
 }
 
-/// Takes values one by one.
+/// Receives values one by one.
 pub(crate) type Sink<'a> = dyn FnMut(Item) -> Result<(), Halt> + 'a;
 
 /// An input that has been opened.
 pub(crate) struct Opened {
     pub(crate) reader: Box<dyn BufRead + Send>,
-    /// What messages call it.
+    /// The name of the input in messages.
     pub(crate) name: PathBuf,
-    /// It can be read again.
+    /// Whether it can be read again.
     pub(crate) is_file: bool,
     pub(crate) format: Option<Format>,
 }
 
-/// What was found of a JSON document.
+/// What was found in a JSON document.
 pub(crate) struct End {
-    /// Whether there was a list, or a map, where the path leads.
+    /// Whether the path led to a list or a map.
     pub(crate) was_found: bool,
-    /// The first list in a map whose values are the items.
+    /// The key of the first list in a map whose values are the items.
     pub(crate) list_inside: Option<String>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn read(
     }
 }
 
-/// What an input is, by its first character that is no blank.
+/// Infers the format from the first character that is not a blank.
 fn sniffed(reader: &mut dyn BufRead, path: &ItemPath) -> io::Result<Format> {
     loop {
         let buffer = reader.fill_buf()?;
@@ -209,7 +209,7 @@ fn each_line(input: &mut Opened, each: &mut EachLine<'_>) -> Result<(), FileErro
     }
 }
 
-/// A mistake in one line of an input, which is shown.
+/// A mistake in one line of an input, with the line.
 fn in_line(input: &Opened, number: u64, line: &str, column: usize, message: String) -> FileError {
     let before = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
     let source =
@@ -302,7 +302,7 @@ fn json(input: Opened, path: &ItemPath, each: &mut Sink<'_>) -> Result<End, File
     }
 }
 
-/// The whole of a document.
+/// Reads a whole document.
 pub(crate) fn document(
     reader: Box<dyn BufRead + Send>,
     name: &Path,
@@ -324,12 +324,12 @@ fn empty(name: &Path) -> FileError {
     FileError::whole(name, message)
 }
 
-/// Buffered once more, for JSON is read byte by byte.
+/// Buffers again, because serde_json reads byte by byte.
 fn watched(reader: Box<dyn BufRead + Send>) -> BufReader<Watched> {
     BufReader::with_capacity(64 * 1024, Watched { reader, is_empty: true })
 }
 
-/// Knows whether there was anything but blanks.
+/// Knows whether the input contained anything but blanks.
 struct Watched {
     reader: Box<dyn BufRead + Send>,
     is_empty: bool,
@@ -343,7 +343,7 @@ impl Read for Watched {
     }
 }
 
-/// What is wrong, without the place, which is shown by us.
+/// The message without the position, which we show ourselves.
 fn why(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let suffix = format!(" at line {} column {}", error.line(), error.column());
@@ -369,7 +369,7 @@ fn no_json(name: &Path, is_file: bool, error: &serde_json::Error, what: Option<&
     }
 }
 
-/// The part of a line around a byte of it, from 1, and where in it that is.
+/// The part of a line (from 1) around a column, and where the column is in it.
 fn excerpt(path: &Path, line: usize, column: usize) -> io::Result<(Source, usize)> {
     const BEFORE: usize = 1_000;
     const AFTER: usize = 1_000;
@@ -394,7 +394,7 @@ fn excerpt(path: &Path, line: usize, column: usize) -> io::Result<(Source, usize
         }
         let is_start = byte & 0xC0 != 0x80;
         if index + BEFORE < at {
-            // Characters, and not bytes, are counted.
+            // Count characters, not bytes.
             skipped += usize::from(is_start);
         } else if is_start || !kept.is_empty() {
             begin = begin.min(index);
@@ -408,7 +408,7 @@ fn excerpt(path: &Path, line: usize, column: usize) -> io::Result<(Source, usize
     Ok((source, before.len()))
 }
 
-/// A walk through a document, to the values of a list or of a map.
+/// A walk through a document to the values of a list or a map.
 struct Walk<'a, 'b> {
     each: &'a mut Sink<'b>,
     position: u64,
@@ -418,7 +418,7 @@ struct Walk<'a, 'b> {
 }
 
 impl Walk<'_, '_> {
-    /// Hands over a value; an error ends the walk.
+    /// Passes on a value; an error ends the walk.
     fn give<E: serde::de::Error>(&mut self, place: Place, value: Value) -> Result<(), E> {
         self.position += 1;
         let position = self.position;
@@ -429,7 +429,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Goes down by these names, and then to each value.
+/// Descends along these names, then visits each value.
 struct Down<'w, 'a, 'b, 'n> {
     walk: &'w mut Walk<'a, 'b>,
     names: &'n [String],

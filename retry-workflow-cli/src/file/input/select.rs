@@ -1,5 +1,5 @@
-//! [`Selection`]: which values of an input are items, and in which order. `filter`, `distinct`,
-//! `sort_by`, `offset`, `max_items`, one after another.
+//! [`Selection`]: which values of an input are items, and in which order: `filter`, `distinct`,
+//! `sort_by`, `offset` and `max_items`, applied in this order.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,10 +16,10 @@ use crate::template::expression::{Expression, Types, compare, kind, number};
 use crate::template::placeholder::{Part, at};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
-/// Up to this many values are held in memory, instead of a file.
+/// Up to this many values are kept in memory rather than in a file.
 const HELD: u64 = 10_000;
 
-/// What `map` says of its input.
+/// The settings of `map` that select items.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) filter: Option<(Expression<Vec<Part>>, SourceSpan)>,
@@ -30,16 +30,16 @@ pub(crate) struct Selection {
     pub(crate) max_items: Option<u64>,
 }
 
-/// A field, and whether the largest comes first.
+/// A field, and whether the order is descending.
 #[derive(Debug)]
 pub(crate) struct SortKey {
-    /// As it is written.
+    /// As written in the file.
     pub(crate) name: String,
     pub(crate) path: Vec<Part>,
     pub(crate) descends: bool,
 }
 
-/// A hash that no two values share by chance.
+/// A hash that is wide enough to rule out collisions by chance.
 pub(crate) fn hash(value: &str) -> u128 {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -50,7 +50,7 @@ pub(crate) fn hash(value: &str) -> u128 {
 }
 
 impl Selection {
-    /// Gives the items of what `read` reads to `each`.
+    /// Passes the selected values of those that `read` reads to `each`.
     pub(crate) fn run<T>(
         &self,
         types: Types,
@@ -73,7 +73,7 @@ impl Selection {
                 }
             }
             let value = self.distinct.as_ref().and_then(|path| at(&item.value, path));
-            // What has none is like no other.
+            // A value without the field is distinct from all others.
             Ok(value.is_none_or(|value| seen.insert(hash(&value.to_string()))))
         };
         if !self.sort_by.is_empty() {
@@ -173,7 +173,7 @@ impl Selection {
     }
 }
 
-/// Values of different kinds have no order.
+/// Checks that values are of the same kind: others cannot be ordered.
 fn same_kind(
     key: &SortKey,
     value: &Value,
@@ -194,7 +194,7 @@ fn same_kind(
             ));
         }
     };
-    // In a CSV numbers come before the other texts.
+    // In a CSV, numbers sort before other texts.
     if types == Types::Texts {
         return Ok(());
     }
@@ -244,12 +244,12 @@ impl Kind {
 }
 
 enum Order {
-    /// The first of them, up to a limit.
+    /// The first items, up to a limit.
     Held(u64, BinaryHeap<Entry>),
     Spooled(Spool, Vec<Entry>),
 }
 
-/// An item that is to be sorted.
+/// An item to be sorted.
 struct Entry {
     keys: Vec<Option<Value>>,
     directions: Arc<[bool]>,
@@ -260,7 +260,7 @@ struct Entry {
 
 enum Held {
     Value(Value),
-    /// In the spool: where, and how long.
+    /// Offset and length in the spool.
     At(u64, usize),
 }
 
@@ -274,7 +274,7 @@ impl Ord for Entry {
                         compare(Types::Json, one, two).unwrap_or_else(|| rank(one).cmp(&rank(two)));
                     if descends { ordering.reverse() } else { ordering }
                 }
-                // What is not there comes last, in both directions.
+                // Missing values come last, in both directions.
                 (one, two) => one.is_none().cmp(&two.is_none()),
             };
             if ordering.is_ne() {
@@ -299,7 +299,7 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// Values in a file that nobody sees.
+/// Values in an unnamed temporary file.
 struct Spool {
     file: BufWriter<File>,
     len: u64,

@@ -1,5 +1,5 @@
-//! Steps: commands, what each gets in its environment, how its process is run, what comes
-//! after it, whether it was stopped with ours, and how a list of them is run as attempts of one
+//! Steps: commands, their environment, how their processes run, what follows them, whether a signal
+//! that stops this process stopped them as well, and how a list of them runs as attempts of one
 //! call.
 
 pub(crate) mod mask;

@@ -1,5 +1,5 @@
-//! Texts with placeholders: what a placeholder may stand for, conditions over
-//! values, and where in a shell script a value stays a value.
+//! Texts with placeholders: what placeholders mean, conditions on values, and where in a shell
+//! script a value is safe.
 
 pub(crate) mod placeholder;
 pub(crate) mod expression;

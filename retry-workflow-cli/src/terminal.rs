@@ -1,5 +1,4 @@
-//! What is written to a terminal: text that moves no cursor, and tables whose
-//! columns line up.
+//! Terminal output: text without control sequences, and aligned tables.
 
 pub(crate) mod text;
 pub(crate) mod table;

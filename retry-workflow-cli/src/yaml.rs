@@ -1,5 +1,5 @@
-//! YAML files as trees in which every value knows where it stands, and the picture
-//! of a mistake at its place in the file.
+//! YAML files as trees in which every value has a source location, and pictures of mistakes in
+//! their place in the file.
 
 pub(crate) mod span;
 pub(crate) mod node;

@@ -1,11 +1,11 @@
-//! What a command gets: its values, in variables, and what is too large for one,
-//! in a file.
+//! What a command gets: its values in variables, and values that are too large for a variable in a
+//! file.
 //!
-//! A system gives a variable or an argument some 128 KiB. The shell itself reads a longer value
-//! from a file into a variable that it does not export: its own commands can work with that, and
-//! programs cannot be given it. A command that names `RETRY_WORKFLOW_ITEM_FILE` or
-//! `RETRY_WORKFLOW_RESULTS_FILE` finds the path of a file there that holds the item, or the
-//! results of all items, as JSON, for as long as it runs.
+//! A system limits a variable or an argument to about 128 KiB. The shell itself reads a longer
+//! value from a file into a variable that is not exported: the script can use it, but programs
+//! cannot get it. A command that mentions `RETRY_WORKFLOW_ITEM_FILE` or
+//! `RETRY_WORKFLOW_RESULTS_FILE` finds in it the path of a file with the item, or with the results
+//! of all items, as JSON, which exists for as long as the command runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,10 +23,10 @@ use crate::template::placeholder::{Meaning, Placeholder, Results, Scope, Templat
 use crate::template::shell::{Script, variable};
 use retry_workflow::ItemContext;
 
-/// What Linux gives one argument is 128 KiB, with its name and its end.
+/// Linux limits an argument to 128 KiB, including a variable's name and the final NUL.
 const LONGEST_VALUE: usize = 128 * 1024 - 64;
 
-/// Of some 2 MiB for all arguments and variables together, values take up so much.
+/// How much of the roughly 2 MiB for all arguments and variables together values may use.
 const ROOM: usize = 1024 * 1024;
 
 const ITEM_FILE: &str = "RETRY_WORKFLOW_ITEM_FILE";
@@ -42,7 +42,7 @@ pub(crate) enum Run {
     Agent(Template),
 }
 
-/// The program that prompts go to; the prompt is its last argument.
+/// The program that runs prompts; the prompt is its last argument.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     pub(crate) program: String,
@@ -55,25 +55,25 @@ impl Default for Agent {
     }
 }
 
-/// What all steps of a file have in common: where they run, and by which agent.
+/// What all steps of a file share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Workspace {
-    /// Commands run here.
+    /// The folder that commands run in.
     pub(crate) folder: PathBuf,
     pub(crate) agent: Agent,
     pub(crate) environment: Environment,
     pub(crate) vault: Arc<Vault>,
-    /// Who gets what commands write.
+    /// Receives the output of commands.
     pub(crate) tap: Option<Arc<dyn Tap>>,
-    /// How much of that the history of an attempt keeps.
+    /// How much of the output the history of an attempt keeps.
     pub(crate) excerpt: Excerpt,
 }
 
-/// An invocation, and the files that live as long as it runs.
+/// An invocation, and the files that exist for as long as it runs.
 pub(crate) struct PreparedCommand {
     pub(crate) invocation: Invocation,
     pub(crate) files: Vec<ValueFile>,
-    /// What to say if a program cannot be started.
+    /// A hint for the case that a program cannot be started.
     pub(crate) hint: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl Run {
         }
     }
 
-    /// With these values.
+    /// Prepares the command with the values of this scope.
     pub(crate) fn prepare(
         &self,
         workspace: &Workspace,
@@ -159,8 +159,8 @@ impl Run {
     }
 }
 
-/// Which item a command works on, in variables that every command has: a good key for what is
-/// to happen once only.
+/// Variables that tell every command which item it works on, for example to build an idempotency
+/// key.
 pub(crate) fn item_variables(cx: &ItemContext, retries: u32) -> Vec<(String, OsString)> {
     [
         ("RETRY_WORKFLOW_JOB", cx.job().to_owned()),
@@ -171,20 +171,20 @@ pub(crate) fn item_variables(cx: &ItemContext, retries: u32) -> Vec<(String, OsS
         ("RETRY_WORKFLOW_RETRY_COUNT", retries.to_string()),
     ]
     .into_iter()
-    // What no variable can hold is left out: the command itself may do without it.
+    // Skip what a variable cannot hold: the command may not need it.
     .filter(|(_, value)| !value.contains('\0') && value.len() <= LONGEST_VALUE)
     .map(|(name, value)| (name.to_owned(), value.into()))
     .collect()
 }
 
-/// What a command gets.
+/// The values of a command.
 #[derive(Default)]
 struct Handed {
     variables: Vec<(String, OsString)>,
     files: Vec<ValueFile>,
-    /// What the script begins with, to read the values that no variable can hold when it starts.
+    /// The beginning of the script, which reads values that are too large for a variable.
     reads: String,
-    /// What to do about those.
+    /// A hint about such values.
     hint: Option<String>,
 }
 
@@ -212,7 +212,8 @@ impl Handed {
                 room -= value.len();
                 handed.variables.push((name, value.into()));
             } else {
-                // What a command prints loses the newlines at its end.
+                // A command substitution strips trailing newlines, so append an `x` and remove it
+                // again.
                 let read = "unset V; V=$(cat \"$V_FILE\"; printf x); V=${V%x}; ";
                 handed.reads.push_str(&read.replace('V', &name));
                 let hint = || too_long(placeholder, value.len(), &file);
@@ -238,7 +239,7 @@ impl Handed {
     }
 }
 
-/// That a program cannot be given this value, and where it finds it.
+/// A hint that a program cannot be given this value, and where to find it.
 fn too_long(placeholder: &Placeholder, len: usize, file: &str) -> String {
     let file = match placeholder.meaning {
         Meaning::Item(_) => ITEM_FILE,
@@ -252,7 +253,7 @@ fn too_long(placeholder: &Placeholder, len: usize, file: &str) -> String {
     )
 }
 
-/// A file for one command, gone when that has ended.
+/// A file for one command, removed when the command has ended.
 #[derive(Debug)]
 pub(crate) struct ValueFile {
     name: String,
@@ -271,7 +272,7 @@ impl ValueFile {
             let path = std::env::temp_dir()
                 .join(format!("retry-workflow-{}-{count}.json", std::process::id()));
             let mut options = fs::OpenOptions::new();
-            // Never a file, or a link, that was put there.
+            // Never write to an existing file or link that someone else may have put there.
             options.write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -290,7 +291,7 @@ impl ValueFile {
 
 impl Drop for ValueFile {
     fn drop(&mut self) {
-        // The system tidies its folder of such files anyway.
+        // Ignore errors: the system cleans up its temporary folder anyway.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,21 +1,21 @@
-//! All that a process has started, and that what it started has started: children that have made
-//! themselves sessions of their own, and those whose parents have ended.
+//! Finds all descendants of a process, including those that have started their own session and
+//! those whose parents have ended.
 //!
-//! A command is the root of a tree of processes. Those of it whose parent has ended are children
-//! of this process, which adopts them ([`adopt`]), and are known by a variable that they have
-//! inherited ([`Mark`]). Where there is no `/proc` only process groups are known.
+//! A command is the root of a tree of processes. Orphans in that tree become children of this
+//! process, which adopts them ([`adopt`]), and are recognised by a variable that they have
+//! inherited ([`Mark`]). Without `/proc`, only process groups are known.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The variable that all processes of a command inherit.
 pub(crate) const VARIABLE: &str = "RETRY_WORKFLOW_COMMAND";
 
-/// What a command's processes are known by.
+/// Identifies the processes of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark(String);
 
 impl Mark {
-    /// Returns one that no other command has.
+    /// Returns a mark that no other command has.
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
 
@@ -47,28 +47,28 @@ mod linux {
 
     use super::{Mark, VARIABLE};
 
-    /// What cannot be ended in this time waits for the system itself.
+    /// How long to try to end processes; a process that survives this is blocked in the kernel.
     const LONGEST: Duration = Duration::from_secs(5);
 
-    /// A process as the system lists it.
+    /// A process, as listed by the system.
     struct Process {
         id: Pid,
         parent: Option<Pid>,
-        /// It has ended, and its parent has not asked how.
+        /// A zombie: it has ended, but its parent has not waited for it.
         ended: bool,
     }
 
-    /// Makes this process the parent of all that it has started and whose own parent ends.
+    /// Makes this process the parent of its orphaned descendants.
     pub(crate) fn adopt() -> io::Result<()> {
         Ok(set_child_subreaper(Some(getpid()))?)
     }
 
-    /// All that runs below this process.
+    /// All running descendants of this process.
     pub(crate) fn below(root: Pid) -> Vec<Pid> {
         running(&processes(), [root])
     }
 
-    /// All that a command has started, itself included, if it runs.
+    /// All running processes of a command, including the command itself.
     pub(crate) fn of_command(leader: Pid, mark: &Mark) -> Vec<Pid> {
         let all = processes();
         let marked = all.iter().filter(|process| !process.ended && is_marked(process.id, mark));
@@ -78,7 +78,7 @@ mod linux {
         found.into_iter().collect()
     }
 
-    /// Ends all of them, and what they start meanwhile, until none is left.
+    /// Ends all of these processes, and those that they start in the meantime, until none is left.
     pub(crate) fn end_all(find: impl Fn() -> Vec<Pid>) {
         let last = Instant::now() + LONGEST;
         loop {
@@ -87,16 +87,15 @@ mod linux {
                 return;
             }
             for process in found {
-                // It may have ended by itself just now.
+                // It may just have ended by itself.
                 let _ = kill_process(process, Signal::KILL);
             }
             sleep(Duration::from_millis(2));
         }
     }
 
-    /// Asks after adopted children that have ended, as the system keeps them until somebody does.
-    /// `seen` are those of the last time: what another part of this process waits for is gone by
-    /// then.
+    /// Reaps adopted children that have ended. `seen` has those of the previous call: a zombie that
+    /// is still there by then is one that no other part of this process waits for.
     pub(crate) fn reap(seen: &mut HashSet<Pid>) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
@@ -141,7 +140,7 @@ mod linux {
 
     fn process(id: i32) -> Option<Process> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // `id (name) state parent …`; a name may hold anything.
+        // The format is `id (name) state parent …`; the name may contain anything.
         let (_, rest) = stat.rsplit_once(") ")?;
         let mut fields = rest.split(' ');
         let ended = matches!(fields.next()?, "Z" | "X");
@@ -151,7 +150,7 @@ mod linux {
 
     fn is_marked(process: Pid, mark: &Mark) -> bool {
         let path = format!("/proc/{}/environ", process.as_raw_nonzero());
-        // That of others cannot be read.
+        // The environment of other users' processes cannot be read.
         let Ok(variables) = fs::read(path) else { return false };
         let wanted = format!("{VARIABLE}={}", mark.value());
         variables.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())

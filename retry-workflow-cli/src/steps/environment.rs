@@ -1,4 +1,4 @@
-//! [`Environment`]: the variables that a file sets for all its commands, and what of them is
+//! [`Environment`]: the variables that a file sets for all its commands, and which of them are
 //! secret.
 
 use std::ffi::OsString;
@@ -9,13 +9,13 @@ use crate::steps::mask::Masks;
 /// The variables that a file sets for all its commands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
-    /// The later one of a name wins.
+    /// If a name occurs twice, the later value wins.
     pub(crate) variables: Vec<(String, OsString)>,
     pub(crate) masks: Arc<Masks>,
 }
 
-/// The lines of a file such as `.env`: `NAME=value`, with or without quotes, after `export` or
-/// not; comments and empty lines are left out. Nothing is expanded.
+/// Parses a file such as `.env`: lines of `NAME=value`, quoted or not, optionally after `export`;
+/// comments and empty lines are skipped. Nothing is expanded.
 ///
 /// # Errors
 /// The number of an invalid line, from 1, and what is wrong with it.
@@ -44,7 +44,7 @@ pub(crate) fn parse_env_file(text: &str) -> Result<Vec<(String, String)>, (usize
     Ok(variables)
 }
 
-/// Whether a shell can name it.
+/// Whether this is a valid name of a shell variable.
 pub(crate) fn is_variable(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())

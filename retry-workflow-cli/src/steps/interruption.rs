@@ -1,6 +1,6 @@
-//! By which signals this process is stopped. A command that dies of the same one was stopped with
-//! it, and has not failed: a terminal sends Ctrl-C to what has just been started as well, and
-//! whoever ends a service signals all of its processes.
+//! The signals that are stopping this process. A command that dies of the same signal was stopped
+//! along with it and has not failed: a terminal sends Ctrl-C to commands that have just been
+//! started as well, and a service manager signals all processes of a service.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use tokio::time::timeout;
 
 use super::process::Status;
 
-/// A bit for each. Signals are sent to a process, and not to a job of it.
+/// One bit per signal. Global, because signals are sent to a process rather than to a job.
 static SIGNALS: LazyLock<watch::Sender<u32>> = LazyLock::new(|| watch::Sender::new(0));
 
-/// Who was signalled together may hear of it apart, for so long.
+/// How far apart processes may receive a signal that was sent to all of them.
 const APART: Duration = Duration::from_millis(250);
 
-/// This process is stopped by one of these signals.
+/// Records that one of these signals is stopping this process.
 #[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]
 pub(crate) fn stopped_by(some: &[i32]) {
     SIGNALS.send_modify(|signals| *signals |= some.iter().fold(0, |bits, one| bits | 1 << one));
 }
 
-/// Whether a command ended so because this process is stopped.
+/// Whether a command ended this way because this process is being stopped.
 pub(crate) async fn explains(status: &Status) -> bool {
     let signal = match *status {
         Status::Signal(signal) => signal,
-        // A shell tells so of what a signal has ended in it.
+        // A shell reports a command that died of a signal this way.
         Status::Exit(code @ 129..) => code - 128,
         _ => return false,
     };
-    // HUP, INT, QUIT and TERM: of no other one is this process stopped in this way.
+    // HUP, INT, QUIT and TERM: no other signal stops this process gracefully.
     if ![1, 2, 3, 15].contains(&signal) {
         return false;
     }

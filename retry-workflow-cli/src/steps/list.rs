@@ -1,5 +1,5 @@
-//! A list of commands as one attempt after another runs it, from where the last one stopped.
-//! Items, whole workflows, tasks and handlers are all such lists.
+//! A list of commands, which one attempt after another runs, each from where the previous one
+//! stopped. Items, whole workflows, tasks and handlers are such lists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,28 +26,28 @@ use retry_workflow::{
     WorkItem, WorkOutcome,
 };
 
-/// The class of what fails for what its item holds.
+/// The class of failures that are due to the item's contents.
 const PAYLOAD: &str = "payload";
 
-/// Where a list has stopped, and will continue.
+/// Where a list has stopped and will continue.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Checkpoint {
     step: usize,
-    /// What the step before has said.
+    /// The output of the previous step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<Kept<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     captured: BTreeMap<String, Kept<Captured>>,
-    /// Where the values are that are not kept here.
+    /// Where to find the values that are not stored here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     withheld: Option<Withheld>,
-    /// The call that waits.
+    /// The state of the retries of a call that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<RetryState>,
-    /// The step has ended, and what follows it runs.
+    /// The step has ended, and the list that follows it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inner: Option<Box<Inner>>,
-    /// How often the step's repair has run.
+    /// How many times the step's repair has run.
     #[serde(default, skip_serializing_if = "is_zero")]
     repairs: u32,
     /// How long the steps have run so far.
@@ -55,7 +55,7 @@ struct Checkpoint {
     ran: Duration,
 }
 
-/// A value, and the step that it is of; `None` if it holds a secret.
+/// A value, and the step that it comes from; `None` if it contains a secret.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept<T> {
     step: usize,
@@ -69,7 +69,7 @@ struct Withheld {
     number: u64,
 }
 
-/// What follows a step, and where that has stopped.
+/// The list that follows a step, and where it has stopped.
 #[derive(Debug, Serialize, Deserialize)]
 enum Inner {
     Failed { failed: StepFailure, checkpoint: Checkpoint },
@@ -81,7 +81,7 @@ enum Inner {
 struct StepFailure {
     failure: Failure,
     reason: String,
-    /// What the attempt has written.
+    /// The output of the failed attempt.
     output: String,
 }
 
@@ -90,62 +90,62 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// How a list has ended, for now.
+/// How a list has ended in this attempt.
 enum ListEnd {
     Done(Scope),
     Again(Duration, Box<Checkpoint>),
     Failed(Failure, Reason),
 }
 
-/// What is to be done about a step now.
+/// What to do about a step now.
 enum Phase {
     Run,
     Succeeded(Checkpoint),
     Failed(StepFailure, Checkpoint),
 }
 
-/// What comes after a failure.
+/// What follows a failure.
 enum Next<'a> {
     End(ListEnd),
-    /// The next step, with this output of the failed one.
+    /// Continue with the next step, and with this output for the failed one.
     GoOn(String),
     Run(&'a Steps),
 }
 
-/// What the steps of this list have said so far, and which it was.
+/// Which steps of this list produced the current outputs.
 #[derive(Default)]
 struct Own {
     last: Option<usize>,
     captured: BTreeMap<String, usize>,
 }
 
-/// One attempt, and what it is to write down.
+/// One attempt, and what to record about it.
 struct Attempt<'a> {
     workspace: &'a Workspace,
     cx: &'a ItemContext,
     records: Vec<StepRecord>,
-    /// The end of what commands have printed that ended well, without secrets.
+    /// The end of the output of successful commands, without secrets.
     printed: String,
-    /// Commands of it have been run.
+    /// Commands of this attempt have run.
     has_written: bool,
-    /// A command has ended because this process is stopped: the attempt has not failed.
+    /// A command has ended because this process is being stopped: the attempt has not failed.
     is_stopped: bool,
     began: Instant,
-    /// How long the steps of the item may run in all, and have run before.
+    /// The limit for the total run time of the item's steps, and the time used by earlier attempts.
     limit: Option<Duration>,
     ran: Duration,
 }
 
-/// How an attempt has ended, and what its steps have said.
+/// How an attempt has ended, and the outputs of its steps.
 pub(crate) struct Attempted {
     pub(crate) report: AttemptReport,
-    /// Of one that has succeeded, with secrets.
+    /// The outputs of a successful attempt, secrets included.
     pub(crate) outputs: Option<Outputs>,
 }
 
 impl Steps {
-    /// Makes one attempt: the steps in their order, from where `checkpoint` says that the last
-    /// attempt has stopped.
+    /// Makes one attempt: runs the steps in order, from where `checkpoint` says that the previous
+    /// attempt stopped.
     pub(crate) async fn attempt(
         &self,
         workspace: &Workspace,
@@ -156,7 +156,7 @@ impl Steps {
         self.attempted(workspace, scope, checkpoint, cx, None).await.report
     }
 
-    /// The same, with what the steps have said; they run no longer than `limit`.
+    /// The same, with the outputs of the steps, which run no longer than `limit`.
     pub(crate) async fn attempted(
         &self,
         workspace: &Workspace,
@@ -277,7 +277,7 @@ impl Attempt<'_> {
                             failed @ ListEnd::Failed(..) => return failed,
                         }
                     }
-                    // The attempt is put back as a whole.
+                    // The whole attempt is released.
                     Phase::Failed(failed, _) if self.is_stopped => return failed.end(),
                     Phase::Failed(failed, from) => {
                         if let Some(over) = self.over() {
@@ -303,7 +303,7 @@ impl Attempt<'_> {
                             _ if matches!(step.after_failure, AfterFailure::Handle(_)) => {
                                 return failed.end();
                             }
-                            // A repair: one that fails was one, too.
+                            // This was a repair; a failed one counts as well.
                             ended => {
                                 repairs += 1;
                                 match ended {
@@ -321,7 +321,7 @@ impl Attempt<'_> {
         ListEnd::Done(scope)
     }
 
-    /// What a failure asks for; `spent` says that its repair has run as often as it may.
+    /// Decides what follows a failure; `spent` means that the repair has run as often as it may.
     async fn next<'a>(
         &mut self,
         step: &'a Step,
@@ -347,7 +347,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// What a checkpoint has kept, for the scope; what it could not keep is asked for again.
+    /// Restores the outputs from a checkpoint to the scope; steps whose outputs could not be kept
+    /// run again.
     async fn taken_up(
         &mut self,
         steps: &Steps,
@@ -389,7 +390,7 @@ impl Attempt<'_> {
         Ok(own)
     }
 
-    /// Runs a step whose output was not kept, for it holds a secret.
+    /// Runs a step again, because its output contains a secret and was not kept.
     async fn again(
         &mut self,
         step: &Step,
@@ -402,7 +403,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// What is left for the next attempt: values with secrets stay in memory.
+    /// The checkpoint for the next attempt; values with secrets stay in memory.
     fn left(&self, mut left: Checkpoint, own: &Own, scope: Scope) -> Box<Checkpoint> {
         let masks = &self.workspace.environment.masks;
         let mut withheld = Outputs::default();
@@ -436,7 +437,7 @@ impl Attempt<'_> {
         self.ran.saturating_add(self.began.elapsed())
     }
 
-    /// The end of an item whose steps have run for too long.
+    /// The failure of an item whose steps have run for too long.
     fn over(&self) -> Option<ListEnd> {
         let limit = self.limit.filter(|limit| self.running() >= *limit)?;
         let message = format!(
@@ -446,7 +447,7 @@ impl Attempt<'_> {
         Some(ListEnd::Failed(Failure::new("timeout", message), Reason::Deadline))
     }
 
-    /// A condition that cannot be decided.
+    /// Fails the list, because a condition cannot be evaluated.
     fn undecided(&mut self, step: &Step, why: &str) -> ListEnd {
         let why = self.workspace.environment.masks.masked(why);
         let failure = Failure::new("other", format!("cannot evaluate `when`: {why}"));
@@ -504,7 +505,7 @@ impl Attempt<'_> {
         StepEnd::Failed(StepFailure::new(failure, reason, error.output()), Some(captured))
     }
 
-    /// Runs a command of a step that has been retried so often.
+    /// Runs a command of a step that has been retried `retries` times.
     async fn run(
         &mut self,
         step: &Step,
@@ -539,7 +540,7 @@ impl Attempt<'_> {
             let most = self.workspace.excerpt.of_success();
             self.printed = end_of_both(&self.printed, &written.printed, most);
         }
-        // They live as long as the command runs.
+        // The files exist for as long as the command runs.
         drop(files);
         ended.map_err(|error| error.hint(hint))
     }
@@ -560,7 +561,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Writes down that a command has failed, with what it has written; says only how it failed.
+    /// Records that a command has failed, with its output; returns the failure without the output.
     fn failed(&mut self, label: &str, timer: AttemptTimer, error: &mut StepError) -> Failure {
         let failure = self.described(error);
         let mut recorded = failure.clone();
@@ -569,14 +570,14 @@ impl Attempt<'_> {
         failure
     }
 
-    /// How an error is reported: what it quotes may contain a secret.
+    /// Converts an error to a failure, masking secrets that it quotes.
     fn described(&self, error: &StepError) -> Failure {
         let failure = described(error);
         let masks = &self.workspace.environment.masks;
         if !masks.is_in(&failure.message) {
             return failure;
         }
-        // What is behind such an error is the end of its stderr, which is masked.
+        // The source of such an error is the end of its stderr, which is masked.
         Failure::new(failure.class, masks.masked(&failure.message))
     }
 
@@ -629,14 +630,14 @@ impl StepFailure {
         ListEnd::Failed(self.failure, reason)
     }
 
-    /// What its handlers see.
+    /// The scope of the handlers of the failure.
     fn scope(&self, outer: &Scope) -> Scope {
         let error = Some(self.failure.to_string());
         Scope { error, failed_output: Some(self.output.clone()), ..outer.clone() }
     }
 }
 
-/// Whether a text inside of it holds a secret, as it is and not as JSON writes it.
+/// Whether any text in the value contains a secret in its unescaped form.
 pub(crate) fn has_secret(value: &Value, masks: &Masks) -> bool {
     match value {
         Value::Array(list) => list.iter().any(|value| has_secret(value, masks)),
@@ -648,14 +649,14 @@ pub(crate) fn has_secret(value: &Value, masks: &Masks) -> bool {
     }
 }
 
-/// The steps of `map`, done with each item.
+/// The steps of `map`, which run for each item.
 #[derive(Debug)]
 pub(crate) struct ItemSteps {
     pub(crate) steps: Steps,
     pub(crate) workspace: Arc<Workspace>,
-    /// What its `setup` has captured.
+    /// What `setup` has captured.
     pub(crate) captured: BTreeMap<String, Captured>,
-    /// How long the steps of an item may run in all.
+    /// The limit for the total run time of an item's steps.
     pub(crate) limit: Option<Duration>,
 }
 

@@ -1,32 +1,32 @@
-//! [`Masks`]: secrets, and texts without them.
+//! [`Masks`]: secrets, and removing them from texts.
 //!
-//! What is shown or stored is masked before it is cut: half a secret is one, too.
+//! Whatever is shown or stored is masked before it is cut, because half a secret is a secret, too.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What stands in a secret's place.
+/// Replaces a secret.
 const MASK: &str = "***";
 
-/// A shorter one would be found everywhere.
+/// A shorter secret would match everywhere.
 pub(crate) const SHORTEST: usize = 4;
 
-/// The values that nobody is to see.
+/// The values to hide.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Masks(Vec<String>);
 
 impl Masks {
-    /// Shorter ones than [`SHORTEST`] are refused before.
+    /// Ignores secrets shorter than [`SHORTEST`], which have been rejected before.
     pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         Self(secrets.into_iter().filter(|secret| secret.len() >= SHORTEST).collect())
     }
 
-    /// How much more than is kept has to be read, so that no half of a secret stays.
+    /// How many more bytes to read than are kept, so that no secret is cut in half.
     pub(crate) fn margin(&self) -> usize {
         self.0.iter().map(String::len).max().unwrap_or(0)
     }
 
-    /// Whether a text holds one.
+    /// Whether a text contains a secret.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         self.0.iter().any(|secret| text.contains(secret.as_str()))
     }
@@ -35,7 +35,7 @@ impl Masks {
         self.part(text, 0..text.len())
     }
 
-    /// This part of the text, masked, where what is cut through is left out.
+    /// This part of the text, masked. A secret that crosses its boundary is left out.
     pub(crate) fn part<'a>(&self, text: &'a str, part: Range<usize>) -> Cow<'a, str> {
         let boundary = |at: usize| {
             (at.min(text.len())..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(0)
@@ -57,7 +57,7 @@ impl Masks {
         Cow::Owned(masked)
     }
 
-    /// Where a text of this length is cut: not in the middle of a secret, nor of a character.
+    /// Where to cut a text: at most at `longest`, but not inside a secret or a character.
     pub(crate) fn cut(&self, text: &str, longest: usize) -> usize {
         if text.len() <= longest {
             return text.len();
@@ -67,7 +67,7 @@ impl Masks {
         (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
     }
 
-    /// Where secrets stand; those that overlap are one.
+    /// The spans of secrets; overlapping ones are merged.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for secret in &self.0 {
@@ -75,7 +75,7 @@ impl Masks {
             while let Some(at) = text.get(from..).and_then(|rest| rest.find(secret.as_str())) {
                 let start = from + at;
                 found.push(start..start + secret.len());
-                // One may overlap itself.
+                // A secret may overlap itself.
                 from = start + text[start..].chars().next().map_or(1, char::len_utf8);
             }
         }
@@ -91,12 +91,12 @@ impl Masks {
     }
 }
 
-/// Masks what comes in parts: what may be the beginning of a secret is held back.
+/// Masks a stream: what may be the beginning of a secret is held back.
 #[derive(Debug)]
 pub(crate) struct Masking {
     secrets: Vec<Vec<u8>>,
     held: Vec<u8>,
-    /// How many of the held bytes are part of a secret that is masked already.
+    /// How many of the held bytes belong to a secret that has been masked already.
     masked: usize,
 }
 
@@ -106,7 +106,7 @@ impl Masking {
         Self { secrets, held: Vec::new(), masked: 0 }
     }
 
-    /// What can be shown by now.
+    /// What can be shown so far.
     pub(crate) fn take(&mut self, part: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(part);
         let begins_one = |from: &usize| {
@@ -119,12 +119,12 @@ impl Masking {
         self.shown(end)
     }
 
-    /// The rest, for nothing follows.
+    /// The rest, at the end of the stream.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         self.shown(self.held.len())
     }
 
-    /// What begins before `end`; each secret that does is whole.
+    /// Everything that begins before `end`; secrets in it are complete.
     fn shown(&mut self, end: usize) -> Vec<u8> {
         let mut shown = Vec::new();
         let mut at = self.masked;
@@ -132,7 +132,7 @@ impl Masking {
             if span.start >= end {
                 break;
             }
-            // One that overlaps what is masked is masked with it.
+            // A secret that overlaps the previous one is covered by the same mask.
             if span.start >= at {
                 if let Some(before) = self.held.get(at..span.start) {
                     shown.extend_from_slice(before);
@@ -147,7 +147,7 @@ impl Masking {
         shown
     }
 
-    /// Where secrets stand, in their order.
+    /// The spans of secrets, in order.
     fn spans(&self) -> Vec<Range<usize>> {
         let mut spans = Vec::new();
         for secret in &self.secrets {

@@ -1,5 +1,5 @@
-//! Runs one command to its end: its own process group, a time limit for the whole of it,
-//! both pipes drained, and of what it wrote as much as is of use.
+//! Runs one command to its end: in its own process group, with a time limit, draining both pipes
+//! and keeping as much of the output as is useful.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,24 +20,25 @@ use crate::steps::stream::{Excerpt, Stream, end_of_both, excerpt};
 use crate::steps::tap::Tapping;
 use retry_workflow::Output;
 
-/// The variable that names the keeper of a worker; its commands are not its workers.
+/// The variable that tells a worker who its keeper is; removed for its commands, which are not
+/// workers.
 pub(crate) const KEEPER: &str = "RETRY_WORKFLOW_KEEPER";
 
-/// Of a command's stdout so much is kept: its beginning.
+/// How much of a command's stdout is kept: the beginning.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
-/// Of its stderr so much: its end, where errors stand.
+/// How much of its stderr is kept: the end, where errors are.
 const LONGEST_TAIL: usize = 4 * 1024;
-/// Of the stdout of one that fails so much: room for an argument.
+/// How much of the stdout of a failed command is kept: it has to fit into an argument.
 const LONGEST_FAILED_OUTPUT: usize = 60 * 1024;
-/// How many lines of that are part of the error itself.
+/// How many lines of that are part of the error message.
 const SHOWN_LINES: usize = 3;
-/// From the polite signal to the other one.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// What a command has written is in the pipe when it ends. Only what it has left
-/// behind in the background holds the pipe open for longer.
+/// How long to read on after the command has ended. Its own output is in the pipe by then; only
+/// processes that it has left in the background keep the pipe open.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// A command that can be run.
+/// A command that is ready to run.
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub(crate) program: OsString,
@@ -45,51 +46,51 @@ pub(crate) struct Invocation {
     pub(crate) variables: Vec<(String, OsString)>,
     pub(crate) folder: PathBuf,
     pub(crate) timeout: Option<Duration>,
-    /// What to do about a program that is not there.
+    /// A hint for the case that the program does not exist.
     pub(crate) missing: &'static str,
-    /// Reports about it omit these.
+    /// Hidden from reports about the command.
     pub(crate) masks: Arc<Masks>,
-    /// Who gets what it writes meanwhile.
+    /// Receives the output while the command runs.
     pub(crate) tapping: Option<Tapping>,
-    /// How much of that its history keeps.
+    /// How much of the output the history keeps.
     pub(crate) excerpt: Excerpt,
 }
 
-/// What a command has written that succeeded.
+/// The output of a successful command.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Its stdout, without the newlines at its end; secrets stay.
+    /// Stdout without trailing newlines, secrets included.
     pub(crate) output: String,
-    /// The end of its stderr.
+    /// The end of stderr.
     pub(crate) stderr: String,
     /// The end of both, without secrets.
     pub(crate) printed: String,
 }
 
-/// Why a step has failed.
+/// Why a step failed.
 #[derive(Debug)]
 pub(crate) struct StepError {
     status: Status,
     wrote: Box<Wrote>,
-    /// More of that, where the message shows less, or what makes it a timeout.
+    /// More of the output than the message shows, or what marks the error as a timeout.
     source: Option<Source>,
-    /// What may have led to it.
+    /// What may have caused it.
     hint: Option<Box<str>>,
 }
 
-/// What a command has written that failed, without secrets.
+/// The output of a failed command, without secrets.
 #[derive(Debug, Default)]
 struct Wrote {
-    /// The end of its stdout.
+    /// The end of stdout.
     stdout: String,
-    /// The end of its stderr.
+    /// The end of stderr.
     stderr: String,
-    /// What its history is to keep.
+    /// What the history keeps.
     excerpt: Output,
 }
 
 impl Wrote {
-    /// Where it has said what is wrong.
+    /// The stream that probably has the error message.
     fn said(&self) -> &str {
         if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr }
     }
@@ -100,13 +101,13 @@ pub(crate) enum Status {
     Exit(i32),
     Signal(i32),
     Timeout(Duration),
-    /// It never ran, for this reason.
+    /// The command never ran, for this reason.
     NotStarted(String),
-    /// It never ran, and never will, for what its item holds.
+    /// The command never ran and never will, because of what its item contains.
     Payload(String),
 }
 
-/// What a shell ends with where a program could not be started.
+/// The exit status of a shell that could not start a program.
 const CANNOT_START: i32 = 126;
 
 #[derive(Debug)]
@@ -115,7 +116,7 @@ enum Source {
     Tail(Tail),
 }
 
-/// The end of an output that is longer than what an error shows of it.
+/// The end of an output that is too long to be shown in full.
 #[derive(Debug)]
 struct Tail(String);
 
@@ -142,22 +143,22 @@ impl StepError {
         Self { status, wrote: Box::new(wrote), source, hint: None }
     }
 
-    /// A step that could not even begin.
+    /// An error of a step that could not begin.
     pub(crate) fn not_started(why: impl Into<String>) -> Self {
         Self::new(Status::NotStarted(why.into()), Wrote::default())
     }
 
-    /// A value that no command can be given.
+    /// An error for a value that cannot be passed to a command.
     pub(crate) fn payload(why: impl Into<String>) -> Self {
         Self::new(Status::Payload(why.into()), Wrote::default())
     }
 
-    /// Whether it would fail in the same way each time.
+    /// Whether the step would fail in the same way every time.
     pub(crate) fn is_payload(&self) -> bool {
         matches!(self.status, Status::Payload(_))
     }
 
-    /// Says what else is known if a program could not be started.
+    /// Adds a hint, which is shown if a program could not be started.
     pub(crate) fn hint(mut self, hint: Option<String>) -> Self {
         if self.status == Status::Exit(CANNOT_START) {
             self.hint = hint.map(String::into_boxed_str);
@@ -165,7 +166,7 @@ impl StepError {
         self
     }
 
-    /// A step that ended well, and whose output is not what was asked for.
+    /// An error of a command that succeeded, but whose output does not have the requested format.
     pub(crate) fn bad_output(
         why: String,
         written: &Written,
@@ -180,30 +181,30 @@ impl StepError {
         Self::new(Status::NotStarted(why), wrote)
     }
 
-    /// What it wrote: stdout, then stderr.
+    /// The output: stdout, then stderr.
     pub(crate) fn output(&self) -> String {
         let parts = [self.stdout(), self.stderr()];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join("\n")
     }
 
-    /// Of its two streams, the second.
+    /// The end of stderr.
     pub(crate) fn stderr(&self) -> &str {
         &self.wrote.stderr
     }
 
-    /// Of its two streams, the first.
+    /// The end of stdout.
     pub(crate) fn stdout(&self) -> &str {
         &self.wrote.stdout
     }
 
-    /// What the history of its attempt is to keep of both, if there is anything.
+    /// What the history of the attempt keeps of both streams, if there is anything.
     pub(crate) fn take_excerpt(&mut self) -> Option<Box<Output>> {
         let excerpt = std::mem::take(&mut self.wrote.excerpt);
         (excerpt != Output::default()).then(|| Box::new(excerpt))
     }
 
-    /// Its exit status, if it ended by one.
+    /// The exit status, unless the command was killed or never ran.
     pub(crate) fn exit_code(&self) -> Option<i32> {
         match self.status {
             Status::Exit(code) => Some(code),
@@ -248,10 +249,10 @@ impl std::error::Error for StepError {
     }
 }
 
-/// This process ends now, and its commands with it: none of them is started or reported any more.
+/// This process is ending, and its commands with it: none is started or reported any more.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Ensures that no more commands start, and that no command's end is taken for its own.
+/// Ensures that no more commands start, and that commands killed from now on are not reported.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nobody has a keeper"))]
 pub(crate) fn end_of_commands() {
     ENDS.store(true, Ordering::SeqCst);
@@ -264,8 +265,8 @@ async fn unless_it_ends() {
 }
 
 impl Invocation {
-    /// Runs it to its end, and gives what it wrote. Dropping the future ends all that it has
-    /// started at once.
+    /// Runs the command to its end, and returns its output. Dropping the future kills everything
+    /// that the command has started.
     pub(crate) async fn run(self) -> Result<Written, StepError> {
         unless_it_ends().await;
         let mark = Mark::new();
@@ -302,7 +303,8 @@ impl Invocation {
                     status = child.wait() => break ProcessEnd::Status(status),
                     _ = &mut reading, if !drained => drained = true,
                     () = &mut too_long => {
-                        // Both at once: a command that writes while it ends would block.
+                        // Read while waiting: a command that writes while it ends would block
+                        // otherwise.
                         let reading = async {
                             if !drained {
                                 let _ = (&mut reading).await;
@@ -389,8 +391,8 @@ fn to_status(status: ExitStatus) -> Status {
     Status::Exit(status.code().unwrap_or(-1))
 }
 
-/// A child's process group, and on Linux all else that it has started, which end with this unless
-/// it is disarmed.
+/// A child's process group and, on Linux, all its other descendants. They are killed when this is
+/// dropped, unless it is disarmed.
 struct Group {
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
@@ -405,7 +407,7 @@ impl Group {
         Self { leader: id.and_then(rustix::process::Pid::from_raw), mark }
     }
 
-    /// What the child has started that runs.
+    /// The running processes that the child has started.
     #[cfg(target_os = "linux")]
     fn processes(&self) -> Vec<rustix::process::Pid> {
         self.leader.map(|leader| descendants::of_command(leader, &self.mark)).unwrap_or_default()
@@ -416,7 +418,7 @@ impl Group {
         Vec::new()
     }
 
-    /// Ends all of it at once.
+    /// Kills all of them at once.
     fn kill(&self) {
         self.signal(rustix::process::Signal::KILL);
         #[cfg(target_os = "linux")]
@@ -425,7 +427,7 @@ impl Group {
 
     fn signal(&self, signal: rustix::process::Signal) {
         if let Some(leader) = self.leader {
-            // It may have ended by itself just now.
+            // It may just have ended by itself.
             let _ = rustix::process::kill_process_group(leader, signal);
         }
     }
@@ -434,11 +436,11 @@ impl Group {
         self.leader.is_some_and(|leader| rustix::process::test_kill_process_group(leader).is_ok())
     }
 
-    /// Ends it politely, and after a while in the other way.
+    /// Ends the processes with SIGTERM, and after a grace period with SIGKILL.
     ///
-    /// It is gone when the child has ended and so has `reading`, that of both pipes: nobody
-    /// holds them any more. Its processes may stay for longer, where nobody waits for those
-    /// that have ended.
+    /// They count as gone when the child has ended and both pipes have been read to their end
+    /// (`reading`), because then nobody holds the pipes. Zombies that nobody waits for may stay in
+    /// the process group for longer.
     async fn end(&mut self, child: &mut tokio::process::Child, reading: impl Future<Output = ()>) {
         let last = Instant::now() + GRACE;
         let elsewhere = self.processes();
@@ -454,7 +456,7 @@ impl Group {
                 sleep(Duration::from_millis(10)).await;
             }
         };
-        // What the first one has started may need its time, too.
+        // Other processes may need time to clean up as well.
         let nobody_writes = async { tokio::join!(child.wait(), reading) };
         let gone = async {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! [`Step`]: a command, when it runs, what is kept of its output, and what comes after it.
+//! [`Step`]: a command, when it runs, what is kept of its output, and what follows it.
 
 use std::time::Duration;
 
@@ -10,63 +10,63 @@ use crate::template::expression::Expression;
 use crate::template::placeholder::{Captured, Placeholder, Template};
 use crate::template::shell::Script;
 
-/// Steps in their order.
+/// Steps, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps(pub(crate) Vec<Step>);
 
-/// A command, and what comes after it.
+/// A command, and what follows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// What a history calls it: its name, or its number.
+    /// The name of the step in the history: its name, or its number.
     pub(crate) label: String,
     pub(crate) run: Run,
     pub(super) retrier: Retrier,
-    /// Whether it has a policy; else it is tried once.
+    /// Whether the step has a policy; otherwise it is tried once.
     is_retried: bool,
-    /// Of one run of the command; with that of the policy, the smaller one.
+    /// The limit of one run of the command; the shorter one of this and the policy's applies.
     pub(crate) timeout: Option<Duration>,
-    /// Variables of this step alone.
+    /// Variables of this step only.
     pub(crate) env: Vec<(String, Template)>,
-    /// Seen from the folder of the file.
+    /// Relative to the folder of the file.
     pub(crate) working_dir: Option<Template>,
-    /// It is left out where this does not hold.
+    /// The step is skipped if this does not hold.
     pub(crate) when: Option<Expression<Placeholder>>,
     pub(crate) capture: Option<Capture>,
     pub(crate) after_failure: AfterFailure,
-    /// They run after it has succeeded.
+    /// Steps to run after it has succeeded.
     pub(crate) on_success: Option<Steps>,
 }
 
-/// What comes after a step has failed for good.
+/// What follows a step that has failed for good.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AfterFailure {
     #[default]
     Stop,
     Continue,
     Fallback(Script),
-    /// These steps, and then the end.
+    /// Run these steps, then fail.
     Handle(Steps),
     Repair(Repair),
 }
 
-/// Steps that repair what a step has failed for: after them it starts over.
+/// Steps that repair the cause of a failure; after them, the step starts over.
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
     pub(crate) steps: Steps,
-    /// How often they run.
+    /// How many times they may run.
     pub(crate) rounds: u32,
-    /// Whether the step fails if the repair did not help; else the next one follows.
+    /// Whether the step fails if the repair did not help; otherwise the next step follows.
     pub(crate) fails: bool,
 }
 
-/// What is kept of a step's output, and by which name.
+/// What is kept of a step's output, and under which name.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
     pub(crate) name: String,
     pub(crate) format: CaptureFormat,
 }
 
-/// What an output is read as.
+/// The format of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CaptureFormat {
     #[default]
@@ -78,7 +78,7 @@ pub(crate) enum CaptureFormat {
 }
 
 impl CaptureFormat {
-    /// All, by the words for them.
+    /// All formats with their names.
     pub(crate) const NAMES: [(&str, Self); 5] = [
         ("string", Self::String),
         ("number", Self::Number),
@@ -89,10 +89,10 @@ impl CaptureFormat {
 }
 
 impl Capture {
-    /// Reads an output.
+    /// Parses an output.
     ///
     /// # Errors
-    /// It does not have this format.
+    /// The output does not have this format.
     pub(super) fn read(&self, output: &str) -> Result<Value, String> {
         let text = output.trim();
         let value = match self.format {
@@ -112,14 +112,14 @@ impl Capture {
         })
     }
 
-    /// Of a step that has failed.
+    /// The result of a step that has failed.
     pub(super) fn failed(stdout: &str, stderr: &str, exit_code: Option<i32>) -> Captured {
         Captured { value: stdout.into(), success: false, exit_code, stderr: stderr.to_owned() }
     }
 }
 
 impl AfterFailure {
-    /// How often a repair may run.
+    /// How many times the repair may run.
     pub(super) fn repairs(&self) -> u32 {
         match self {
             Self::Repair(repair) => repair.rounds,
@@ -129,7 +129,7 @@ impl AfterFailure {
 }
 
 impl Steps {
-    /// What the steps refer to, those of handlers included.
+    /// All placeholders of the steps, including those of handlers.
     pub(crate) fn placeholders(&self) -> Vec<&Placeholder> {
         let mut all = Vec::new();
         for step in &self.0 {
@@ -169,14 +169,14 @@ impl Step {
         }
     }
 
-    /// Sets how it is retried.
+    /// Sets how the step is retried.
     pub(crate) fn retry(mut self, retry: &RetryConfig) -> Self {
         self.retrier = retrier(&self.label, retry);
         self.is_retried = true;
         self
     }
 
-    /// How it is retried, if it is.
+    /// The retry policy, if the step has one.
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.is_retried.then(|| self.retrier.policy())
     }
@@ -186,7 +186,7 @@ impl Step {
     }
 }
 
-/// A retrier by the name of its step.
+/// A retrier with the name of its step.
 fn retrier(label: &str, config: &RetryConfig) -> Retrier {
     Retrier::from_config(config).name(label.to_owned())
 }

@@ -1,5 +1,5 @@
-//! [`Stream`]: what a command writes to one of its pipes, as far as that is kept: the beginning
-//! and the end, and how much is between.
+//! [`Stream`]: what is kept of the output that a command writes to one of its pipes: the beginning
+//! and the end, and the number of bytes in between.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -9,29 +9,29 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use crate::steps::mask::Masks;
 use crate::steps::tap::{Sink, Tapped};
 
-/// How much an excerpt has of the beginning of a stream, and as much of its end: a quarter of what
-/// is kept of both streams together.
+/// The length of each part of an excerpt. There are four: the beginning and the end of each of the
+/// two streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Excerpt(usize);
 
 impl Excerpt {
-    /// What is kept where nothing is said, in bytes.
+    /// The default limit, in bytes.
     pub(crate) const DEFAULT: usize = 64 * 1024;
-    /// The most that can be kept.
+    /// The largest limit.
     pub(crate) const MOST: usize = 1024 * 1024;
 
-    /// The limit for both streams together.
+    /// Creates an excerpt from the limit for both streams together.
     pub(crate) fn of_both(bytes: usize) -> Self {
         Self(bytes.min(Self::MOST) / 4)
     }
 
-    /// How much of the end of a successful output is kept, of both streams together.
+    /// How much of the end of a successful output is kept, for both streams together.
     pub(crate) fn of_success(self) -> usize {
         const MOST: usize = 1024;
         self.0.saturating_mul(4).min(MOST)
     }
 
-    /// The limit for the beginning of a stream, and for its end.
+    /// The limit for the beginning and for the end of a stream.
     pub(super) const fn part(self) -> usize {
         self.0
     }
@@ -43,24 +43,24 @@ impl Default for Excerpt {
     }
 }
 
-/// What is cut in the middle of a character is no character.
+/// How many bytes more to keep, so that no character is cut in the middle.
 const LONGEST_CHARACTER: usize = 4;
 
-/// The beginning of a stream and its end, each with a margin, so that no half of a secret is
-/// taken for something else.
+/// The beginning and the end of a stream, each with a margin, so that half a secret is not mistaken
+/// for ordinary text.
 pub(super) struct Stream {
     head: Vec<u8>,
     longest_head: usize,
-    /// The last of what follows the head.
+    /// The end of what follows the head.
     tail: VecDeque<u8>,
     longest_tail: usize,
-    /// How many bytes between the two are omitted.
+    /// The number of bytes omitted between the two.
     dropped: usize,
     tapped: Option<Tapped>,
 }
 
 impl Stream {
-    /// Keeps so much of the beginning, and so much of the end.
+    /// Keeps this many bytes of the beginning and of the end.
     pub(super) fn new(head: usize, tail: usize, masks: &Masks) -> Self {
         let margin = masks.margin().max(LONGEST_CHARACTER);
         Self {
@@ -73,13 +73,13 @@ impl Stream {
         }
     }
 
-    /// All of it goes there, too.
+    /// Copies the whole stream to these sinks as well.
     pub(super) fn tapped(mut self, masks: &Masks, sinks: Vec<Sink>) -> Self {
         self.tapped = (!sinks.is_empty()).then(|| Tapped::new(masks, sinks));
         self
     }
 
-    /// Reads a stream to its end; a broken pipe is one.
+    /// Reads a stream to its end; a read error counts as the end.
     pub(super) async fn read(&mut self, stream: Option<impl AsyncRead + Unpin>) {
         let Some(mut stream) = stream else { return };
         let mut buffer = vec![0; 16 * 1024];
@@ -101,21 +101,21 @@ impl Stream {
         self.dropped += over;
     }
 
-    /// The first of it, with its secrets, without the newlines at its end.
+    /// The beginning, secrets included, without trailing newlines.
     pub(super) fn beginning(&self, masks: &Masks, longest: usize) -> String {
         let text = String::from_utf8_lossy(&self.head);
         let text = &text[..masks.cut(&text, longest)];
         without_newlines(text).to_owned()
     }
 
-    /// The last of it.
+    /// The end, masked.
     pub(super) fn end(&self, masks: &Masks, longest: usize) -> String {
         let text = self.last();
         let text = without_newlines(&text);
         without_nul(&masks.part(text, text.len().saturating_sub(longest)..text.len()))
     }
 
-    /// The first and the last of it, and how much is left out between.
+    /// The beginning and the end, and how much is omitted in between.
     pub(super) fn excerpt(&self, length: Excerpt, masks: &Masks) -> String {
         let last = self.last();
         if self.dropped == 0 {
@@ -126,7 +126,7 @@ impl Stream {
         joined(&first, &last, whole, length, masks)
     }
 
-    /// All of it, or what is kept of its end.
+    /// The whole stream if all of it was kept, otherwise its end.
     fn last(&self) -> Cow<'_, str> {
         if self.dropped == 0 && self.tail.is_empty() {
             return String::from_utf8_lossy(&self.head);
@@ -137,8 +137,8 @@ impl Stream {
     }
 }
 
-/// The first and the last of a text, and how much is left out between; all of it where that is no
-/// more.
+/// The beginning and the end of a text, and how much is omitted in between; the whole text if it is
+/// short enough.
 pub(super) fn excerpt(text: &str, length: Excerpt, masks: &Masks) -> String {
     if text.len() <= 2 * length.part() {
         return without_nul(without_newlines(&masks.masked(text)));
@@ -146,7 +146,7 @@ pub(super) fn excerpt(text: &str, length: Excerpt, masks: &Masks) -> String {
     joined(text, text, text.len(), length, masks)
 }
 
-/// The end of two texts, one behind the other, where there is anything in them.
+/// The end of two texts joined, skipping blank ones.
 pub(crate) fn end_of_both(first: &str, second: &str, longest: usize) -> String {
     let both = [first, second].into_iter().filter(|text| !text.trim().is_empty());
     let both = both.collect::<Vec<_>>().join("\n");
@@ -175,7 +175,7 @@ fn without_newlines(text: &str) -> &str {
     text.trim_end_matches(['\n', '\r'])
 }
 
-/// No command's business in a report, a list or a variable.
+/// Replaces NUL, which has no place in a report, a list or a variable.
 fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

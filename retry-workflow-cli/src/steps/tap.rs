@@ -1,4 +1,4 @@
-//! [`Tap`]: who gets what commands write while they run: all of it, without secrets.
+//! [`Tap`]: receives all output of commands while they run, without secrets.
 
 use std::fmt;
 use std::io::Write;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::steps::mask::{Masking, Masks};
 use retry_workflow::ItemContext;
 
-/// Gets what the commands of items write.
+/// Receives the output of the commands of items.
 pub(crate) trait Tap: fmt::Debug + Send + Sync {
-    /// Where the stdout and the stderr of an attempt go; `is_begun` means that its commands have
-    /// written before. What cannot be written is for this to tell.
+    /// The sinks for the stdout and the stderr of an attempt; `is_begun` means that commands of the
+    /// attempt have written before. Implementations report write errors themselves.
     fn sinks(&self, attempt: &ItemContext, is_begun: bool) -> [Vec<Sink>; 2];
 }
 
-/// What is to be known to open them.
+/// What is needed to open the sinks.
 #[derive(Debug)]
 pub(crate) struct Tapping {
     pub(crate) tap: Arc<dyn Tap>,
@@ -28,7 +28,7 @@ impl Tapping {
     }
 }
 
-/// Where a stream goes to. It ends when this is dropped.
+/// The destination of a stream, which ends when this is dropped.
 pub(crate) type Sink = Box<dyn Write + Send>;
 
 /// A stream on its way to its sinks.
@@ -48,7 +48,7 @@ impl Tapped {
     }
 
     fn write(&mut self, shown: &[u8]) {
-        // One that fails has reported it.
+        // A sink that fails has reported its error.
         self.sinks.retain_mut(|sink| sink.write_all(shown).is_ok());
     }
 }

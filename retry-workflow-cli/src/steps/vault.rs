@@ -1,23 +1,23 @@
-//! [`Vault`]: values with secrets in them, which no store may have, while their items wait.
+//! [`Vault`]: values that contain secrets, which must not be stored, while their items wait.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use crate::template::placeholder::Captured;
 
-/// What a list of steps has said and captured.
+/// The last output and the captured outputs of a list of steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outputs {
     pub(crate) last: Option<String>,
     pub(crate) captured: BTreeMap<String, Captured>,
 }
 
-/// Outputs that are in memory alone, by the number of their deposit.
+/// Outputs that exist in memory only, by the number of their deposit.
 #[derive(Debug, Default)]
 pub(crate) struct Vault(Mutex<(u64, HashMap<u64, Outputs>)>);
 
 impl Vault {
-    /// Returns the number that [`take`](Self::take) asks for.
+    /// Stores outputs, and returns the number to pass to [`take`](Self::take).
     pub(crate) fn put(&self, outputs: Outputs) -> u64 {
         let mut vault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         vault.0 += 1;

@@ -1,12 +1,12 @@
-//! [`Expression`]: what `filter`, `when` and `--where` say of values.
+//! [`Expression`]: the conditions of `filter`, `when` and `--where`.
 //!
 //! ```text
 //! severity == 'high' || score > 5 && !(path matches '\.rs$')
 //! ```
 //!
-//! `!` binds tightest, then comparisons, `&&`, and `||`. A value that is not there makes each of
-//! its comparisons false. Numbers are compared with numbers and texts with texts; anything else
-//! is an error, and not false: a filter that drops all items without a word would be worse.
+//! `!` binds tightest, then comparisons, `&&`, and `||`. A comparison with a missing value is
+//! false. Numbers are compared with numbers and texts with texts; any other comparison is an error
+//! rather than false, because a filter that silently drops all items would be worse.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use serde_json::{Number, Value};
 
 use crate::template::placeholder::Fault;
 
-/// A condition over values that `R` refers to.
+/// A condition on the values that `R` refers to.
 #[derive(Clone, Debug)]
 pub(crate) enum Expression<R> {
     Literal(Value),
@@ -38,18 +38,18 @@ pub(crate) enum Comparison {
     AtLeast,
 }
 
-/// How values of an input are meant.
+/// How the values of an input are typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Types {
     #[default]
     Json,
-    /// There are only texts, as in a CSV: beside a number, a text is read as one.
+    /// All values are texts, as in a CSV: when compared with a number, a text is read as a number.
     Texts,
 }
 
 impl<R> Expression<R> {
-    /// Reads an expression; `reference` reads what stands for a value, a bare path or what
-    /// `${…}` holds, with its place.
+    /// Parses an expression; `reference` parses a bare path, or the inside of `${…}`, at a given
+    /// position.
     pub(crate) fn parse(
         text: &str,
         reference: impl FnMut(&str, usize) -> Result<R, String>,
@@ -63,10 +63,10 @@ impl<R> Expression<R> {
         Ok(expression)
     }
 
-    /// Whether it holds for the values that `value` finds.
+    /// Evaluates the condition with the values that `value` finds.
     ///
     /// # Errors
-    /// Values cannot be compared, or what is to be true or false is neither.
+    /// Values cannot be compared, or a value that has to be true or false is neither.
     pub(crate) fn holds<'a>(
         &'a self,
         types: Types,
@@ -111,7 +111,7 @@ impl<R> Expression<R> {
         }
     }
 
-    /// What it refers to.
+    /// All references.
     pub(crate) fn references_mut(&mut self) -> Vec<&mut R> {
         match self {
             Self::Literal(_) => Vec::new(),
@@ -159,11 +159,11 @@ impl Comparison {
     }
 }
 
-/// How two values are ordered, if they are of one kind.
+/// How two values are ordered, if they are of the same kind.
 pub(crate) fn compare(types: Types, left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
-            // Large ids are whole numbers that no float tells apart.
+            // Compare integers exactly: large ids would be equal as floats.
             match (left.as_i128(), right.as_i128()) {
                 (Some(left), Some(right)) => Some(left.cmp(&right)),
                 _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
@@ -184,7 +184,7 @@ pub(crate) fn compare(types: Types, left: &Value, right: &Value) -> Option<Order
     }
 }
 
-/// The number that a text is.
+/// Parses a text as a number.
 pub(crate) fn number(text: &str) -> Option<Value> {
     let text = text.trim();
     if let Ok(number) = text.parse::<i64>() {
@@ -206,7 +206,7 @@ pub(crate) fn kind(value: &Value) -> String {
     }
 }
 
-/// Parentheses and `!` inside each other: the parser goes down one call for each.
+/// The limit for nested parentheses and `!`, because the parser is recursive.
 const DEEPEST: usize = 64;
 
 struct Parser<'a, F> {
@@ -225,14 +225,14 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// What begins at `at`, up to the next blank.
+    /// A fault for the text from `at` to the next blank.
     fn fault(&self, at: usize, message: impl Into<String>) -> Fault {
         let rest = self.text.get(at..).unwrap_or_default();
         let part = rest.split(char::is_whitespace).next().unwrap_or_default().to_owned();
         Fault { at, part, message: message.into() }
     }
 
-    /// What follows where an operator or the end was expected.
+    /// A fault for a token where an operator or the end was expected.
     fn leftover(&self) -> Fault {
         let message = match self.rest().chars().next() {
             Some('=') => "write `==` to compare",
@@ -247,7 +247,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         self.fault(self.at, message)
     }
 
-    /// Takes this if it comes next.
+    /// Consumes this token if it comes next.
     fn takes(&mut self, token: &str) -> bool {
         self.skip_blanks();
         let is_next = self.rest().starts_with(token);
@@ -327,7 +327,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         match Regex::new(&pattern) {
             Ok(regex) => Ok(Expression::Matches(Box::new(left), regex)),
             Err(error) => {
-                // Its last line says what is wrong; the others draw it.
+                // The last line has the message; the others underline it.
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 Err(self.fault(at, format!("this is not a valid regular expression: {why}")))
@@ -418,7 +418,7 @@ impl<'a, R, F: FnMut(&str, usize) -> Result<R, String>> Parser<'a, F> {
         })
     }
 
-    /// A text in quotes; a backslash before a quote or a backslash takes away its meaning.
+    /// A quoted text; a backslash escapes a quote or a backslash.
     fn quoted(&mut self, quote: char) -> Result<String, Fault> {
         let open = self.at;
         let mut text = String::new();
@@ -444,7 +444,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Where `a.b[0].c` ends.
+/// The end of a path such as `a.b[0].c`.
 fn end_of_path(text: &str) -> usize {
     let mut in_bracket = false;
     for (at, c) in text.char_indices() {

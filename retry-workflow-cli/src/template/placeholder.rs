@@ -1,11 +1,10 @@
-//! Placeholders: `${item.id}`, `${map.total}`, `${error}`, `${last.output}`, and what steps have
-//! captured; what they mean, where they have a meaning, and texts that hold them.
+//! Placeholders: `${item.id}`, `${map.total}`, `${error}`, `${last.output}`, and captured outputs;
+//! what they mean, where they may be used, and texts that contain them.
 //!
-//! Of what stands between `${` and `}`, these are the shell's and stay as they are:
-//! names of capitals, digits and `_` (`${HOME}`), its special parameters (`${1}`, `${#}`),
-//! and expansions with an operator (`${file%.txt}`, `${x:-y}`). Every other name is a
-//! placeholder, and an unknown one is an error before anything runs. A shell
-//! variable in small letters is written without braces: `$file`.
+//! Some forms of `${…}` belong to the shell and are left alone: names of capitals, digits and `_`
+//! (`${HOME}`), special parameters (`${1}`, `${#}`), and expansions with an operator
+//! (`${file%.txt}`, `${x:-y}`). Every other name is a placeholder, and an unknown one is an error
+//! before anything runs. A shell variable in lower case is written without braces: `$file`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,25 +16,25 @@ use serde_json::Value;
 
 use crate::yaml::span::SourceSpan;
 
-/// What a placeholder stands for.
+/// A parsed placeholder.
 #[derive(Clone, Debug)]
 pub(crate) struct Placeholder {
-    /// As it is written, with its braces.
+    /// As written, with its braces.
     pub(crate) written: String,
     pub(crate) meaning: Meaning,
-    /// In its own text when that has been parsed; the reader of the file makes
-    /// it one of the file.
+    /// Relative to its text when that has been parsed; the reader of the file then makes it
+    /// relative to the file.
     pub(crate) span: SourceSpan,
 }
 
-/// A text that has been parsed, with its placeholders.
+/// A parsed text that contains placeholders.
 pub(crate) trait Placeholders {
     fn placeholders_mut(&mut self) -> impl Iterator<Item = &mut Placeholder>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The item, or what is at this path in it.
+    /// The item, or the value at this path in it.
     Item(Vec<Part>),
     Results,
     Total,
@@ -44,13 +43,13 @@ pub(crate) enum Meaning {
     Error,
     LastOutput,
     ShellOutput,
-    /// What a step has captured by this name, or what is at this path in it.
+    /// The output that was captured under this name, or the value at this path in it.
     Captured(String, Vec<Part>),
-    /// What else is known of the step that has captured this.
+    /// A fact about the step that captured this output.
     Ended(String, EndOf),
 }
 
-/// How a step ended whose output was captured.
+/// A fact about how the capturing step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndOf {
     Success,
@@ -67,15 +66,15 @@ impl EndOf {
     }
 }
 
-/// A name that a step before has captured its output by.
+/// A name under which an earlier step has captured its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CapturedName {
     pub(crate) name: String,
-    /// Paths lead into it.
+    /// Whether paths can lead into it.
     pub(crate) is_json: bool,
 }
 
-/// What a step has captured.
+/// A captured output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Captured {
     pub(crate) value: Value,
@@ -84,14 +83,14 @@ pub(crate) struct Captured {
     pub(crate) stderr: String,
 }
 
-/// A part of a path into an item.
+/// A segment of a path into an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Key(String),
     Index(usize),
 }
 
-/// Which placeholders have a meaning in a text.
+/// Which placeholders may be used in a text.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is there or not, whatever the others are")]
 pub(crate) struct Offers<'a> {
@@ -100,7 +99,7 @@ pub(crate) struct Offers<'a> {
     pub(crate) error: bool,
     pub(crate) last: bool,
     pub(crate) captured: &'a [CapturedName],
-    /// What messages call it: "a step of `map`".
+    /// What messages call the text: "a step of `map`".
     pub(crate) label: &'static str,
 }
 
@@ -131,7 +130,7 @@ impl<'a> Offers<'a> {
         self.captured.iter().rev().find(|captured| captured.name == name)
     }
 
-    /// The placeholders that there are, for a message.
+    /// Lists the available placeholders for a message.
     fn listed(self) -> String {
         let names = self.names();
         if names.is_empty() {
@@ -153,17 +152,17 @@ impl<'a> Offers<'a> {
     }
 }
 
-/// What stands between `${` and `}`.
+/// The meaning of a `${…}`.
 pub(crate) enum Braced {
     Placeholder(Placeholder),
-    /// The shell's own affair.
+    /// An expansion of the shell.
     Shell,
 }
 
-/// Reads what stands between `${` and `}`; the `$` is at `at`.
+/// Parses the inside of `${…}`; the `$` is at `at`.
 ///
 /// # Errors
-/// It is no placeholder, or has no meaning here.
+/// It is not a placeholder, or it may not be used here.
 pub(crate) fn braced(inner: &str, at: usize, offers: Offers<'_>) -> Result<Braced, String> {
     let name = inner.trim();
     if let Some(refused) = of_other_tools(inner) {
@@ -176,7 +175,7 @@ pub(crate) fn braced(inner: &str, at: usize, offers: Offers<'_>) -> Result<Brace
     named(name, written, at, offers).map(Braced::Placeholder)
 }
 
-/// The placeholder of this name, which is written so at `at`.
+/// The placeholder with this name, written as `written` at `at`.
 ///
 /// # Errors
 /// See [`braced`].
@@ -206,7 +205,7 @@ pub(crate) fn named(
     Ok(Placeholder { written, meaning, span })
 }
 
-/// What a placeholder means whose name a step has captured.
+/// The meaning of a placeholder that refers to a captured output.
 fn captured_meaning(
     name: &str,
     written: &str,
@@ -230,10 +229,10 @@ fn captured_meaning(
     }
 }
 
-/// Why a placeholder of other tools is refused: a shell would make nothing, or an error, of it.
+/// Why a placeholder of another tool is refused: a shell would expand it to nothing, or fail.
 fn of_other_tools(inner: &str) -> Option<String> {
     let (word, rest) = inner.split_once(':')?;
-    // `${file:-x}` is the shell's own.
+    // `${file:-x}` is an expansion of the shell.
     if rest.starts_with(['-', '=', '?', '+']) {
         return None;
     }
@@ -267,13 +266,13 @@ fn is_shells(name: &str, offers: Offers<'_>) -> bool {
         return capital;
     }
     let operator = rest.starts_with([':', '-', '=', '?', '+', '%', '#', '/', '^', ',', '@']);
-    // Of a placeholder nothing is cut off, and it has no default.
+    // Operators on a placeholder are not supported: it has no defaults and no suffix removal.
     operator && !word.is_empty() && !ROOTS.contains(&word) && offers.captured(word).is_none()
 }
 
 const ROOTS: [&str; 5] = ["item", "map", "error", "last", "shell"];
 
-/// Why nothing can be captured by this name.
+/// Why this name cannot be used to capture an output.
 pub(crate) fn misnamed(name: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if ROOTS.contains(&name) {
@@ -301,7 +300,7 @@ fn meaning(name: &str) -> Option<Meaning> {
     })
 }
 
-/// `.path.to[0].field`.
+/// Parses `.path.to[0].field`.
 fn path(mut rest: &str) -> Option<Vec<Part>> {
     let mut path = Vec::new();
     while !rest.is_empty() {
@@ -324,8 +323,8 @@ fn path(mut rest: &str) -> Option<Vec<Part>> {
     Some(path)
 }
 
-/// The path into an item that conditions and sorting write: `score`, `owner.id`, `item.score`, or
-/// `item` for all of it.
+/// Parses the path of a condition or of `sort_by`: `score`, `owner.id`, `item.score`, or `item` for
+/// the whole item.
 pub(crate) fn item_path(name: &str) -> Option<Vec<Part>> {
     let below =
         name.strip_prefix("item").filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
@@ -335,7 +334,7 @@ pub(crate) fn item_path(name: &str) -> Option<Vec<Part>> {
     }
 }
 
-/// Whether a placeholder can name this key of an item.
+/// Whether a placeholder can refer to this key of an item.
 pub(crate) fn is_key(key: &str) -> bool {
     path(&format!(".{key}")).is_some_and(|path| path == [Part::Key(key.to_owned())])
 }
@@ -379,23 +378,23 @@ fn unknown(written: &str, name: &str, offers: Offers<'_>) -> String {
     )
 }
 
-/// What placeholders stand for while a step runs.
+/// The values of placeholders while a step runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) item: Option<Arc<Value>>,
     pub(crate) map: Option<Arc<MapResults>>,
     pub(crate) error: Option<String>,
     pub(crate) last: Option<String>,
-    /// In `on_failure`: what the failed attempt has written.
+    /// In `on_failure`: the output of the failed attempt.
     pub(crate) failed_output: Option<String>,
     pub(crate) captured: BTreeMap<String, Captured>,
 }
 
-/// The results of a map: of a million items more than is good to hold.
+/// The results of a map, which may be too many to keep in memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Results {
     Text(String),
-    /// A file that is gone with the last of these.
+    /// A file that is removed with its last reference.
     File(Arc<tempfile::TempPath>),
 }
 
@@ -414,7 +413,7 @@ impl Results {
     }
 }
 
-/// What became of the items of a map.
+/// The results of a map.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MapResults {
     /// A JSON list of the outputs.
@@ -425,14 +424,14 @@ pub(crate) struct MapResults {
 }
 
 impl Scope {
-    /// The text that a placeholder stands for.
+    /// The text to substitute for a placeholder.
     ///
     /// # Errors
-    /// It has no value, or one that cannot be passed to a command.
+    /// The placeholder has no value, or one that cannot be passed to a command.
     pub(crate) fn value(&self, placeholder: &Placeholder) -> Result<String, String> {
         let value = self.json(placeholder).as_deref().map(as_text);
         let value = match placeholder.meaning {
-            // The step before was left out, or had nothing to say.
+            // The earlier step was skipped, or had no output.
             Meaning::LastOutput
             | Meaning::ShellOutput
             | Meaning::Captured(..)
@@ -450,7 +449,7 @@ impl Scope {
         Ok(value)
     }
 
-    /// The value that a placeholder stands for, if there is one.
+    /// The value of a placeholder, if it has one.
     pub(crate) fn json(&self, placeholder: &Placeholder) -> Option<Cow<'_, Value>> {
         let text = |text: &Option<String>| text.clone().map(|text| Cow::Owned(text.into()));
         let number = |number: fn(&MapResults) -> u64| {
@@ -482,7 +481,7 @@ impl Scope {
     }
 }
 
-/// What is at this path.
+/// The value at this path.
 pub(crate) fn at<'a>(item: &'a Value, path: &[Part]) -> Option<&'a Value> {
     path.iter().try_fold(item, |value, part| match part {
         Part::Key(key) => value.get(key),
@@ -490,7 +489,7 @@ pub(crate) fn at<'a>(item: &'a Value, path: &[Part]) -> Option<&'a Value> {
     })
 }
 
-/// A text as it is, nothing as nothing, everything else as JSON.
+/// Texts as they are, null as an empty text, and anything else as JSON.
 pub(crate) fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -499,7 +498,7 @@ pub(crate) fn as_text(value: &Value) -> String {
     }
 }
 
-/// What is wrong with a text: where in it, which part of it, and what to write.
+/// A mistake in a text: its position, the part that is wrong, and what to write instead.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) at: usize,
@@ -507,8 +506,8 @@ pub(crate) struct Fault {
     pub(crate) message: String,
 }
 
-/// A text with placeholders that no shell reads: a prompt, or the id of an item.
-/// `$${` is `${` to the letter.
+/// A text with placeholders that no shell parses: a prompt, or the id of an item. `$${` is a
+/// literal `${`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -528,7 +527,7 @@ impl Template {
             let open = at + next;
             plain.push_str(&text[at..open]);
             if plain.ends_with('$') {
-                // The `$` that is there stays, and this one was the escape.
+                // The `$` has been copied; the second one was the escape.
                 plain.push('{');
                 at = open + 2;
                 continue;
@@ -677,7 +676,7 @@ mod tests {
         assert!(complaint("${branch.a}", offers).contains("capture_format: json"));
         assert!(complaint("${branch%x}", offers).contains("unknown placeholder"));
         assert!(complaint("${brunch}", offers).ends_with("did you mean `${branch}`?"));
-        // A step that was left out has captured nothing.
+        // A step that was skipped has captured nothing.
         let nothing = Template::parse("<${branch}>", offers).unwrap().render(&Scope::default());
         assert_eq!(nothing.unwrap(), "<>");
     }

@@ -1,16 +1,15 @@
-//! [`Script`]: a command for `sh` in which every placeholder is one word, or part of one, that
-//! the shell never parses, whatever its value is.
+//! [`Script`]: a command for `sh` in which every placeholder is one word, or part of one, that the
+//! shell never parses, whatever its value.
 //!
-//! Values never become part of the command's text. They are handed over in
-//! variables, and the text refers to these as the place asks for: quoted where
-//! nothing is quoted, bare inside double quotes and here-documents, with the single quotes closed
-//! and opened again inside those. Where a reference would be no such word (a command's name,
-//! arithmetic, the code of `eval`), or where `dash` and `bash` may read its quoting in two
-//! ways, it is refused before anything runs. A command substitution that holds a value counts
-//! as the value.
+//! Values never become part of the command's text. They are passed in variables, and the text
+//! refers to these as each place requires: with quotes where nothing is quoted, bare inside double
+//! quotes and here-documents, and between closed and reopened quotes inside single quotes. A place
+//! where a reference would not be such a word (a command's name, arithmetic, the code of `eval`),
+//! or where `dash` and `bash` may disagree about the quoting, is rejected before anything runs. A
+//! command substitution that contains a value is treated like the value.
 //!
-//! What a script then does with it by way of its own variables, functions and files, and what a
-//! program makes of its arguments and its input, is up to who writes the command.
+//! What a script then does with the value through its own variables, functions and files, and what
+//! a program does with its arguments and its input, is the responsibility of the command's author.
 
 mod variables;
 mod builtins;
@@ -25,22 +24,22 @@ use crate::template::placeholder::{Fault, Offers, Placeholder, Placeholders};
 pub(crate) struct Script {
     /// Refers to its values by [`variable`].
     pub(crate) text: String,
-    /// One that occurs several times is listed once, with its first place.
+    /// A value that occurs several times is listed once, with its first place.
     pub(crate) values: Vec<Placeholder>,
-    /// Those that the target of a redirection begins with.
+    /// The values at the beginning of the target of a redirection.
     targets: Vec<Target>,
 }
 
-/// A value that the target of a redirection begins with.
+/// A value at the beginning of the target of a redirection.
 #[derive(Clone, Debug)]
 struct Target {
-    /// Its number among the values.
+    /// The index of the value.
     value: usize,
-    /// Something follows it in the same word.
+    /// Whether more text follows it in the same word.
     goes_on: bool,
 }
 
-/// Files of these names are none to `bash`: it connects to a machine.
+/// `bash` opens a network connection instead of a file with one of these prefixes.
 const SOCKETS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 
 impl Script {
@@ -48,8 +47,8 @@ impl Script {
         lexer::Lexer::new(text, offers).run()
     }
 
-    /// Whether the value with this number would be the target of a redirection that `bash` opens
-    /// a connection for.
+    /// Whether `bash` would open a network connection if a redirection had the value with this
+    /// index as its target.
     pub(crate) fn connects(&self, number: usize, value: &str) -> bool {
         let is_this = |target: &&Target| target.value == number;
         self.targets.iter().filter(is_this).any(|target| {
@@ -66,12 +65,12 @@ impl Placeholders for Script {
     }
 }
 
-/// The name of the variable that holds the value with this number.
+/// The name of the variable with the value at this index.
 pub(crate) fn variable(number: usize) -> String {
     format!("RETRY_WORKFLOW_VALUE_{}", number.saturating_add(1))
 }
 
-/// How the text refers to that.
+/// How the text refers to that variable.
 fn reference(number: usize) -> String {
     format!("${{{}}}", variable(number))
 }

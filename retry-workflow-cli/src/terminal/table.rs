@@ -1,15 +1,14 @@
-//! A table for people: columns line up, and the widest are cut where a line would
-//! be longer than the terminal is wide. Where that is not enough, its rows are shown below
-//! each other, a line for each cell.
+//! A table for people: columns are aligned, and the widest are cut if a line would not fit the
+//! terminal. If that is not enough, each row is shown as a block with one line per cell.
 
 use crate::terminal::text::{cut, one_line, width};
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: usize = 2;
-/// A column that is cut keeps so much.
+/// The width that a cut column keeps.
 const LEAST: usize = 16;
 
-/// Rows of text. Cells are made safe for the terminal when they are added.
+/// Rows of text. Cells are sanitized when they are added.
 #[derive(Debug)]
 pub(crate) struct Table {
     headings: Vec<&'static str>,
@@ -18,7 +17,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A heading that begins with `>` is of a column of numbers, which end below each other.
+    /// Creates a table. A heading that begins with `>` is that of a right-aligned column.
     pub(crate) fn new(headings: &[&'static str]) -> Self {
         Self {
             numbers: headings.iter().map(|heading| heading.starts_with('>')).collect(),
@@ -31,8 +30,8 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
     }
 
-    /// The lines, none wider than `terminal` if there is one and that can be. The widest
-    /// texts give way: ids and messages.
+    /// The lines, none wider than `terminal` if that is possible. The widest columns are cut: ids
+    /// and messages.
     pub(crate) fn lines(&self, terminal: Option<usize>) -> Vec<String> {
         let mut widths: Vec<_> = self.headings.iter().map(|heading| width(heading)).collect();
         for row in &self.rows {
@@ -68,8 +67,8 @@ impl Table {
         std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &widths)).collect()
     }
 
-    /// Each row on separate lines, none wider than `terminal`: its first cell, and below it
-    /// the others beside their headings.
+    /// Each row as a block of lines, none wider than `terminal`: the first cell, and below it the
+    /// others with their headings.
     fn stacked(&self, terminal: usize) -> Vec<String> {
         let rest = self.headings.get(1..).unwrap_or_default();
         let widest = rest.iter().map(|heading| width(heading)).max().unwrap_or(0);

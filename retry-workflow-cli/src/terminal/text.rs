@@ -1,4 +1,4 @@
-//! Text as a terminal shows it: safe, cut to a width, counted.
+//! Text for a terminal: sanitized, cut to a width, counted.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -9,24 +9,24 @@ use retry_workflow::Unit;
 use retry_workflow::sanitize::{Lines, OneLine, steers};
 pub(crate) use retry_workflow::words::{age, count, duration, moment, thousands};
 
-/// An error, and what lies below it: `the store jobs.db cannot be used: permission denied`.
+/// An error with its causes: `the store jobs.db cannot be used: permission denied`.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let below = std::iter::successors(error.source(), |&error| error.source());
     below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
 }
 
-/// On one line: line ends and tabs too are shown escaped.
+/// On one line: control characters, including newlines and tabs, are escaped.
 pub(crate) fn one_line(text: &str) -> String {
     OneLine(text).to_string()
 }
 
-/// Line ends stay; every other control character is shown escaped.
+/// Newlines are kept; every other control character is escaped.
 pub(crate) fn lines(text: &str) -> String {
     Lines(text).to_string()
 }
 
-/// The same JSON, in which nothing steers a terminal: serde leaves some such characters as they
-/// are. They stand only inside strings, where JSON has a way to write them.
+/// The same JSON without characters that control a terminal, some of which serde_json does not
+/// escape. They only occur inside strings, where JSON can escape them.
 pub(crate) fn json(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -41,7 +41,7 @@ pub(crate) fn json(text: &str) -> String {
     shown
 }
 
-/// As it is to be written on a command line.
+/// Quoted for a command line, if necessary.
 pub(crate) fn argument(text: &str) -> String {
     let shown = one_line(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
@@ -52,12 +52,12 @@ pub(crate) fn argument(text: &str) -> String {
     }
 }
 
-/// How many columns a terminal needs for it.
+/// The width in terminal columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Unchanged, or cut to this many columns, with `…` for what is omitted.
+/// Cut to this many columns, with `…` at the end, if it is wider.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -77,7 +77,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     shown
 }
 
-/// How many have failed for good: `3 dead letters`, or `3 failed` where nothing of it is a letter.
+/// How many have failed for good: `3 dead letters`, or `3 failed` if they are not items.
 pub(crate) fn failed(number: u64, unit: Unit) -> String {
     match unit {
         Unit::Item => count(number, "dead letter"),

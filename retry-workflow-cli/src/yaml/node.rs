@@ -1,4 +1,4 @@
-//! A YAML file as a tree in which every value knows its place.
+//! A YAML file as a tree in which every value has a source location.
 
 mod reader;
 
@@ -15,7 +15,7 @@ use serde_saphyr::{DefaultMessageFormatter, MergeKeyPolicy, MessageFormatter as 
 use self::reader::{Complaint, Only};
 use crate::yaml::span::{FileError, Mistake, Source, SourceSpan};
 
-/// A value, and where it stands.
+/// A value and its location.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
@@ -41,10 +41,10 @@ pub(crate) struct Key {
 }
 
 impl Node {
-    /// Reads the tree of a file.
+    /// Parses a file.
     pub(crate) fn read(source: &Arc<Source>) -> Result<Self, FileError> {
         let options = serde_saphyr::options! {
-            // Commands named `yes` and `on` are texts; only true and false are not.
+            // Commands called `yes` or `on` are texts; only `true` and `false` are booleans.
             strict_booleans: true,
             duplicate_keys: DuplicateKeyPolicy::Error,
             merge_keys: MergeKeyPolicy::Merge,
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// The text of a text, a number, or of `true` and `false`.
+    /// The text of a scalar: a text, a number, `true` or `false`.
     pub(crate) fn scalar(&self) -> Option<String> {
         match &self.value {
             Value::Bool(value) => Some(value.to_string()),
@@ -100,7 +100,7 @@ impl Node {
         }
     }
 
-    /// A number of seconds as a duration that can be read; `None` of anything else.
+    /// Converts a number of seconds to a duration in text form; `None` for any other value.
     pub(crate) fn in_seconds(&self) -> Option<Self> {
         let time = match self.value {
             Value::Unsigned(seconds) => Duration::from_secs(seconds),
@@ -118,7 +118,7 @@ impl Node {
         Some(Self { value: Value::Map(parts), span: self.span })
     }
 
-    /// Whether both say the same, wherever they stand.
+    /// Whether both have the same contents, regardless of location.
     pub(crate) fn says_same(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
             (Value::List(one), Value::List(two)) => {
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    /// What it is, in words.
+    /// Describes the value in words.
     pub(crate) fn kind(&self) -> String {
         match &self.value {
             Value::Null => "empty".to_owned(),
@@ -150,13 +150,13 @@ impl Node {
         }
     }
 
-    /// Reads a type from it.
+    /// Deserializes a type.
     pub(crate) fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Mistake> {
         T::deserialize(self).map_err(|complaint| self.mistake(complaint))
     }
 
-    /// Reads a type from some of the keys of a map, as if there were no others, and as if these
-    /// values stood behind them.
+    /// Deserializes a type from some of the keys of a map, as if there were no others, with the
+    /// values in `instead` replaced.
     pub(crate) fn parse_only<'a, T: Deserialize<'a>>(
         &'a self,
         keys: &'a [&'a str],
@@ -166,7 +166,7 @@ impl Node {
             .map_err(|complaint| self.mistake(complaint))
     }
 
-    /// Reads a type from a map, and from nothing else. `what` is what is expected.
+    /// Deserializes a type from a map, rejecting anything else. `what` is what is expected.
     pub(crate) fn parse_map<'a, T: Deserialize<'a>>(
         &'a self,
         what: &'static str,
@@ -178,8 +178,8 @@ impl Node {
         Mistake { message, span: Some(span.unwrap_or(self.span)) }
     }
 
-    /// Describes what is wrong with the values of `keys`. The place is the first of them that
-    /// is there, and inside its value the next.
+    /// A mistake about the values of `keys`. It is located at the first of them that exists, and
+    /// inside its value at the next.
     pub(crate) fn mistake_at(
         &self,
         keys: impl IntoIterator<Item = &'static str>,
@@ -196,8 +196,8 @@ impl Node {
         Mistake { message: message.to_string(), span: Some(span) }
     }
 
-    /// Where `part`, which stands at `at` in this text, is in the file. Where that cannot be
-    /// known (it is written with escapes) it is the text's start.
+    /// The location in the file of `part`, which is at `at` in this text. If it cannot be
+    /// determined (because of escapes), the location of the whole text.
     pub(crate) fn span_within(&self, source: &str, at: usize, part: &str) -> SourceSpan {
         let Value::Text(text) = &self.value else { return self.span };
         let written = source.get(self.span.start..self.span.end).unwrap_or_default();
@@ -206,7 +206,7 @@ impl Node {
         if written.get(quote..).is_some_and(|written| written.starts_with(text.as_str())) {
             return SourceSpan::new(self.span.start + quote + at, part.len().max(1));
         }
-        // The same part as often as here: then it is the one with the same number.
+        // If the part occurs equally often in both, it is the occurrence with the same number.
         if !part.is_empty() && text.matches(part).count() == written.matches(part).count() {
             let number = before.matches(part).count();
             if let Some((offset, _)) = written.match_indices(part).nth(number) {
@@ -218,7 +218,7 @@ impl Node {
 }
 
 impl Key {
-    /// Whether it is left alone wherever keys are known: `x-…` is for anchors.
+    /// Whether the key is ignored wherever keys are checked: `x-…` keys are for anchors.
     pub(crate) fn is_left_alone(&self) -> bool {
         self.name.starts_with("x-")
     }
@@ -227,7 +227,7 @@ impl Key {
         let span = span_from_location(raw.referenced, text);
         let name = match &raw.value {
             Raw::Scalar(Value::Text(name)) => name.clone(),
-            // `1: …` is a name as it is written.
+            // The key in `1: …` is a name, as written.
             _ => text.get(span.start..span.end).unwrap_or_default().to_owned(),
         };
         Self { name, span }
@@ -239,7 +239,7 @@ fn span_from_location(location: serde_saphyr::Location, text: &str) -> SourceSpa
     let span = location.span();
     match (span.byte_offset(), span.byte_len()) {
         (Some(offset), Some(len)) => SourceSpan::new(size(offset), size(len)),
-        // Only line and column are known of some errors.
+        // Some errors have only a line and a column.
         _ => {
             let line = size(location.line()).saturating_sub(1);
             let column = size(location.column()).saturating_sub(1);
@@ -251,7 +251,7 @@ fn span_from_location(location: serde_saphyr::Location, text: &str) -> SourceSpa
     }
 }
 
-/// What is wrong with the YAML itself.
+/// The message for invalid YAML.
 fn yaml_message(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error;
 
@@ -266,13 +266,13 @@ fn yaml_message(error: &serde_saphyr::Error) -> String {
                 .to_owned()
         }
         other => {
-            // Without the place, which is shown by us.
+            // Without the location, which we show ourselves.
             format!("this is not valid YAML: {}", DefaultMessageFormatter.format_message(other))
         }
     }
 }
 
-/// The tree as it is read, with the reader's own places.
+/// The tree as parsed, with the parser's own locations.
 enum Raw {
     Scalar(Value),
     List(Vec<Spanned<Raw>>),
@@ -339,7 +339,7 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// What is known here, for a word that is not.
+/// Suggests a known word for an unknown one, or lists those that are known.
 pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(meant) => format!(": did you mean `{meant}`?"),
@@ -349,7 +349,7 @@ pub(crate) fn known_here(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// `a`, `b` and `c`.
+/// Formats a list: `a`, `b` and `c`.
 pub(crate) fn listed(words: &[&str]) -> String {
     let quoted: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {

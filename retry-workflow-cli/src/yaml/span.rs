@@ -1,5 +1,5 @@
-//! Where in a file a mistake is, and the picture of it: the line, a caret, and
-//! what to write instead.
+//! The location of a mistake in a file, and its picture: the line, a caret, and what to write
+//! instead.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use retry_workflow::sanitize::{Lines, OneLine};
 
-/// A file's text, and what it is called.
+/// A file's text and path.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
-    /// Lines, and characters of the first line, that stand before this text: of a large input
-    /// only what is shown is held.
+    /// The number of lines, and of characters of the first line, before this text: of a large
+    /// input, only the part that is shown is kept.
     pub(crate) before: (usize, usize),
 }
 
-/// Part of a file's text, in bytes.
+/// A range of a file's text, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SourceSpan {
     pub(crate) start: usize,
@@ -30,7 +30,7 @@ impl SourceSpan {
     }
 }
 
-/// One thing that is wrong.
+/// A single mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mistake {
     pub(crate) message: String,
@@ -39,8 +39,8 @@ pub(crate) struct Mistake {
 
 /// What is wrong with a workflow file, or with the input that it names.
 ///
-/// Its text is ready to be shown: each mistake with the place, the line itself and
-/// what to write instead. `{:#}` leaves out the first `error: `.
+/// The formatted text is ready to be shown: each mistake with its location, the line itself and
+/// what to write instead. `{:#}` omits the first `error: `.
 ///
 /// ```text
 /// error: unknown placeholder `${itm.id}`: did you mean `${item.id}`?
@@ -57,19 +57,19 @@ pub struct FileError {
 
 impl FileError {
     pub(crate) fn new(source: Arc<Source>, mut mistakes: Vec<Mistake>) -> Self {
-        // In the order in which they are read; those of the whole file first.
+        // Sorted by position; mistakes about the whole file come first.
         mistakes.sort_by_key(|mistake| mistake.span.map_or(0, |span| span.start));
         mistakes.dedup();
         Self { source, mistakes }
     }
 
-    /// About the file as a whole.
+    /// An error about the file as a whole.
     pub(crate) fn whole(path: &Path, message: impl Into<String>) -> Self {
         let source = Source { path: path.to_owned(), text: String::new(), before: (0, 0) };
         Self::new(Arc::new(source), vec![Mistake { message: message.into(), span: None }])
     }
 
-    /// The file that is meant.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.source.path
     }
@@ -79,8 +79,8 @@ impl FileError {
         self.mistakes.len()
     }
 
-    /// Each mistake without its picture: line and column (from 1) where they are known, and
-    /// the message.
+    /// Each mistake without its picture: line and column (from 1) if they are known, and the
+    /// message.
     pub fn mistakes(&self) -> impl Iterator<Item = (Option<(usize, usize)>, &str)> {
         self.mistakes.iter().map(|mistake| {
             let at = mistake.span.map(|span| {
@@ -103,7 +103,7 @@ impl fmt::Display for FileError {
             if index > 0 || !f.alternate() {
                 f.write_str("error: ")?;
             }
-            // A message quotes the file, where an escape may stand for any character.
+            // A message may quote the file, in which an escape can produce any character.
             Lines(&mistake.message).fmt(f)?;
             let path = self.source.path.display().to_string();
             let path = OneLine(&path);
@@ -116,7 +116,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// The line that a place begins in.
+/// The line in which a span begins.
 struct Line<'a> {
     number: usize,
     /// In characters, from 1.
@@ -126,7 +126,7 @@ struct Line<'a> {
     after: &'a str,
 }
 
-/// A line is cut here: a file may be one line of a megabyte.
+/// Longer lines are cut: a file may be a single line of a megabyte.
 const WIDEST: usize = 120;
 
 impl<'a> Line<'a> {
@@ -166,7 +166,7 @@ impl<'a> Line<'a> {
         let meant: String = self.meant.chars().take(WIDEST).collect();
         let after: String = self.after.chars().take(WIDEST).collect();
         let carets = "^".repeat(meant.chars().count().max(1));
-        // Tabs stay tabs, so that the caret stands below what it means.
+        // Keep tabs, so that the caret is aligned.
         let pad: String = before.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
         let line = shown(&format!("{before}{meant}{after}"));
         write!(
@@ -177,7 +177,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Without what would move a terminal's cursor.
+/// Replaces characters that would move a terminal's cursor.
 fn shown(line: &str) -> String {
     line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Lists of steps as items, workflows and handlers run them.
+//! Tests of lists of steps as items, workflows and handlers run them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::file::{Plan, WorkflowFile};
 
-/// The steps of `commands`, or of the map, of a file in this folder.
+/// The steps of `commands`, or of `map`, of a file in this folder.
 fn steps(folder: &Path, text: &str) -> (Steps, Arc<Workspace>) {
     let file = match WorkflowFile::parse(folder.join("job.yml"), text) {
         Ok(file) => file.with_environment().unwrap(),
@@ -41,7 +41,7 @@ impl Runner {
         self.attempt(text, Scope::default(), None).await
     }
 
-    /// As often as it asks for it, without the waits.
+    /// Makes attempts until no retry is requested, without waiting.
     async fn run_through(&self, text: &str) -> (AttemptReport, Vec<Duration>) {
         let mut waits = Vec::new();
         let mut kept = None;
@@ -207,7 +207,7 @@ async fn a_checkpoint_that_cannot_be_read_is_a_failure() {
         let ended = Runner::new().attempt(text, Scope::default(), Some(checkpoint)).await;
         assert!(failure(&ended).0.contains("cannot read what"), "{checkpoint:.20}");
     }
-    // Of a file that has become shorter.
+    // A checkpoint from before the file became shorter.
     let text = "commands:\n- shell: 'true'\n";
     let ended = Runner::new().attempt(text, Scope::default(), Some("{\"step\":9}")).await;
     assert_eq!(output(&ended), "");
@@ -311,7 +311,7 @@ async fn events_of_a_step_have_its_name() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&heard);
     let listening = retry_runtime::on_event(move |event| {
-        // Other tests retry steps meanwhile.
+        // Other tests retry steps at the same time.
         if let retry_runtime::Event::Retry { name, attempt, .. } = event
             && name.as_str() == "call the warehouse"
         {
@@ -325,7 +325,8 @@ async fn events_of_a_step_have_its_name() {
     assert_eq!(*heard.lock().unwrap(), [1, 2]);
 }
 
-/// A step that writes a line for each call, and succeeds once `repaired` is there; its repair.
+/// A file with a step that logs each call and succeeds once `repaired` exists, and with this
+/// repair.
 fn repaired(on_failure: &str) -> String {
     format!(
         "commands:\n- shell: echo call >> calls; test -e repaired\n  retry_config: {{ attempts: 2, \
@@ -353,7 +354,7 @@ async fn a_repair_that_does_not_help_ends_the_step_or_is_passed_over() {
         ("{ shell: 'echo repair >> calls' }", "ccRcc", false),
         ("{ shell: 'echo repair >> calls', max_attempts: 2 }", "ccRccRcc", false),
         ("{ shell: 'echo repair >> calls', fail_workflow: false }", "ccRcc", true),
-        // One that fails was one, too; there is nothing new to try.
+        // A failed repair counts as well; there is nothing new to try.
         ("{ shell: 'echo repair >> calls; false', max_attempts: 3 }", "ccRRR", false),
         ("true", "cc", true),
         ("false", "cc", false),
@@ -418,7 +419,7 @@ async fn an_output_of_another_format_fails_its_step() {
     let text = "commands:\n- { shell: echo x, capture: n, capture_format: number }\n";
     let (message, _) = failure(&Runner::new().run(text).await);
     assert_eq!(message, "its output, to be captured as `n`, is not a number");
-    // Its retries are the step's own.
+    // The retries are those of the step.
     let text = "commands:\n- { shell: 'echo x >> tries; wc -l < tries | grep 2 || echo x', capture: n, \
                 capture_format: number, retry_config: { attempts: 3, initial_delay: 1s } }\n";
     let (ended, waits) = Runner::new().run_through(text).await;
@@ -481,7 +482,7 @@ commands:
     let WorkOutcome::Retry { checkpoint, .. } = &ended.outcome else { panic!("{ended:?}") };
     let told = format!("{ended:?}");
     assert!(!told.contains("s3cret") && told.contains("*** failed"), "{told}");
-    // Another process: nothing is in its memory.
+    // Another process, with nothing in memory.
     let ended = runner.attempt(text, Scope::default(), Some(checkpoint)).await;
     assert_eq!(output(&ended), "***");
     assert_eq!(runner.read("seen"), "token s3cret plain\n");
@@ -530,7 +531,7 @@ async fn all_steps_of_an_item_have_one_limit_of_time_and_waits_are_none_of_it() 
     let (message, _) = failure(&ended);
     assert!(message.contains("exceeded the `agent_timeout_secs` of the map, 800ms"), "{message}");
     assert!(began.elapsed() < Duration::from_secs(10));
-    // What has run before counts.
+    // Earlier run time counts.
     let kept = r#"{ "step": 1, "ran": { "secs": 5, "nanos": 0 } }"#;
     let ended = steps.attempted(&workspace, Scope::default(), Some(kept), &cx, limit).await.report;
     assert!(failure(&ended).0.contains("agent_timeout_secs"));

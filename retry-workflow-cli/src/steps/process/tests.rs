@@ -1,4 +1,4 @@
-//! Real commands, from well behaved to stubborn.
+//! Tests with real commands, from well-behaved to stubborn.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn sh(script: &str) -> Invocation {
 
 fn is_alive(pid: &str) -> bool {
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-    // A zombie that nobody waits for (a container without an init) is dead enough.
+    // A zombie that nobody waits for (in a container without an init) counts as dead.
     rustix::process::test_kill_process(pid).is_ok()
         && !std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
             .is_ok_and(|stat| stat.contains(") Z "))
@@ -90,8 +90,8 @@ async fn a_timeout_ends_the_grandchildren_too() {
 
 #[tokio::test]
 async fn a_timeout_does_not_wait_for_what_has_ended() {
-    // Nobody may ever wait for the grandchild, and it stays in the group for so long. Who waited for
-    // it would wait each time; a busy machine may make some of them as slow.
+    // The grandchild may remain a zombie in the group. Code that waited for it would be slow every
+    // time, while a busy machine makes only some runs slow.
     let mut took = Vec::new();
     for _ in 0..10 {
         let mut command = sh("sh -c 'sleep 60; :' & sleep 60; :");
@@ -175,7 +175,7 @@ async fn a_failure_has_what_was_written_without_secrets() {
                   printf s3cret >&2; head -c 4094 /dev/zero | tr '\\0' y >&2; exit 3";
     let error = Invocation { masks, ..sh(script) }.run().await.unwrap_err();
     assert_eq!(error.stdout(), "out ***");
-    // Two letters of the secret lie in the last 4 KiB.
+    // Two letters of the secret would be in the last 4 KiB.
     assert!(!error.stderr().contains("et") && error.stderr().ends_with("yyy"));
     assert_eq!(error.exit_code(), Some(3));
     assert!(error.output().starts_with("out ***\n"));

@@ -1,6 +1,6 @@
-//! What the shell's own commands make of their words: which of them parse an argument, as code,
-//! as arithmetic, or as the name of a variable. That list is closed; what other programs make
-//! of their arguments is not known here.
+//! How the shell's builtins treat their words: which of them parse an argument as code, as
+//! arithmetic, or as the name of a variable. This list is complete; how other programs treat their
+//! arguments is not known here.
 
 use super::variables::steers;
 use super::words::{Refusal, Word};
@@ -8,11 +8,11 @@ use super::words::{Refusal, Word};
 const NEVER_A_COMMAND: &str =
     "a value can be an argument, but not a command or part of its name; write the name here";
 
-/// What a command does to the whole script.
+/// The effect of a command on the whole script.
 #[derive(Default)]
 pub(super) struct Verdict {
     pub(super) refused: Vec<Refusal>,
-    /// Why no value is safe in this script.
+    /// Why no value is safe anywhere in this script.
     pub(super) spoils: Option<&'static str>,
 }
 
@@ -23,7 +23,7 @@ impl Verdict {
     }
 }
 
-/// Whether the words of a simple command, its assignments left out, keep their values whole.
+/// Checks that the words of a simple command, without its assignments, are not parsed.
 pub(super) fn judge(words: &[Word]) -> Verdict {
     let mut verdict = Verdict::default();
     shells(words, &mut verdict);
@@ -42,8 +42,8 @@ pub(super) fn judge(words: &[Word]) -> Verdict {
     verdict
 }
 
-/// The name of the command and its place, behind `command`, `builtin` and `exec`; `None` where
-/// that is known only when it runs, or where it runs nothing.
+/// The name of the command and its index, after `command`, `builtin` and `exec`; `None` if it is
+/// known only at run time, or if nothing is run.
 fn resolve<'a>(words: &'a [Word], verdict: &mut Verdict) -> Option<(usize, &'a str)> {
     let mut at = 0;
     loop {
@@ -52,7 +52,7 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Verdict) -> Option<(usize, &'a s
             verdict.refuse(std::slice::from_ref(word), NEVER_A_COMMAND);
             return None;
         }
-        // `{eval,x}` and `ev?l` may become the name of any command of the shell.
+        // `{eval,x}` and `ev?l` may expand to the name of any builtin.
         if word.braces || word.pattern && word.text != "[" && !word.text.contains('/') {
             let why = "the command's name before it could become several words: put it in quotes";
             verdict.refuse(&words[at + 1..], why);
@@ -77,7 +77,7 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Verdict) -> Option<(usize, &'a s
                 return None;
             }
             if name == "command" && text.contains(['v', 'V']) {
-                // It only says what would be run.
+                // `command -v` only prints what would run.
                 return None;
             }
             if text == "--" {
@@ -87,7 +87,7 @@ fn resolve<'a>(words: &'a [Word], verdict: &mut Verdict) -> Option<(usize, &'a s
     }
 }
 
-/// Why no value may be an argument of this command.
+/// Why a value must not be an argument of this command.
 fn parses(name: &str) -> Option<String> {
     let instead = match name {
         "eval" | "trap" | "coproc" => "write the command itself",
@@ -104,7 +104,7 @@ fn parses(name: &str) -> Option<String> {
     Some(format!("`{name}` may parse the value, as code or as a name: {instead}"))
 }
 
-/// Why this command changes what becomes of values elsewhere in the script.
+/// Why this command changes how values elsewhere in the script are treated.
 fn spoils(name: &str, arguments: &[Word]) -> Option<&'static str> {
     let options = || {
         arguments
@@ -132,7 +132,7 @@ fn spoils(name: &str, arguments: &[Word]) -> Option<&'static str> {
     }
 }
 
-/// `[` and `test`: where an operator could stand, the value would be one.
+/// `[` and `test`: a value could be taken for an operator.
 fn test(name: &str, arguments: &[Word], verdict: &mut Verdict) {
     const OPERATORS: [&str; 14] =
         ["=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"];
@@ -157,7 +157,7 @@ fn test(name: &str, arguments: &[Word], verdict: &mut Verdict) {
         [_, between, _] => operator(between),
         _ => false,
     };
-    // What is not in quotes may become several words.
+    // Unquoted words may expand to several words.
     let whole = arguments.iter().all(|word| word.values.is_empty() || !word.splits())
         && !arguments.iter().any(|word| word.braces);
     if !(ends && fits && whole) {
@@ -171,7 +171,7 @@ fn test(name: &str, arguments: &[Word], verdict: &mut Verdict) {
     }
 }
 
-/// `printf`: its format, and what `-v` names.
+/// `printf`: checks its format, and the variable that `-v` names.
 fn printf(arguments: &[Word], verdict: &mut Verdict) {
     let arguments = match arguments {
         [end, rest @ ..] if end.is("--") => rest,
@@ -190,7 +190,7 @@ fn printf(arguments: &[Word], verdict: &mut Verdict) {
     verdict.refuse(values, why);
 }
 
-/// Whether a format has `%n`, which writes to the variable that an argument names.
+/// Whether a format contains `%n`, which writes to the variable that an argument names.
 fn counts(format: &str) -> bool {
     format.split('%').skip(1).any(|part| {
         part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #0'.*hlLjzt".contains(c))
@@ -198,7 +198,7 @@ fn counts(format: &str) -> bool {
     })
 }
 
-/// `sh -c`: a value is no code for a shell, wherever in a command that stands.
+/// `sh -c`: a value must not be code for a shell, wherever in a command the shell is named.
 fn shells(words: &[Word], verdict: &mut Verdict) {
     let mut named = 0;
     for (at, word) in words.iter().enumerate() {
@@ -219,20 +219,21 @@ fn shells(words: &[Word], verdict: &mut Verdict) {
                     | "tcsh"
             )
         {
-            // What comes after its code is the name that it gives itself.
+            // The word after the code is `$0`, even if it is the name of a shell.
             named = at + 2 + shell(name, &words[at + 1..], verdict);
         }
     }
 }
 
-/// The words behind the name of a shell: its options, and its code or its script. Counts those
-/// up to its code.
+/// Checks the words after the name of a shell: options, then code or a script. Returns how many
+/// words there are up to and including the code.
 fn shell(name: &str, words: &[Word], verdict: &mut Verdict) -> usize {
     let (mut code, mut options, mut skip) = (false, true, 0);
     for (at, word) in words.iter().enumerate() {
         let text = word.text.as_str();
         if !word.values.is_empty() {
-            // What it begins with may make it an option: a value, or what may become nothing.
+            // The word may turn out to be an option if it begins with a value, or with an expansion
+            // that may be empty.
             let open = text.is_empty() || text.starts_with(['-', '+', '$', '`', '<', '>']);
             if code || options && (open || word.splits()) {
                 let instead = if code {
@@ -255,7 +256,7 @@ fn shell(name: &str, words: &[Word], verdict: &mut Verdict) -> usize {
             skip = usize::from(matches!(text, "--rcfile" | "--init-file"));
         } else if options && text.len() > 1 && text.starts_with(['-', '+']) {
             code |= text.starts_with('-') && text.contains('c');
-            // Each takes a word: `-euo pipefail`.
+            // Each `o` takes a word as its argument: `-euo pipefail`.
             skip = text.matches(['o', 'O']).count();
         } else if code {
             return at + 1;

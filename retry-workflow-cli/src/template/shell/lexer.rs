@@ -1,7 +1,7 @@
-//! As much of the grammar of `sh` as it takes to know how each place is quoted.
+//! The part of the grammar of `sh` that it takes to know how each place is quoted.
 //!
-//! Where `dash` and `bash` might read it in two ways it gives up, and refuses the placeholders
-//! from there on: a refused file is a nuisance, a wrong quote an open door.
+//! Where `dash` and `bash` might disagree, the lexer gives up and refuses all placeholders from
+//! there on: a rejected file is a nuisance, but a wrong quote is a security hole.
 
 mod commands;
 mod quotes;
@@ -25,14 +25,14 @@ pub(super) struct Lexer<'a> {
     at: usize,
     offers: Offers<'a>,
     script: Script,
-    /// The places of the values that were put in.
+    /// The values that have been inserted.
     placed: Vec<Value>,
     faults: Vec<Fault>,
     stack: Vec<Context>,
     heredocs: Vec<Heredoc>,
-    /// Why the quoting is not certain any more.
+    /// Why the quoting is uncertain from here on.
     lost: Option<&'static str>,
-    /// Why no value is safe, wherever it stands.
+    /// Why no value is safe anywhere in the script.
     spoiled: Option<&'static str>,
 }
 
@@ -43,22 +43,22 @@ enum Context {
     Expansion {
         double: bool,
     },
-    /// `$((…))` or `((…))`, with this many parentheses open.
+    /// `$((…))` or `((…))`, with this many open parentheses.
     Arithmetic {
         open: usize,
-        /// `((…))`, which `dash` reads as commands.
+        /// `((…))`, which `dash` reads as nested subshells.
         command: bool,
-        /// The word that is being read.
+        /// The current word.
         word: String,
     },
 }
 
-/// What a `${…}` is.
+/// The meaning of a `${…}`.
 enum Found {
-    /// The shell's own.
+    /// An expansion of the shell.
     Shells,
     Refused,
-    /// With how the script refers to it.
+    /// A value, and how the script refers to it.
     Value(Value, String),
 }
 
@@ -67,9 +67,9 @@ struct Heredoc {
     /// `<<-`.
     tabs: bool,
     quoted: bool,
-    /// Where in the script the delimiter stands.
+    /// The range of the delimiter in the script.
     written: Range<usize>,
-    /// How deep in other contexts it began.
+    /// The depth of the context stack where it began.
     depth: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Lexer<'a> {
             self.faults.extend(self.placed.iter().map(|value| value.refused(&why).0));
         }
         self.faults.sort_by_key(|fault| fault.at);
-        // One that is refused where it stands is not refused for its command's output as well.
+        // A value that is refused itself is not refused again as part of its command's output.
         self.faults.dedup_by_key(|fault| fault.at);
         if self.faults.is_empty() { Ok(self.script) } else { Err(self.faults) }
     }
@@ -123,7 +123,7 @@ impl<'a> Lexer<'a> {
         &self.text[self.at..]
     }
 
-    /// The commands that the lexer is in, quoted or not.
+    /// The innermost list of commands, quoted or not.
     fn commands(&mut self) -> &mut Commands {
         let found = self.stack.iter().rposition(|context| matches!(context, Context::Commands(_)));
         let Some(Context::Commands(commands)) = found.and_then(|at| self.stack.get_mut(at)) else {
@@ -132,7 +132,7 @@ impl<'a> Lexer<'a> {
         commands
     }
 
-    /// What is known of commands that have ended.
+    /// Collects the findings of a list of commands that has ended.
     fn gather(&mut self, mut commands: Commands) {
         self.faults.append(&mut commands.faults);
         self.script.targets.append(&mut commands.targets);
@@ -147,7 +147,7 @@ impl<'a> Lexer<'a> {
         part
     }
 
-    /// Copies a character, and the one after it.
+    /// Copies a character and the one after it.
     fn copy_pair(&mut self) -> &'a str {
         let bytes = self.rest().chars().take(2).map(char::len_utf8).sum();
         self.copy(bytes)
@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
         self.lost.get_or_insert(why);
     }
 
-    /// Why the quoting is not certain where the lexer is.
+    /// Why the quoting is uncertain at the current position.
     fn lost(&self) -> Option<&'static str> {
         self.lost.or_else(|| {
             self.stack.iter().find_map(|context| match context {

@@ -1,4 +1,4 @@
-//! Values as hostile as they come, in every place of a command, run by the real `sh`.
+//! Tests with hostile values in every place of a command, run by the real `sh`.
 
 mod differential;
 
@@ -41,7 +41,8 @@ const HOSTILE: &[&str] = &[
     "\r\n\u{1b}[2J",
 ];
 
-/// What `sh` writes to stdout, and `bash` where it is there: on some systems that is `sh`.
+/// The stdout of `sh`, which must equal that of `bash` if `bash` exists (on some systems it is
+/// `sh`).
 fn run(text: &str, item: &Value) -> String {
     let output = run_by("sh", text, item);
     if std::path::Path::new("/bin/bash").exists() {
@@ -73,7 +74,7 @@ fn refused(text: &str) -> String {
     }
 }
 
-/// Commands that print their arguments, each in `<…>`, and what is around the value.
+/// Commands that print their arguments, each in `<…>`, and the expected text around the value.
 const PLACES: &[(&str, &str, &str)] = &[
     ("printf '<%s>' ${item}", "<", ">"),
     ("printf '<%s>' \"${item}\"", "<", ">"),
@@ -129,7 +130,7 @@ const PLACES: &[(&str, &str, &str)] = &[
 fn a_value_is_one_argument_and_unchanged_in_every_place() {
     for (text, before, after) in PLACES {
         for value in HOSTILE {
-            // A substitution of the shell's takes newlines away at its end, whatever is in it.
+            // A command substitution strips trailing newlines.
             assert_eq!(run(text, &json!(value)), format!("{before}{value}{after}"), "{text}");
         }
     }
@@ -362,7 +363,7 @@ fn no_text_is_a_panic() {
         ">",
         "|",
     ];
-    // Every text of three of these, and of four with the same one around it.
+    // Every text of three of these pieces, and of four where the first one is repeated at the end.
     for a in pieces {
         for b in pieces {
             for c in pieces {

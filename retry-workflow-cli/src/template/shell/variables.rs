@@ -1,7 +1,7 @@
-//! The variables that a value must not be given to: a shell, or the loader of programs, reads
-//! these as code, or changes how it reads what follows.
+//! The variables that must not be set to a value: a shell or the dynamic loader reads them as code,
+//! or they change how the rest of the script is read.
 
-/// Whether `bash` or `dash` makes more of this variable than a text.
+/// Whether `bash` or `dash` treats this variable as more than text.
 pub(crate) fn steers(name: &str) -> bool {
     const NAMES: [&str; 14] = [
         "IFS",
@@ -11,7 +11,7 @@ pub(crate) fn steers(name: &str) -> bool {
         "PROMPT_COMMAND",
         "SHELLOPTS",
         "POSIXLY_CORRECT",
-        // Numbers of `bash`, which reads what they are given as arithmetic.
+        // Integer variables of `bash`, which evaluates assigned values as arithmetic.
         "RANDOM",
         "SRANDOM",
         "SECONDS",
@@ -24,7 +24,7 @@ pub(crate) fn steers(name: &str) -> bool {
         || ["LD_", "DYLD_", "BASH", "EPOCH"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// Whether this is the name of a variable.
+/// Whether this is a valid name of a variable.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

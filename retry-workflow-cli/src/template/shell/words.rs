@@ -1,26 +1,26 @@
-//! [`Commands`]: where in a list of commands each word stands: what is a keyword, the name of a
-//! command, a pattern, the target of a redirection.
+//! [`Commands`]: the role of each word in a list of commands: a keyword, the name of a command, a
+//! pattern, the target of a redirection.
 
 use super::builtins::judge;
 use super::variables::{is_name, steers};
 use super::{SOCKETS, Target, reference};
 use crate::template::placeholder::Fault;
 
-/// A word as far as it is read.
+/// A word, as far as it has been read.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is so or not, whatever the others are")]
 pub(super) struct Word {
-    /// Without its quotes; what expands, as it is written.
+    /// The text without quotes; expansions as written.
     pub(super) text: String,
-    /// Part of it is quoted: it is no keyword.
+    /// Part of it is quoted, so it is not a keyword.
     pub(super) quoted: bool,
-    /// What it becomes is known only when it runs.
+    /// Its text is known only at run time.
     pub(super) expands: bool,
-    /// What expands is not in quotes.
+    /// It contains an unquoted expansion.
     pub(super) bare: bool,
-    /// It is a pattern for names of files.
+    /// It is a file name pattern.
     pub(super) pattern: bool,
-    /// An open brace without quotes, and with a comma or dots behind it.
+    /// It contains an unquoted open brace, as for `{a,b}` or `{1..3}`.
     pub(super) brace: bool,
     pub(super) braces: bool,
     /// The length of the name in `name=…`.
@@ -29,7 +29,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Whether it is what is written.
+    /// Whether the word is literal.
     pub(super) fn is_fixed(&self) -> bool {
         self.values.is_empty() && !self.expands && !self.splits()
     }
@@ -38,24 +38,24 @@ impl Word {
         self.is_fixed() && self.text == text
     }
 
-    /// Whether it may become several words, or none.
+    /// Whether it may expand to several words, or to none.
     pub(super) fn splits(&self) -> bool {
         self.bare || self.pattern || self.braces
     }
 }
 
-/// Where a value stands, and how it is written.
+/// The place of a value, and how it is written.
 #[derive(Clone)]
 pub(super) struct Value {
     pub(super) at: usize,
     pub(super) part: String,
-    /// Its number in the script; `None`: the output of a command that holds it.
+    /// The index of the value in the script; `None` for the output of a command that contains it.
     pub(super) number: Option<usize>,
-    /// How much of its word precedes it.
+    /// The length of the word before it.
     pub(super) before: usize,
 }
 
-/// A value, and why it cannot stand where it does.
+/// A value, and why it is refused.
 pub(super) struct Refusal(pub(super) Fault);
 
 impl Value {
@@ -67,39 +67,39 @@ impl Value {
     }
 }
 
-/// A list of commands: the whole text, or what is in parentheses.
+/// A list of commands: the whole text, or the inside of parentheses.
 #[derive(Default)]
 pub(super) struct Commands {
     pub(super) within: Within,
-    /// How much of the surrounding word precedes them.
+    /// The length of the surrounding word before them.
     pub(super) before: usize,
     pub(super) word: Option<Word>,
     pub(super) place: Place,
-    /// The next word is where a redirection goes.
+    /// The next word is the target of a redirection.
     pub(super) redirection: Option<Redirection>,
-    /// Open `case … in`.
+    /// The number of open `case … in`.
     pub(super) cases: usize,
     /// The last keyword was `time`.
     timed: bool,
-    /// There was a `time` or a `function`, which `dash` does not know as keywords.
+    /// There was a `time` or a `function`, which are not keywords in `dash`.
     extended: bool,
-    /// An `&>` came before, which is two things.
+    /// An `&>` came before, which `bash` and `dash` read differently.
     pub(super) torn: bool,
-    /// The words so far of the command that is being read.
+    /// The words of the current command so far.
     words: Vec<Word>,
-    /// The variable of the `for` that is being read.
+    /// The variable of the current `for`.
     variable: String,
-    /// The first value in it.
+    /// The first value in these commands.
     pub(super) holds: Option<Value>,
     pub(super) faults: Vec<Fault>,
-    /// Why the quoting is not certain from here on.
+    /// Why the quoting is uncertain from here on.
     pub(super) lost: Option<&'static str>,
-    /// Why no value is safe in the whole script.
+    /// Why no value is safe anywhere in the script.
     pub(super) spoiled: Option<&'static str>,
     pub(super) targets: Vec<Target>,
 }
 
-/// What commands stand in.
+/// What surrounds a list of commands.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Within {
     #[default]
@@ -110,7 +110,7 @@ pub(super) enum Within {
     Substitution,
 }
 
-/// What the next word is.
+/// The role of the next word.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Place {
     /// A keyword, an assignment, or the name of a command.
@@ -122,7 +122,7 @@ pub(super) enum Place {
     ForName,
     ForIn,
     ForList,
-    /// What `case` looks at, then `in`, then its patterns.
+    /// The subject of `case`, then `in`, then its patterns.
     Subject,
     CaseIn,
     Pattern {
@@ -143,7 +143,7 @@ pub(super) enum Redirection {
 }
 
 impl Commands {
-    /// Those that stand in a word, or in others, so far behind its beginning.
+    /// Nested commands, which begin `before` bytes into the surrounding word.
     pub(super) fn inside(within: Within, before: usize) -> Self {
         Self { within, before, ..Self::default() }
     }
@@ -165,7 +165,7 @@ impl Commands {
         if let Some(redirection) = self.redirection.take() {
             self.redirected(&word, redirection);
             if self.place == Place::Start {
-                // No keyword comes after it.
+                // A redirection is not followed by a keyword.
                 self.place = Place::Words;
             }
             return;
@@ -253,7 +253,7 @@ impl Commands {
         }
     }
 
-    /// A word of a simple command.
+    /// Adds a word of a simple command.
     fn simple(&mut self, word: Word) {
         self.place = Place::Words;
         if !self.words.is_empty() {
@@ -268,7 +268,7 @@ impl Commands {
             }
             return;
         }
-        // `x+=1` and `x[1]=2` are assignments to `bash`, and names of commands to `dash`.
+        // `x+=1` and `x[1]=2` are assignments in `bash`, and names of commands in `dash`.
         let begin = word.text.find(['+', '[']).unwrap_or(0);
         if is_name(&word.text[..begin]) {
             if word.text[begin..].contains('=') {
@@ -283,7 +283,7 @@ impl Commands {
         self.words.push(word);
     }
 
-    /// The target of a redirection.
+    /// Checks the target of a redirection.
     fn redirected(&mut self, word: &Word, redirection: Redirection) {
         let Some(first) = word.values.first() else { return };
         let why = match redirection {
@@ -293,11 +293,11 @@ impl Commands {
             }
             Redirection::File => {
                 let (before, from) = word.text.split_at(first.before);
-                // `<(…)` is a name that `bash` has made.
+                // `<(…)` is a path that `bash` creates.
                 if first.number.is_none() && before.is_empty() && from.starts_with(['<', '>']) {
                     return;
                 }
-                // What expands may become nothing.
+                // An expansion may be empty.
                 let fixed = before.split(['$', '`']).next().unwrap_or_default();
                 let opens = SOCKETS
                     .iter()
@@ -346,18 +346,18 @@ impl Commands {
     pub(super) fn newline(&mut self) {
         self.end_word();
         match self.place {
-            // What comes next may stand on the next line.
+            // The next word may be on the next line.
             Place::CaseIn | Place::ForIn | Place::Pattern { first: true } => {}
             _ => self.end_command(),
         }
     }
 
-    /// Whether words were read of a command that has not ended.
+    /// Whether words of an unfinished command have been read.
     pub(super) fn has_words(&self) -> bool {
         !self.words.is_empty()
     }
 
-    /// Whether the word that is being read may be the name of a command.
+    /// Whether the current word may be the name of a command.
     pub(super) fn names(&self) -> bool {
         let runs_others =
             |word: &Word| ["command", "builtin", "exec"].contains(&word.text.as_str());

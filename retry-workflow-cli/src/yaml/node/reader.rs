@@ -1,4 +1,4 @@
-//! Reads serde types from a [`Node`], and says which place a complaint is about.
+//! Deserializes types from a [`Node`], and locates the errors.
 
 use std::cell::Cell;
 use std::fmt::{self, Display};
@@ -12,7 +12,7 @@ use serde::forward_to_deserialize_any;
 use super::{Key, Node, Value, known_here};
 use crate::yaml::span::SourceSpan;
 
-/// What a type says of a tree that it cannot be read from.
+/// An error from deserializing a tree.
 #[derive(Debug)]
 pub(crate) struct Complaint {
     pub(super) message: String,
@@ -20,7 +20,7 @@ pub(crate) struct Complaint {
 }
 
 impl Complaint {
-    /// The innermost place is the best.
+    /// Sets the location, unless an inner one is set already.
     fn at(mut self, span: SourceSpan) -> Self {
         self.span.get_or_insert(span);
         self
@@ -158,11 +158,11 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
-/// A map of which only these keys are seen.
+/// A map of which only these keys are visible.
 pub(super) struct Only<'de> {
     pub(super) node: &'de Node,
     pub(super) keys: &'de [&'de str],
-    /// What is seen behind some of them.
+    /// Values that replace those of some keys.
     pub(super) instead: &'de [(&'de str, Node)],
 }
 
@@ -206,8 +206,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
 struct Entries<'de, 'a> {
     rest: std::vec::IntoIter<(&'de Key, &'de Node)>,
     value: Option<&'de Node>,
-    /// Where the entry is that is being read; of what is wrong after the last one, the whole
-    /// map is the place.
+    /// The location of the current entry; for an error after the last entry, the whole map.
     last_key: &'a Cell<Option<SourceSpan>>,
 }
 

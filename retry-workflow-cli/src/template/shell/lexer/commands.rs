@@ -1,4 +1,4 @@
-//! Commands: operators, redirections, lists, and what opens and closes them.
+//! Commands: operators, redirections and lists, and how they begin and end.
 
 use super::{CONTINUED, Context, Lexer};
 use crate::template::shell::variables;
@@ -65,7 +65,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `\` at the end of a line: both are taken out before anything else is read.
+    /// `\` at the end of a line: the shell removes both before it reads anything else.
     pub(super) fn continued(&mut self) {
         let operator = |c: char| "<>&|;()".contains(c);
         let before = self.text[..self.at].trim_end_matches("\\\n");
@@ -123,20 +123,20 @@ impl Lexer<'_> {
         let signs = rest.find(|c| !"<>&|".contains(c)).unwrap_or(rest.len());
         let commands = self.commands();
         if signs == 1 && rest[1..].starts_with('(') {
-            // `<(…)`, a word.
+            // `<(…)` is a word.
             let word = commands.word();
             word.expands = true;
             self.word(2);
             self.nest(Within::Substitution);
             return;
         }
-        // The number of a file, as in `2>`.
+        // A file descriptor, as in `2>`.
         if commands.word.as_ref().is_some_and(|word| {
             word.is_fixed() && !word.quoted && word.text.bytes().all(|b| b.is_ascii_digit())
         }) {
             commands.word = None;
         } else if let Some(word) = &mut commands.word {
-            // `{name}>` is one to `bash`, and a word to `dash`.
+            // `{name}>` is a descriptor in `bash`, but a word in `dash`.
             word.braces |= word.brace;
         }
         commands.end_word();
@@ -172,7 +172,7 @@ impl Lexer<'_> {
             _ => {}
         }
         if rest.starts_with("()") {
-            // A function.
+            // A function definition.
             commands.end_command();
             self.copy(2);
         } else if commands.word.is_some() || commands.has_words() {
@@ -191,7 +191,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `x=(…)` and `@(…)` of `bash`, up to the end where that is certain.
+    /// `x=(…)` and `@(…)` of `bash`, up to the end if that is certain.
     pub(super) fn list(&mut self) {
         let rest = self.rest();
         let end = rest.find(')').map(|end| end + 1);
@@ -228,9 +228,9 @@ impl Lexer<'_> {
         }
     }
 
-    /// Begins commands that stand in others.
+    /// Begins a nested list of commands.
     pub(super) fn nest(&mut self, within: Within) {
-        // `$(`, or `<(`, has been read.
+        // `$(` or `<(` has already been read.
         let before = match within {
             Within::Substitution => self.commands().word().text.len().saturating_sub(2),
             Within::Text | Within::Parentheses => 0,
@@ -239,7 +239,7 @@ impl Lexer<'_> {
         self.stack.push(Context::Commands(Box::new(commands)));
     }
 
-    /// Ends them.
+    /// Ends a nested list of commands.
     pub(super) fn close(&mut self) {
         let Some(Context::Commands(commands)) = self.stack.pop() else { return };
         let (within, before, holds) = (commands.within, commands.before, commands.holds.clone());

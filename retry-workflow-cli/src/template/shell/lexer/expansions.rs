@@ -1,4 +1,4 @@
-//! Expansions of the shell's own: parameters, arithmetic, backticks.
+//! The shell's own expansions: parameters, arithmetic, backticks.
 
 use super::{CONTINUED, Context, IN_ARITHMETIC, IN_BACKTICKS, IN_EXPANSION, Lexer};
 use crate::template::shell::words::Within;
@@ -31,7 +31,7 @@ impl Lexer<'_> {
         } else if rest.starts_with("$'") && !double {
             self.escaped();
         } else if rest.starts_with("$\"") && !double {
-            // Quotes for translators; a `$` before quotes to `dash`.
+            // `$"…"` is a translated string in `bash`, but a `$` before quotes in `dash`.
             self.commands().word().quoted = true;
             self.copy(1);
         } else if rest.starts_with("$$") {
@@ -106,7 +106,7 @@ impl Lexer<'_> {
             certain &= word != "case";
             word.clear();
         }
-        // `((a); b)` is no arithmetic after all.
+        // `((a); b)` turns out not to be arithmetic.
         certain &= !(next == ')' && *open == 1 && !rest[1..].starts_with(')'));
         certain &= !rest.starts_with("$(") || rest.starts_with("$((");
         let closed = *open == 0;
@@ -121,7 +121,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Everything up to the backtick that closes this one.
+    /// Reads up to the closing backtick.
     pub(super) fn backticks(&mut self) {
         let rest = self.rest();
         let mut escaped = false;

@@ -5,7 +5,7 @@ use crate::template::placeholder::{Braced, braced};
 use crate::template::shell::words::{Place, Redirection, Within};
 
 impl Lexer<'_> {
-    /// `<<` and the word that ends the here-document.
+    /// `<<` and the delimiter of the here-document.
     pub(super) fn heredoc(&mut self) {
         const WHY: &str = "after a here-document like this one";
 
@@ -22,13 +22,13 @@ impl Lexer<'_> {
         });
         let delimiter = bare.unwrap_or(word);
         let plain = |c: char| c.is_alphanumeric() || "_.-!".contains(c);
-        // In a substitution shells differ in where the text begins.
+        // Inside a substitution, shells differ in where the body begins.
         let nested = self.stack.iter().any(|context| match context {
             Context::Commands(commands) => commands.within == Within::Substitution,
             _ => true,
         });
         if nested || delimiter.is_empty() || !delimiter.chars().all(plain) {
-            // Whatever stands in the word is read as what it is.
+            // Treat the word as an ordinary one, whatever is in it.
             self.lose(WHY);
             self.commands().redirection = Some(Redirection::HereString);
             return;
@@ -66,7 +66,7 @@ impl Lexer<'_> {
             if heredoc.quoted {
                 let (written, name) = (heredoc.written.clone(), heredoc.delimiter.clone());
                 if self.quoted_body(end) {
-                    // Those that follow move by the same distance.
+                    // The ranges that follow shift by the same distance.
                     let shorter = written.len() - name.len();
                     self.script.text.replace_range(written, &name);
                     for later in &mut heredocs[index + 1..] {
@@ -83,7 +83,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A body in which the shell reads `$`, backquotes and `\`.
+    /// A body in which the shell expands `$`, backquotes and `\`.
     pub(super) fn plain_body(&mut self, end: usize) {
         let body = &self.text[self.at..end];
         if body.lines().any(|line| line.ends_with('\\')) {
@@ -113,8 +113,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// A body in which the shell reads nothing: `true` if it has become one in which it reads
-    /// values, and everything else that it would expand is escaped.
+    /// A body in which the shell expands nothing. If it contains placeholders, it becomes a body
+    /// with expansion, in which everything else is escaped; returns `true` in that case.
     pub(super) fn quoted_body(&mut self, end: usize) -> bool {
         let body = &self.text[self.at..end];
         let offers = self.offers;
@@ -148,8 +148,8 @@ impl Lexer<'_> {
     }
 }
 
-/// Whether every shell finds the same end of each substitution in the plain body of a
-/// here-document, and none of them holds a placeholder.
+/// Whether all shells agree on the end of each substitution in the unquoted body of a
+/// here-document, and no substitution contains a placeholder.
 fn is_certain(body: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " _.,:/+=%*@-".contains(c);
     let mut rest = body;
@@ -165,7 +165,8 @@ fn is_certain(body: &str) -> bool {
                 _ if rest.starts_with('`') => ("`", "`"),
                 _ if rest.starts_with("$((") => ("$((", "))"),
                 _ if rest.starts_with("$(") => ("$(", ")"),
-                // A placeholder, or a variable, or what is no more certain than a substitution.
+                // A placeholder or a variable, or an expansion that is as uncertain as a
+                // substitution.
                 _ if rest.starts_with("${") => ("${", "}"),
                 _ => {
                     rest = &rest[1..];

@@ -1,4 +1,4 @@
-//! Placeholders: how a value is put in its place, and why it is refused.
+//! Placeholders: inserts a reference to the value, or refuses it.
 
 use super::{Context, Found, IN_ARITHMETIC, IN_EXPANSION, Lexer};
 use crate::template::placeholder::{Braced, Fault, braced, never_closed};
@@ -6,7 +6,7 @@ use crate::template::shell::reference;
 use crate::template::shell::words::Value;
 
 impl Lexer<'_> {
-    /// Refuses the placeholders in the next bytes.
+    /// Refuses all placeholders in the next bytes.
     pub(super) fn refuse_within(&mut self, bytes: usize, place: &str) {
         let (begin, end) = (self.at, self.at + bytes);
         while let Some(at) = self.text.get(self.at..end).and_then(|text| text.find("${")) {
@@ -18,7 +18,7 @@ impl Lexer<'_> {
         self.at = begin;
     }
 
-    /// Rejects the placeholder at this point, if there is one, and omits it.
+    /// Refuses and skips the placeholder at this position, if there is one.
     pub(super) fn fault_here(&mut self, place: &str) -> bool {
         let rest = self.rest();
         let Some(len) = rest.find('}') else { return false };
@@ -34,8 +34,8 @@ impl Lexer<'_> {
         true
     }
 
-    /// Replaces the placeholder at this point with a reference, as part of the word;
-    /// `false` if this is an expansion of the shell's own.
+    /// Replaces the placeholder at this position with a reference, as part of the word; returns
+    /// `false` if this is an expansion of the shell.
     pub(super) fn placeholder(&mut self, before: &str, after: &str) -> bool {
         match self.found() {
             Found::Shells => return false,
@@ -53,7 +53,7 @@ impl Lexer<'_> {
         true
     }
 
-    /// Reads the placeholder at this point.
+    /// Parses the placeholder at this position.
     pub(super) fn found(&mut self) -> Found {
         let rest = self.rest();
         let Some(len) = rest.find('}') else {
@@ -73,7 +73,7 @@ impl Lexer<'_> {
             }
         };
         self.at += len + 1;
-        // What stands in a substitution stands where that does.
+        // A placeholder in a substitution is in the same context as the substitution.
         let within = self.stack.iter().rev().find_map(|context| match context {
             Context::Expansion { .. } => Some(IN_EXPANSION),
             Context::Arithmetic { .. } => Some(IN_ARITHMETIC),

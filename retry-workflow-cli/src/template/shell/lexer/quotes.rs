@@ -52,7 +52,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `$'…'`, where it ends at the same place for everybody.
+    /// `$'…'`, if all shells agree on where it ends.
     pub(super) fn escaped(&mut self) {
         let rest = self.rest();
         let end = rest[2..].find('\'').map(|at| at + 3);

@@ -1,9 +1,8 @@
 //! Random commands with placeholders in every context of the grammar, run by the real `dash` and
-//! `bash` with values that leave a mark where a shell parses them, and where they do not arrive as
-//! one word.
+//! `bash`, with values that leave a mark if a shell parses them or does not pass them as one word.
 //!
-//! `RETRY_WORKFLOW_FUZZ` is how many commands are run, instead of a thousand, and
-//! `RETRY_WORKFLOW_SEED` which ones.
+//! `RETRY_WORKFLOW_FUZZ` sets the number of commands (1,000 by default), and `RETRY_WORKFLOW_SEED`
+//! the seed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,7 +18,7 @@ use super::HERE;
 /// How many commands one process runs.
 const BATCH: usize = 250;
 
-/// What each process begins with. `show` marks a part of a value that came without the rest.
+/// The beginning of each script. `show` leaves a mark if it gets only part of a value.
 const PRELUDE: &str = r#"show() {
     for _a; do
         case $_a in
@@ -48,7 +47,7 @@ run() {
 }
 "#;
 
-/// Each leaves a mark by what it says, or steers what reads it to another one that does.
+/// Each value leaves a mark when parsed, or makes its reader parse another value that does.
 const HOSTILE: &[&str] = &[
     "$(>pwned)",
     "`>pwned`",
@@ -92,11 +91,11 @@ const HOSTILE: &[&str] = &[
     "\u{81}\u{82}\u{83}\u{88} \u{1f980}$(>pwned)",
 ];
 
-/// One value that is taken to pieces by whoever does not leave it whole.
+/// A value that falls apart if anything splits or expands it.
 const WHOLE: &str = "qq7 one * two\n three\t~ $HOME $(>pwned) `>pwned` ' \" \\ \\\\ {a,b} ${x} [a] \
                      \u{81}\u{88}\u{e9}\u{1f980} -v ; >pwned 7zz";
 
-/// Every context of the grammar with a placeholder at its simplest: whether it may stand there.
+/// Every context of the grammar with a minimal placeholder, and whether it is accepted there.
 const CONTEXTS: &[(&str, bool)] = &[
     ("show @", true),
     ("show \"@\" \"a @ b\"", true),
@@ -252,7 +251,7 @@ const CONTEXTS: &[(&str, bool)] = &[
     ("eval $\\\n(printf %s @)", false),
 ];
 
-/// What is put into a command at any place.
+/// Pieces that are inserted anywhere into a command.
 const PIECES: &[&str] = &[
     "@",
     "@",
@@ -355,17 +354,17 @@ impl Random {
         list[self.below(list.len())]
     }
 
-    /// A command with `@` where values stand.
+    /// Generates a command with `@` in place of values.
     fn commands(&mut self, depth: usize) -> String {
         let mut text = String::new();
         for index in 0..=self.below(3) {
             if index > 0 {
-                // A here-document ends at a line of its own.
+                // The delimiter of a here-document has to be on its own line.
                 let heredoc = text.contains("<<");
                 text += if heredoc { "\n" } else { self.of(&["; ", "\n", " && ", " || ", " | "]) };
             }
             let (mut context, mut accepted) = CONTEXTS[self.below(CONTEXTS.len())];
-            // One that is refused refuses what is around it, too.
+            // A context that is refused gets the surrounding command refused as well.
             while !accepted && self.below(8) > 0 {
                 (context, accepted) = CONTEXTS[self.below(CONTEXTS.len())];
             }
@@ -380,7 +379,7 @@ impl Random {
         text
     }
 
-    /// What stands in the place of a value.
+    /// Generates what is used in place of a value.
     fn value(&mut self, depth: usize, quoted: bool) -> String {
         if quoted {
             return self.of(&["@", "a", "@ @", "$u", "\\$"]).to_owned();
@@ -400,7 +399,7 @@ impl Random {
         }
     }
 
-    /// A command, in half of the cases with something in it that is not meant to be there.
+    /// Generates a command, half of the time with a random piece inserted.
     fn text(&mut self) -> String {
         let mut text = if self.below(4) == 0 {
             (0..3 + self.below(9)).map(|_| self.of(PIECES)).collect()
@@ -424,7 +423,7 @@ impl Random {
     }
 }
 
-/// The placeholders in the places of `@`, one of three each.
+/// Replaces each `@` with one of three placeholders.
 fn with_placeholders(text: &str, random: &mut Random) -> String {
     let mut parts = text.split('@');
     let mut whole = parts.next().unwrap_or_default().to_owned();
@@ -444,7 +443,7 @@ fn shells() -> Vec<PathBuf> {
     if found.is_empty() { vec!["/bin/sh".into()] } else { found }
 }
 
-/// A folder for commands to run in, and programs that they find: the shells.
+/// A folder for commands to run in, with the shells as the only programs.
 struct Lab(tempfile::TempDir);
 
 impl Lab {
@@ -454,14 +453,15 @@ impl Lab {
         Self(folder)
     }
 
-    /// Which of these texts has left a mark first, run by this shell with these values.
+    /// The index of the first text that leaves a mark when this shell runs it with these values.
     fn marked(&self, shell: &Path, texts: &[&str], values: [&str; 3]) -> Option<usize> {
         let here = self.0.path().join("here");
         fs::create_dir_all(&here).unwrap();
         for name in ["sh", "bash"] {
             let program = self.0.path().join("bin").join(name);
             let shell = shell.display();
-            // What stands in a file, or comes as input, is not the shell's affair.
+            // Code in a file or on stdin is not the shell's responsibility, so such shells run
+            // nothing.
             let text = format!(
                 "#!{shell}\ncase $1 in --) ;; [-+]*) exec {shell} \"$@\" </dev/null ;; esac\n"
             );
@@ -469,7 +469,8 @@ impl Lab {
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         }
         let mut driver = PRELUDE.to_owned();
-        // Files that are called by a value are found by no pattern, such as that of `eval *`.
+        // Disable globbing, so that a pattern such as that of `eval *` does not find files named by
+        // a value.
         driver += if values[0] == WHOLE { "" } else { "set -f\n" };
         for text in texts {
             writeln!(driver, "run '{}'", text.replace('\'', "'\\''")).unwrap();
@@ -477,13 +478,13 @@ impl Lab {
         let file = self.0.path().join("driver");
         fs::write(&file, driver).unwrap();
         let mut command = Command::new("/bin/sh");
-        // Files stay empty: to run one that a value was written to is the script's own affair.
+        // Keep files empty: running a file that a value was written to is the script's own doing.
         command
             .args(["-c", "ulimit -t 2; ulimit -f 0; exec \"$0\" \"$1\" 3>&1"])
             .arg(shell)
             .arg(&file);
         command.env_clear().env("PATH", self.0.path().join("bin"));
-        // `set` would show it, in pieces.
+        // Otherwise `set` would print it in pieces.
         command.env("WHOLE", if values[0] == WHOLE { WHOLE } else { "" });
         command.env("LC_ALL", "C.UTF-8");
         for (number, value) in values.iter().enumerate() {
@@ -495,7 +496,7 @@ impl Lab {
         fs::remove_dir_all(&here).unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         let index = said.trim().parse::<usize>().ok().map(|number| number - 1);
-        // Left by something that ran on in the background: each by itself tells which it was.
+        // A background process left the mark: run each text alone to find out which.
         index.or_else(|| match texts {
             _ if !left => None,
             [_] => Some(0),
@@ -508,8 +509,8 @@ impl Lab {
     }
 }
 
-/// What a command writes to stdout. A text that never ends is nobody's fault, and is ended, with
-/// all that it has started.
+/// Returns the stdout of a command. A text that never ends is not a failure; it is killed, with all
+/// its processes.
 fn within_a_minute(command: &mut Command) -> Output {
     std::os::unix::process::CommandExt::process_group(command, 0);
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -526,13 +527,13 @@ fn within_a_minute(command: &mut Command) -> Output {
     output
 }
 
-/// A script in which each value has the number of its placeholder.
+/// The script, with variables numbered by placeholder.
 fn numbered(text: &str) -> Option<String> {
     let script = Script::parse(text, HERE).ok()?;
     if script.values.is_empty() {
         return None;
     }
-    // The variables are numbered by their first places, and their values are not.
+    // Variables are numbered by first use, but the values have fixed numbers.
     let mut whole = script.text;
     for (number, _) in script.values.iter().enumerate() {
         whole = whole.replace(&reference(number), &format!("${{<{number}>}}"));
@@ -552,7 +553,7 @@ fn numbered(text: &str) -> Option<String> {
 fn a_value_may_stand_where_the_page_says_and_nowhere_else() {
     for (context, accepted) in CONTEXTS {
         let parts: Vec<_> = context.split('@').collect();
-        // In a context that is refused, each of its places is.
+        // In a context that is refused, each place is refused on its own.
         for place in 1..parts.len() {
             let mut text = String::new();
             for (at, part) in parts.iter().enumerate() {
@@ -581,14 +582,14 @@ fn no_command_that_is_accepted_parses_a_value_or_takes_it_to_pieces() {
         while texts.len() < BATCH.min(count - accepted) {
             tried += 1;
             let text = with_placeholders(&random.text(), &mut random);
-            // One that calls itself never ends.
+            // A function that calls itself never ends.
             if text.matches("f1").count() > 2
                 || text.contains("show()")
                 || text.contains("function s")
             {
                 continue;
             }
-            // What a script does with a variable of its own is its own affair.
+            // What a script does with its own variables is its own doing.
             let parsed =
                 ["eval", "((", "[[", "$[", "let ", "declare", "trap", "alias", "sh -c", ". "];
             let own = ["$x", "$@", "$1", "$*"].iter().any(|own| text.contains(own));
@@ -605,7 +606,7 @@ fn no_command_that_is_accepted_parses_a_value_or_takes_it_to_pieces() {
         }
         let pick = |random: &mut Random| random.of(HOSTILE);
         let hostile = [pick(&mut random), pick(&mut random), pick(&mut random)];
-        // What a script splits itself is its own affair.
+        // Splitting by the script itself is its own doing.
         let kept: Vec<_> = texts
             .iter()
             .filter(|(text, _)| {
@@ -630,8 +631,8 @@ fn no_command_that_is_accepted_parses_a_value_or_takes_it_to_pieces() {
     assert!(whole * 4 > accepted, "few are held to one word: {whole} of {accepted}");
 }
 
-/// The contexts that are accepted, with the one value that is taken to pieces most easily: in
-/// these nothing is split by the script itself.
+/// The accepted contexts, with the value that falls apart most easily: in these, the script itself
+/// splits nothing.
 #[test]
 fn each_context_that_is_accepted_gives_one_word_unchanged() {
     let lab = Lab::new();
@@ -643,8 +644,8 @@ fn each_context_that_is_accepted_gives_one_word_unchanged() {
     }
 }
 
-/// Where a value is refused and would be parsed if it were not: without this a mark might be one
-/// that nothing leaves.
+/// Values in places that would be refused do leave a mark. Otherwise, the tests above could pass
+/// because nothing ever leaves one.
 #[test]
 fn what_a_shell_parses_leaves_a_mark() {
     if !Path::new("/bin/bash").exists() {
@@ -691,7 +692,7 @@ fn what_a_shell_parses_leaves_a_mark() {
     ] {
         assert!(marks(text), "{text}");
     }
-    // And what is split is seen as well.
+    // Splitting is detected as well.
     let split = "show ${RETRY_WORKFLOW_VALUE_1}";
     assert_eq!(lab.marked(Path::new("/bin/bash"), &[split], [WHOLE; 3]), Some(0));
 }

@@ -1,4 +1,4 @@
-//! [`Fleet`]: what a process joins, and through which it shares its breakers and buckets.
+//! [`Fleet`]: a process joins one to share its breakers and quotas.
 
 use core::fmt;
 use core::ptr;
@@ -20,13 +20,13 @@ use crate::observe::{FleetEvent, Listeners};
 use crate::rules::member_id::MemberId;
 use crate::rules::timing::{ALIVE, REQUEST, SPREAD};
 
-/// The share of callers at which a breaker opens everywhere, unless set.
+/// The share of callers at which a breaker opens everywhere by default.
 const OPENS_AT: f64 = 0.5;
 
 /// This process as a member of a fleet. A clone is another handle on the same membership.
 ///
-/// When the last handle is dropped the member leaves, in the background; [`leave`](Self::leave)
-/// waits for it. What was shared then works alone.
+/// When the last handle is dropped, the member leaves in the background; use [`leave`](Self::leave)
+/// to wait for it. Breakers and quotas then work alone.
 ///
 /// ```
 /// use retry_fleet::{Fleet, MemoryHub};
@@ -51,12 +51,12 @@ pub struct Fleet {
 
 struct Handle {
     common: Arc<Common>,
-    /// What is shared, by its name.
+    /// What is shared, by kind and name.
     names: Mutex<HashMap<(Kind, String), Named>>,
     left: watch::Receiver<()>,
 }
 
-/// What has a name: where it is, which tells it from another, and how it was set.
+/// Something shared under a name: its address, which tells it apart from others, and its setting.
 #[derive(Clone)]
 struct Named {
     address: usize,
@@ -70,11 +70,11 @@ enum Kind {
 }
 
 impl Fleet {
-    /// Makes this process a member of the fleet of this name.
+    /// Joins the fleet of this name with this process as a member.
     ///
-    /// Members that join at the same time do it within 400 ms, in no order. A hub that cannot be
-    /// reached is not an error: the member works alone, an event reports it, and it joins once the
-    /// hub is back.
+    /// Members that start at the same time join within 400 ms, in random order. A hub that cannot
+    /// be reached is not an error: the member works alone, an event reports it, and the member
+    /// joins once the hub is back.
     ///
     /// ```
     /// # use retry_fleet::{Fleet, MemoryHub};
@@ -87,7 +87,7 @@ impl Fleet {
     /// ```
     ///
     /// # Errors
-    /// [`HubError::Refused`]: retrying does not help.
+    /// [`HubError::Refused`]; retrying does not help.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time.
@@ -107,11 +107,11 @@ impl Fleet {
         Ok(Self { handle: Arc::new(Handle { common, names: Mutex::default(), left }) })
     }
 
-    /// Shares a circuit breaker or a retry quota with all members that share one of its name:
-    /// a `static`, or an `Arc`.
+    /// Shares a circuit breaker or a retry quota with all members that share one of the same name.
+    /// It has to be a `static` or an `Arc`.
     ///
-    /// Sharing it again changes nothing. Of two that have one name in a process the first is
-    /// shared, and an event tells that the other is not.
+    /// Sharing it again changes nothing. If a process shares two under one name, the second one
+    /// works alone, and an event reports it.
     ///
     /// ```
     /// # use retry_fleet::{Fleet, MemoryHub};
@@ -129,7 +129,7 @@ impl Fleet {
         shared.share_with(self)
     }
 
-    /// Returns the members that live now, by their names, this one among them.
+    /// Returns the live members, sorted by id, including this one.
     ///
     /// ```
     /// # use retry_fleet::{Fleet, MemoryHub};
@@ -145,15 +145,15 @@ impl Fleet {
     /// ```
     ///
     /// # Errors
-    /// Those of the hub.
+    /// Any error of the hub.
     pub async fn members(&self) -> HubResult<Vec<Member>> {
         let contact = &self.handle.common.contact;
         let members = contact.hub.members(&contact.fleet, ALIVE);
         tokio::time::timeout(REQUEST, members).await.unwrap_or(Err(HubError::Timeout(REQUEST)))
     }
 
-    /// Returns how many members live, as this one knows: without asking, and up to some seconds
-    /// old.
+    /// Returns how many live members there are, as far as this one knows: it does not ask the hub,
+    /// and the number may be some seconds old.
     ///
     /// ```
     /// # use retry_fleet::{Fleet, MemoryHub};
@@ -188,8 +188,8 @@ impl Fleet {
         &self.handle.common.contact.fleet
     }
 
-    /// Calls `listener` with each [`FleetEvent`] of this member from now on, from its background
-    /// task; it should be quick.
+    /// Calls `listener` for each [`FleetEvent`] of this member from now on. It is called from the
+    /// member's background task, so it should return quickly.
     ///
     /// ```
     /// # use retry_fleet::{Fleet, MemoryHub};
@@ -204,11 +204,11 @@ impl Fleet {
         self.handle.common.contact.listeners.add(listener);
     }
 
-    /// Leaves the fleet: gives back what was lent, and signs off. It ends when the hub knows, or
-    /// has not answered for some seconds.
+    /// Leaves the fleet: returns what was lent, and signs off. It completes once the hub has
+    /// confirmed that, or has not answered for some seconds.
     ///
-    /// A process that does not leave counts as a member for 10 s more, and its part of a quota
-    /// is held back for a minute.
+    /// A process that ends without leaving counts as a member for another 10 s, and its floor of a
+    /// quota is held back for a minute.
     ///
     /// ```
     /// # use retry_fleet::{Fleet, MemoryHub};
@@ -221,11 +221,11 @@ impl Fleet {
     /// ```
     pub async fn leave(&self) {
         self.handle.common.leave();
-        // It changes only by its end.
+        // The value never changes; this returns when the sender is dropped.
         let _ended = self.handle.left.clone().changed().await;
     }
 
-    /// Gives a name to something, if it has none; returns how it is set, and whether it is new.
+    /// Registers the name of something shared; returns its setting, and whether it is new.
     fn name_it<T>(&self, kind: Kind, name: &str, known: &T) -> (Arc<OpensAt>, bool) {
         let address = ptr::from_ref(known).addr();
         let opens_at = Arc::new(OpensAt::new(OPENS_AT));
@@ -266,7 +266,8 @@ impl fmt::Debug for Fleet {
     }
 }
 
-/// What a fleet can share: a `&'static` or an `Arc` of a [`CircuitBreaker`] or a [`RetryQuota`].
+/// Something a fleet can share: a `&'static` or an `Arc` of a [`CircuitBreaker`] or a
+/// [`RetryQuota`].
 #[diagnostic::on_unimplemented(
     message = "a fleet shares circuit breakers and retry quotas, not a `{Self}`",
     label = "this is neither",
@@ -274,7 +275,7 @@ impl fmt::Debug for Fleet {
             a quota"
 )]
 pub trait Share: sealed::Sealed {
-    /// What [`Fleet::share`] returns: settings of what is shared.
+    /// What [`Fleet::share`] returns: the settings of the shared object.
     type Sharing;
 
     #[doc(hidden)]
@@ -285,7 +286,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A circuit breaker that is shared with a fleet, as [`Fleet::share`] returns it.
+/// A circuit breaker that is shared with a fleet, as returned by [`Fleet::share`].
 ///
 /// ```
 /// # use retry_fleet::{Fleet, MemoryHub};
@@ -306,8 +307,9 @@ pub struct BreakerSharing {
 }
 
 impl BreakerSharing {
-    /// Opens the breaker everywhere once this share of the members that call it has opened it:
-    /// half of them, unless set. It takes two at least, unless there is one.
+    /// Sets the share of the members calling the breaker that have to open it before it opens
+    /// everywhere. The default is half of them. At least two members are needed, unless there is
+    /// only one.
     ///
     /// ```
     /// # use retry_fleet::{Fleet, MemoryHub};
@@ -324,7 +326,7 @@ impl BreakerSharing {
     /// ```
     ///
     /// # Panics
-    /// If the share is not above 0 and at most 1.
+    /// Panics unless the share is above 0 and at most 1.
     #[track_caller]
     #[expect(clippy::must_use_candidate, reason = "it is set as well where nobody looks")]
     pub fn opens_at(self, share: f64) -> Self {
@@ -338,7 +340,7 @@ impl BreakerSharing {
     }
 }
 
-/// A retry quota that is shared with a fleet, as [`Fleet::share`] returns it.
+/// A retry quota that is shared with a fleet, as returned by [`Fleet::share`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct QuotaSharing;
@@ -355,7 +357,7 @@ fn share_breaker(fleet: &Fleet, breaker: Shared<CircuitBreaker>) -> BreakerShari
     BreakerSharing { opens_at }
 }
 
-/// Lets the member know at once what the others wait for.
+/// Wakes the member's task at once on transitions that other members are waiting for.
 fn listen(common: &Arc<Common>, breaker: &CircuitBreaker, slot: Weak<Mutex<Option<Verdict>>>) {
     let common = Arc::downgrade(common);
     breaker.on_transition(move |transition| {

@@ -1,5 +1,5 @@
-//! [`Hub`]: where the members of a fleet meet. It keeps what they say and changes it by the
-//! rules of this crate; it decides nothing.
+//! [`Hub`]: where the members of a fleet meet. It stores what they report and changes it by the
+//! rules of this crate; it decides nothing itself.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod contract;
@@ -17,13 +17,13 @@ use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
 
-/// What each method of a hub gives.
+/// The result of a method of a hub.
 pub type HubResult<T> = Result<T, HubError>;
 
 /// Where the members of a fleet meet: memory, a database, whatever keeps a few rows.
 ///
-/// Each method is one transaction. The hub has the clock: its times are durations since a
-/// moment of its own, and members only compare them with each other.
+/// Each method is one transaction. The hub has its own clock: its times are durations since an
+/// arbitrary moment, and members only compare them with each other.
 ///
 /// # A hub of your own
 ///
@@ -31,8 +31,8 @@ pub type HubResult<T> = Result<T, HubError>;
 ///   [`Book`](crate::Book) for each quota.
 /// - The rules are in this crate: [`change`](Self::change) applies [`BreakerRecord::apply`] and
 ///   [`lend`](Self::lend) applies [`Book::lend`](crate::Book::lend), each with the row locked.
-/// - [`HubError::Unavailable`] is what members retry by themselves; [`HubError::Refused`] is what
-///   [`Fleet::join`](crate::Fleet::join) returns.
+/// - Members retry after [`HubError::Unavailable`]; [`Fleet::join`](crate::Fleet::join) returns
+///   [`HubError::Refused`].
 /// - The feature `testing` has a test for each promise on this page:
 ///
 #[cfg_attr(feature = "testing", doc = "```no_run")]
@@ -43,16 +43,16 @@ pub type HubResult<T> = Result<T, HubError>;
 /// # fn main() {}
 /// ```
 pub trait Hub: Send + Sync + 'static {
-    /// Writes down what a member says, and tells it what is new: the one question that every
-    /// member asks all the time, so it should be one query.
+    /// Records what a member reports, and returns what is new. Every member calls this all the
+    /// time, so it should be a single query.
     ///
-    /// With [`heartbeat`](Beat::heartbeat) the member is a live one from now on, known to
-    /// [`members`](Self::members); and the view tells how many there are. A report replaces
-    /// the member's earlier one of that breaker, but for the moment of its last call.
+    /// With [`heartbeat`](Beat::heartbeat), the member counts as live from now on and is listed by
+    /// [`members`](Self::members), and the view has the number of live members. A report replaces
+    /// the member's earlier one about the same breaker, except for the time of its last call.
     fn poll(&self, fleet: &str, beat: &Beat) -> impl Future<Output = HubResult<View>> + Send;
 
-    /// Changes the record of a breaker by [`BreakerRecord::apply`], and returns it as it is then,
-    /// with whether that did anything. An unknown breaker has the default record.
+    /// Changes the record of a breaker with [`BreakerRecord::apply`]. Returns the record after
+    /// that, and whether it was changed. An unknown breaker has the default record.
     fn change(
         &self,
         fleet: &str,
@@ -61,21 +61,22 @@ pub trait Hub: Send + Sync + 'static {
         change: Change,
     ) -> impl Future<Output = HubResult<Changed>> + Send;
 
-    /// Lends a part of a bucket by [`Book::lend`](crate::Book::lend).
+    /// Lends a part of a bucket with [`Book::lend`](crate::Book::lend).
     ///
-    /// An unknown bucket is full. A lease runs for [`lasts`](Ask::lasts) from its
-    /// renewal on. A member is silent when its lease has ended, and forgotten, with its floor,
-    /// once it has not asked for [`forgotten`](Ask::forgotten); time in which no member asked
-    /// for as long as a lease lasts does not count, for then the hub was away.
+    /// An unknown bucket is full. A lease runs for [`lasts`](Ask::lasts) from its last renewal. A
+    /// member is silent when its lease has ended, and is forgotten, with its floor, once it has not
+    /// asked for [`forgotten`](Ask::forgotten). A period without any request that is longer than a
+    /// lease does not count, because the hub was away.
     ///
-    /// `None` for an ask whose `seq` is not larger than that of an earlier one.
+    /// Returns `None` for a request whose `seq` is not larger than that of an earlier one.
     fn lend(&self, fleet: &str, ask: &Ask)
     -> impl Future<Output = HubResult<Option<Grant>>> + Send;
 
-    /// Forgets a member, its reports and what it holds. A probe of it ends by its lease.
+    /// Forgets a member, its reports and what it holds. If it is probing, its probe ends with its
+    /// lease.
     fn leave(&self, fleet: &str, member: &MemberId) -> impl Future<Output = HubResult<()>> + Send;
 
-    /// Returns those who have said within the last `alive` that they live, by their names.
+    /// Returns the members that sent a heartbeat within the last `alive`, sorted by id.
     fn members(
         &self,
         fleet: &str,
@@ -83,20 +84,20 @@ pub trait Hub: Send + Sync + 'static {
     ) -> impl Future<Output = HubResult<Vec<Member>>> + Send;
 }
 
-/// What a member says when it asks for what is new.
+/// What a member sends when it polls the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// Who speaks.
+    /// The member that polls.
     pub member: MemberId,
-    /// Whether it says that it lives.
+    /// Whether this is a heartbeat.
     pub heartbeat: bool,
-    /// Who was silent for so long does not count.
+    /// Members without a heartbeat for this long do not count.
     pub alive: Duration,
-    /// What there is to say of its breakers.
+    /// News about its breakers.
     pub reports: Vec<Report>,
-    /// The breakers of which it asks how the *other* members see them.
+    /// The breakers for which it asks how the *other* members see them.
     pub tallies: Vec<String>,
-    /// Who has not called one for so long does not count there.
+    /// Members that have not called a breaker for this long do not count in its tally.
     pub lately: Duration,
 }
 
@@ -105,7 +106,7 @@ pub struct Beat {
 pub struct Report {
     /// The breaker's name.
     pub breaker: String,
-    /// Whether it was called since the last report.
+    /// Whether the member has called it since the last report.
     pub called: bool,
     /// Whether the member itself has opened it.
     pub open: bool,
@@ -120,11 +121,11 @@ pub struct View {
     pub members: Option<u32>,
     /// Every breaker of which the hub has a record.
     pub breakers: Vec<(String, BreakerRecord)>,
-    /// What was asked for, in that order.
+    /// The requested tallies, in the order of the request.
     pub tallies: Vec<(String, Tally)>,
 }
 
-/// A record after somebody wanted to change it.
+/// A record after an attempt to change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The hub's time.
@@ -139,11 +140,11 @@ pub struct Changed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Member {
-    /// Who it is.
+    /// The member's identity.
     pub id: MemberId,
-    /// How long ago it has joined.
+    /// How long ago it joined.
     pub joined: Duration,
-    /// How long ago it was heard of.
+    /// How long ago it was last heard of.
     pub seen: Duration,
 }
 
@@ -156,7 +157,7 @@ impl Member {
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = HubResult<T>> + Send + 'a>>;
 
-/// A hub of any kind, for the one task of a member.
+/// An object-safe [`Hub`], for the task of a member.
 pub(crate) trait AnyHub: Send + Sync {
     fn poll<'a>(&'a self, fleet: &'a str, beat: &'a Beat) -> Answer<'a, View>;
     fn change<'a>(

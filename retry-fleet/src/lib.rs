@@ -118,7 +118,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// From the ground up: each imports from those above it.
+// Bottom-up: each module imports only from those above it.
 mod rules;
 pub mod hub;
 mod observe;

@@ -1,5 +1,5 @@
-//! A member at work: the one task that speaks with the hub, and what it does to the breakers
-//! and buckets of its process. No call ever waits for it.
+//! A member at work: the single task that talks to the hub, and what it does to the breakers and
+//! quotas of its process. No call ever waits for it.
 
 pub(crate) mod contact;
 pub(crate) mod shared_breaker;

@@ -1,5 +1,5 @@
-//! What a fleet reports: through `tracing`, through `metrics` where that feature is on, and to
-//! those who listen. That a breaker of this process moved is reported by the breaker.
+//! Reports the events of a fleet through `tracing`, through `metrics` if that feature is on, and to
+//! listeners. Transitions of a breaker in this process are reported by the breaker itself.
 
 #[cfg(feature = "metrics")]
 pub mod metrics;
@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::rules::quorum::Tally;
 
-/// Something that happened to a fleet, as this member knows it. What a member has done for all
-/// is reported by that one.
+/// An event of a fleet, as seen by this member. What a member does for all is reported by that
+/// member only.
 ///
 /// ```
 /// use retry_fleet::{Fleet, FleetEvent, MemoryHub};
@@ -29,12 +29,12 @@ use crate::rules::quorum::Tally;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum FleetEvent<'a> {
-    /// The hub does not answer: breakers and quotas work alone. Reported once, until it is back.
+    /// The hub does not answer: breakers and quotas work alone. Reported once per outage.
     #[non_exhaustive]
     HubLost {
         /// The fleet's name.
         fleet: &'a str,
-        /// What it said.
+        /// The error of the request.
         error: &'a (dyn core::error::Error + 'static),
     },
     /// The hub answers again.
@@ -42,10 +42,10 @@ pub enum FleetEvent<'a> {
     HubBack {
         /// The fleet's name.
         fleet: &'a str,
-        /// How long it did not.
+        /// How long it was away.
         after: Duration,
     },
-    /// This member has found that enough of those who call a breaker have opened it: it is open
+    /// This member has found that enough of the callers of a breaker have opened it: it is open
     /// everywhere.
     #[non_exhaustive]
     Opened {
@@ -53,12 +53,12 @@ pub enum FleetEvent<'a> {
         fleet: &'a str,
         /// The breaker's name.
         breaker: &'a str,
-        /// How many call it, and how many of them have opened it.
+        /// How many members call it, and how many of them have opened it.
         tally: Tally,
-        /// How long nobody calls.
+        /// How long the breaker rejects all calls.
         open_time: Duration,
     },
-    /// This member is the one that probes.
+    /// This member is now the one that probes.
     #[non_exhaustive]
     Probing {
         /// The fleet's name.
@@ -73,7 +73,7 @@ pub enum FleetEvent<'a> {
         fleet: &'a str,
         /// The breaker's name.
         breaker: &'a str,
-        /// How long nobody calls.
+        /// How long the breaker rejects all calls.
         open_time: Duration,
     },
     /// The probes of this member have succeeded: the breaker closes everywhere.
@@ -84,8 +84,8 @@ pub enum FleetEvent<'a> {
         /// The breaker's name.
         breaker: &'a str,
     },
-    /// Another breaker, or another quota, of the same name is shared already by this process:
-    /// this one works alone.
+    /// This process already shares another breaker or quota under the same name; this one works
+    /// alone.
     #[non_exhaustive]
     NameTaken {
         /// The fleet's name.
@@ -143,7 +143,7 @@ impl fmt::Debug for FleetEvent<'_> {
 
 type Listener = dyn Fn(&FleetEvent<'_>) + Send + Sync;
 
-/// Those who hear of a fleet's events.
+/// The listeners for a fleet's events.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<Vec<Arc<Listener>>>);
 
@@ -152,7 +152,7 @@ impl Listeners {
         self.lock().push(Arc::new(listener));
     }
 
-    /// Tells everybody, while no lock is held.
+    /// Calls all listeners, without holding the lock.
     pub(crate) fn emit(&self, event: &FleetEvent<'_>) {
         trace(event);
         #[cfg(feature = "metrics")]

@@ -1,5 +1,5 @@
-//! What a fleet agrees on: data that a hub keeps, and the rules by which it changes. Pure: a
-//! hub brings the time and the memory, a member does what follows.
+//! The rules of a fleet: the data that a hub keeps, and how it changes. All of it is pure: a hub
+//! provides time and storage, and a member acts on the results.
 
 pub(crate) mod breaker_record;
 pub(crate) mod lending;

@@ -1,8 +1,7 @@
-//! What every hub has to do, as functions for the tests of a hub.
+//! The contract of hubs, as functions to test a hub with.
 //!
-//! Each function is one behaviour: it takes a hub, in which it uses a separate fleet, and
-//! panics where the hub does something else. [`hub_contract!`](crate::hub_contract) makes a
-//! test of each of them:
+//! Each function tests one behaviour: it takes a hub, uses a fleet of its own in it, and panics if
+//! the hub behaves differently. [`hub_contract!`](crate::hub_contract) makes a test of each:
 //!
 //! ```no_run
 //! # use retry_fleet::MemoryHub as MyHub;
@@ -11,10 +10,10 @@
 //! # fn main() {}
 //! ```
 //!
-//! Leases are short in here, and are waited for by tokio's clock: some hundred milliseconds of
-//! real time, none where it is paused.
+//! Leases are short here, and the tests wait for them on tokio's clock: some hundred milliseconds
+//! of real time, or none if it is paused.
 
-// An assertion fails in the place where a hub breaks the contract.
+// An assertion fails where a hub breaks the contract.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how each of these says no")]
 #![allow(missing_docs, reason = "the name of each is what it is about")]
 
@@ -28,11 +27,11 @@ use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::quorum::Tally;
 
-/// A test for each behaviour of the contract of hubs.
+/// Defines a test for each behaviour of the contract of hubs.
 ///
-/// Takes an async closure that makes a hub, and whatever has to live as long as it:
-/// `async || Some((hub, guard))`; `None` skips the test. Before it may stand `paused,` for a hub
-/// whose clock is tokio's. The crate that uses it needs tokio with `macros`, `rt` and `time`, and
+/// Takes an async closure that creates a hub and a guard that has to live as long as the hub:
+/// `async || Some((hub, guard))`; `None` skips the test. Write `paused,` before it for a hub that
+/// uses tokio's clock. The crate that uses it needs tokio with `macros`, `rt` and `time`, and
 /// `test-util` for `paused`.
 #[macro_export]
 macro_rules! hub_contract {
@@ -82,11 +81,11 @@ macro_rules! hub_contract {
     };
 }
 
-/// Short, and long enough for a round trip on a busy machine.
+/// Short, but long enough for a round trip on a busy machine.
 const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(600);
 
-/// A fleet that no other test has.
+/// A fleet that no other test uses.
 fn fleet() -> String {
     format!("contract-{}", MemberId::new())
 }
@@ -295,7 +294,7 @@ pub async fn one_of_many_opens(hub: &impl Hub) {
 pub async fn one_of_many_probes(hub: &impl Hub) {
     let fleet = fleet();
     change(hub, &fleet, "a", OPEN).await;
-    // A lease that nobody uses ends; the next one is given to one of many, and lasts.
+    // An unused lease ends; the next one goes to exactly one of many, and lasts.
     let unused = Change::Probe { lasts: SHORT, patience: LONG };
     assert!(change(hub, &fleet, "a", unused).await.done);
     sleep(SHORT).await;
@@ -361,7 +360,7 @@ pub async fn who_is_forgotten_has_no_floor(hub: &impl Hub) {
     let brief =
         |name, seq, want| Ask { lasts: SHORT / 2, forgotten: SHORT, ..ask(name, seq, 0, want) };
     lend(hub, &fleet, &brief("a", 1, 80)).await;
-    // Somebody asks all the time, so that it is known who does not.
+    // Another member asks all the time, so that the silence of `a` counts.
     for seq in 1..=5 {
         lend(hub, &fleet, &brief("b", seq, 0)).await;
         sleep(SHORT / 4).await;
@@ -394,7 +393,7 @@ pub async fn an_older_ask_is_not_answered(hub: &impl Hub) {
 pub async fn what_is_called_back_is_held_until_it_is_given_up(hub: &impl Hub) {
     let fleet = fleet();
     join(hub, &fleet, &["a", "b", "c", "d"]).await;
-    // `a` is silent with a floor; `b` has borrowed all the rest before that.
+    // `a` is silent, but has a floor; `b` had borrowed the rest before that.
     let first = lend(hub, &fleet, &Ask { lasts: SHORT, ..ask("a", 1, 0, 10) }).await;
     assert_eq!(first.floor, 25);
     assert_eq!(lend(hub, &fleet, &ask("b", 1, 0, 100)).await.capacity, 90);
@@ -440,7 +439,7 @@ pub async fn names_are_found_to_the_letter(hub: &impl Hub) {
     }
 }
 
-/// What happens when this many members do the same at once.
+/// Does the same for this many members at once.
 async fn all<T, F: Future<Output = T>>(count: usize, f: impl Fn(String) -> F) -> Vec<T> {
     let mut running: Vec<_> = (0..count).map(|n| Box::pin(f(format!("member-{n}")))).collect();
     let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! What a hub could not do.
+//! [`HubError`]: why a hub did not do what it was asked for.
 
 use core::error::Error;
 use core::fmt;
@@ -6,7 +6,7 @@ use core::time::Duration;
 
 type Source = Box<dyn Error + Send + Sync>;
 
-/// A hub could not do what it was asked for.
+/// An error of a hub.
 ///
 /// ```
 /// use retry_fleet::HubError;
@@ -19,16 +19,16 @@ type Source = Box<dyn Error + Send + Sync>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HubError {
-    /// It cannot be reached, or is busy: members work alone and ask again.
+    /// It cannot be reached, or is busy. Members work alone and try again.
     Unavailable(Source),
-    /// It does not answer within this time.
+    /// It did not answer within this time.
     Timeout(Duration),
-    /// It refuses, and would again: no right to do it, or tables of another version.
+    /// It refused and would do so again: missing privileges, or tables of another version.
     Refused(Source),
 }
 
 impl HubError {
-    /// Creates the error of a hub that may be back soon.
+    /// Creates the error of a hub that may be available again soon.
     ///
     /// ```
     /// use retry_fleet::HubError;
@@ -40,7 +40,7 @@ impl HubError {
         Self::Unavailable(source.into())
     }
 
-    /// Creates the error of a hub that refuses, and would again.
+    /// Creates the error of a hub that refuses and would do so again.
     ///
     /// ```
     /// use retry_fleet::HubError;

@@ -1,4 +1,4 @@
-//! A hub in memory: for tests, and for the parts of one process.
+//! A hub in memory, for tests and for sharing within one process.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::rules::quorum::Tally;
 
 /// Keeps fleets in memory. A clone is another handle on the same hub.
 ///
-/// Its clock is tokio's, so a test with paused time makes a fleet's minutes instant.
+/// It uses tokio's clock, so that with paused time a test skips minutes in an instant.
 ///
 /// ```
 /// use retry_fleet::{Fleet, MemoryHub};
@@ -35,10 +35,10 @@ pub struct MemoryHub {
     fleets: Arc<Mutex<BTreeMap<String, Kept>>>,
 }
 
-/// Dead members are kept for this many times as long as they count.
+/// Dead members are kept for this many times the time they count as live.
 const KEPT: u32 = 10;
 
-/// What is kept of one fleet.
+/// The data of one fleet.
 #[derive(Debug, Default)]
 struct Kept {
     members: BTreeMap<MemberId, Known>,
@@ -46,13 +46,13 @@ struct Kept {
     quotas: BTreeMap<String, Pool>,
 }
 
-/// What is known of a member.
+/// The data of a member.
 #[derive(Debug)]
 struct Known {
     joined: Duration,
-    /// When it said that it lives; never, if it only reports.
+    /// The time of the last heartbeat; `None` if it has only sent reports.
     seen: Option<Duration>,
-    /// How it sees breakers, by their names.
+    /// Its reports on breakers, by name.
     breakers: BTreeMap<String, Seen>,
 }
 
@@ -72,7 +72,7 @@ struct Seen {
 struct Pool {
     tokens: f64,
     asked: Duration,
-    /// When the hub was there again after nobody could ask.
+    /// When requests began again after a period without any.
     resumed: Duration,
     shares: BTreeMap<MemberId, Held>,
 }
@@ -83,13 +83,14 @@ struct Held {
     capacity: u32,
     floor: u32,
     until: Duration,
-    /// When all has ended that was lent to others while this lease ran: the floor is there.
+    /// When everything that was lent to others during this lease has ended, so that the whole floor
+    /// is free.
     called_back: Duration,
     asked: Duration,
 }
 
 impl MemoryHub {
-    /// Creates a hub that knows nobody.
+    /// Creates a hub without members.
     pub fn new() -> Self {
         Self { begin: Instant::now(), fleets: Arc::default() }
     }
@@ -102,8 +103,8 @@ impl MemoryHub {
         self.fleets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how much of a bucket is lent, with the floors that are held back for members
-    /// of whom nothing is heard.
+    /// Returns how much of a bucket is lent, including the floors that are held back for silent
+    /// members.
     pub fn lent(&self, fleet: &str, quota: &str) -> u64 {
         let now = self.now();
         let fleets = self.lock();
@@ -133,7 +134,7 @@ impl Kept {
         self.members.entry(id.clone()).or_insert_with(new)
     }
 
-    /// How many live; those who are gone for long without a word are forgotten.
+    /// Counts the live members, and forgets those that have been dead for long.
     fn count(&mut self, now: Duration, alive: Duration) -> u32 {
         let kept = alive.saturating_mul(KEPT);
         self.members.retain(|_, known| known.is_alive(now, kept) || known.seen.is_none());
@@ -141,7 +142,7 @@ impl Kept {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// How all but one member see a breaker.
+    /// How all members except the polling one see a breaker.
     fn tally(&self, breaker: &str, now: Duration, beat: &Beat) -> Tally {
         let mut tally = Tally::default();
         for (id, known) in &self.members {

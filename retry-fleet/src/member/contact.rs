@@ -1,5 +1,5 @@
-//! The connection to the hub: each request has a time limit, and a loss and the return are each
-//! reported once.
+//! The connection to the hub: each request has a time limit, and losing the hub and getting it back
+//! are each reported once.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::rules::lending::{Ask, Grant};
 use crate::rules::member_id::MemberId;
 use crate::rules::timing::REQUEST;
 
-/// Who this member is, and how it reaches the others.
+/// The identity of this member, and its connection to the hub.
 pub(crate) struct Contact {
     pub(crate) fleet: String,
     pub(crate) id: MemberId,
@@ -46,12 +46,12 @@ async fn within<T>(answer: impl Future<Output = HubResult<T>>) -> HubResult<T> {
     timeout(REQUEST, answer).await.unwrap_or(Err(HubError::Timeout(REQUEST)))
 }
 
-/// Since when the hub does not answer.
+/// When the hub stopped answering.
 #[derive(Debug, Default)]
 pub(crate) struct Outage(Option<Instant>);
 
 impl Outage {
-    /// Notes what became of a request, and tells where that is news.
+    /// Records the result of a request, and reports when the hub is lost or back.
     pub(crate) fn note(&mut self, contact: &Contact, error: Option<&HubError>) {
         let fleet = contact.fleet.as_str();
         match (error, self.0) {

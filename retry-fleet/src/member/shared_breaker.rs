@@ -1,5 +1,5 @@
-//! One breaker of this process that is shared: what its member says of it, and what it does
-//! when the others have opened it, when it may probe, and when it closes for all.
+//! A shared breaker of this process: what its member reports about it, and how it follows the
+//! fleet: open everywhere, permission to probe, closed for all.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -16,7 +16,7 @@ use crate::rules::breaker_record::{BreakerRecord, Change};
 use crate::rules::quorum::Tally;
 use crate::rules::timing::{HEARTBEAT, PATIENCE, PROBE, PROBE_HELD, REJECTED, SPREAD};
 
-/// What a breaker's listener tells its member: how its probes ended.
+/// How the probes of a breaker ended, from its listener to the member's task.
 pub(crate) type VerdictSlot = Arc<Mutex<Option<Verdict>>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum Verdict {
     Failed,
 }
 
-/// The share of callers at which it opens everywhere, which may still be set.
+/// The share of callers at which the breaker opens everywhere; it may change at any time.
 #[derive(Debug)]
 pub(crate) struct OpensAt(AtomicU64);
 
@@ -48,25 +48,25 @@ pub(crate) struct SharedBreaker {
     name: String,
     opens_at: Arc<OpensAt>,
     verdict: VerdictSlot,
-    /// What was reported to the hub, and when a call was last reported.
+    /// What was last reported to the hub, and when a call was last reported.
     told_open: bool,
     told_called: Option<Instant>,
-    /// Whether a call came that has not been reported.
+    /// Whether there was a call that has not been reported.
     called: bool,
     rejected: u64,
     rejected_at: Option<Instant>,
-    /// The epoch and the end of the record that was followed last.
+    /// The epoch and the end of the record that was last followed.
     followed: Option<(u64, Option<Duration>)>,
-    /// When it closes, because it was closed everywhere.
+    /// When to close, because the breaker was closed everywhere.
     close_at: Option<Instant>,
     probing: Option<Probing>,
 }
 
-/// This member is the one that probes.
+/// The state of a member that is probing.
 struct Probing {
-    /// When the lease ends for this member.
+    /// When the lease ends, as seen by this member.
     until: Instant,
-    /// When a probe began or succeeded.
+    /// When a probe last began or succeeded.
     active_at: Instant,
     is_under_way: bool,
     successes: u32,
@@ -101,12 +101,12 @@ impl SharedBreaker {
         &self.name
     }
 
-    /// When to check it again, if not at the next poll.
+    /// When to attend to it, if that is before the next poll.
     pub(crate) fn wants_attention_at(&self) -> Option<Instant> {
         self.close_at
     }
 
-    /// What there is to say of it, if anything is new.
+    /// A report for the hub, if there is news.
     pub(crate) fn report(&mut self, now: Instant) -> Option<Report> {
         let breaker = self.breaker.as_ref();
         let snapshot = breaker.snapshot();
@@ -118,7 +118,7 @@ impl SharedBreaker {
         let open = is_own_opening(&snapshot);
         let was_told = self.told_called.is_some_and(|at| now - at < HEARTBEAT);
         let called = self.called && !was_told;
-        // Whoever has opened it has been called.
+        // A member that has opened it counts as a caller.
         let called = called || (open && !self.told_open);
         (called || open != self.told_open).then(|| Report {
             breaker: self.name.clone(),
@@ -127,7 +127,7 @@ impl SharedBreaker {
         })
     }
 
-    /// The hub has taken note of a report.
+    /// The hub has received a report.
     pub(crate) fn told(&mut self, report: &Report, now: Instant) {
         self.told_open = report.open;
         if report.called {
@@ -136,12 +136,12 @@ impl SharedBreaker {
         }
     }
 
-    /// The hub may have forgotten what it was told.
+    /// Reports everything again, because the hub may not have received it.
     pub(crate) fn tell_anew(&mut self) {
         (self.told_open, self.told_called) = (false, None);
     }
 
-    /// Whether it matters how many of the others have opened it.
+    /// Whether this member needs to know how many of the others have opened it.
     pub(crate) fn wants_tally(&self, report: Option<&Report>) -> bool {
         report.map_or(self.told_open, |report| report.open) && !self.is_led()
     }
@@ -150,7 +150,7 @@ impl SharedBreaker {
         self.breaker.as_ref().snapshot().led
     }
 
-    /// Closes it, if it is time for that.
+    /// Closes the breaker when it is time.
     pub(crate) fn attend(&mut self, now: Instant) {
         if self.close_at.is_some_and(|at| at <= now) {
             self.close_at = None;
@@ -158,7 +158,7 @@ impl SharedBreaker {
         }
     }
 
-    /// Does what follows from the record of the hub, as it was at `now`.
+    /// Acts on the hub's record, at the hub's time `now`.
     pub(crate) async fn follow_record(
         &mut self,
         contact: &Contact,
@@ -186,7 +186,7 @@ impl SharedBreaker {
         Ok(())
     }
 
-    /// Obeys the record, where it is another one than before.
+    /// Follows the record, if it has changed.
     pub(crate) fn follow(&mut self, record: &BreakerRecord, now: Duration) {
         let until = record.open.as_ref().map(|open| open.until);
         let known = self.followed.replace((record.epoch, until));
@@ -198,8 +198,8 @@ impl SharedBreaker {
         let is_news = known.is_none_or(|(epoch, _)| epoch != record.epoch);
         match until {
             Some(until) if until > now => {
-                // Only the end of the same open time has changed: a member that decides alone by
-                // now continues.
+                // Only the end of the open time has changed; a member that already decides alone
+                // continues to do so.
                 let follows = snapshot.led && snapshot.state == State::Open;
                 if is_news {
                     self.close_at = None;
@@ -210,7 +210,7 @@ impl SharedBreaker {
                 }
             }
             None if is_news && known.is_some() && snapshot.state != State::Closed => {
-                // Not all at once: what was down has just come back.
+                // Spread over time, because the dependency has only just recovered.
                 self.probing = None;
                 self.close_at = Some(Instant::now() + random_between(Duration::ZERO, SPREAD));
             }
@@ -243,7 +243,7 @@ impl SharedBreaker {
             self.follow(&changed.record, changed.now);
             return Ok(());
         }
-        // What was heard until now is no verdict of these probes.
+        // An earlier verdict does not belong to these probes.
         self.take_verdict();
         let until = asked + PROBE_HELD;
         let breaker = self.breaker.as_ref();
@@ -273,7 +273,7 @@ impl SharedBreaker {
         }
         probing.is_under_way = is_under_way;
 
-        // Somebody has forced or reset it: that is no verdict.
+        // The breaker was forced or reset, which is not a verdict.
         let is_given_up = snapshot.state != State::HalfOpen;
         let silent = now - probing.active_at;
         let is_in_use = if is_under_way {
@@ -296,7 +296,8 @@ impl SharedBreaker {
         Ok(())
     }
 
-    /// The lease is lost, unused, or not needed: the breaker is as open as that of the others.
+    /// Stops probing without a verdict: the lease was lost, unused or not needed. The breaker
+    /// follows the record again.
     async fn stop_probing(&mut self, contact: &Contact, is_given_up: bool) -> HubResult<()> {
         self.probing = None;
         let changed = contact.change(&self.name, Change::Release).await?;
@@ -322,7 +323,7 @@ impl SharedBreaker {
         let changed = match contact.change(&self.name, change).await {
             Ok(changed) => changed,
             Err(error) => {
-                // Nobody knows it yet.
+                // Keep the verdict, because the hub does not know it yet.
                 self.lock_verdict().get_or_insert(verdict);
                 return Err(error);
             }
@@ -332,14 +333,14 @@ impl SharedBreaker {
         match verdict {
             Verdict::Recovered if changed.done => {
                 contact.emit(&FleetEvent::Closed { fleet, breaker });
-                // It is closed here already, and may have opened since.
+                // The breaker is already closed here, and may have opened again since.
                 self.followed = Some((changed.record.epoch, None));
             }
             Verdict::Failed if changed.done => {
                 contact.emit(&FleetEvent::Reopened { fleet, breaker, open_time });
                 self.follow(&changed.record, changed.now);
             }
-            // The lease was somebody else's by then: what all do counts.
+            // Another member held the lease by then: follow the record.
             _ => {
                 self.followed = None;
                 self.follow(&changed.record, changed.now);
@@ -357,7 +358,7 @@ impl SharedBreaker {
     }
 }
 
-/// Whether it is open, or not closed yet again, because of what this process has seen.
+/// Whether the breaker is not closed because of what this process itself has seen.
 fn is_own_opening(snapshot: &Snapshot) -> bool {
     snapshot.state != State::Closed && !snapshot.led && !snapshot.forced
 }

@@ -1,5 +1,4 @@
-//! One bucket of this process that is shared: how much of it the member borrows, and what it
-//! gives back.
+//! A shared quota of this process: how much of the bucket the member borrows, and what it returns.
 
 use core::time::Duration;
 
@@ -15,21 +14,21 @@ use crate::rules::timing::{CHUNK, CHUNK_HELD, FLOOR_AFTER, FORGOTTEN, HEARTBEAT,
 pub(crate) struct SharedQuota {
     quota: Shared<RetryQuota>,
     name: String,
-    /// Whether the bucket is a part by now, and no more a whole one.
+    /// Whether the bucket holds a borrowed part, rather than the whole.
     is_lent: bool,
     seq: u64,
     floor: u32,
-    /// Tokens that were taken out, for the hub.
+    /// Tokens that were taken out of the bucket, to be returned to the hub.
     returned: u32,
-    /// What retries ask for between two looks; falls off slowly.
+    /// The demand of retries per round, which decays slowly.
     need: u32,
-    /// The empty part of the whole bucket, at the last look.
+    /// The empty part of the shared bucket, as of the last answer.
     room: u32,
     members: u32,
-    /// What the bucket held at the last renewal.
+    /// The tokens in the bucket after the last renewal.
     held_then: u32,
     renew_at: Instant,
-    /// When it may be asked for more again, after there was not enough.
+    /// When to ask for more again, after there was not enough.
     retry_at: Instant,
 }
 
@@ -37,7 +36,7 @@ impl SharedQuota {
     pub(crate) fn new(quota: Shared<RetryQuota>, is_connected: bool) -> Self {
         let name = quota.as_ref().name().to_owned();
         if is_connected {
-            // What it holds was its own; from now on there is one bucket.
+            // Discard the process's own tokens: from now on there is only the shared bucket.
             quota.as_ref().shrink(0);
         }
         let now = Instant::now();
@@ -57,12 +56,12 @@ impl SharedQuota {
         }
     }
 
-    /// Renews what is lent, borrows more, or gives some back, if it is time for that.
+    /// Renews what is lent, borrows more, or returns some, when it is time.
     pub(crate) async fn attend(&mut self, contact: &Contact, members: u32) -> HubResult<()> {
         let now = Instant::now();
         self.members = members;
         let quota = self.quota.as_ref();
-        // Falls to a half in about two looks.
+        // Halves in about two rounds.
         self.need = quota.take_demand().max(self.need.saturating_mul(7) / 10);
         let want = self.want();
         let lacks = want > quota.limit() || quota.available() < self.need.saturating_mul(2);
@@ -71,7 +70,7 @@ impl SharedQuota {
             return Ok(());
         }
         if self.is_lent {
-            // What has filled beyond what it needs is for the others, and makes room.
+            // Return tokens beyond the need: others can use them, and it makes room for successes.
             let is_full = quota.available() >= quota.limit();
             let keeps = if is_full { want.min(self.fill()) } else { want };
             self.returned = self.returned.saturating_add(quota.shrink(keeps));
@@ -91,16 +90,16 @@ impl SharedQuota {
     fn want(&self) -> u32 {
         let quota = self.quota.as_ref();
         let capacity = quota.config().get_capacity();
-        // Where the whole bucket is not full, a full part takes some room to be filled by
-        // successes, and keeps it while it fills.
+        // If the shared bucket is not full, a full part takes on some empty capacity for successes
+        // to fill, and keeps it while it is filling.
         let (limit, tokens) = (quota.limit(), quota.available());
         let may_fill = tokens >= limit || tokens > self.held_then;
         let extra = if may_fill { self.room.div_ceil(self.members) } else { 0 };
         self.fill().saturating_add(extra).min(capacity)
     }
 
-    /// How many tokens it should have: half of the bucket is dealt out evenly, the other half is
-    /// for those who need it.
+    /// How many tokens this member should have: half of the bucket is divided evenly, the other
+    /// half goes to members that need it.
     fn fill(&self) -> u32 {
         let capacity = self.quota.as_ref().config().get_capacity();
         let dealt = if self.members <= 1 { capacity } else { capacity / self.members / 2 };
@@ -108,7 +107,7 @@ impl SharedQuota {
     }
 
     async fn ask(&mut self, contact: &Contact, want: u32) -> HubResult<()> {
-        // Once more, where something was called back.
+        // Ask again after giving up what was called back.
         for _ in 0..2 {
             let asked = Instant::now();
             let ask = self.next_ask(contact, want);
@@ -139,7 +138,7 @@ impl SharedQuota {
             held: quota.limit(),
             lacks: self.fill().min(want).saturating_sub(quota.available()),
             floor: self.floor,
-            // If the answer is lost they are as well, rather than there twice.
+            // If the answer is lost, these tokens are lost too, rather than counted twice.
             returned: core::mem::take(&mut self.returned),
             want,
             lasts: CHUNK,
@@ -147,7 +146,7 @@ impl SharedQuota {
         }
     }
 
-    /// Takes what is lent; returns whether the lease was renewed.
+    /// Takes over what was lent; returns whether the lease was renewed.
     fn accept(&mut self, grant: &Grant, asked: Instant) -> bool {
         let quota = self.quota.as_ref();
         self.members = grant.members;
@@ -169,13 +168,13 @@ impl SharedQuota {
         true
     }
 
-    /// Gives everything back, and is an independent bucket again.
+    /// Returns everything; the bucket is independent again.
     pub(crate) async fn leave(&mut self, contact: &Contact) {
         let quota = self.quota.as_ref();
         if self.is_lent {
             self.returned = self.returned.saturating_add(quota.shrink(0));
             let ask = self.next_ask(contact, 0);
-            // Without an answer, the lease ends by itself.
+            // Without an answer, the lease simply expires.
             let _lost = contact.lend(&ask).await;
         }
         self.quota.as_ref().unshare();

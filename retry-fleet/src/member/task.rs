@@ -1,4 +1,4 @@
-//! The task of a member: one question to the hub for all that it shares, and what follows.
+//! The task of a member: polls the hub once for everything that it shares, and acts on the answer.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
@@ -15,22 +15,22 @@ use crate::member::shared_quota::SharedQuota;
 use crate::rules::quorum::Tally;
 use crate::rules::timing::{ALIVE, HEARTBEAT, LATELY, POLL, RETRY};
 
-/// At most so often, whatever happens.
+/// The shortest time between two polls.
 const SOONEST: Duration = Duration::from_millis(50);
 
-/// What the handles of a fleet and its task have in common.
+/// What the handles of a fleet share with its task.
 pub(crate) struct Common {
     pub(crate) contact: Contact,
     /// What is to be shared from now on.
     incoming: Mutex<Incoming>,
-    /// Something has happened that the others should know at once.
+    /// Wakes the task when there is something that the others should know at once.
     pub(crate) wake: Notify,
     is_leaving: AtomicBool,
-    /// Whether the hub has answered the last time.
+    /// Whether the hub answered the last poll.
     pub(crate) is_connected: AtomicBool,
-    /// Live members, as this one knows.
+    /// The number of live members, as far as this one knows.
     pub(crate) members: AtomicU32,
-    /// What the hub has said at last, and when.
+    /// The hub's last answer, and when it arrived.
     last: Mutex<Option<(Instant, View)>>,
 }
 
@@ -53,7 +53,7 @@ impl Common {
         }
     }
 
-    /// Shares a breaker, which begins with what holds by the last word of the hub.
+    /// Shares a breaker, which starts in the state of the hub's last answer.
     pub(crate) fn share_breaker(&self, mut breaker: SharedBreaker) {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((heard, view)) = &*last {
@@ -86,7 +86,7 @@ pub(crate) struct Task {
     quotas: Vec<SharedQuota>,
     outage: Outage,
     heartbeat_at: Instant,
-    /// Failed rounds, one after another.
+    /// The number of consecutive failed rounds.
     failures: u32,
 }
 
@@ -102,7 +102,7 @@ impl Task {
         }
     }
 
-    /// The first contact.
+    /// Contacts the hub for the first time.
     ///
     /// # Errors
     /// Fails if the hub refuses; if it cannot be reached, that is reported, and the task continues.
@@ -113,7 +113,7 @@ impl Task {
         }
     }
 
-    /// Goes on until the member leaves; `done` is dropped at the end.
+    /// Runs until the member leaves; `done` is dropped at the end.
     pub(crate) async fn run(mut self, done: watch::Sender<()>) {
         let common = Arc::clone(&self.common);
         let mut last = Instant::now();
@@ -142,13 +142,13 @@ impl Task {
         drop(done);
     }
 
-    /// How long until the hub is asked again.
+    /// How long until the next poll.
     fn pause(&self) -> Duration {
         let longest = POLL.saturating_mul(1 << self.failures.min(5)).min(RETRY);
         random_between(longest / 4 * 3, longest)
     }
 
-    /// Asks the hub, does what follows, and notes whether it answers.
+    /// Polls the hub, acts on the answer, and records whether there was one.
     async fn round(&mut self) -> HubResult<()> {
         self.take_incoming();
         let result = self.speak().await;
@@ -176,7 +176,7 @@ impl Task {
         let view = contact.poll(&beat).await?;
         let answered = Instant::now();
         if let Some(members) = view.members {
-            // The poll that brings it may be due a whole pause later.
+            // A heartbeat goes with a poll, which may be a whole pause later.
             let early = POLL + random_between(Duration::ZERO, HEARTBEAT / 8);
             self.heartbeat_at = now + HEARTBEAT - early;
             common.members.store(members.max(1), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Numbers of a fleet through the `metrics` facade.
+//! The metrics of a fleet, through the `metrics` facade.
 //!
 //! | name | kind | labels | |
 //! | --- | --- | --- | --- |
@@ -16,7 +16,7 @@ const HUB_UP: &str = "retry_fleet_hub_up";
 const BREAKER: &str = "retry_fleet_breaker_total";
 const LENT: &str = "retry_fleet_quota_lent";
 
-/// Tells the recorder what each metric is. Call it once, after the recorder is installed.
+/// Describes the metrics to the recorder. Call it once, after the recorder is installed.
 ///
 /// ```
 /// retry_fleet::metrics::describe();

@@ -1,11 +1,10 @@
-//! What a fleet knows of one breaker: whether it is open everywhere, until when, and who may
-//! probe.
+//! The state of a breaker in a fleet: whether it is open everywhere, until when, and who may probe.
 
 use core::time::Duration;
 
 use crate::rules::member_id::MemberId;
 
-/// A breaker as the hub keeps it. All times are the hub's.
+/// A breaker as stored by the hub. All times are the hub's.
 ///
 /// ```
 /// use core::time::Duration;
@@ -19,22 +18,22 @@ use crate::rules::member_id::MemberId;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BreakerRecord {
-    /// Rises with each change that all members follow.
+    /// Increases with each change that all members have to follow.
     pub epoch: u64,
-    /// What holds while it is open everywhere; `None` once it was closed.
+    /// The lease while it is open everywhere; `None` once it was closed.
     pub open: Option<OpenLease>,
 }
 
-/// A breaker is open everywhere, until a time.
+/// The lease of a breaker that is open everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenLease {
-    /// When it ends: then each member decides alone.
+    /// When the lease ends; after that, each member decides alone.
     pub until: Duration,
-    /// From when on probes are made.
+    /// When probing starts.
     pub probe_from: Duration,
-    /// How often it has opened again after a probe.
+    /// How many times it has opened again after a probe.
     pub reopenings: u32,
-    /// Who may probe, and until when.
+    /// The member that may probe, and until when.
     pub probe: Option<(MemberId, Duration)>,
 }
 
@@ -42,26 +41,26 @@ pub struct OpenLease {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// Enough members have opened it: it is open everywhere for `open_time`, and then for
-    /// `patience` at most until a probe decides.
+    /// Enough members have opened it: it opens everywhere for `open_time`, and then for at most
+    /// `patience` until a probe decides.
     Open {
         /// How long nobody probes.
         open_time: Duration,
         /// How long the members wait for a verdict after that.
         patience: Duration,
     },
-    /// To be the one who probes, or to stay it, for so long.
+    /// Asks for permission to probe, or renews it.
     Probe {
-        /// How long.
+        /// How long the permission lasts.
         lasts: Duration,
         /// How long the members wait for a verdict after that.
         patience: Duration,
     },
-    /// To be the one who probes no longer.
+    /// Gives up the permission to probe.
     Release,
     /// The probes have succeeded: it closes everywhere.
     Recovered,
-    /// A probe has failed: it is open everywhere as at first.
+    /// A probe has failed: it opens everywhere again.
     Failed {
         /// How long nobody probes.
         open_time: Duration,
@@ -71,12 +70,12 @@ pub enum Change {
 }
 
 impl BreakerRecord {
-    /// Returns `true` if it is open everywhere.
+    /// Returns `true` if the breaker is open everywhere.
     pub fn is_open(&self, now: Duration) -> bool {
         self.open.as_ref().is_some_and(|open| open.until > now)
     }
 
-    /// Returns `true` if it is time to probe, and no other member does.
+    /// Returns `true` if it is time to probe and no other member does.
     pub fn may_probe(&self, member: &MemberId, now: Duration) -> bool {
         self.open.as_ref().is_some_and(|open| {
             let is_free = match &open.probe {
@@ -92,9 +91,9 @@ impl BreakerRecord {
         probe.is_some_and(|(holder, _)| holder == member)
     }
 
-    /// Changes the record as `member` asks, if the rules allow it, and returns whether it did.
+    /// Changes the record as `member` asks, if the rules allow it, and returns whether they did.
     ///
-    /// A hub calls this with the record in its hands, and nobody else's.
+    /// A hub calls this while it holds the lock on the record.
     pub fn apply(&mut self, member: &MemberId, change: Change, now: Duration) -> bool {
         let opened = |open_time: Duration, patience: Duration, reopenings| OpenLease {
             until: now.saturating_add(open_time).saturating_add(patience),

@@ -1,90 +1,91 @@
 //! How much of a bucket a member is lent.
 //!
-//! A bucket of a fleet is one capacity. The hub lends parts of it, each with tokens as far as
-//! there are any, and each for a while. At every moment
+//! The bucket of a fleet has one capacity. The hub lends parts of it, each for a limited time, and
+//! with as many tokens as there are. At every moment, the sum of
 //!
-//! - what members hold by leases that run,
-//! - and the floors of members whose leases have ended without a word of them,
+//! - what members hold under running leases,
+//! - and the floors of members that let their leases end without leaving,
 //!
-//! are together no more than the capacity. A member that is cut off uses no more than the
-//! smaller of what it held and its floor, and the whole floor only once every lease that was
-//! given before its own ended has ended too; so nothing has to be called back in time.
+//! is at most the capacity. A member that is cut off uses no more than the smaller of what it held
+//! and its floor. It uses the whole floor only once every lease that was given before its own ended
+//! has ended as well; so nothing has to be called back in time.
 
 use core::time::Duration;
 
 use crate::rules::member_id::MemberId;
 
-/// What a member says of its part of a bucket, and asks for.
+/// A member's report on its part of a bucket, and its request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     /// The bucket's name.
     pub quota: String,
-    /// Who asks.
+    /// The member that asks.
     pub member: MemberId,
-    /// Rises with each ask of this member: the hub answers none that is older than one it knows.
+    /// Increases with each request of this member: the hub ignores requests older than one it has
+    /// seen.
     pub seq: u64,
-    /// What the bucket holds, for all members together.
+    /// The capacity of the whole bucket, for all members together.
     pub capacity: u32,
-    /// How many tokens time gives to the whole bucket in a second.
+    /// How many tokens per second the whole bucket gains over time.
     pub refill_per_sec: f64,
     /// How much of the capacity the member holds now.
     pub held: u32,
-    /// How many tokens it lacks of as many as it needs.
+    /// How many tokens it needs in addition to those it has.
     pub lacks: u32,
-    /// The floor that the member counts on.
+    /// The floor that the member relies on.
     pub floor: u32,
-    /// Tokens that it gives back.
+    /// The tokens that it returns.
     pub returned: u32,
     /// How much of the capacity it wants to hold.
     pub want: u32,
-    /// For how long.
+    /// How long the lease lasts.
     pub lasts: Duration,
-    /// Who was silent for so long is forgotten, with its floor.
+    /// How long a member may be silent before it is forgotten, with its floor.
     pub forgotten: Duration,
 }
 
-/// What a hub knows of a bucket and of the *other* members when one asks.
+/// The hub's state of a bucket and of the *other* members when a member asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Book {
-    /// How many live members the fleet has, the asking one among them.
+    /// How many live members the fleet has, including the one that asks.
     pub members: u32,
-    /// The tokens that are lent to nobody.
+    /// The tokens that are not lent.
     pub tokens: f64,
-    /// How long ago the book was opened for the last time.
+    /// How long ago the last request was.
     pub age: Duration,
-    /// What the others hold by leases that run.
+    /// What the others hold under running leases.
     pub lent: u64,
     /// The floors of those others whose leases have ended.
     pub silent_floors: u64,
-    /// The floors of all others that are not forgotten.
+    /// The floors of all others that have not been forgotten.
     pub floors: u64,
 }
 
-/// What a member is lent, and what the hub writes down for it.
+/// What a member is lent, and what the hub records for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
-    /// How much of the capacity it may hold. If that is less than it held, its lease continues as
-    /// it was: it gives the rest up, and asks again.
+    /// How much of the capacity it may hold. If that is less than it held, its lease is not
+    /// renewed: it gives up the rest and asks again.
     pub capacity: u32,
     /// Whether its lease was renewed.
     pub is_renewed: bool,
-    /// The tokens that it gets with it.
+    /// The tokens that it gets.
     pub tokens: u32,
-    /// Its floor, once it is cut off.
+    /// Its floor in case it is cut off.
     pub floor: u32,
-    /// The floor that the hub writes down: the larger one of that which the member counts on
-    /// and the new one, for the answer may be lost.
+    /// The floor that the hub records: the larger one of the floor that the member relies on and
+    /// the new one, because the answer may be lost.
     pub kept_floor: u32,
-    /// The tokens that are lent to nobody now.
+    /// The tokens that are not lent after this.
     pub left: f64,
-    /// How much of the capacity is lent to nobody, and empty: successes of members could fill it.
+    /// How much of the capacity is neither lent nor filled: successes of members could fill it.
     pub room: u32,
     /// How many live members there are.
     pub members: u32,
 }
 
 impl Book {
-    /// Decides what is lent.
+    /// Decides what to lend.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -97,15 +98,15 @@ impl Book {
         let capacity = ask.want.min(most);
         let is_renewed = capacity >= ask.held;
 
-        // Time fills the part that is lent to nobody; members see to theirs.
+        // Time fills the part that is not lent; members fill their own parts.
         let unlent = most.saturating_sub(ask.held);
         let part = f64::from(unlent) / f64::from(ask.capacity.max(1));
         let by_time = ask.refill_per_sec * part * self.age.as_secs_f64();
         let tokens = (self.tokens + by_time).min(f64::from(unlent));
-        // What comes back was held, and has room there.
+        // Returned tokens were held, so there is room for them.
         let tokens = (tokens + f64::from(ask.returned)).min(f64::from(unlent));
         let holds = if is_renewed { capacity } else { ask.held };
-        // What it does not get of the capacity needs no tokens.
+        // Capacity that it does not get needs no tokens.
         let lacks = ask.lacks.saturating_sub(ask.want.saturating_sub(capacity));
         let given = if is_renewed { lacks.min(tokens as u32) } else { 0 };
         let unlent = most.saturating_sub(holds);

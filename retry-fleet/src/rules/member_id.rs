@@ -1,4 +1,4 @@
-//! [`MemberId`]: who a process is in a fleet.
+//! [`MemberId`]: the identity of a process in a fleet.
 
 use core::fmt;
 use core::time::Duration;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use retry_runtime::__private::random_between;
 
-/// A member of a fleet: one process, from its joining to its end. No two are ever the same.
+/// A member of a fleet: one process, from joining to its end. No two are ever the same.
 ///
 /// ```
 /// use retry_fleet::MemberId;
@@ -18,8 +18,8 @@ use retry_runtime::__private::random_between;
 pub struct MemberId(Arc<str>);
 
 impl MemberId {
-    /// Creates the identity of a process that joins: its host, its process id, and a number
-    /// drawn at random.
+    /// Creates the identity of a joining process from its host name, its process id and a random
+    /// number.
     #[expect(clippy::new_without_default, reason = "each is another one")]
     pub fn new() -> Self {
         let host = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
@@ -29,7 +29,7 @@ impl MemberId {
         Self(format!("{host}-{}-{:012x}", std::process::id(), number.as_nanos()).into())
     }
 
-    /// Returns the identity as a hub keeps it.
+    /// Returns the identity as stored by a hub.
     pub fn as_str(&self) -> &str {
         &self.0
     }

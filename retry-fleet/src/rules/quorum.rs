@@ -1,24 +1,24 @@
-//! When a breaker opens everywhere: by the share of those who call and have opened it.
+//! When a breaker opens everywhere: once a sufficient share of its callers have opened it.
 
-/// How many live members called a breaker lately, and how many of them have opened it.
+/// How many live members have called a breaker lately, and how many of them have opened it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Those who called it lately; a call that was rejected is a call, and so is everybody
-    /// here who has opened it.
+    /// The members that have called it lately. A rejected call counts as a call, and every member
+    /// that has opened the breaker counts as a caller.
     pub callers: u32,
-    /// Those of them whose own breaker is open.
+    /// The callers whose own breaker is open.
     pub openers: u32,
 }
 
 impl Tally {
-    /// The same with one more who has opened it.
+    /// The tally with one more member that has opened it.
     pub(crate) const fn and_one_more(self) -> Self {
         Self { callers: self.callers.saturating_add(1), openers: self.openers.saturating_add(1) }
     }
 
-    /// Whether the breaker opens for a whole fleet with this many live members.
+    /// Whether the breaker opens for the whole fleet, which has this many live members.
     ///
-    /// It takes two at least, unless there is one: a bad node poisons nobody.
+    /// At least two members are needed, unless there is only one: a bad node harms nobody else.
     pub(crate) fn is_quorum(self, opens_at: f64, members: u32) -> bool {
         let least = if members <= 1 { 1 } else { 2 };
         let callers = self.callers.max(self.openers);

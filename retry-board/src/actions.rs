@@ -1,4 +1,5 @@
-//! What changes something: each is a form for people and JSON for machines, with the same checks.
+//! Actions, which change something: each is a form for people and JSON for programs, with the same
+//! checks.
 
 pub(crate) mod export;
 pub(crate) mod letters;
@@ -17,7 +18,7 @@ use crate::visit::problem::Problem;
 use crate::visit::query::Address;
 use crate::visit::{Visit, Wants};
 
-/// A visitor who may change something, once the form has proved where it comes from.
+/// A visitor who may change something, provided that the form's proof is valid.
 pub(crate) struct Actor {
     pub(crate) visit: Visit,
     csrf: Option<String>,
@@ -27,7 +28,8 @@ pub(crate) struct Actor {
 impl<S: Sync> FromRequestParts<S> for Actor {
     type Rejection = Problem;
 
-    /// Before the body is read: what is not allowed is refused whatever it says.
+    /// Checked before the body is read, so that a forbidden action is refused whatever the body
+    /// says.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let visit = parts.extensions.get::<Visit>().cloned().ok_or_else(Problem::no_page)?;
         if !visit.board.allows_actions {
@@ -42,7 +44,7 @@ impl<S: Sync> FromRequestParts<S> for Actor {
     }
 }
 
-/// What each form proves itself with.
+/// The hidden fields that prove where a form comes from.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub(crate) struct Proof {
@@ -51,7 +53,8 @@ pub(crate) struct Proof {
 }
 
 impl Actor {
-    /// Does it, if the form was made for this visitor, and not twice; and answers.
+    /// Performs the action, if the form was made for this visitor and has not been sent before;
+    /// then answers.
     pub(crate) async fn act<F>(
         &self,
         once: &Once,
@@ -64,7 +67,7 @@ impl Actor {
     {
         self.visit.may_act(self.csrf.as_deref().or(proof.csrf.as_deref()))?;
         let key = self.key.clone().or_else(|| proof.once.clone());
-        // Keys of one visitor are nothing to others.
+        // Scope the key to the visitor, so that visitors cannot collide.
         let key = key.map(|key| format!("{}/{key}", self.visit.csrf()));
         let done = once.run(key.as_deref(), work).await?;
         Ok(match self.visit.wants {
@@ -78,7 +81,7 @@ impl Actor {
     }
 }
 
-/// A text, a number or a truth value, as a text: a form has nothing else.
+/// Deserializes a text, a number or a boolean as a text, because form fields are always texts.
 pub(crate) fn loose<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
@@ -127,7 +130,7 @@ pub(crate) fn loose<'de, D: Deserializer<'de>>(
     deserializer.deserialize_any(Loose)
 }
 
-/// A field that [`loose`] reads.
+/// A field that is read with [`loose`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Field(pub(crate) Option<String>);
 

@@ -1,15 +1,15 @@
-//! The description of the API (`OpenAPI` 3.1): every page and every action as JSON.
+//! The OpenAPI 3.1 description: every page and every action as JSON.
 
 use serde_json::{Map, Value, json};
 
-/// Pages that are described.
+/// A group of pages that is mounted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     Jobs,
     Policies,
 }
 
-/// An operation: its room, path, method, summary, and parameters or fields of its body.
+/// An operation: its room, path, method and summary, and its parameters or body fields.
 type Row =
     (Room, &'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
@@ -117,7 +117,7 @@ const ROWS: &[Row] = &[
     (Room::Policies, "/api/policies/session", "get", "The token of forms, and its cookie", &[]),
 ];
 
-/// The description of these rooms.
+/// The description of the mounted rooms.
 pub(crate) fn openapi(rooms: &[Room]) -> Value {
     let mut paths = Map::new();
     for (room, path, method, summary, fields) in ROWS {

@@ -1,5 +1,5 @@
-//! Style, script and icon: inside the binary, under names that change with their content, so that
-//! a browser may keep them for ever.
+//! Style, script and icon: embedded in the binary, with names that depend on their contents, so
+//! that browsers can cache them for ever.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::safety::secret::hex;
 
-/// A file of the pages.
+/// A static file of the pages.
 #[derive(Debug)]
 pub(crate) struct Asset {
     kind: &'static str,
@@ -33,12 +33,12 @@ asset!(STYLE, "assets/style.css", "css", "text/css; charset=utf-8");
 asset!(SCRIPT, "assets/script.js", "js", "text/javascript; charset=utf-8");
 asset!(ICON, "assets/icon.svg", "svg", "image/svg+xml");
 
-/// All of them.
+/// All assets.
 pub(crate) static ALL: [&Asset; 3] = [&STYLE, &SCRIPT, &ICON];
 
 impl Asset {
-    /// Its address below the pages of a room; each room serves its own, so that they can be
-    /// mounted one without the other.
+    /// The file's path below the pages of a room. Each room serves its own assets, so that it can
+    /// be mounted without the other.
     pub(crate) fn path(&self, room: &str) -> String {
         format!("{room}.{}.{}", &*self.hash, self.extension)
     }

@@ -1,4 +1,4 @@
-//! [`Board`]: what whoever mounts the pages says about them.
+//! [`Board`]: the settings of the pages.
 
 use std::fmt;
 use std::hash::Hash;
@@ -11,8 +11,8 @@ use crate::safety::host;
 use crate::safety::secret::Secret;
 use crate::safety::token::Token;
 
-/// Settings of the pages, and the pages themselves: [`jobs`](Self::jobs) and
-/// [`policies`](Self::policies). Mount both in the same place: they know of each other.
+/// The settings of the pages, and the pages themselves: [`jobs`](Self::jobs) and
+/// [`policies`](Self::policies). Mount both in the same place, because they link to each other.
 ///
 /// | setting | default |
 /// | --- | --- |
@@ -40,7 +40,7 @@ pub struct Board {
     pub(crate) breakers: Vec<Shared<CircuitBreaker>>,
     pub(crate) families: Vec<(String, Family)>,
     pub(crate) quotas: Vec<Shared<RetryQuota>>,
-    /// Signs where there is no token.
+    /// The signing key if there is no token.
     secret: Secret,
     pub(crate) mounted: Arc<Mounted>,
 }
@@ -53,7 +53,7 @@ enum Hosts {
     These(Vec<String>),
 }
 
-/// Which pages there are.
+/// Which pages are mounted.
 #[derive(Debug, Default)]
 pub(crate) struct Mounted {
     jobs: AtomicBool,
@@ -95,7 +95,7 @@ impl Board {
     /// ```
     ///
     /// # Panics
-    /// The operating system has no random bytes.
+    /// Panics if the operating system provides no random bytes.
     pub fn new() -> Self {
         Self {
             allows_actions: false,
@@ -109,8 +109,8 @@ impl Board {
         }
     }
 
-    /// Lets visitors change things: re-drive or purge dead letters, pause and cancel jobs,
-    /// override policies. By default everything can be looked at, and nothing changed.
+    /// Lets visitors change things: re-drive or purge dead letters, pause and cancel jobs, override
+    /// policies. By default, the pages are read-only.
     ///
     /// ```
     /// # use retry_board::{Board, Token};
@@ -123,7 +123,7 @@ impl Board {
         self
     }
 
-    /// Sets the token that visitors have to know. By default whoever can reach the port is answered.
+    /// Requires visitors to know this token. By default, everyone who can reach the port is served.
     ///
     /// ```
     /// # use retry_board::{Board, Token};
@@ -135,8 +135,8 @@ impl Board {
         self
     }
 
-    /// Adds a name that the board answers to, such as `jobs.example.org`. Names of the machine itself
-    /// always work.
+    /// Adds a host name that the board answers to, such as `jobs.example.org`. Names of the machine
+    /// itself always work.
     ///
     /// ```
     /// # use retry_board::Board;
@@ -149,8 +149,8 @@ impl Board {
         self
     }
 
-    /// Answers under any name. Use it only behind something that checks names, or with a
-    /// [token](Self::token): otherwise a stranger's page could read the board.
+    /// Answers to any host name. Use it only behind a proxy that checks host names, or with a
+    /// [token](Self::token): otherwise a foreign web page could read the board.
     ///
     /// ```
     /// # use retry_board::Board;
@@ -161,8 +161,8 @@ impl Board {
         self
     }
 
-    /// Shows this breaker from the beginning: a `&'static`, or an `Arc`. Others appear once their
-    /// state has changed.
+    /// Shows this breaker from the start: a `&'static`, or an `Arc`. Other breakers appear once
+    /// their state has changed.
     ///
     /// ```
     /// # use retry_board::Board;
@@ -195,8 +195,8 @@ impl Board {
         self
     }
 
-    /// Shows this quota from the beginning: a `&'static`, or an `Arc`. Others appear once they were
-    /// empty.
+    /// Shows this quota from the start: a `&'static`, or an `Arc`. Other quotas appear once they
+    /// have been empty.
     ///
     /// ```
     /// # use retry_board::Board;
@@ -210,7 +210,7 @@ impl Board {
         self
     }
 
-    /// Whether the board answers under this name.
+    /// Whether the board answers to this host name.
     pub(crate) fn answers_as(&self, name: &str) -> bool {
         let is_own = |own: &String| host::without_port(own).eq_ignore_ascii_case(name);
         match &self.hosts {
@@ -219,7 +219,7 @@ impl Board {
         }
     }
 
-    /// What sessions and forms are signed with.
+    /// The key that signs sessions and forms.
     pub(crate) fn secret(&self) -> &Secret {
         self.token.as_ref().map_or(&self.secret, Token::secret)
     }

@@ -1,5 +1,5 @@
-//! What pages show, read from a store or from the process: the same for people and for machines,
-//! and bounded.
+//! The data of the pages, read from a store or from this process: the same for people and for
+//! programs, and of limited size.
 
 pub(crate) mod bounded;
 pub(crate) mod item;

@@ -9,21 +9,21 @@
 //!     Router::new().nest_service("/retry", retry_board::jobs(store).merge(retry_board::policies()));
 //! ```
 //!
-//! Mounted by `nest_service`, the pages answer `/retry/` as well, which `nest` leaves to the router
-//! around them.
+//! When mounted with `nest_service`, the pages also answer `/retry/`, which `nest` leaves to the
+//! surrounding router.
 //!
-//! [`jobs`] has the jobs of a store, their dead letters and items; [`policies`] the functions with
-//! `#[retry]` of this process, its breakers, quotas and overrides. The pages are made on the
-//! server, and change while they are looked at; style and script are inside the binary. Each page
-//! is JSON, too: below `api/`, or for whoever accepts `application/json`;
-//! `api/openapi.json` describes it.
+//! [`jobs`] shows the jobs of a store, their dead letters and items; [`policies`] shows the
+//! functions with `#[retry]` in this process, its breakers, quotas and overrides. The pages are
+//! rendered on the server and update while they are open; style and script are embedded in the
+//! binary. Every page is also available as JSON, either below `api/` or with `Accept:
+//! application/json`; `api/openapi.json` describes the API.
 //!
 //! # Safe by default
 //!
-//! Nothing can be changed unless [`Board::allow_actions`] says so, and a request is answered only
-//! under a name of the machine itself (`localhost`, `127.0.0.1`, `[::1]`) unless [`Board::host`]
-//! names another one. A [token](Board::token) keeps others out. Every value is escaped, and every
-//! answer bounded, however large a payload is.
+//! Nothing can be changed unless [`Board::allow_actions`] permits it. The board answers only to the
+//! host names of the machine itself (`localhost`, `127.0.0.1`, `[::1]`), unless [`Board::host`]
+//! adds others. With a [token](Board::token), only visitors who know it are served. Every value is
+//! escaped, and every answer is limited in size, however large a payload is.
 //!
 //! ```
 //! use retry_board::{Board, Token};
@@ -41,7 +41,7 @@
 //! The command `retry-workflow board` serves the same pages for a store.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// From the ground up: each imports from those above it.
+// Bottom-up: each module imports only from those above it.
 mod safety;
 mod assets;
 mod board;

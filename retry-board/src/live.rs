@@ -1,8 +1,9 @@
-//! Live pages: one look at what they show for all who watch it, and none while nobody does.
+//! Live pages: the board polls what they show once for all clients, and not at all while there are
+//! none.
 //!
-//! A page hears that it has changed, and asks for itself again. A client that does not read costs
-//! nothing: nothing is queued for it, it keeps no look alive, and its stream ends when it comes
-//! back.
+//! A page is notified that it has changed, and then requests itself again. A client that does not
+//! read costs nothing: no events are queued for it, it keeps no poll running, and its stream ends
+//! when it reads again.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -17,20 +18,20 @@ use futures_util::stream::unfold;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Between two looks.
+/// The poll interval.
 const EACH: Duration = Duration::from_millis(250);
-/// A client hears from the board at least so often.
+/// The longest time without an event for a client.
 const BEAT: Duration = Duration::from_secs(10);
-/// Who has not read for so long does not watch.
+/// A client that has not read for this long no longer counts.
 const LAG: Duration = Duration::from_secs(30);
-/// More than these are told to reload instead.
+/// The largest number of clients; further ones have to reload by themselves.
 const MOST_CLIENTS: usize = 4_096;
 
-/// Looks at a topic: what is returned differs once the topic has changed.
+/// Polls a topic: returns a hash, which differs once the topic has changed.
 type Look = Arc<dyn Fn(String) -> Looking + Send + Sync>;
 type Looking = Pin<Box<dyn Future<Output = Result<u64, ()>> + Send>>;
 
-/// What is watched, and by whom.
+/// The topics that are being watched.
 #[derive(Clone)]
 pub(crate) struct Live(Arc<Inner>);
 
@@ -43,19 +44,19 @@ struct Inner {
 /// Something that pages show.
 struct Topic {
     seen: watch::Sender<Seen>,
-    /// When a client last read.
+    /// When a client last read an event.
     read: Mutex<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    /// How often it has changed.
+    /// How many times it has changed.
     changes: u64,
-    /// Whether it could not be looked at.
+    /// Whether the last poll failed.
     is_stale: bool,
 }
 
-/// A client that watches, until it is dropped.
+/// A client, which watches its topic until it is dropped.
 struct Client {
     live: Live,
     topic: Arc<Topic>,
@@ -76,7 +77,7 @@ impl Live {
         }))
     }
 
-    /// What happens to a topic from now on; `None`: too many watch already.
+    /// The events of a topic from now on; `None` if there are too many clients.
     pub(crate) fn watch(&self, name: String) -> Option<impl Stream<Item = Event> + Send + use<>> {
         let clients = &self.0.clients;
         if clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
@@ -91,7 +92,7 @@ impl Live {
         Some(unfold(client, Client::next))
     }
 
-    /// The topic of this name, which is looked at from now on.
+    /// The topic with this name, which is polled from now on.
     fn topic(&self, name: String) -> Arc<Topic> {
         let mut topics = self.topics();
         if let Some(topic) = topics.get(&name) {
@@ -108,7 +109,7 @@ impl Live {
         self.0.topics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a topic that nobody watches; `false` if somebody does.
+    /// Ends a topic that nobody watches; returns `false` if somebody does.
     fn end(&self, name: &str, topic: &Topic) -> bool {
         let mut topics = self.topics();
         let is_watched = topic.seen.receiver_count() > 0 && topic.last_read().elapsed() < LAG;
@@ -119,7 +120,7 @@ impl Live {
     }
 }
 
-/// One task for all clients of a topic.
+/// Polls a topic for all its clients.
 async fn keep_looking(live: Live, name: String, topic: Arc<Topic>) {
     let mut before = None;
     while !live.end(&name, &topic) {
@@ -157,7 +158,7 @@ impl Client {
         let changed = timeout_at(Instant::now() + BEAT, self.seen.changed()).await;
         let now = Instant::now();
         if now.duration_since(self.read) > LAG {
-            // It has not read for long, and nobody may have looked meanwhile.
+            // It has not read for long, so polling may have stopped in between.
             return None;
         }
         self.read = now;
@@ -172,7 +173,7 @@ impl Client {
     }
 }
 
-/// A browser reports no event that has no data.
+/// An event; browsers ignore events without data.
 fn event(word: &str) -> Event {
     Event::default().event(word).data(word)
 }
@@ -270,7 +271,7 @@ mod tests {
         let watched = watched();
         let mut events = Box::pin(watched.live.watch("jobs".to_owned()).unwrap());
         assert_eq!(word(&events.next().await.unwrap()), "hello");
-        // Nothing happens for minutes, and it is still heard.
+        // Nothing happens for minutes, but heartbeats still arrive.
         for _ in 0..12 {
             assert_eq!(word(&events.next().await.unwrap()), "beat");
         }

@@ -1,4 +1,4 @@
-//! The pages, each for people and for machines.
+//! The pages, each for people and for programs.
 
 pub(crate) mod confirm;
 pub(crate) mod dead_letters;
@@ -15,14 +15,14 @@ use serde::Serialize;
 use crate::parts::layout::{self, Page};
 use crate::visit::{Visit, Wants};
 
-/// JSON.
+/// A JSON response.
 pub(crate) fn json(value: &impl Serialize) -> Response {
-    // Maps with keys that are texts, and numbers: that can always be written.
+    // Serialization cannot fail: all map keys are texts.
     let text = serde_json::to_string(value).unwrap_or_default();
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// What is shown, in the form that the visitor reads.
+/// Renders the view in the form that the visitor wants.
 pub(crate) fn answer<'a>(
     visit: &Visit,
     view: &impl Serialize,

@@ -1,4 +1,4 @@
-//! What pages are made of.
+//! The components of the pages.
 
 pub(crate) mod text;
 pub(crate) mod time;

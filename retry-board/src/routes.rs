@@ -1,4 +1,4 @@
-//! The routers: which address is answered by what, behind one door.
+//! The routers: which handler answers which address, all behind the same checks.
 
 mod door;
 mod jobs_routes;
@@ -20,7 +20,7 @@ use crate::visit::Visit;
 use crate::visit::query::Sent;
 use axum::Extension;
 
-/// What the two functions below share.
+/// The board that the two functions below share.
 static DEFAULT: LazyLock<Board> = LazyLock::new(Board::new);
 
 /// Returns the pages of the jobs in a store, read-only, with the default settings of a [`Board`].
@@ -72,7 +72,7 @@ impl Board {
     }
 }
 
-/// What each room has for itself: its files, where to sign in, and the token of forms.
+/// The routes that each room has for itself: assets, sign-in, and the form token.
 fn common(room: &'static str) -> Router {
     let mut router = Router::new()
         .route(
@@ -99,7 +99,7 @@ fn common(room: &'static str) -> Router {
     router
 }
 
-/// The same as a page and below `api/`.
+/// Routes both the page and its JSON form below `api/`.
 fn both<S: Clone + Send + Sync + 'static>(
     router: Router<S>,
     page: &str,
@@ -110,7 +110,7 @@ fn both<S: Clone + Send + Sync + 'static>(
         .route(&format!("/api/{page}"), answers.clone())
 }
 
-/// The description of the API.
+/// The OpenAPI description as a response.
 fn described(rooms: &[crate::api::Room]) -> axum::response::Response {
     let text = crate::api::openapi(rooms).to_string();
     ([(CONTENT_TYPE, "application/json")], text).into_response()

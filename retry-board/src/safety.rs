@@ -1,5 +1,5 @@
-//! What stands between a request and a page: who may ask, under which name, from which page, and
-//! with which form; and what a browser is told about the answer.
+//! The security checks: who may ask, under which host name, from which page and with which form;
+//! and the security headers of the response.
 
 pub(crate) mod headers;
 pub(crate) mod host;

@@ -1,5 +1,5 @@
-//! [`Visit`]: one request that may be answered, and what its answer has to know. Whoever may not
-//! ask gets a [`Problem`].
+//! [`Visit`]: a request that has been admitted, with what its response needs to know. A request
+//! that is not admitted gets a [`Problem`].
 
 pub(crate) mod problem;
 pub(crate) mod query;
@@ -15,7 +15,7 @@ use crate::board::Board;
 use crate::safety::session::Session;
 use crate::safety::{host, origin};
 
-/// What a visitor reads.
+/// The form of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wants {
     Html,
@@ -23,7 +23,7 @@ pub(crate) enum Wants {
 }
 
 impl Wants {
-    /// Below `api/` and for those who ask for it, JSON.
+    /// JSON below `api/` and for clients that ask for it, otherwise HTML.
     pub(crate) fn of(parts: &Parts) -> Self {
         let accepts = |kind: &str| {
             let accepted = parts.headers.get_all(ACCEPT).iter();
@@ -39,26 +39,26 @@ impl Wants {
     }
 }
 
-/// A request that may be answered.
+/// A request that has been admitted.
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     pub(crate) wants: Wants,
     pub(crate) board: Arc<Board>,
-    /// The room that answers: its name stands before those of its files.
+    /// The room that answers; its name is the prefix of its assets.
     pub(crate) room: &'static str,
     pub(crate) session: Option<Session>,
     /// Whether the browser does not have the session's cookie yet.
     pub(crate) is_new: bool,
-    /// What leads from the page's address to the others: empty, or `../` for each folder.
+    /// The path from the page to the folder of all pages: empty, or `../` once per level.
     pub(crate) root: String,
-    /// Whether the token came with the request itself: no other page can make a browser send that.
+    /// Whether the request itself carried the token, which a foreign page cannot make a browser do.
     has_token: bool,
-    /// Whether the request was sent by a page of the board, or by none.
+    /// Whether the request came from a page of the board, or from no page at all.
     is_own: bool,
 }
 
 impl Visit {
-    /// Of a visitor who may ask.
+    /// Admits a request, or explains why not.
     pub(crate) fn admit(
         board: &Arc<Board>,
         room: &'static str,
@@ -98,7 +98,7 @@ impl Visit {
         Ok(visit)
     }
 
-    /// Whether something may be changed by this request; `csrf` is what its form has sent.
+    /// Whether this request may change something; `csrf` is the form's token.
     pub(crate) fn may_act(&self, csrf: Option<&str>) -> Result<(), Problem> {
         if !self.board.allows_actions {
             return Err(Problem::read_only());
@@ -106,7 +106,7 @@ impl Visit {
         self.is_from_here(csrf)
     }
 
-    /// Of a visitor who may not ask, and is told so.
+    /// A visit that was not admitted, used to render the error.
     pub(crate) fn stranger(board: &Arc<Board>, room: &'static str, parts: &Parts) -> Self {
         Self {
             wants: Wants::of(parts),
@@ -120,22 +120,22 @@ impl Visit {
         }
     }
 
-    /// Whether a browser that has no session gets one here: where there are forms, or who asks for it.
+    /// Whether a browser without a session gets one here: on pages with forms, and on request.
     fn keeps_session(&self, path: &str) -> bool {
         !is_open(self.room, path) && (self.wants == Wants::Html || path.ends_with("/session"))
     }
 
-    /// Whether the request was sent by a page of the board, or by none.
+    /// Requires that the request came from a page of the board, or from no page at all.
     pub(crate) fn is_own_page(&self) -> Result<(), Problem> {
         if self.is_own { Ok(()) } else { Err(Problem::foreign_origin()) }
     }
 
-    /// Where the token is sent to.
+    /// The address that the token is sent to.
     pub(crate) fn sign_in(&self) -> String {
         format!("{}{}-sign-in", self.root, self.room)
     }
 
-    /// Whether a form was made here, for this browser.
+    /// Requires that the form was made here, for this browser.
     fn is_from_here(&self, csrf: Option<&str>) -> Result<(), Problem> {
         self.is_own_page()?;
         if self.has_token {
@@ -147,7 +147,7 @@ impl Visit {
         if is_known { Ok(()) } else { Err(Problem::no_form()) }
     }
 
-    /// What forms have to send.
+    /// The token that forms have to send.
     pub(crate) fn csrf(&self) -> &str {
         self.session.as_ref().map_or("", |session| &session.csrf)
     }
@@ -158,18 +158,18 @@ impl Visit {
     }
 }
 
-/// Style, script and icon say nothing, and who signs in needs them.
+/// Style, script and icon contain no data, and the sign-in page needs them.
 fn is_open(room: &str, path: &str) -> bool {
     let name = path.trim_start_matches('/').strip_prefix(room);
     name.is_some_and(|rest| rest.starts_with('.') || rest == "-sign-in")
 }
 
-/// From a page's address to the folder of all of them.
+/// The path from a page to the folder of all pages.
 fn root(path: &str) -> String {
     "../".repeat(path.bytes().filter(|&byte| byte == b'/').count().saturating_sub(1))
 }
 
-/// What a request without an answer is told.
+/// The problem for a status without a response body.
 pub(crate) fn unanswered(status: StatusCode) -> Option<Problem> {
     match status {
         StatusCode::NOT_FOUND => Some(Problem::no_page()),

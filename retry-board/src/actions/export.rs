@@ -1,4 +1,4 @@
-//! Items with their histories as lines of JSON, page by page, however many there are.
+//! Exports items with their histories as lines of JSON, page by page, however many there are.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::try_unfold;
 use retry_workflow::{Cursor, DeadLetters, Filter, ItemRecord, Store, StoreError};
 
-/// Items that are read at once, without their histories.
+/// How many items are read at a time, without their histories.
 const PAGE: usize = 100;
 
 struct Rest<S> {
@@ -28,7 +28,7 @@ pub(crate) fn response<S: Store>(letters: DeadLetters<S>, filter: Filter) -> Res
     (headers, Body::from_stream(try_unfold(rest, next))).into_response()
 }
 
-/// A line. What was settled or re-driven meanwhile is left out.
+/// The next line. Items that have changed state in the meantime are skipped.
 async fn next<S: Store>(mut rest: Rest<S>) -> Result<Option<(Bytes, Rest<S>)>, StoreError> {
     loop {
         if let Some(listed) = rest.listed.pop_front() {

@@ -1,4 +1,4 @@
-//! Taking dead letters back, and emptying them: counted first, then done.
+//! Re-drives and purges dead letters: counts them first, then acts.
 
 use retry_workflow::words::{count, duration};
 use retry_workflow::{DeadLetters, Filter, Rate, Redrive, Store};
@@ -10,7 +10,7 @@ use super::{Field, Proof};
 use crate::data::letters::{FilterFields, says};
 use crate::visit::problem::Problem;
 
-/// Which dead letters, and how.
+/// Which dead letters to act on, and how.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct LettersForm {
@@ -18,24 +18,24 @@ pub(crate) struct LettersForm {
     pub(crate) filter: FilterFields,
     #[serde(flatten)]
     pub(crate) proof: Proof,
-    /// Of a re-drive: `10/s`.
+    /// For a re-drive: `10/s`.
     pub(crate) rate: Field,
-    /// Of a re-drive: so many at most.
+    /// For a re-drive: the largest number of dead letters.
     pub(crate) max: Field,
-    /// Only counts them.
+    /// Only count them.
     pub(crate) dry_run: Field,
-    /// Every dead letter of the store is meant: an empty filter alone does not say so.
+    /// Confirms that every dead letter of the store is meant, if the filter is empty.
     pub(crate) all: Field,
-    /// Of a purge: `purge 12`.
+    /// For a purge: `purge 12`.
     pub(crate) confirm: Field,
 }
 
-/// Items that are looked at, at once.
+/// How many items are read at a time.
 const PAGE: usize = 500;
-/// More ids than these are no filter.
+/// The largest number of ids in a filter.
 const MOST_IDS: usize = 100_000;
 
-/// What is selected, text included.
+/// The filter for what is selected; a text search is resolved to ids.
 pub(crate) async fn select<S: Store>(
     letters: &DeadLetters<S>,
     fields: &FilterFields,
@@ -70,7 +70,7 @@ impl LettersForm {
         self
     }
 
-    /// Without a condition, all dead letters are meant only where that is said.
+    /// Requires a condition, or an explicit "all".
     fn is_meant(&self) -> Result<(), Problem> {
         if self.filter.is_empty() && !self.all.is_true() {
             return Err(Problem::bad(
@@ -92,7 +92,7 @@ impl LettersForm {
         Ok((rate, max))
     }
 
-    /// Re-drives them, or says how many that would be.
+    /// Re-drives the dead letters, or only counts them.
     pub(crate) async fn redrive<S: Store>(
         &self,
         letters: &DeadLetters<S>,
@@ -127,8 +127,8 @@ impl LettersForm {
         Ok(Done::new(said, json!({ "dry_run": false, "retried": taken })))
     }
 
-    /// Purges them for good, if the number that was typed is still theirs; or says how many that
-    /// would be.
+    /// Purges the dead letters, provided that their number is still the one that was typed; or only
+    /// counts them.
     pub(crate) async fn purge<S: Store>(&self, letters: &DeadLetters<S>) -> Result<Done, Problem> {
         self.is_meant()?;
         let filter = select(letters, &self.filter).await?;
@@ -151,7 +151,7 @@ impl LettersForm {
     }
 }
 
-/// What has to be typed to purge so many.
+/// What has to be typed to purge this many dead letters.
 pub(crate) fn confirmation(count: u64) -> String {
     format!("purge {count}")
 }

@@ -1,4 +1,5 @@
-//! [`Once`]: a form that is sent twice is obeyed once, and both are answered with what it did.
+//! [`Once`]: performs an action once even if its form is sent twice; both requests get the same
+//! answer.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +10,14 @@ use tokio::sync::OnceCell;
 
 use crate::visit::problem::Problem;
 
-/// What an action did.
+/// The result of an action.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
-    /// For people, in a sentence.
+    /// A sentence for people.
     pub(crate) said: String,
-    /// For machines.
+    /// The result for programs.
     pub(crate) json: Value,
-    /// What finds the sentence again.
+    /// The key under which the sentence can be found again.
     pub(crate) number: u64,
 }
 
@@ -26,12 +27,12 @@ impl Done {
     }
 }
 
-/// So many are remembered.
+/// How many forms are remembered.
 const REMEMBERED: usize = 1_000;
 
 type Remembered = VecDeque<(Option<String>, Arc<OnceCell<Done>>)>;
 
-/// Remembers the forms that were sent last.
+/// Remembers the most recent forms.
 #[derive(Debug, Default)]
 pub(crate) struct Once {
     sent: Mutex<Remembered>,
@@ -39,7 +40,7 @@ pub(crate) struct Once {
 }
 
 impl Once {
-    /// Does it, unless it was done for this key already. What failed may be sent again.
+    /// Performs the action, unless it has been done for this key. A failed action can be repeated.
     pub(crate) async fn run<F>(
         &self,
         key: Option<&str>,
@@ -73,7 +74,7 @@ impl Once {
         cell
     }
 
-    /// What the action of this number said.
+    /// The sentence of the action with this number.
     pub(crate) fn said(&self, number: u64) -> Option<String> {
         let sent = self.sent();
         let mut done = sent.iter().filter_map(|(_, cell)| cell.get());

@@ -1,5 +1,4 @@
-//! Changing policies while the program runs: on top of what the program itself has changed, and
-//! by the same rules.
+//! Changes policies at run time: on top of the program's own overrides, and with the same rules.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,11 +10,11 @@ use super::once::Done;
 use super::{Field, Proof};
 use crate::visit::problem::Problem;
 
-/// A key of a function, and what it is to be.
+/// A key of a function's policy, and its new value.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct OverrideForm {
-    /// The function, or `*` for all.
+    /// The function, or `*` for all functions.
     pub(crate) name: Field,
     pub(crate) key: Field,
     /// As in `RETRY_…` variables: `2`, `500ms`, `linear(increment = 2s)`.
@@ -26,25 +25,25 @@ pub(crate) struct OverrideForm {
 
 type Pairs = Vec<(String, String, String)>;
 
-/// What was changed here.
+/// What has been changed on the board.
 #[derive(Debug, Default)]
 pub(crate) struct Changes(Mutex<Changed>);
 
 #[derive(Debug, Default)]
 struct Changed {
-    /// What the program has in force below it.
+    /// The program's own overrides, below the board's.
     below: Overrides,
-    /// What is in force, if this was the last to change it.
+    /// The overrides in force, if the board was the last to change them.
     own: Option<Overrides>,
     pairs: Pairs,
 }
 
 impl Changed {
-    /// Puts these pairs on top of what the program itself has in force.
+    /// Applies these pairs on top of the program's own overrides.
     fn apply(&mut self, pairs: Pairs) -> Result<(), OverridesError> {
         let in_force = Overrides::in_force();
         if self.own.as_ref() != Some(&in_force) {
-            // The program has changed something itself since: that lies below from now on.
+            // The program has changed its overrides since; use them as the new base.
             self.below = in_force;
         }
         let each = pairs.iter().map(|(name, key, value)| (name, key, value));
@@ -57,12 +56,12 @@ impl Changed {
 }
 
 impl Changes {
-    /// What was changed here, by function, key and value.
+    /// What has been changed on the board: function, key and value.
     pub(crate) fn pairs(&self) -> Pairs {
         self.changed().pairs.clone()
     }
 
-    /// Changes a key; the error is the rule's own sentence.
+    /// Sets a key; the error is worded by the rule that rejects the value.
     pub(crate) fn set(&self, form: &OverrideForm) -> Result<Done, OverridesError> {
         let [name, key, value] = [&form.name, &form.key, &form.value]
             .map(|field| field.text().unwrap_or_default().to_owned());
@@ -77,7 +76,7 @@ impl Changes {
         ))
     }
 
-    /// Takes back what was changed here of a function, or of all.
+    /// Reverts the changes to one function, or all changes.
     pub(crate) fn reset(&self, form: &OverrideForm) -> Result<Done, Problem> {
         let mut changed = self.changed();
         let mut pairs = changed.pairs.clone();

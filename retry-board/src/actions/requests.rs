@@ -1,4 +1,4 @@
-//! Pausing and cancelling a job: what is requested of its workers.
+//! Pauses and cancels jobs, by a request to their workers.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ pub(crate) struct JobForm {
     pub(crate) proof: Proof,
 }
 
-/// How often a job that is to end is polled.
+/// How often to poll a job that is expected to end.
 const EACH: Duration = Duration::from_secs(1);
-/// A worker that has not stopped by then may be told again.
+/// How many times to poll before giving up; the request can then be repeated.
 const PATIENCE: u32 = 3_600;
 
 impl JobForm {
@@ -67,7 +67,7 @@ impl JobForm {
     }
 }
 
-/// Skips what is left once nobody works on the job any more.
+/// Skips the remaining items once no worker is left.
 async fn cancel_later<S: Store>(store: S, job: String) -> Result<u64, StoreError> {
     for _ in 0..PATIENCE {
         tokio::time::sleep(EACH).await;

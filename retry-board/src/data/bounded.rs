@@ -1,12 +1,12 @@
-//! [`Bounded`]: a text as far as it is shown, and how much is left out.
+//! [`Bounded`]: a text cut to a limit, and how much was cut off.
 
 use serde::Serialize;
 
-/// A text of any size, cut.
+/// A text of any size, cut to a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Bounded {
     pub(crate) text: String,
-    /// So many bytes of it are left out, at its end.
+    /// The number of bytes cut off at the end.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) left_out: usize,
 }
@@ -23,7 +23,7 @@ impl Bounded {
     }
 }
 
-/// The last place at or before `most` where a character ends.
+/// The last character boundary at or before `most`.
 fn boundary(text: &str, most: usize) -> usize {
     if text.len() <= most {
         return text.len();
@@ -31,10 +31,10 @@ fn boundary(text: &str, most: usize) -> usize {
     (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// An id in an address. One that is longer than an address may be is only shown.
+/// The longest id that fits in an address; longer ones are shown without a link.
 pub(crate) const LONGEST_ID: usize = 1_000;
 
-/// An id as far as it is shown.
+/// An id, cut to the limit.
 pub(crate) fn id(id: &str) -> String {
     match boundary(id, LONGEST_ID) {
         end if end == id.len() => id.to_owned(),

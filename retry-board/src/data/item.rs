@@ -1,4 +1,4 @@
-//! One item in full: what it is, what it left, what went wrong, and each attempt.
+//! One item in full: its payload, its output, its failure, and each attempt.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::bounded::{self, Bounded};
 
-/// Of a payload and an output.
+/// The limit for a payload and an output.
 const LONGEST: usize = 32 * 1024;
-/// Of a message, and of what an attempt wrote.
+/// The limit for a message, and for the output of an attempt.
 const SHORTER: usize = 4 * 1024;
-/// Attempts that are shown: the last ones.
+/// The number of attempts shown: the latest ones.
 const ATTEMPTS: usize = 50;
 
-/// An item as its page shows it.
+/// The data of an item's page.
 #[derive(Debug, Serialize)]
 pub(crate) struct ItemPage {
     pub(crate) job: String,
@@ -27,15 +27,15 @@ pub(crate) struct ItemPage {
     pub(crate) due: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<Timestamp>,
-    /// `None`: it was purged.
+    /// `None` if it was purged.
     pub(crate) payload: Option<Bounded>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<Bounded>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<FailureText>,
-    /// All runs, the oldest attempt first.
+    /// The attempts of all runs, oldest first.
     pub(crate) history: Vec<AttemptLine>,
-    /// Attempts before these.
+    /// The number of attempts before these.
     pub(crate) earlier_attempts: usize,
     pub(crate) now: Timestamp,
 }
@@ -46,7 +46,7 @@ pub(crate) struct FailureText {
     pub(crate) signature: String,
     pub(crate) signature_id: String,
     pub(crate) message: Bounded,
-    /// What lies below it, outermost first.
+    /// The causes, outermost first.
     pub(crate) chain: Vec<Bounded>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) culprits: Vec<String>,
@@ -63,7 +63,7 @@ pub(crate) struct AttemptLine {
     pub(crate) started: Timestamp,
     /// In seconds.
     pub(crate) duration: f64,
-    /// The wait after it, in seconds.
+    /// The wait after the attempt, in seconds.
     pub(crate) wait: f64,
     pub(crate) worker: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ impl ItemPage {
     }
 }
 
-/// JSON as people read it; as it is where it is none, or much too large.
+/// Pretty-prints JSON; leaves the text as it is if it is not JSON or is very large.
 fn json(text: &str) -> Bounded {
     if text.len() > 8 * LONGEST {
         return Bounded::new(text, LONGEST);

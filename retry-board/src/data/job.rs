@@ -1,4 +1,5 @@
-//! One job: how it is, what it waits for, how it went of late, why items failed, and its tasks.
+//! One job: its state, what it is waiting for, its recent progress, why items failed, and its
+//! tasks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,27 +14,27 @@ use super::bounded;
 use super::jobs::JobLine;
 use super::letters::GroupLine;
 
-/// All of a job that its page shows.
+/// The data of a job's page.
 #[derive(Debug, Serialize)]
 pub(crate) struct JobPage {
     #[serde(flatten)]
     pub(crate) job: JobLine,
     #[serde(flatten)]
     pub(crate) waits: Waits,
-    /// What it waits for, in words.
+    /// What the job is waiting for, in words.
     pub(crate) waiting: Vec<Wait>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) breaker: Option<Breaker>,
-    /// What was requested of its workers, and has not been done yet.
+    /// What was requested of its workers and is still pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requested: Option<PendingRequest>,
-    /// What happened in each minute of `span`.
+    /// The counts of each minute within `span`.
     pub(crate) minutes: Vec<Minute>,
-    /// How far back these go, in seconds.
+    /// How far back the minutes go, in seconds.
     pub(crate) span: u64,
     /// Its failures, the largest group first.
     pub(crate) groups: Vec<GroupLine>,
-    /// Groups that are not shown.
+    /// The number of groups that are not shown.
     pub(crate) more_groups: usize,
     /// Its tasks, if it is a graph.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +42,7 @@ pub(crate) struct JobPage {
     pub(crate) now: Timestamp,
 }
 
-/// What a job waits for.
+/// Something that a job is waiting for.
 #[derive(Debug, Serialize)]
 pub(crate) struct Wait {
     pub(crate) what: &'static str,
@@ -56,11 +57,11 @@ pub(crate) struct Breaker {
     pub(crate) open_until: Option<Timestamp>,
 }
 
-/// Tasks of a graph.
+/// The tasks of a graph.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tasks {
     pub(crate) tasks: Vec<TaskLine>,
-    /// Tasks that are not shown.
+    /// The number of tasks that are not shown.
     pub(crate) left_out: usize,
 }
 
@@ -68,21 +69,21 @@ pub(crate) struct Tasks {
 pub(crate) struct TaskLine {
     pub(crate) name: String,
     pub(crate) needs: Vec<String>,
-    /// `None`: what it needs has not ended.
+    /// `None` if its dependencies have not ended.
     pub(crate) state: Option<ItemState>,
-    /// The tasks whose failure it was skipped for.
+    /// The tasks whose failure is the reason that it was skipped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) culprits: Vec<String>,
 }
 
-/// Groups that are shown.
+/// The number of groups shown.
 const GROUPS: usize = 10;
-/// Tasks that are shown.
+/// The number of tasks shown.
 const TASKS: usize = 200;
-/// Tasks that are read at once.
+/// How many tasks are read at a time.
 const BATCH: usize = 500;
 
-/// How far back a job's page looks, as it is asked for.
+/// How far back the chart goes, by the name in the address.
 pub(crate) const SPANS: [(&str, Duration); 4] = [
     ("1h", Duration::from_secs(3_600)),
     ("6h", Duration::from_secs(6 * 3_600)),
@@ -91,7 +92,7 @@ pub(crate) const SPANS: [(&str, Duration); 4] = [
 ];
 
 impl JobPage {
-    /// `None`: there is no such job.
+    /// Loads the page; `None` if there is no such job.
     pub(crate) async fn load<S: Store>(
         store: &S,
         id: &str,
@@ -108,7 +109,7 @@ impl JobPage {
         let failed = Filter::job(id).states([ItemState::Dead, ItemState::Skipped]);
         let groups: Vec<Group> =
             if counts.failed() > 0 { store.stats(&failed).await? } else { Vec::new() };
-        // A job that has ended is shown as it was.
+        // For a job that has ended, show the period before its end.
         let end = job.ended.filter(|_| counts.unfinished() == 0).unwrap_or(now);
         Ok(Some(Self {
             requested: job.requested(now),
@@ -133,7 +134,7 @@ impl JobPage {
         if self.tasks.is_some() { Unit::Task } else { Unit::Item }
     }
 
-    /// The time that its chart ends at.
+    /// The end of the chart's period.
     pub(crate) fn end(&self) -> Timestamp {
         let ended = self.job.ended.filter(|_| self.job.counts.unfinished() == 0);
         ended.unwrap_or(self.now)
@@ -148,7 +149,7 @@ impl Tasks {
         let mut found = BTreeMap::new();
         let all = Filter::job(job).states(ItemState::ALL);
         let mut after = None;
-        // A graph has few tasks; what a stranger has put beside them is not read to its end.
+        // A graph has few tasks; do not read on for ever if something else has added items.
         for _ in 0..10 {
             let page = store.list(&all, after, BATCH).await?;
             for item in page.items {

@@ -1,4 +1,4 @@
-//! The jobs of a store, page by page: how each is, how fast it goes, and how long it will take.
+//! The jobs of a store, page by page: state, rate, and estimated time left.
 
 use std::time::Duration;
 
@@ -7,33 +7,33 @@ use serde::Serialize;
 
 use super::bounded;
 
-/// Jobs on a page.
+/// The number of jobs on a page.
 pub(crate) const PAGE: usize = 50;
 
-/// A page of jobs, the newest first.
+/// A page of jobs, newest first.
 #[derive(Debug, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names of the JSON")]
 pub(crate) struct Jobs {
     pub(crate) jobs: Vec<JobLine>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub(crate) next: Option<Cursor>,
-    /// Whether there are newer ones.
+    /// Whether there are newer jobs.
     #[serde(skip)]
     pub(crate) is_later: bool,
-    /// By the store's clock.
+    /// The current time, from the store's clock.
     pub(crate) now: Timestamp,
 }
 
-/// A job in one line.
+/// A job as one line of a list.
 #[derive(Debug, Serialize)]
 pub(crate) struct JobLine {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) status: &'static str,
-    /// Why it has stopped.
+    /// Why it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
-    /// Whether a process works on it, as far as is known here.
+    /// Whether a process is working on it, as far as the store knows.
     pub(crate) has_worker: bool,
     pub(crate) created: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,15 +41,15 @@ pub(crate) struct JobLine {
     /// Whether all of its items are known.
     pub(crate) input_complete: bool,
     pub(crate) counts: Counts,
-    /// Items that ended in a minute, of late.
+    /// The recent rate at which items end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) items_per_minute: Option<f64>,
-    /// At that rate, in seconds.
+    /// The estimated time left at that rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seconds_left: Option<u64>,
 }
 
-/// So far back a rate is measured.
+/// The period over which the rate is measured.
 const OF_LATE: Duration = Duration::from_secs(5 * 60);
 
 impl Jobs {
@@ -101,7 +101,7 @@ impl JobLine {
         })
     }
 
-    /// The share that has ended, of a hundred.
+    /// The percentage of items that have ended.
     pub(crate) fn percent(&self) -> u64 {
         percent(self.counts.ended(), self.counts.total())
     }
@@ -112,12 +112,12 @@ pub(crate) fn percent(part: u64, whole: u64) -> u64 {
     u64::try_from(percent).unwrap_or(100)
 }
 
-/// Items that ended in a minute; `None` while none has.
+/// The number of items that ended per minute; `None` if there are none.
 fn rate(minutes: &[Minute], since: Timestamp, now: Timestamp) -> Option<f64> {
     let ended = minutes.iter().fold(0_u64, |sum, one| {
         sum.saturating_add(one.succeeded).saturating_add(one.dead).saturating_add(one.skipped)
     });
-    // The first minute is counted from its beginning.
+    // Count the first minute from its beginning.
     let first = minutes.first().map_or(since, |first| first.minute.max(since));
     let minutes = now.since(first).max(Duration::from_secs(1)).as_secs_f64() / 60.0;
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]

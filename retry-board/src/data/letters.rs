@@ -1,4 +1,4 @@
-//! Dead letters: grouped by what they have in common, and one by one, as a filter selects them.
+//! Dead letters that match a filter: in groups of similar failures, and one by one.
 
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
@@ -14,41 +14,41 @@ use crate::visit::problem::Problem;
 use crate::visit::query::Address;
 use retry_workflow::words::cut;
 
-/// Items on a page.
+/// The number of items on a page.
 const PAGE: usize = 50;
-/// Groups on a page.
+/// The number of groups on a page.
 const GROUPS: usize = 100;
-/// A search looks at no more than these rows for a text, and no longer than this, at once.
+/// The limits of one step of a text search: rows read, and time taken.
 const ROWS: usize = 20_000;
 const AT_MOST: Duration = Duration::from_millis(30);
-/// Rows that a search for text looks at between two looks at the time.
+/// How many rows a text search reads between two looks at the clock.
 const BATCH: usize = 500;
 const HOUR: Duration = Duration::from_secs(3_600);
-/// Of a message, in lists.
+/// The limit for messages in lists.
 const MESSAGE: usize = 300;
 
-/// A filter as an address or a form has it.
+/// A filter, with the fields of an address or a form.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(default)]
 pub(crate) struct FilterFields {
     pub(crate) job: Option<String>,
-    /// One item of that job.
+    /// The id of one item of that job.
     pub(crate) item: Option<String>,
     pub(crate) class: Option<String>,
-    /// Its text, its id or the beginning of that.
+    /// The signature's text, its id, or a prefix of its id.
     pub(crate) signature: Option<String>,
-    /// Ended then or later: RFC 3339, a day, or `2h ago`.
+    /// Ended at this time or later: RFC 3339, a date, or `2h ago`.
     pub(crate) since: Option<String>,
-    /// Ended before.
+    /// Ended before this time.
     pub(crate) until: Option<String>,
-    /// In the message, or in what lies below it.
+    /// Contained in the message or in one of its causes.
     pub(crate) text: Option<String>,
-    /// `dead`, `skipped`, …, or `all`; dead letters where it is not given.
+    /// `dead`, `skipped`, …, or `all`; `dead` by default.
     pub(crate) state: Option<String>,
 }
 
 impl FilterFields {
-    /// Fields that were left empty are not meant.
+    /// Drops empty fields.
     pub(crate) fn cleaned(mut self) -> Self {
         for field in [
             &mut self.job,
@@ -65,7 +65,7 @@ impl FilterFields {
         self
     }
 
-    /// What is selected by what a store knows; text is looked for elsewhere.
+    /// The part of the filter that the store can evaluate; text is searched separately.
     pub(crate) async fn filter<S: Store>(
         &self,
         letters: &DeadLetters<S>,
@@ -80,7 +80,7 @@ impl FilterFields {
         if let Some(given) = &self.signature {
             let mut failed = of_any_time(&filter);
             failed.states.get_or_insert_with(|| vec![ItemState::Dead]);
-            // Its text is meant as it is, also where nothing has it any more.
+            // A signature that is given in full is valid even if no item has it any more.
             filter.signature = Some(match letters.signature(&failed, given).await {
                 Ok(signature) => signature.as_str().to_owned(),
                 Err(retry_workflow::SignatureError::None { .. }) if !is_id(given) => given.clone(),
@@ -103,12 +103,12 @@ impl FilterFields {
         }
     }
 
-    /// Whether every dead letter of the store is meant.
+    /// Whether the filter selects every dead letter of the store.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// A page with this filter in its address.
+    /// The address of a page with this filter.
     pub(crate) fn address(&self, page: &str) -> Address {
         Address::new(page)
             .and("job", self.job.as_deref())
@@ -121,7 +121,7 @@ impl FilterFields {
             .and("state", self.state.as_deref())
     }
 
-    /// Each field that is set, by its name.
+    /// The fields that are set, by name.
     pub(crate) fn set(&self) -> Vec<(&'static str, &str)> {
         let all = [
             ("job", &self.job),
@@ -137,7 +137,7 @@ impl FilterFields {
     }
 }
 
-/// Whether it looks like a signature's id, and not like its text.
+/// Whether the text looks like the id of a signature rather than its text.
 fn is_id(text: &str) -> bool {
     text.len() <= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -146,25 +146,25 @@ fn time(text: &str) -> Result<Timestamp, Problem> {
     text.parse().map_err(|error: retry_workflow::InvalidTimestamp| Problem::bad(error.to_string()))
 }
 
-/// A group in one line.
+/// A group as one line of a list.
 #[derive(Debug, Serialize)]
 pub(crate) struct GroupLine {
-    /// What names the signature in filters.
+    /// The signature's id, for use in filters.
     pub(crate) id: String,
     pub(crate) signature: String,
     pub(crate) class: String,
     pub(crate) count: u64,
     pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
-    /// One of its items.
+    /// The id of one of its items.
     pub(crate) example: String,
     pub(crate) message: String,
     pub(crate) advice: &'static str,
-    /// How many ended in each hour, of the last ones.
+    /// The number that ended in each of the last hours.
     pub(crate) hours: Vec<HourCount>,
 }
 
-/// Hours that are shown.
+/// The number of hours shown.
 const HOURS: usize = 48;
 
 impl GroupLine {
@@ -184,12 +184,12 @@ impl GroupLine {
     }
 }
 
-/// An item in one line.
+/// An item as one line of a list.
 #[derive(Debug, Serialize)]
 pub(crate) struct ItemLine {
     pub(crate) job: String,
     pub(crate) id: String,
-    /// Whether its id is too long to be in an address.
+    /// Whether its id is too long for an address.
     #[serde(skip)]
     pub(crate) is_long: bool,
     pub(crate) state: ItemState,
@@ -223,22 +223,22 @@ impl ItemLine {
     }
 }
 
-/// Dead letters as a filter selects them.
+/// The data of the page of dead letters.
 #[derive(Debug, Serialize)]
 pub(crate) struct Letters {
     pub(crate) filter: FilterFields,
     pub(crate) groups: Vec<GroupLine>,
-    /// Groups that are not shown.
+    /// The number of groups that are not shown.
     pub(crate) more_groups: usize,
-    /// How many there are in all groups.
+    /// The number of items in all groups.
     pub(crate) count: u64,
     pub(crate) items: Vec<ItemLine>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub(crate) next: Option<Cursor>,
-    /// Items that a search for text has looked at.
+    /// The number of items that a text search has read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) searched: Option<usize>,
-    /// Whether the search has ended before the page was full: `next` goes on.
+    /// Whether the search stopped before the page was full; `next` continues it.
     pub(crate) is_partial: bool,
     /// Whether this is not the first page.
     #[serde(skip)]
@@ -253,14 +253,14 @@ impl Letters {
         after: Option<Cursor>,
     ) -> Result<Self, Problem> {
         let filter = fields.filter(letters).await?;
-        // Groups are those of the filter without the text, which only a look at each can find.
+        // The groups ignore the text, which can only be found by reading each item.
         let groups = match after {
             None => groups(letters, &filter).await?,
             Some(_) => Vec::new(),
         };
         let has_failure = filter.class.is_some() || filter.signature.is_some();
         let found = if after.is_none() && has_failure && groups.is_empty() {
-            // Without a group there is no such item.
+            // Without a group, there is no such item.
             Found::default()
         } else {
             Found::search(letters, &filter, fields.text.as_deref(), after).await?
@@ -279,7 +279,7 @@ impl Letters {
         })
     }
 
-    /// Whether these are groups of whole hours, and the items are not.
+    /// Whether the groups are rounded to whole hours, while the items are not.
     pub(crate) fn has_whole_hours(&self) -> bool {
         self.filter.since.is_some() || self.filter.until.is_some()
     }
@@ -291,8 +291,8 @@ fn of_any_time(filter: &Filter) -> Filter {
     any
 }
 
-/// The groups that a filter selects. Of a time, whole hours are meant: these are summed up, and
-/// single items would have to be looked at, all of them.
+/// The groups that a filter selects. Time limits are rounded to whole hours, because the store
+/// keeps counts per hour; exact limits would mean reading every item.
 async fn groups<S: Store>(
     letters: &DeadLetters<S>,
     filter: &Filter,
@@ -319,7 +319,7 @@ async fn groups<S: Store>(
     Ok(groups)
 }
 
-/// A page of items, or what there is of it after a moment.
+/// A page of items, or the part of it that was found in time.
 #[derive(Default)]
 struct Found {
     items: Vec<ItemRecord>,
@@ -328,8 +328,8 @@ struct Found {
 }
 
 impl Found {
-    /// Those that a filter selects, and whose failure says this: of as many as can be looked at in
-    /// a moment.
+    /// Finds the items that the filter selects and whose failure contains the text, as far as the
+    /// time limit allows.
     async fn search<S: Store>(
         letters: &DeadLetters<S>,
         filter: &Filter,
@@ -356,7 +356,7 @@ impl Found {
     }
 }
 
-/// Whether a failure says this, or something below it.
+/// Whether a failure or one of its causes contains the text.
 pub(crate) fn says(item: &ItemRecord, text: &str) -> bool {
     item.failure.as_ref().is_some_and(|failure| {
         failure.message.contains(text) || failure.chain.iter().any(|said| said.contains(text))

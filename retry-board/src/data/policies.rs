@@ -1,5 +1,5 @@
-//! What this process retries: functions with their policies and what became of their calls,
-//! breakers and quotas, and what was changed while it runs.
+//! What this process retries: functions with their policies and call statistics, breakers and
+//! quotas, and what has been changed at run time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,25 +15,25 @@ use serde::Serialize;
 
 use crate::board::Board;
 
-/// Functions that are shown.
+/// The number of functions shown.
 const SITES: usize = 500;
-/// Breakers of a family that are shown.
+/// The number of breakers shown per family.
 const MEMBERS: usize = 200;
-/// What happened, as far as it is remembered.
+/// The length of the history.
 const REMEMBERED: usize = 100;
-/// Of an error's text.
+/// The limit for texts.
 const TEXT: usize = 300;
 
-/// All of the page.
+/// The data of the page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Policies {
     pub(crate) sites: Vec<SiteLine>,
     pub(crate) more_sites: usize,
     pub(crate) breakers: Vec<BreakerLine>,
     pub(crate) quotas: Vec<QuotaLine>,
-    /// What was changed on the board, by function, key and value.
+    /// What has been changed on the board: function, key and value.
     pub(crate) changed: Vec<Change>,
-    /// The last changes of breakers, quotas and policies, the newest first.
+    /// The latest changes of breakers, quotas and policies, newest first.
     pub(crate) history: Vec<Happened>,
 }
 
@@ -43,12 +43,12 @@ pub(crate) struct SiteLine {
     pub(crate) name: String,
     pub(crate) file: &'static str,
     pub(crate) line: u32,
-    /// In words; `None`: it depends on generic parameters, and no call has failed.
+    /// In words; `None` if it depends on generic parameters and no call has failed yet.
     pub(crate) policy: Option<String>,
-    /// The policy in the source, where it is another one.
+    /// The policy in the source code, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compiled: Option<String>,
-    /// What only its calls know.
+    /// The settings that are known only to its calls.
     pub(crate) run_time: Vec<&'static str>,
     pub(crate) attempts: u64,
     pub(crate) retries: u64,
@@ -56,7 +56,7 @@ pub(crate) struct SiteLine {
     pub(crate) gave_up: BTreeMap<&'static str, u64>,
     /// In seconds.
     pub(crate) waited: f64,
-    /// For the picture.
+    /// The policy for the chart.
     #[serde(skip)]
     pub(crate) known: Option<Policy>,
 }
@@ -97,11 +97,12 @@ impl SiteLine {
 pub(crate) struct BreakerLine {
     pub(crate) name: String,
     pub(crate) state: &'static str,
-    /// Whether somebody forced the state.
+    /// Whether the state was forced.
     pub(crate) forced: bool,
-    /// Whether a fleet says so.
+    /// Whether the state was set by a fleet.
     pub(crate) led: bool,
-    /// How long it stays open, in seconds; `None`: not known, or until it is reset.
+    /// How long it stays open, in seconds; `None` if unknown, or if it stays open until it is
+    /// reset.
     pub(crate) open_for: Option<u64>,
     pub(crate) consecutive_failures: Option<u32>,
     pub(crate) failures: Option<u64>,
@@ -130,9 +131,9 @@ impl BreakerLine {
 #[derive(Debug, Serialize)]
 pub(crate) struct QuotaLine {
     pub(crate) name: String,
-    /// Tokens that are left; `None`: only its name is known, for it was empty.
+    /// The tokens left; `None` if only its name is known, because it was empty.
     pub(crate) available: Option<u32>,
-    /// Tokens that fit into it.
+    /// The capacity.
     pub(crate) limit: Option<u32>,
 }
 
@@ -143,20 +144,20 @@ pub(crate) struct Change {
     pub(crate) value: String,
 }
 
-/// Something that happened.
+/// An event in the history.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Happened {
     pub(crate) at: Timestamp,
     /// `breaker`, `quota` or `policy`.
     pub(crate) what: &'static str,
     pub(crate) name: String,
-    /// Of a breaker, the state that it has since.
+    /// For a breaker, its new state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<&'static str>,
     pub(crate) text: String,
 }
 
-/// Hears what breakers, quotas and policies do, for as long as it lives.
+/// Records the events of breakers, quotas and policies until it is dropped.
 pub(crate) struct Watch {
     heard: Arc<Mutex<Heard>>,
     listening: Option<Listening>,
@@ -165,14 +166,14 @@ pub(crate) struct Watch {
 #[derive(Debug, Default)]
 struct Heard {
     history: VecDeque<Happened>,
-    /// The last state of each breaker that has changed it.
+    /// The last state of each breaker that has changed state.
     states: BTreeMap<String, (&'static str, Option<String>)>,
-    /// Those that were empty.
+    /// Quotas that have been empty.
     quotas: Vec<String>,
 }
 
-/// Breakers and quotas that are known by what they did; a program that makes new ones for ever is
-/// not followed.
+/// How many breakers and quotas are remembered from events, in case a program keeps creating new
+/// ones.
 const KNOWN: usize = 200;
 
 impl Watch {

@@ -1,4 +1,4 @@
-//! The pages before an action: what it would do, and the form that does it.
+//! The confirmation pages: what an action would do, and the form that performs it.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -16,7 +16,7 @@ fn page(visit: &Visit, title: &str, place: Place, main: Markup) -> Response {
     layout::page(visit, &Page { title, place, live: None, notice: None, main })
 }
 
-/// What is meant, in a list.
+/// Lists what is selected.
 fn meant(filter: &FilterFields) -> Markup {
     html! {
         @if filter.is_empty() {
@@ -27,7 +27,7 @@ fn meant(filter: &FilterFields) -> Markup {
     }
 }
 
-/// Every dead letter is meant only where that is said.
+/// The explicit "all" that is required if there is no filter.
 fn all(filter: &FilterFields) -> Markup {
     html! { @if filter.is_empty() { input type="hidden" name="all" value="true"; } }
 }

@@ -1,4 +1,4 @@
-//! Dead letters: what failed for good, by what it has in common, and one by one.
+//! Dead letters: in groups of similar failures, and one by one.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -23,7 +23,7 @@ pub(crate) fn page(visit: &Visit, letters: &Letters, notice: Option<String>) -> 
     })
 }
 
-/// Whether all that is shown are dead letters.
+/// Whether the list contains only dead letters.
 fn is_dead(filter: &FilterFields) -> bool {
     filter.state.as_deref().is_none_or(|state| state == "dead")
 }
@@ -107,7 +107,7 @@ fn filter_form(filter: &FilterFields) -> Markup {
     }
 }
 
-/// Groups of failures that are alike.
+/// A table of groups of similar failures.
 pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) -> Markup {
     html! {
         table.cards.groups {
@@ -153,7 +153,7 @@ pub(crate) fn groups(groups: &[GroupLine], job: Option<&str>, now: Timestamp) ->
 
 fn items(letters: &Letters) -> Markup {
     let filter = &letters.filter;
-    // The job is a column only where it is not the same for all.
+    // Show the job as a column only if the rows can differ in it.
     let has_jobs = filter.job.is_none();
     let goes_on = letters.searched.is_some() || letters.is_partial;
     html! {
@@ -218,7 +218,7 @@ fn item_row(item: &ItemLine, has_jobs: bool, now: Timestamp) -> Markup {
     }
 }
 
-/// That there is nothing, and what to do next.
+/// The empty list, with a hint at what to do next.
 fn nothing(letters: &Letters) -> Markup {
     let filter = &letters.filter;
     html! {
@@ -238,7 +238,7 @@ fn nothing(letters: &Letters) -> Markup {
     }
 }
 
-/// What an item in this state is called where it is acted on.
+/// Whether an item in this state can be re-driven.
 pub(crate) const fn can_be_taken_back(state: ItemState) -> bool {
     matches!(state, ItemState::Dead | ItemState::Skipped)
 }

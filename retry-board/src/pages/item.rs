@@ -1,4 +1,4 @@
-//! An item: its payload, what it left or failed with, and every attempt of every run.
+//! An item: its payload, its output or failure, and every attempt of every run.
 
 use axum::response::Response;
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! A job: how it is, what it waits for, how it went of late, why items failed, its tasks.
+//! A job: its state, what it is waiting for, its recent progress, why items failed, and its tasks.
 
 use std::time::Duration;
 

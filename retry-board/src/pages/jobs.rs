@@ -94,7 +94,7 @@ fn zero(number: u64) -> Markup {
     html! { @if number == 0 { span.zero { "0" } } @else { (thousands(number)) } }
 }
 
-/// The bar of its states, and the share that has ended.
+/// A bar of the item states, and the percentage that has ended.
 pub(crate) fn progress(job: &JobLine) -> Markup {
     html! {
         div.progress {

@@ -1,4 +1,4 @@
-//! What this process retries, and the form that changes it while it runs.
+//! What this process retries, and the form that changes it at run time.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::parts::text::line;
 use crate::parts::{badge, form, time, waits};
 use crate::visit::Visit;
 
-/// What was sent and cannot be obeyed.
+/// A form that was rejected.
 pub(crate) struct Refused<'a> {
     pub(crate) form: &'a OverrideForm,
-    /// The rule's sentence.
+    /// The rule's message.
     pub(crate) why: String,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn page(
     answer(visit, policies, || Page {
         title: "Policies",
         place: Place::Policies,
-        // What was written into the form is not to be lost.
+        // Do not reload, so that the contents of the form are kept.
         live: refused.is_none().then(|| "live-policies".to_owned()),
         notice,
         main: main(visit, policies, refused),

@@ -1,4 +1,4 @@
-//! Where a visitor writes the token.
+//! The sign-in page, which asks for the token.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -14,7 +14,7 @@ pub(crate) struct SignInForm {
     token: String,
 }
 
-/// Begins a session for who knows the token.
+/// Begins a session for a visitor who knows the token.
 pub(crate) fn sign_in(visit: &Visit, form: &SignInForm, to: &str) -> Result<Response, Problem> {
     let is_right = visit.board.token.as_ref().is_some_and(|token| token.is(&form.token));
     if !is_right {

@@ -1,9 +1,9 @@
-//! A state: a word with a mark and a colour.
+//! A badge for a state: a word with a symbol and a colour.
 
 use maud::{Markup, html};
 use retry_workflow::{AttemptOutcome, ItemState};
 
-/// What kind of state it is, for those who see colours.
+/// The kind of a state, shown as a colour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tone {
     Good,
@@ -29,7 +29,7 @@ pub(crate) fn badge(tone: Tone, word: &str) -> Markup {
     html! { span class=(tone.class()) data-state=(word) { (word) } }
 }
 
-/// The state of an item or a task.
+/// The badge for an item or a task.
 pub(crate) fn item(state: ItemState) -> Markup {
     let tone = match state {
         ItemState::Pending => Tone::Waiting,
@@ -41,7 +41,7 @@ pub(crate) fn item(state: ItemState) -> Markup {
     badge(tone, state.as_str())
 }
 
-/// The status of a job.
+/// The badge for a job.
 pub(crate) fn job(status: &str, dead: u64) -> Markup {
     let tone = match (status, dead) {
         ("running", _) => Tone::Busy,
@@ -57,7 +57,7 @@ pub(crate) fn outcome(outcome: AttemptOutcome) -> Markup {
     badge(tone, outcome.as_str())
 }
 
-/// The state of a breaker.
+/// The badge for a breaker.
 pub(crate) fn breaker(state: &str) -> Markup {
     let tone = match state {
         "closed" => Tone::Good,

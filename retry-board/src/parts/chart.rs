@@ -1,4 +1,4 @@
-//! Charts as SVG: colours are the style sheet's, and each says in words what it shows.
+//! Charts as SVG: colours come from the style sheet, and each chart describes itself in words.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use retry_workflow::words::{count, moment, thousands};
 use retry_workflow::{Counts, HourCount, Minute, Timestamp};
 
-/// To a hundredth of a pixel.
+/// Formats a coordinate to a hundredth of a pixel.
 pub(crate) fn px(number: f64) -> String {
     let digits = format!("{number:.2}");
     digits.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -17,7 +17,7 @@ pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// How many items are in each state, as parts of a bar.
+/// A bar with the number of items in each state.
 pub(crate) fn states(counts: &Counts, is_large: bool) -> Markup {
     let parts = [
         ("succeeded", counts.succeeded),
@@ -34,7 +34,7 @@ pub(crate) fn states(counts: &Counts, is_large: bool) -> Markup {
     let rects: Vec<_> = shown
         .iter()
         .map(|(state, number)| {
-            // A few failures among many are to be seen.
+            // Keep a few failures among many items visible.
             let width = (float(*number) / total * 1_000.0).max(6.0);
             let rect = (*state, left, width);
             left += width;
@@ -53,7 +53,7 @@ pub(crate) fn states(counts: &Counts, is_large: bool) -> Markup {
     }
 }
 
-/// Hours until now as small bars.
+/// The last hours as small bars.
 pub(crate) fn sparkline(hours: &[HourCount], now: Timestamp) -> Markup {
     const CELLS: u32 = 24;
     const HOUR: i64 = 3_600_000_000;
@@ -82,7 +82,7 @@ pub(crate) fn sparkline(hours: &[HourCount], now: Timestamp) -> Markup {
     }
 }
 
-/// What happened in each slot of a span of time: items that succeeded and items that did not.
+/// The items that succeeded and failed in each slot of the period.
 pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Markup {
     const SLOTS: u32 = 60;
     let slot = span / SLOTS;
@@ -119,7 +119,7 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
         })
         .collect();
     html! {
-        // Words stand beside the picture: it is stretched, and they are not.
+        // Labels are outside the SVG, because it is stretched.
         div.chart {
             div.y aria-hidden="true" {
                 span { (short(top)) }
@@ -155,14 +155,14 @@ pub(crate) fn minutes(minutes: &[Minute], end: Timestamp, span: Duration) -> Mar
     }
 }
 
-/// Of a moment, what tells it from others in such a span.
+/// A time without the parts that are obvious within such a period.
 fn clock(time: Timestamp, span: Duration) -> String {
     let text = moment(time);
     let text = if span > Duration::from_secs(86_400) { text.get(5..16) } else { text.get(11..16) };
     format!("{} UTC", text.unwrap_or_default())
 }
 
-/// 1, 2 or 5 of a power of ten, at or above.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 fn nice(most: u64) -> u64 {
     let mut power = 1_u64;
     loop {

@@ -1,11 +1,12 @@
-//! Forms: each knows the browser that it was made for, and works once however often it is sent.
+//! Forms: each is bound to the browser that it was made for, and works once, however often it is
+//! sent.
 
 use maud::{Markup, html};
 
 use crate::safety::secret::Secret;
 use crate::visit::Visit;
 
-/// What every form that changes something sends with it.
+/// The hidden fields of every form that changes something.
 pub(crate) fn proof(visit: &Visit) -> Markup {
     html! {
         input type="hidden" name="csrf" value=(visit.csrf());
@@ -13,7 +14,7 @@ pub(crate) fn proof(visit: &Visit) -> Markup {
     }
 }
 
-/// Fields that are sent as they are.
+/// Hidden fields with these values.
 pub(crate) fn hidden<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
     html! {
         @for (name, value) in fields {

@@ -1,4 +1,4 @@
-//! Tasks of a graph: who waits for whom, and who was skipped because of whom.
+//! The tasks of a graph: their dependencies, and which were skipped because of which.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::chart::px;
 use super::text::line;
 use crate::data::job::{TaskLine, Tasks};
 
-/// More than these are a list only.
+/// The largest number of tasks that is drawn; more are only listed.
 const DRAWN: usize = 60;
 
 const WIDTH: f64 = 168.0;
@@ -18,7 +18,7 @@ const HEIGHT: f64 = 40.0;
 const ACROSS: f64 = 56.0;
 const DOWN: f64 = 16.0;
 
-/// The picture, left to right; `None`: there are too many tasks.
+/// The picture, from left to right; `None` if there are too many tasks.
 pub(crate) fn picture(tasks: &Tasks) -> Option<Markup> {
     let tasks = &tasks.tasks;
     if tasks.is_empty() || tasks.len() > DRAWN {
@@ -69,16 +69,16 @@ fn state(task: &TaskLine) -> &'static str {
     task.state.map_or("blocked", |state| state.as_str())
 }
 
-/// What became of it, in a word.
+/// The state of a task in a word.
 pub(crate) fn word(task: &TaskLine) -> &'static str {
     task.state.map_or("waits for others", |state| state.as_str())
 }
 
-/// The column of a task is behind those of all that it needs.
+/// Assigns positions; the column of a task is to the right of those of all its dependencies.
 fn places(tasks: &[TaskLine]) -> BTreeMap<&str, (u32, u32)> {
     let mut columns: BTreeMap<&str, u32> =
         tasks.iter().map(|task| (task.name.as_str(), 0)).collect();
-    // A path is no longer than there are tasks; what goes round in circles ends here, too.
+    // A path is no longer than the number of tasks, so this terminates even if there are cycles.
     for _ in tasks {
         let mut is_changed = false;
         for task in tasks {

@@ -1,4 +1,4 @@
-//! The frame of all pages: head, navigation, notice, main, foot.
+//! The layout of all pages: head, navigation, notice, main, footer.
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -8,7 +8,7 @@ use crate::assets::{ICON, SCRIPT, STYLE};
 use crate::visit::Visit;
 use crate::visit::problem::Problem;
 
-/// Where a page stands in the navigation.
+/// The section of the navigation that a page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Jobs,
@@ -21,14 +21,14 @@ pub(crate) enum Place {
 pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
     pub(crate) place: Place,
-    /// Where it hears that it has changed.
+    /// The address of its live events.
     pub(crate) live: Option<String>,
-    /// What was just done.
+    /// The result of the action that has just been performed.
     pub(crate) notice: Option<String>,
     pub(crate) main: Markup,
 }
 
-/// What is before the page's own part, and behind it.
+/// Renders a page with its frame.
 pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
     let root = &visit.root;
     let mounted = &visit.board.mounted;
@@ -95,7 +95,7 @@ pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
     Html(markup.into_string()).into_response()
 }
 
-/// The page that says why there is no other.
+/// The error page for a problem.
 pub(crate) fn problem(visit: &Visit, problem: &Problem) -> Response {
     let main = html! {
         section.problem data-problem=(problem.status.as_u16()) {

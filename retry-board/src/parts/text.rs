@@ -1,4 +1,4 @@
-//! Text from elsewhere, safe and readable: what steers a line is shown, not obeyed.
+//! Untrusted text, made safe and readable: control characters are shown rather than obeyed.
 
 use maud::{Markup, html};
 use retry_workflow::sanitize::{Lines, OneLine};
@@ -11,10 +11,10 @@ pub(crate) fn line(text: &str) -> String {
     OneLine(text).to_string()
 }
 
-/// A text of several lines in a box of its own, and how much of it is left out.
+/// A text of several lines in its own box, with a note on how much is left out.
 pub(crate) fn block(text: &Bounded, label: &str) -> Markup {
     html! {
-        // It scrolls, and so it can be reached without a mouse.
+        // Focusable, so that it can be scrolled without a mouse.
         pre.block tabindex="0" role="group" aria-label=(label) { (Lines(&text.text).to_string()) }
         (left_out(text))
     }

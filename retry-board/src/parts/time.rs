@@ -1,4 +1,4 @@
-//! Points in time: as text in UTC, which the script shows in the visitor's own zone.
+//! Points in time: as text in UTC, which the script converts to the visitor's time zone.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use maud::{Markup, html};
 use retry_workflow::Timestamp;
 use retry_workflow::words::{age, duration, moment};
 
-/// A moment, to the second.
+/// A time, to the second.
 pub(crate) fn at(time: Timestamp) -> Markup {
     html! { time datetime=(time) title=(utc(time)) data-local { (moment(time)) } }
 }
 
-/// How long ago it was, with the moment on hover.
+/// How long ago it was, with the time on hover.
 pub(crate) fn ago(now: Timestamp, time: Timestamp) -> Markup {
     html! { time datetime=(time) title=(utc(time)) data-hint { (age(now, time)) " ago" } }
 }
 
-/// How far away it is, or how long ago.
+/// How long until it, or how long ago it was.
 pub(crate) fn relative(now: Timestamp, time: Timestamp) -> Markup {
     if time <= now {
         return ago(now, time);
@@ -28,7 +28,7 @@ fn utc(time: Timestamp) -> String {
     format!("{} UTC", moment(time).trim_end_matches('Z'))
 }
 
-/// A duration in few characters.
+/// A duration in a few characters.
 pub(crate) fn short(time: Duration) -> String {
     let seconds = time.as_secs();
     let rounded = match seconds {

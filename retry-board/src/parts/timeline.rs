@@ -1,4 +1,4 @@
-//! Attempts of an item along time: what each took, and the waits between them.
+//! The attempts of an item as a timeline: how long each took, and the waits between them.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::chart::px;
 use super::time::short;
 use crate::data::item::AttemptLine;
 
-/// The attempts of one run, on one line.
+/// The attempts of one run on one line.
 pub(crate) fn run(attempts: &[&AttemptLine]) -> Markup {
     let whole: Duration = attempts
         .iter()
         .map(|one| one.took().saturating_add(one.waited()))
         .fold(Duration::ZERO, Duration::saturating_add);
     let whole = whole.as_secs_f64().max(1e-6);
-    // However short, an attempt is seen; what that takes is taken from all.
+    // Give every attempt a minimum width; the total is scaled to fit.
     let width = |time: Duration, least: f64| (time.as_secs_f64() / whole * 700.0).max(least);
     let mut at = 0.0;
     let mut parts = Vec::new();

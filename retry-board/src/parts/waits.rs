@@ -1,4 +1,5 @@
-//! The waits of a policy as bars: full as far as it always waits, pale as far as jitter may make it.
+//! The waits of a policy as bars: solid for the shortest wait, pale up to the longest that jitter
+//! allows.
 
 use std::time::Duration;
 
@@ -8,10 +9,10 @@ use retry_runtime::Policy;
 use super::chart::px;
 use super::time::short;
 
-/// Waits that are drawn.
+/// The number of waits that are drawn.
 const DRAWN: u32 = 12;
 
-/// The waits before each attempt, if all fail.
+/// A chart of the wait before each attempt, if all attempts fail.
 pub(crate) fn chart(policy: &Policy) -> Markup {
     let mut waits: Vec<(u32, Duration, Duration)> = Vec::new();
     let (mut last, mut sum) = (None, Duration::ZERO);

@@ -1,5 +1,5 @@
-//! The door: every request comes in through it, and every answer leaves with what a browser has to
-//! know.
+//! The middleware that every request and every response passes through: admission, and security
+//! headers.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::safety::headers;
 use crate::visit::problem::Problem;
 use crate::visit::{Visit, Wants, unanswered};
 
-/// No form is larger.
+/// The largest request body.
 const LARGEST_BODY: usize = 64 * 1024;
 
 #[derive(Clone)]
@@ -63,7 +63,7 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
     response
 }
 
-/// What is wrong, in the form that the visitor reads.
+/// An error in the form that the visitor wants.
 fn told(visit: &Visit, problem: &Problem) -> Response {
     let mut response = match visit.wants {
         Wants::Html => layout::problem(visit, problem),

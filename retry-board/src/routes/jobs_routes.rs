@@ -1,4 +1,4 @@
-//! Jobs, dead letters and items of one store.
+//! The routes for the jobs, dead letters and items of a store.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::visit::problem::Problem;
 use crate::visit::query::{Address, Params, Sent};
 use crate::visit::{Visit, Wants};
 
-/// What the pages of a store share.
+/// The state that the pages of a store share.
 #[derive(Clone)]
 struct Here<S> {
     store: S,
@@ -71,7 +71,7 @@ pub(super) fn router<S: Store>(board: &Arc<Board>, store: S) -> Router {
 
 type Answer = Result<Response, Problem>;
 
-/// The number of what was just done, which the page says.
+/// The number of the action that was just performed, whose result the page shows.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Said {
@@ -92,7 +92,7 @@ fn cursor(text: Option<&str>) -> Result<Option<Cursor>, Problem> {
     Ok(Some(Cursor(number)))
 }
 
-/// Where the pages are mounted, their names are relative to the folder behind it.
+/// Redirects to the jobs; the address is relative to where the pages are mounted.
 async fn home(OriginalUri(uri): OriginalUri) -> Response {
     let to = match uri.path() {
         path if path.ends_with('/') => "jobs".to_owned(),
@@ -192,7 +192,7 @@ async fn exported<S: Store>(
     Ok(export::response(letters, filter))
 }
 
-/// How many a filter selects, before anything is done to them.
+/// Counts what a filter selects, for a confirmation page.
 async fn counted<S: Store>(
     here: &Here<S>,
     visit: &Visit,
@@ -231,7 +231,8 @@ async fn before_purge<S: Store>(
     })
 }
 
-/// Where to go once dead letters were acted on: their signature may have none left.
+/// Where to go after an action on dead letters. Not back to their signature, which may have none
+/// left.
 fn back_to(filter: &FilterFields) -> Address {
     match (&filter.job, &filter.item) {
         (Some(job), Some(item)) => Address::new("item").with("job", job).with("id", item),
@@ -326,12 +327,12 @@ async fn live<S: Store>(State(here): State<Here<S>>, Params(query): Params<LiveQ
     Ok(Sse::new(events.map(Ok::<_, std::convert::Infallible>)).into_response())
 }
 
-/// A look at a job, or at the newest of all jobs.
+/// Polls a job, or the newest of all jobs.
 async fn look<S: Store>(store: S, topic: String) -> Result<u64, ()> {
     let seen = async {
         Ok::<_, StoreError>(match topic.strip_prefix("job/") {
             Some(id) => format!("{:?}", (Job::find(&store, id).await?, store.counts(id).await?)),
-            // As the store has them: to read each record takes longer than to compare it.
+            // Compare the stored rows without parsing their records, which would take longer.
             None => format!("{:?}", store.jobs(None, PAGE).await?),
         })
     };

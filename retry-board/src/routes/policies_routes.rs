@@ -1,4 +1,4 @@
-//! What this process retries, and changes to it.
+//! The routes for what this process retries, and for changes to it.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::visit::problem::Problem;
 use crate::visit::query::{Address, Params, Sent};
 use crate::visit::{Visit, Wants};
 
-/// What the page and its actions share.
+/// The state that the page and its actions share.
 #[derive(Clone)]
 struct Here(Arc<Shared>);
 
@@ -51,7 +51,7 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
         once: Once::default(),
         live: std::sync::OnceLock::new(),
     }));
-    // The look does not keep alive what it looks at.
+    // A weak reference, so that polling does not keep the state alive.
     let looked_at = Arc::downgrade(&here.0);
     here.0.live.get_or_init(|| {
         Live::new(move |_| {
@@ -110,7 +110,7 @@ async fn change(
         })
         .await;
     match refused {
-        // The sentence stands at the field.
+        // Show the message beside the field.
         Some(why) if visit.wants == Wants::Html => {
             let refused = Refused { form: &form, why };
             let page = page(visit, &here.view(), None, Some(&refused));

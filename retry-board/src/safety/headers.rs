@@ -1,4 +1,4 @@
-//! What a browser is told about each answer.
+//! The security headers of every response.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -6,12 +6,12 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue};
 
-/// Nothing but the board's own files, nothing inline, no frame around it.
+/// Only the board's own files, nothing inline, and no framing.
 const CONTENT: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Adds them. With `forms` the board itself is told where a form was sent from: without that a
-/// browser sends no `Origin` with it. Nobody else is ever told.
+/// Adds the headers. With `forms`, the referrer is sent to the board itself: without it, browsers
+/// send `Origin: null` with a form. It is never sent to anyone else.
 pub(crate) fn add(headers: &mut HeaderMap, forms: bool) {
     let mut set = |name: HeaderName, value: &'static str| {
         headers.insert(name, HeaderValue::from_static(value));

@@ -1,15 +1,15 @@
-//! The name under which the board is asked for. A stranger's page can give a name of its own to
-//! this machine's address (DNS rebinding), but it cannot choose another name for itself.
+//! The host name of a request. A foreign web page can point its own name at this machine's address
+//! (DNS rebinding), but its requests then still carry that name.
 
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 
-/// The host that a request names, without its port.
+/// The host name of a request, without the port.
 pub(crate) fn of(parts: &Parts) -> Option<&str> {
     authority(parts).map(without_port)
 }
 
-/// The host that a request names, with its port if it has one.
+/// The host name of a request, with the port if there is one.
 pub(crate) fn authority(parts: &Parts) -> Option<&str> {
     let by_header = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
     by_header.or_else(|| parts.uri.authority().map(axum::http::uri::Authority::as_str))
@@ -23,7 +23,7 @@ pub(crate) fn without_port(authority: &str) -> &str {
     }
 }
 
-/// Whether a name means this machine, whoever says it.
+/// Whether a name always means this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     if host.eq_ignore_ascii_case("localhost") {

@@ -1,15 +1,15 @@
-//! The page that a change comes from: only one of the board's own.
+//! The origin of a change: it has to be one of the board's own pages.
 
 use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 
-/// Whether the page that sent a request is one of `authority`. What is not sent by a browser says
-/// nothing about it, and has to know the form's token all the same.
+/// Whether the page that sent a request belongs to `authority`. Programs other than browsers do not
+/// send an origin, but they still need the form's token.
 pub(crate) fn is_own(headers: &HeaderMap, authority: Option<&str>) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let site = text("sec-fetch-site");
     match text(ORIGIN.as_str()) {
-        // A browser hides it where pages tell nothing of themselves.
+        // Browsers hide the origin if the page has a strict referrer policy.
         Some("null") => site == Some("same-origin"),
         Some(origin) => {
             let own = origin.split_once("://").map(|(_, authority)| authority);

@@ -1,24 +1,24 @@
-//! [`Secret`]: signs what a browser keeps, so that it cannot be made up.
+//! [`Secret`]: signs what browsers store, so that it cannot be forged.
 
 use std::fmt::{self, Write as _};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// A key that signs texts.
+/// A signing key.
 #[derive(Clone)]
 pub(crate) struct Secret([u8; 32]);
 
 impl Secret {
-    /// A random key, which ends with the process.
+    /// Creates a random key, which lasts as long as the process.
     pub(crate) fn random() -> Self {
         let mut key = [0; 32];
-        // Without randomness of the system there is no safe page: nothing works without it.
+        // Without system randomness nothing here is secure, so do not start.
         getrandom::fill(&mut key).expect("the operating system gives random bytes");
         Self(key)
     }
 
-    /// The same one for the same text, in every process.
+    /// Derives a key from a text: the same key in every process.
     pub(crate) fn of(text: &str) -> Self {
         let mut mac = Self([0; 32]).mac("secret");
         mac.update(text.as_bytes());
@@ -32,14 +32,14 @@ impl Secret {
         mac
     }
 
-    /// The signature of a text, for one purpose and no other.
+    /// Signs a text for one purpose.
     pub(crate) fn sign(&self, purpose: &str, text: &str) -> String {
         let mut mac = self.mac(purpose);
         mac.update(text.as_bytes());
         hex(&mac.finalize().into_bytes())
     }
 
-    /// Whether that is the signature, compared in constant time.
+    /// Checks a signature in constant time.
     pub(crate) fn verify(&self, purpose: &str, text: &str, signature: &str) -> bool {
         let Some(bytes) = unhex(signature) else { return false };
         let mut mac = self.mac(purpose);
@@ -47,13 +47,13 @@ impl Secret {
         mac.verify_slice(&bytes).is_ok()
     }
 
-    /// A text that nobody can guess.
+    /// Creates a text that nobody can guess.
     pub(crate) fn nonce() -> String {
         hex(&Self::random().0[..16])
     }
 }
 
-/// Bytes as text.
+/// Encodes bytes as text.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -68,7 +68,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
-/// Without the key.
+/// Hides the key.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")

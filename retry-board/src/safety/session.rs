@@ -1,4 +1,4 @@
-//! [`Session`]: a visitor's browser, known by a signed cookie; and the token of its forms.
+//! [`Session`]: a visitor's browser, identified by a signed cookie, and its form token.
 
 use axum::http::header::{COOKIE, HeaderValue};
 use axum::http::{HeaderMap, header};
@@ -7,11 +7,11 @@ use super::secret::Secret;
 
 const COOKIE_NAME: &str = "retry-board";
 
-/// A browser that has been here, or comes for the first time.
+/// The session of a browser, new or known.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     nonce: String,
-    /// What its forms have to send.
+    /// The token that its forms have to send.
     pub(crate) csrf: String,
 }
 
@@ -21,12 +21,12 @@ impl Session {
         Self { nonce, csrf }
     }
 
-    /// A new one.
+    /// Begins a new session.
     pub(crate) fn begin(secret: &Secret) -> Self {
         Self::new(Secret::nonce(), secret)
     }
 
-    /// The one of a request, if its cookie was signed here.
+    /// Reads the session of a request, if its cookie has a valid signature.
     pub(crate) fn find(headers: &HeaderMap, secret: &Secret) -> Option<Self> {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut own = cookies
@@ -43,8 +43,8 @@ impl Session {
         secret.verify("form", &self.nonce, csrf)
     }
 
-    /// Lets the browser keep it, for the board's own folder: no script can read it, and no other
-    /// site's form sends it.
+    /// Sets the cookie for the board's own path. Scripts cannot read it, and forms of other sites
+    /// do not send it.
     pub(crate) fn keep(&self, headers: &mut HeaderMap, secret: &Secret) {
         let signature = secret.sign("session", &self.nonce);
         let cookie = format!("{COOKIE_NAME}={}.{signature}; HttpOnly; SameSite=Lax", self.nonce);

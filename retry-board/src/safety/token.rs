@@ -1,10 +1,10 @@
-//! [`Token`]: what a visitor has to know.
+//! [`Token`]: the secret that visitors have to know.
 
 use std::fmt;
 
 use super::secret::Secret;
 
-/// A secret that visitors have to know: written on the board's sign-in page, or sent as
+/// A secret that visitors have to know: entered on the board's sign-in page, or sent as
 /// `Authorization: Bearer …`.
 ///
 /// ```
@@ -25,7 +25,7 @@ pub struct InvalidToken {
     length: usize,
 }
 
-/// A shorter one could be guessed.
+/// A shorter token could be guessed.
 const SHORTEST: usize = 16;
 
 impl fmt::Display for InvalidToken {
@@ -52,7 +52,7 @@ impl Token {
     /// ```
     ///
     /// # Errors
-    /// It is shorter than 16 characters.
+    /// The token is shorter than 16 characters.
     pub fn new(text: &str) -> Result<Self, InvalidToken> {
         let text = text.trim();
         let length = text.chars().count();
@@ -64,19 +64,19 @@ impl Token {
         Ok(Self { secret, proof })
     }
 
-    /// Whether that is it, compared in constant time.
+    /// Whether the given text is the token, compared in constant time.
     pub(crate) fn is(&self, given: &str) -> bool {
         self.secret.verify("token", given.trim(), &self.proof)
     }
 
-    /// What sessions are signed with: who signs in stays so when the process is started again, and
-    /// not when the token changes.
+    /// The key that signs sessions. It depends on the token, so that sessions survive a restart,
+    /// but end when the token changes.
     pub(crate) fn secret(&self) -> &Secret {
         &self.secret
     }
 }
 
-/// Without the text.
+/// Hides the token.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")

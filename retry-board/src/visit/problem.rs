@@ -1,4 +1,4 @@
-//! [`Problem`]: why a request is not answered, with the status that says so to machines.
+//! [`Problem`]: why a request was refused or failed, with a status for programs.
 
 use std::error::Error;
 
@@ -8,16 +8,16 @@ use retry_workflow::sanitize::{Lines, OneLine};
 use retry_workflow::words::cut;
 use retry_workflow::{SignatureError, StoreError};
 
-/// A page that says what is wrong and what to do. It is written where the answer leaves.
+/// An error page: what is wrong and what to do. It is rendered on the way out.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
     pub(crate) title: &'static str,
-    /// Safe to show, in one or more lines.
+    /// Safe to show; one or more lines.
     pub(crate) text: String,
-    /// Whether the token is asked for.
+    /// Whether to ask for the token.
     pub(crate) signs_in: bool,
-    /// After so many seconds it may work.
+    /// The number of seconds after which a retry may succeed.
     pub(crate) retry_after: Option<u32>,
 }
 
@@ -106,13 +106,13 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "No such item", text)
     }
 
-    /// A value of an address or of a form that cannot be used.
+    /// A value in an address or a form that cannot be used.
     pub(crate) fn bad(text: impl AsRef<str>) -> Self {
         let text = cut(&Lines(text.as_ref()).to_string(), 4_000);
         Self::new(StatusCode::BAD_REQUEST, "Invalid request", text)
     }
 
-    /// Something that was to be changed is no longer as the form says.
+    /// What was to be changed is no longer in the state that the form was made for.
     pub(crate) fn changed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "Already changed", text)
     }
@@ -128,7 +128,7 @@ impl Problem {
     }
 }
 
-/// What happened, and what lies below it.
+/// An error with its causes.
 fn chain(error: &dyn Error) -> String {
     let below = std::iter::successors(error.source(), |&error| error.source());
     below.fold(error.to_string(), |text, error| format!("{text}: {error}"))

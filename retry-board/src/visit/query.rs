@@ -1,4 +1,4 @@
-//! What stands in an address or in a body, read; and written into an address.
+//! Reads values from addresses and bodies, and writes them into addresses.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
@@ -43,11 +43,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
     }
 }
 
-/// All but what is plain in a query.
+/// Everything that has to be percent-encoded in a query.
 const KEPT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/').remove(b':');
 
-/// An address of the board: a page, and what is asked of it.
+/// An address of the board: a page and its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Address(String, bool);
 

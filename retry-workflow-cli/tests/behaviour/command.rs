@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use retry_workflow::{ItemContext, Policy, SqliteStore, Workflow};
 
-/// In this folder, with nobody at a terminal.
+/// Runs the command in this folder, without a terminal.
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_retry-workflow"))
         .args(arguments)
@@ -16,12 +16,12 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Fails for the third.
+/// A handler that fails for item 3.
 pub(crate) async fn no_third(item: u32, _: ItemContext) -> std::io::Result<()> {
     if item == 3 { Err(std::io::Error::other("no customer 3")) } else { Ok(()) }
 }
 
-/// Runs the job `orders-1` in the store of this folder: three items, of which the third fails.
+/// Runs the job `orders-1` in the store of this folder: three items, the third of which fails.
 pub(crate) fn run_orders(folder: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! `board`: where it listens, who is answered, and how it ends.
+//! `board`: where it listens, whom it serves, and how it ends.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::command::{run, run_orders};
 
-/// A board that runs, and the address of its server.
+/// A running board, and the address of its server.
 struct Board {
     process: Child,
     address: String,
@@ -31,7 +31,7 @@ impl Board {
         Self { address: address.unwrap().to_owned(), process }
     }
 
-    /// The whole answer, with its head.
+    /// Sends a request, and returns the whole response with its headers.
     fn ask(&self, request: &str, headers: &str, body: &str) -> String {
         let mut socket = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
@@ -114,7 +114,7 @@ fn it_ends_well_when_it_is_asked_to() {
     run_orders(folder.path());
     for signal in ["-INT", "-TERM"] {
         let mut board = Board::start(folder.path(), &[]);
-        // A page that listens does not hold it up.
+        // A page that listens for events does not delay the end.
         let mut socket = TcpStream::connect(&board.address).unwrap();
         write!(socket, "GET /live?topic=jobs HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
         socket.read_exact(&mut [0; 12]).unwrap();

@@ -1,4 +1,4 @@
-//! `dlq …`, `jobs` and `status` on a store with dead letters, by the real command.
+//! `dlq …`, `jobs` and `status` on a store with dead letters, with the real command.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -54,7 +54,7 @@ const LETTERS: [(&str, &str, &str); 3] = [
     ("c", "other", "order 4711 has no customer"),
 ];
 
-/// What it writes, if it succeeds; with ages, which depend on the clock, as `?`.
+/// The output of a successful command, with ages, which depend on the clock, replaced by `?`.
 #[track_caller]
 fn told(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
@@ -76,7 +76,7 @@ fn objects(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The words of a text: ages are as long as they are.
+/// The words of a line, because ages vary in width.
 fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
@@ -107,7 +107,7 @@ fn machines_get_an_object_a_line_and_the_next_place() {
     let after = first[1]["next"].to_string();
     let rest = objects(&told(folder.path(), &["dlq", "list", "--after", &after, "--json"]));
     assert_eq!((&rest[0]["id"], &rest[0]["next"]), (&"c".into(), &Value::Null));
-    // What a shell makes of it: `jq -r .id`.
+    // As with `jq -r .id` in a shell.
     let ids: Vec<_> = rest.iter().chain(&first).map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["c", "a", "b"]);
     assert_eq!(first[0]["payload"]["to"], "Ada", "JSON, and no text that holds some");
@@ -117,7 +117,7 @@ fn machines_get_an_object_a_line_and_the_next_place() {
 fn a_job_behind_item_is_refused_and_its_letters_stay() {
     let folder = tempfile::tempdir().unwrap();
     drop(store(folder.path(), &LETTERS));
-    // Each takes one id: what stands behind it is the job.
+    // Each takes one id; the next argument is the job.
     for arguments in [
         &["dlq", "purge", "--item", "orders", "--yes"][..],
         &["dlq", "purge", "--item", "a", "--item", "orders", "--yes"],
@@ -155,7 +155,7 @@ fn conditions_narrow_the_list() {
             .collect();
         assert_eq!(found, ids, "{conditions:?}");
     }
-    // Good news of a job that is not there would be none.
+    // A job that does not exist must not look like good news.
     refused(folder.path(), &["dlq", "list", "--job", "others"], "this store has no job `others`");
     refused(folder.path(), &["dlq", "list", "--signature", "xyz"], &id);
     refused(

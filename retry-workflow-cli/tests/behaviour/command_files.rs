@@ -1,4 +1,4 @@
-//! `check` and `explain FILE`, by the real command.
+//! `check` and `explain FILE`, with the real command.
 
 use crate::command::run;
 

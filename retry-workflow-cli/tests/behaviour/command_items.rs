@@ -1,4 +1,4 @@
-//! `items`, `completions` and `man`, by the real command.
+//! `items`, `completions` and `man`, with the real command.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::command::{run, run_orders};
 
-/// A store with a job of two items that succeeded and one that failed.
+/// A store with a job of which two items succeeded and one failed.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     run_orders(folder.path());

@@ -1,4 +1,4 @@
-//! `jobs` and `status`, by the real command, of jobs that the library has run.
+//! `jobs` and `status`, with the real command, of jobs that the library has run.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use retry_workflow::{ErrorPolicy, Policy, SqliteStore, Workflow};
 
 use crate::command::{no_third, run, run_orders};
 
-/// A store with a job of three items that has finished, and one that stopped.
+/// A store with a finished job of three items, and a job that stopped.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     run_orders(folder.path());

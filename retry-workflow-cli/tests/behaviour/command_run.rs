@@ -1,4 +1,4 @@
-//! Workflow files run by the real command, in folders of their own, with scripts that fail on
+//! Workflow files run with the real command, in their own folders, with scripts that fail on
 //! purpose.
 #![cfg(unix)]
 

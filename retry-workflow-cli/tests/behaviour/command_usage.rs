@@ -1,5 +1,4 @@
-//! What the command says and which exit code it has when it cannot do what it was
-//! asked for.
+//! The message and the exit code of a command that cannot do what it was asked for.
 
 use std::process::{Command, Stdio};
 

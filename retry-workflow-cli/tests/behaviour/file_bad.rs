@@ -1,5 +1,5 @@
-//! What each mistake in a workflow file is told as: `data/bad/*.yml`, and the whole
-//! text beside each in a `.txt`. With `RETRY_WORKFLOW_BLESS=1` the texts are written anew.
+//! The message for each mistake in a workflow file: `data/bad/*.yml`, with the whole text in a
+//! `.txt` file beside each. `RETRY_WORKFLOW_BLESS=1` rewrites the texts.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn each_mistake_is_told_with_its_place_and_what_to_write() {
         }
         files += 1;
         let text = fs::read_to_string(&path).unwrap();
-        // As if it were called so here: no text depends on where the test runs.
+        // Use a fixed path, so that no text depends on where the test runs.
         let told = match WorkflowFile::parse("job.yml", &text) {
             Ok(_) => "accepted\n".to_owned(),
             Err(error) => format!("{error}\n"),

@@ -57,7 +57,7 @@ fn every_form_of_a_step_is_read() {
         "{ shell: yes }",
     ] {
         file(&format!("commands:\n  - {step}\n"));
-        // One step needs no list.
+        // A single step needs no list.
         file(&format!("commands:\n  {step}\n"));
     }
 }
@@ -119,7 +119,7 @@ fn keys_for_anchors_are_left_alone_in_each_place() {
     for place in &PLACES {
         let text = place.file.replace("qqqq: 1", "x-qqqq: &one { shell: x }");
         if let Err(error) = WorkflowFile::parse("job.yml", &text) {
-            // Something that has to be there is not.
+            // Something required is missing.
             assert!(!error.to_string().contains("`x-qqqq`"), "{}: {error}", place.name);
         }
     }

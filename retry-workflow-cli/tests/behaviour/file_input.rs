@@ -1,4 +1,4 @@
-//! Items: what they are called, and what is wrong with an input.
+//! Items: their ids, and mistakes in an input.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use retry_workflow_cli::WorkflowFile;
 
 const STEP: &str = "  agent_template: { shell: \"x ${item.id}\" }";
 
-/// The ids, or what is told, with the folder's name left out.
+/// The ids or the error, without the folder's name.
 fn read(folder: &Path, text: &str) -> Result<Vec<String>, String> {
     let job = folder.join("job.yml");
     fs::write(&job, text).unwrap();
@@ -314,7 +314,7 @@ fn an_input_that_cannot_be_read_is_told_where_it_is_named() {
         ("dat/x.json", "there is no folder `dat` (paths are relative to the folder of this file)"),
         ("/no-such/x.json", "there is no folder `/no-such`"),
         ("{ file: data }", "`data` is a folder: name a file in it"),
-        // This very file is not meant.
+        // The suggestion must not be this very file.
         (
             "{ file: job.yaml }",
             "there is no file `job.yaml` (paths are relative to the folder of this file)",
@@ -346,7 +346,7 @@ fn a_file_knows_where_its_items_are() {
     assert_eq!(file("commands: { shell: x }"), None);
 }
 
-/// The ids of what this file holds, by this `map`.
+/// The ids of the items in an input file, read with this `map`.
 fn of_file(name: &str, input: &str, map: &str) -> Result<Vec<String>, String> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(name), input).unwrap();
@@ -362,7 +362,7 @@ fn a_doubled_id_is_told_with_both_places() {
         "error: items 1 (line 1) and 3 (line 4) of items.jsonl have the same id, \"7\": set `item_id` to something that differs, or keep one of each with `distinct: id`; 1 more item has the id of an earlier item\n --> job.yml:2:10\n  |\n2 |   input: items.jsonl\n  |          ^^^^^^^^^^^"
     );
     let distinct = format!("  distinct: id\n{STEP}");
-    // 7 and "7" differ, and have one id.
+    // 7 and "7" are distinct, but have the same id.
     assert!(
         of_file("items.jsonl", input, &distinct)
             .unwrap_err()
@@ -463,7 +463,7 @@ fn what_is_picked_and_sorted_is_so_in_the_order_of_the_page() {
         ("{ offset: 10 }", ""),
     ] {
         let map = map.trim_start_matches("{ ").trim_end_matches(" }");
-        // In a map of one line commas part the keys, and in `sort_by` they part the fields.
+        // Commas separate keys on one line of a map, but fields in `sort_by`.
         let parts_fields = map.contains(": score DESC, path");
         let lines = map.replace(", ", "\n  ").replace("[score\n  path", "[score, path");
         let map = if parts_fields { map.to_owned() } else { lines };
@@ -471,7 +471,7 @@ fn what_is_picked_and_sorted_is_so_in_the_order_of_the_page() {
         let ids = found.unwrap_or_else(|told| panic!("{map}: {told}")).join(" ");
         assert_eq!(ids, expected, "{map}");
     }
-    // What is left out is not looked at; positions are those of the input.
+    // Items that are filtered out are not checked; positions are those of the input.
     let input = r#"[{}, {"a": 1}, {"a": 2}]"#;
     let map = "  filter: a > 0\n  agent_template: { shell: \"x ${item.a}\" }";
     assert_eq!(items(input, map).unwrap(), ["2", "3"]);

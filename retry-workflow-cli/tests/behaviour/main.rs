@@ -1,6 +1,6 @@
-//! What the command does: the workflow files that it reads, and what a person sees of it.
+//! Tests of the command: the workflow files that it reads, and what a person sees.
 //!
-//! One program, so that linking is paid for once.
+//! A single program, so that linking is paid for once.
 
 mod command;
 mod command_board;

@@ -1,13 +1,13 @@
-//! The places of a workflow file where keys may stand, and which the reader knows there.
+//! The places in a workflow file that have keys, with those that the reader knows there.
 
 use retry_workflow_cli::WorkflowFile;
 
-/// A place where keys may stand.
+/// A place that has keys.
 pub(crate) struct Place {
     pub(crate) name: &'static str,
-    /// A file with an unknown key there.
+    /// A file with an unknown key in this place.
     pub(crate) file: &'static str,
-    /// Where the JSON schema has its keys: each in one of these at least.
+    /// Where the JSON schema has its keys; each key is in at least one of these.
     pub(crate) schema: &'static [&'static str],
 }
 
@@ -86,7 +86,7 @@ pub(crate) const PLACES: [Place; 16] = [
     ),
 ];
 
-/// The keys that the reader knows at a place, as its complaint lists them.
+/// The keys that the reader knows in a place, according to its error message.
 pub(crate) fn known(place: &Place) -> Vec<String> {
     let Place { name, file, .. } = place;
     let error = WorkflowFile::parse("job.yml", file).expect_err(name).to_string();

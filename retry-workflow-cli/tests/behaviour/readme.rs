@@ -1,17 +1,17 @@
-//! The job of the README, run as it stands there: each command prints what the README says.
+//! Runs the job of the README as written: each command prints what the README shows.
 #![cfg(unix)]
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A command of the README, and what it prints there.
+/// A command of the README, and its output there.
 struct Shown {
     command: String,
     output: String,
 }
 
-/// Its `console` blocks.
+/// The `console` blocks.
 fn shown(readme: &str) -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
     for block in readme.split("```console\n").skip(1) {
@@ -28,14 +28,15 @@ fn shown(readme: &str) -> Vec<Shown> {
     all
 }
 
-/// What differs from run to run: times, and the columns that these move.
+/// The output without what differs from run to run: times, and the column widths that depend on
+/// them.
 fn folded(output: &str) -> String {
     let words = output.split_whitespace().map(|word| {
         let word = word.trim_end_matches([',', ';', ':']);
         let is_time = word.starts_with(|c: char| c.is_ascii_digit())
             && (["ms", "us", "µs", "s", "m", "Z"].iter().any(|unit| word.ends_with(unit))
                 || word.chars().all(|c| c.is_ascii_digit() || c == '-') && word.contains('-'));
-        // `31912-660c3cf219324-0`: a worker.
+        // A worker: `31912-660c3cf219324-0`.
         let is_worker =
             word.split('-').count() == 3 && word.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
         if is_time || is_worker { "…" } else { word }

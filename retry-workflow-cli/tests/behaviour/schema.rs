@@ -1,5 +1,5 @@
-//! `check --schema`: the schema has the keys that the reader has, takes what the reader takes, and
-//! refuses what an editor is to point at.
+//! `check --schema`: the schema has the same keys as the reader, accepts what the reader accepts,
+//! and rejects what an editor should point out.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ fn schema() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What is wrong with a workflow file by the schema, if anything is.
+/// Validates workflow files against the schema.
 struct Judge {
     schemas: boon::Schemas,
     file: boon::SchemaIndex,
@@ -145,8 +145,8 @@ fn what_an_editor_is_to_point_at_is_wrong_by_the_schema() {
     }
 }
 
-/// A schema that takes more than the reader is of less use: of what the reader refuses for its
-/// keys and its types, no more than this passes.
+/// A schema that is too permissive is of little use: of the files that the reader rejects because
+/// of keys or types, no more than this number pass.
 #[test]
 fn keys_that_nobody_knows_are_wrong_by_the_schema_as_well() {
     let judge = Judge::new();

@@ -1,5 +1,5 @@
-//! The page about workflow files: its examples are files that can be run, and it names every key
-//! that the reader knows.
+//! The page about workflow files: its examples can be run, and it mentions every key that the
+//! reader knows.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use retry_workflow_cli::WorkflowFile;
 
 use super::places::{PLACES, known};
 
-/// Words that are no keys of a map with a list of known ones.
+/// Words that are not keys of any map with a fixed list of keys.
 const WORDS: &[&str] = &[
     "standard",
     "mapreduce",
@@ -84,7 +84,7 @@ fn page() -> String {
     fs::read_to_string(path).expect("the page")
 }
 
-/// What stands in backticks, blocks left out.
+/// Everything in backticks, except in code blocks.
 fn code(page: &str) -> Vec<&str> {
     let prose = page.split("\n```").step_by(2);
     prose.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()

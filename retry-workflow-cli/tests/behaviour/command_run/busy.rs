@@ -1,5 +1,5 @@
-//! A store that another process holds for longer than anybody waits for it.
-//! The first of all, for it takes the longest.
+//! A store that another process locks for longer than the timeout. This module comes first, because
+//! it takes the longest.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,4 @@
-//! What steps hand to those after them: in one process, and where another one goes on.
+//! What steps pass on to later ones: within a process, and when another process continues.
 
 use super::support::Place;
 

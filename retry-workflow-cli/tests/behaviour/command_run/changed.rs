@@ -1,4 +1,4 @@
-//! Files that have changed since their jobs were begun.
+//! Files that have changed since their jobs started.
 
 use super::support::Place;
 
@@ -11,7 +11,7 @@ const SECOND: &str = "shell: 'echo 2 >> log'";
 const FAILS: &str = "shell: 'exit 7'";
 const REPAIRED: &str = "shell: 'echo 3 >> log'";
 
-/// A job of three commands, whose third has failed.
+/// A job of three commands, the third of which has failed.
 fn failed() -> Place {
     let place = Place::with(&commands(&[FIRST, SECOND, FAILS]));
     place.ends(1, &["run", "job.yml"]);

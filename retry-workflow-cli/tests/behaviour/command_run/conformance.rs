@@ -1,4 +1,4 @@
-//! The three files that show every form are run as they are.
+//! The three files that show every form run unchanged.
 
 use super::support::Place;
 
@@ -6,7 +6,7 @@ const COMMANDS: &str = include_str!("../../../../tests/data/config/command-level
 const GRAPH: &str = include_str!("../../../../tests/data/config/task-graph.yml");
 const ITEMS: &str = include_str!("../../../../tests/data/config/workflow-level.yml");
 
-/// Fails when it is called for the first time.
+/// Fails on its first call.
 const SECOND_TIME: &str = "echo fetch >> log
 [ -f fetched ] || { touch fetched; echo 'connection refused' >&2; exit 1; }";
 

@@ -1,11 +1,12 @@
-//! Workflow files in the forms that people write, each checked and run: `data/workflows`. What
-//! stands above a file says what its programs do, and how they are to be called:
+//! Workflow files in the forms that people write, each checked and run: `data/workflows`. The
+//! comments at the top of a file say what its programs do and how they should be called:
 //!
-//! - `# run: 3`: the exit code; 0 where nothing is said
-//! - `# file: NAME=TEXT`: what is in the folder
-//! - `# fails: PROGRAM=N`: its first calls fail; `# fails-on: PROGRAM=WORD`: those with this word
+//! - `# run: 3`: the exit code; 0 by default
+//! - `# file: NAME=TEXT`: a file in the folder
+//! - `# fails: PROGRAM=N`: its first N calls fail; `# fails-on: PROGRAM=WORD`: calls with this word
+//!   fail
 //! - `# prints: PROGRAM=TEXT`
-//! - `# call: PROGRAM ARGUMENTS`: all calls; of a `map` and a graph in any order
+//! - `# call: PROGRAM ARGUMENTS`: all calls; for a `map` and a graph in any order
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::support::Place;
 
-/// Each program is this one by another name.
+/// All programs are this script under different names.
 const PROGRAM: &str = r#"
 name=$(basename "$0")
 state=$(dirname "$0")
@@ -32,7 +33,7 @@ fi
 [ ! -e "$state/$name.prints" ] || cat "$state/$name.prints"
 "#;
 
-/// What a line above a file says.
+/// The values of a comment at the top of a file.
 fn said<'a>(text: &'a str, what: &str) -> Vec<&'a str> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("# ")?.strip_prefix(what));
     lines.map(|said| said.trim_start_matches(": ")).collect()
@@ -43,7 +44,7 @@ fn pairs<'a>(text: &'a str, what: &str) -> Vec<(&'a str, &'a str)> {
     said(text, &what).into_iter().map(|pair| pair.split_once('=').expect("NAME=VALUE")).collect()
 }
 
-/// Checks and runs a file; what is wrong with what it did.
+/// Checks and runs a file; returns what went wrong.
 fn failed(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).unwrap();
     let mut place = Place::with(&text);

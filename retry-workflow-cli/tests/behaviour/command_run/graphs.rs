@@ -1,4 +1,4 @@
-//! Tasks that fail, and what depends on them.
+//! Tasks that fail, and the tasks that depend on them.
 
 use super::support::Place;
 

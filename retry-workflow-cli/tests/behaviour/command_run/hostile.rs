@@ -1,5 +1,4 @@
-//! Items and commands that mean no good: nothing of theirs is run, and nothing of it breaks a
-//! list or a terminal.
+//! Malicious items and commands: nothing in them is run, and nothing breaks a list or a terminal.
 
 use serde_json::json;
 
@@ -43,7 +42,7 @@ fn ids_that_steer_a_terminal_name_no_item_and_are_arguments_all_the_same() {
     }
 }
 
-/// All of them fail, and are listed.
+/// Runs items with these ids, all of which fail, and lists them.
 #[track_caller]
 fn tried(ids: &[&str]) -> Place {
     let items: Vec<_> = ids.iter().map(|id| json!({ "id": id })).collect();
@@ -102,7 +101,7 @@ fn the_shells_own_commands_are_given_a_value_of_any_length_unchanged() {
     let place = place.script("work.sh", "env | grep -c 'x y' > exported; :");
     let shell = serde_json::to_string(shell).unwrap();
     place.write("job.yml", &MAP.replace("'./work.sh ${item.id}'", &shell));
-    // As if a job were run by another one, whose own values are exported.
+    // As if another job ran this one, with its own values exported.
     let ran = place.command(&["run", "job.yml"]).env("RETRY_WORKFLOW_VALUE_1", "x").output();
     assert!(ran.unwrap().status.success());
     assert!(place.read("text") == format!("{text}a{text}"), "it is another one");

@@ -1,8 +1,8 @@
-//! What happens to items that fail: each action, each bound, the breaker, and how it is told.
+//! What happens to items that fail: each action, each bound, the breaker, and the reports.
 
 use super::support::{Place, Ran};
 
-/// A map over these items, with this error policy; items that begin with `bad` fail.
+/// A map over these items with this error policy; items that begin with `bad` fail.
 fn place(policy: &str, ids: &[&str]) -> Place {
     let workflow = format!(
         "name: job\nmode: mapreduce\nerror_policy: {policy}\nmap:\n  input: items.json\n  max_parallel: 1\n  agent_template:\n    - shell: './work.sh ${{item.id}}'\n"
@@ -81,7 +81,7 @@ fn handlers_of_the_file_decide_by_their_last_word() {
         "note.sh",
         "echo \"$1: $2\" >> noted; case $1 in bad1) echo so; echo skip;; bad2) exit 1;; esac",
     );
-    // One that fails, and one that has nothing to say, lose nothing.
+    // A handler that fails or prints nothing loses no item.
     place.ends(3, &["run", "job.yml"]).says("1 succeeded, 2 dead letters, 1 skipped, of 4");
     assert_eq!(
         place.sorted("noted"),
@@ -94,7 +94,7 @@ fn failures_are_told_at_once_in_groups_or_at_the_end() {
     let told = |policy: &str| {
         let place = place(policy, &["bad1", "bad2", "bad3", "good"]).script(
             "work.sh",
-            // Each is done only when those before it have been told.
+            // Each item ends only after the earlier ones have been reported.
             "sleep 0.05; case $1 in bad*) echo \"no luck with $1\" >&2; exit 1; esac",
         );
         let ran = place.ends(3, &["run", "job.yml"]);

@@ -35,7 +35,7 @@ fn a_killed_job_goes_on_with_what_had_not_ended() {
     let ended = place.sorted("ended");
     let once: std::collections::BTreeSet<_> = ended.iter().collect();
     assert_eq!(once.len(), 12);
-    // What had ended and was not written down yet when the kill came is run again, too.
+    // What had ended but was not recorded before the kill runs again as well.
     for id in once {
         let shown = place.object(&["dlq", "show", "job-1", id]);
         let history = shown["history"].as_array().unwrap();
@@ -46,7 +46,7 @@ fn a_killed_job_goes_on_with_what_had_not_ended() {
     assert_eq!(place.read("reduced"), "one\ntwo\n");
 }
 
-/// Kills the job from within, as soon as the test has said who it is.
+/// Kills the job from within, once the test has written its process id.
 const KILLS: &str =
     "while [ ! -f pid ]; do sleep 0.01; done; [ -f repaired ] || kill -9 $(cat pid)";
 

@@ -1,10 +1,10 @@
-//! From dead letters to a job that has ended well: look, repair, `dlq retry`.
+//! From dead letters to a finished job: inspect, repair, `dlq retry`.
 
 use std::time::{Duration, Instant};
 
 use super::support::{Place, until};
 
-/// An import of five customers, of whom three cannot be imported until something is repaired.
+/// An import of five customers, three of whom cannot be imported until something is repaired.
 fn place() -> Place {
     Place::with(
         "name: import\nmap:\n  input: items.json\n  agent_template:\n    - shell: './import.sh ${item.id}'\nreduce:\n  - shell: 'echo ${map.successful} ${map.failed} >> summary'\n",
@@ -118,7 +118,7 @@ fn a_reduce_that_failed_is_taken_back_as_part_of_its_job() {
     assert_eq!(place.read("summary"), "2 3\n");
 }
 
-/// The dead letters of the first job as those of another one, which has no file.
+/// Imports the dead letters of the first job into another one, which has no file.
 fn imported(place: &Place) {
     place.ends(0, &["dlq", "export", "import-1", "-o", "letters.jsonl"]);
     let import = place.ends(0, &["dlq", "import", "letters.jsonl", "--job", "again"]);

@@ -1,4 +1,4 @@
-//! `--json` and `--quiet`: what machines read, and where the rest goes.
+//! `--json` and `--quiet`: the output for programs, and where everything else goes.
 
 use super::support::Place;
 

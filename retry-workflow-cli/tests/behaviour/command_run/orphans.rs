@@ -1,5 +1,5 @@
-//! What commands start that outlives its parent, or makes itself a session of its own: it ends
-//! with them, whoever is killed.
+//! Processes that commands leave behind, orphaned or in their own session: they end with the
+//! command, whichever process is killed.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::support::{Place, until};
 
-/// Starts three that write on: one in the background, one in a session of its own, and one more
+/// Starts three processes that keep writing: one in the background, one in its own session, and one
 /// whose parent ends at once.
 const STARTS: &str = "\
 ./beat.sh plain &
@@ -32,14 +32,14 @@ fn all_beat(place: &Place) {
     until("all have begun", || BEATS.iter().all(|name| place.read(name).len() > 2));
 }
 
-/// Nobody writes any more.
+/// Asserts that nothing writes any more.
 #[track_caller]
 fn none_beats(place: &Place) {
     let lengths = || BEATS.map(|name| place.read(name).len());
     let before = lengths();
     std::thread::sleep(Duration::from_millis(200));
     let after = lengths();
-    // Should the test fail, they end all the same.
+    // End them even if the test fails.
     place.write("over", "");
     assert_eq!(before, after);
 }
@@ -89,7 +89,7 @@ fn they_end_if_the_process_that_was_started_is_killed() {
     let running = place.spawn(&["run", "job.yml", "--lease", "200ms"]);
     all_beat(&place);
     running.signal("KILL");
-    // Its outputs are open for as long as its worker is there.
+    // The command's outputs stay open for as long as its worker runs.
     assert_eq!(running.ended().code, None);
     none_beats(&place);
     let place = place.script("work.sh", "exit 0");
@@ -117,7 +117,7 @@ fn a_signal_to_the_whole_group_is_one_request() {
         let _ = fs::remove_file(place.path("begun"));
         let child = command.spawn().unwrap();
         until("it runs", || !place.read("begun").is_empty());
-        // A moment, so that both listen.
+        // Wait a moment, so that both have installed their handlers.
         std::thread::sleep(Duration::from_millis(100));
         signal(name, &format!("-{}", child.id()));
         let output = child.wait_with_output().unwrap();

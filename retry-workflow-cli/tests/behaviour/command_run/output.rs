@@ -1,4 +1,4 @@
-//! What commands write: kept with their attempts, and shown.
+//! The output of commands: kept with their attempts, and shown.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn the_history_of_a_failure_has_what_each_attempt_wrote() {
                 "stdout": "read 2", "stderr": "no \u{1b}[2Jluck with ***", "exit_code": 7,
             })
         );
-        // Once is enough.
+        // The output is stored only once.
         assert_eq!(item["failure"]["output"], Value::Null);
     }
     let stored = std::fs::read(place.path("retry-workflow.db")).unwrap();
@@ -42,7 +42,7 @@ fn the_history_of_a_failure_has_what_each_attempt_wrote() {
 
 #[test]
 fn of_a_long_output_the_first_and_the_last_are_kept() {
-    // The secret lies where the first part ends.
+    // The secret crosses the end of the first part.
     let place = place(
         "head -c 16380 /dev/zero | tr '\\0' a; printf $TOKEN; head -c 3000000 /dev/zero | tr '\\0' b; echo; echo end; exit 1",
     );
@@ -76,7 +76,7 @@ fn an_output_that_cannot_be_captured_is_kept() {
     ran.says("is not a number\n      stdout\n        no number\n");
 }
 
-/// Items that succeed, fail by a status, and die of a signal.
+/// Items that succeed, fail with an exit status, and die of a signal.
 fn three() -> Place {
     Place::with(
         "name: job\nmap:\n  input: items.json\n  max_parallel: 1\n  agent_template:\n    - shell: 'exec ./work.sh ${item.id}'\n",
@@ -112,7 +112,7 @@ fn a_joblog_has_a_line_for_each_attempt_and_goes_on_where_it_was() {
     for row in &first[1..] {
         assert!(row[2].parse::<f64>().unwrap() > 1.7e9 && row[3].trim().parse::<f64>().is_ok());
     }
-    // Who wrote the last line was killed.
+    // The previous writer was killed in the middle of a line.
     place.write("log", place.read("log").trim_end());
     place.ends(3, &["dlq", "retry", "job-1", "--joblog", "log"]);
     let all = rows();
@@ -177,7 +177,7 @@ fn results_are_whole_files_by_item_and_attempt() {
         (&b"1\n"[..], &b"2\n"[..])
     );
     assert!(!place.path("up").exists());
-    // What another run of this name wrote makes place.
+    // The files of an earlier run with this name are overwritten.
     place.ends(3, &["run", "job.yml", "--results", "out"]);
     assert_eq!(
         (file("0-1.stdout").len(), file("0-1.stderr").as_slice()),
@@ -215,7 +215,7 @@ fn the_end_of_what_a_success_has_printed_is_kept() {
     let (both, shown) = history("echo said; echo warned >&2", &[]);
     assert_eq!(both[0]["output"], "said\nwarned");
     assert!(shown.contains("printed") && shown.contains("warned"), "{shown}");
-    // The item's own output is not said twice.
+    // The item's own output is not shown twice.
     let (one, shown) = history("echo said", &[]);
     assert_eq!(one[0]["output"], "said");
     assert!(!shown.contains("printed"), "{shown}");
@@ -259,7 +259,7 @@ fn as_much_of_an_output_is_kept_as_is_asked_for() {
     }
 }
 
-/// A terminal that goes away: what is written to it fails from then on.
+/// Writes to a terminal that has closed fail.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_joblog_that_cannot_be_written_is_told_once_to_those_who_want_quiet_too() {

@@ -1,4 +1,4 @@
-//! `pause`, `cancel`, `--deadline` and `dlq retry --edit`: a job is changed from another terminal.
+//! `pause`, `cancel`, `--deadline` and `dlq retry --edit`: changing a job from another terminal.
 
 use super::support::{Place, until};
 
@@ -48,7 +48,7 @@ fn who_resumes_a_job_at_once_is_not_paused_with_the_one_before() {
     let running = place.spawn(&["run", "job.yml"]);
     until("two have begun", || place.read("log").lines().count() >= 2);
     place.ends(0, &["pause", "job-1"]);
-    // The first one has not heard of it yet.
+    // The first process has not noticed the request yet.
     place.ends(0, &["resume", "job-1"]).says("6 succeeded, of 6");
     running.ended().says("stopping: it was paused");
 }

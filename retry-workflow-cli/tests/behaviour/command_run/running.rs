@@ -1,5 +1,5 @@
-//! `run --continue` and `--if-running`: what a `run` does about a job of the same file that has
-//! not ended, or that another process works on.
+//! `run --continue` and `--if-running`: what `run` does if a job of the same file has not ended, or
+//! another process is working on it.
 
 use super::support::{Place, Running, until};
 
@@ -12,7 +12,7 @@ fn place(work: &str) -> Place {
     .script("work.sh", work)
 }
 
-/// A job that has begun.
+/// A job that is under way.
 fn begun(place: &Place) -> Running {
     let running = place.spawn(&["run", "job.yml"]);
     until("some have begun", || place.read("log").lines().count() >= 2);
@@ -34,7 +34,7 @@ fn a_second_run_of_a_running_file_is_refused() {
     let why = format!("error: job-1 of this file is running in process {}", first.worker());
     second.says(&why).says("with --if-running wait").says("with --if-running join");
     place.ends(4, &["run", "job.yml", "--continue"]).says(&why);
-    // While it reduces as well.
+    // Also during `reduce`.
     until("it reduces", || !place.read("reduced").is_empty());
     place.ends(4, &["run", "job.yml"]).says(&why);
     assert_eq!(first.ended().code, Some(0));
@@ -86,7 +86,7 @@ fn run_continue_goes_on_with_what_has_not_ended_or_begins() {
     place.ends(0, &["run", "job.yml", "--continue"]).says("job job-1: ").says("8 succeeded, of 8");
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
     place.ends(0, &["run", "job.yml", "--continue"]).says("job job-2: ");
-    // Without it, `run` begins.
+    // Without `--continue`, `run` starts a new job.
     place.write("work.sh", "#!/bin/sh\nexit 1\n");
     place.ends(3, &["run", "job.yml"]).says("job job-3: ");
 }
@@ -98,7 +98,7 @@ fn a_job_whose_process_was_killed_does_not_run() {
     let first = begun(&place);
     first.signal("KILL");
     assert_eq!(first.ended().code, None);
-    // At once: its leases were to last for 30 s.
+    // Without waiting for its leases of 30 s to expire.
     let again = place.ends(0, &["run", "job.yml", "--continue"]);
     again.says("job job-1: ").says("8 succeeded, of 8").says("2 lost with their worker");
 }
@@ -142,7 +142,7 @@ fn a_job_has_the_id_that_it_is_given() {
         ended.says("with: retry-workflow jobs rm 'night 2026-11-22'");
     }
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
-    // What is asked for begins, whatever else there is.
+    // The requested job is started, whatever others there are.
     place.ends(0, &["run", "job.yml", "--continue", "--job-id", "job-7"]).says("job job-7: ");
     place.ends(0, &["run", "job.yml"]).says("job job-8: ");
 }

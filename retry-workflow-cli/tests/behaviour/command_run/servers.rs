@@ -8,7 +8,7 @@ mod fixture;
 use super::support::Place;
 use super::upkeep::{place, run, seen};
 
-/// The address of a schema of its own; `None` where there is no server.
+/// The address of a new schema; `None` if there is no server.
 fn server() -> Option<String> {
     let fixture::Place { url, schema } = fixture::Place::new()?;
     Some(format!("{url}&schema={schema}"))
@@ -44,7 +44,7 @@ fn a_job_moves_to_a_server_and_back() {
 #[test]
 fn no_password_is_ever_shown() {
     let place = Place::with("name: job\ncommands:\n  - shell: 'true'\n");
-    // Nobody listens there.
+    // Nothing listens on this port.
     let store = "postgres://ada:s3cret@127.0.0.1:1/jobs?connect_timeout=1";
     for arguments in [&["run", "job.yml"][..], &["jobs"], &["store", "check"]] {
         let ran = place.ran(&[arguments, &["--store", store]].concat());

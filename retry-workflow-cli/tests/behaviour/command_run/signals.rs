@@ -1,4 +1,4 @@
-//! Ctrl-C and what ends a service: once, and twice.
+//! Ctrl-C and the signals that stop a service: once, and twice.
 
 use std::time::Duration;
 
@@ -47,13 +47,13 @@ fn a_terminated_job_does_the_same() {
 #[test]
 fn a_job_whose_terminal_goes_away_or_is_to_quit_does_the_same() {
     stops_and_goes_on("QUIT");
-    // A suite that was begun by `nohup` hands that on.
+    // If the test suite was started with `nohup`, its children ignore the signal as well.
     if ignored(std::process::id()) & 1 == 0 {
         stops_and_goes_on("HUP");
     }
 }
 
-/// The signals that a process ignores: a bit for each.
+/// The signals that a process ignores, one bit each.
 fn ignored(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -103,7 +103,7 @@ fn a_terminal_that_goes_away_twice_has_asked_once() {
 
 #[test]
 fn a_second_signal_ends_commands_and_all_that_they_have_started() {
-    // They would not end by themselves, nor if they were asked to.
+    // These neither end by themselves nor on SIGTERM.
     let place = place(
         "trap 'echo asked >> asked' TERM; while :; do echo x >> beats; sleep 0.02; done & wait; wait",
     );

@@ -1,10 +1,10 @@
-//! What comes after a command has failed; agents; time limits.
+//! What follows a failed command; agents; time limits.
 
 use std::time::{Duration, Instant};
 
 use super::support::Place;
 
-/// A command that fails, with this below it; then one that writes down what it is given.
+/// A command that fails, with this appended to its step; then one that records its input.
 fn then(on_failure: &str) -> Place {
     let workflow = format!(
         "name: job\ncommands:\n  - shell: 'echo out; echo no luck >&2; exit 7'\n{on_failure}\n  - shell: 'echo \"[$(printf %s ${{last.output}})]\" > second'\n"

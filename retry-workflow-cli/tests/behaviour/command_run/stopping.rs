@@ -1,5 +1,5 @@
-//! Stopping is not failing: Ctrl-C on a terminal, which reaches what has just been started as
-//! well, and services whose processes are all signalled at once.
+//! Stopping is not failing: Ctrl-C on a terminal, which also reaches commands that have just been
+//! started, and services whose processes are all signalled at once.
 //!
 //! `CTRL_CS=100 CTRL_C_ITEMS=20000 cargo test --test behaviour stopping:: -- --nocapture` presses
 //! more often.
@@ -19,8 +19,7 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |number| number.parse().unwrap())
 }
 
-/// The command on a terminal, and a channel that hears when it shows items first; its end is that
-/// of the command.
+/// Runs the command on a terminal, with a channel that reports when it first shows items.
 fn on_terminal(place: &Place, arguments: &[&str]) -> (Child, Pty, Receiver<()>) {
     let (terminal, side) = open().unwrap();
     terminal.resize(Size::new(24, 80)).unwrap();
@@ -32,12 +31,12 @@ fn on_terminal(place: &Place, arguments: &[&str]) -> (Child, Pty, Receiver<()>) 
     std::thread::spawn(move || {
         let mut screen = std::fs::File::from(copy);
         let (mut bytes, mut shown) = ([0; 4096], Vec::new());
-        // It ends with an error, when the terminal is gone.
+        // Reading ends with an error when the terminal is gone.
         while let Ok(read @ 1..) = screen.read(&mut bytes) {
             let is_new = !has_items(&shown);
             shown.extend_from_slice(&bytes[..read]);
             if is_new && has_items(&shown) {
-                // Nobody listens any more.
+                // Nobody is listening any more.
                 let _ = tell.send(());
             }
         }
@@ -65,7 +64,7 @@ fn ctrl_c_on_a_terminal_makes_no_dead_letter() {
         if shows_items.recv().is_ok() {
             std::thread::sleep(Duration::from_millis(random.hash_one(press) % 200));
         }
-        // It may have ended meanwhile.
+        // The job may have ended in the meantime.
         let _ = terminal.write_all(b"\x03");
         if press % 4 == 3 {
             std::thread::sleep(Duration::from_millis(random.hash_one(press) % 10));
@@ -83,7 +82,7 @@ fn ctrl_c_on_a_terminal_makes_no_dead_letter() {
     assert_eq!((&counts["succeeded"], &counts["dead"]), (&items.into(), &0.into()), "{counts}");
 }
 
-/// A job with a step that says who it is, and waits to be signalled.
+/// A job with a step that writes its process id and waits for a signal.
 fn waiting() -> Place {
     let step = "name: job\nmap:\n  input: items.json\n  agent_template:\n    - shell: './work.sh'\n      retry_config: { attempts: 1 }\n      on_failure: continue\n    - shell: 'echo on >> log'\n";
     Place::with(step).items(&["a"]).script("work.sh", "echo $$ > pid; sleep 5 & wait")
@@ -101,7 +100,7 @@ fn a_command_that_dies_of_the_signal_that_stops_its_job_is_put_back() {
         let running = place.spawn(&["run", "job.yml"]);
         until("it runs", || !place.read("pid").trim().is_empty());
         let pid = place.read("pid");
-        // As whoever ends a service does: one after the other.
+        // As a service manager does: one process after the other.
         if is_first {
             signal("TERM", pid.trim());
             std::thread::sleep(Duration::from_millis(20));

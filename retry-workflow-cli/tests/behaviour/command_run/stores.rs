@@ -1,4 +1,4 @@
-//! Stores that cannot be used, at the beginning and while a job runs.
+//! Stores that cannot be used, at the start and while a job runs.
 
 use rusqlite::Connection;
 
@@ -11,7 +11,7 @@ fn place(first: &str) -> Place {
     Place::with(JOB).script("first.sh", first)
 }
 
-/// Each command that opens the store fails so, and changes nothing in it.
+/// Every command that opens the store fails in this way, and changes nothing in it.
 #[track_caller]
 fn refused(place: &Place, code: i32, says: &str) {
     let before = std::fs::read(place.path("retry-workflow.db")).unwrap();
@@ -58,7 +58,7 @@ fn a_damaged_store_is_told_and_not_written_over() {
     std::fs::remove_file(place.path("log")).unwrap();
     let path = place.path("retry-workflow.db");
     let mut bytes = std::fs::read(&path).unwrap();
-    // The first page says that it is a store; all others are noise.
+    // Only the first page says that this is a store; all others are noise.
     bytes[4096..].fill(0xa5);
     std::fs::write(&path, &bytes).unwrap();
     refused(&place, 1, "is damaged");
@@ -94,7 +94,7 @@ fn whoever_holds_the_store_is_waited_for_with_a_line_that_says_so() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let ran = place.ends(1, &["run", "job.yml", "--busy-timeout", "1s"]);
     ran.says("is locked by another process");
-    // Who only looks waits for nobody.
+    // A reader waits for nobody.
     place.ends(0, &["status", "--busy-timeout", "0s"]).says("job-1");
     let mut waiting = place.spawn(&["run", "job.yml"]);
     let told = waiting.line_with("waiting up to 1m (--busy-timeout) for the store ").unwrap();
@@ -113,7 +113,7 @@ fn a_store_may_be_named_with_its_kind_and_hints_repeat_what_they_need() {
     assert!(!ran.err.contains("secret"), "{ran:#?}");
 }
 
-/// The wall may have been set: the points in time of a store are of its own clock.
+/// The system clock may have been changed: timestamps come from the store's own clock.
 #[test]
 #[cfg(target_os = "linux")]
 fn status_goes_by_the_clock_of_the_store() {

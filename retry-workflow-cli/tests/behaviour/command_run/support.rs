@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// A folder that is gone after the test.
+/// A folder that is removed after the test.
 pub(crate) struct Place(tempfile::TempDir);
 
-/// What the command has said.
+/// The output of the command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -27,7 +27,7 @@ impl Place {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// A folder with `job.yml`.
+    /// Creates a folder with `job.yml`.
     pub(crate) fn with(workflow: &str) -> Self {
         Self::new().file("job.yml", workflow)
     }
@@ -45,7 +45,7 @@ impl Place {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// A program of the shell.
+    /// Adds a shell script.
     pub(crate) fn script(self, name: &str, body: &str) -> Self {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -54,19 +54,19 @@ impl Place {
         self
     }
 
-    /// `items.json` with items of these ids.
+    /// Adds `items.json` with items that have these ids.
     pub(crate) fn items(self, ids: &[&str]) -> Self {
         let items: Vec<_> = ids.iter().map(|id| serde_json::json!({ "id": id })).collect();
         let text = serde_json::json!(items).to_string();
         self.file("items.json", &text)
     }
 
-    /// What scripts have left; empty if there is none.
+    /// Reads what scripts have written; empty if there is nothing.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// The lines of that, in order.
+    /// The same, as sorted lines.
     pub(crate) fn sorted(&self, name: &str) -> Vec<String> {
         let mut lines: Vec<_> = self.read(name).lines().map(str::to_owned).collect();
         lines.sort();
@@ -93,7 +93,7 @@ impl Place {
         Ran::from_output(self.command(arguments).output().unwrap())
     }
 
-    /// The same, where this exit code is expected.
+    /// Runs the command, expecting this exit code.
     #[track_caller]
     pub(crate) fn ends(&self, code: i32, arguments: &[&str]) -> Ran {
         let ran = self.ran(arguments);
@@ -101,7 +101,7 @@ impl Place {
         ran
     }
 
-    /// What it writes with `--json`: an object a line.
+    /// The output with `--json`, one object per line.
     #[track_caller]
     pub(crate) fn objects(&self, arguments: &[&str]) -> Vec<Value> {
         let ran = self.ran(&[arguments, &["--json"]].concat());
@@ -111,7 +111,7 @@ impl Place {
             .collect()
     }
 
-    /// The one object of these.
+    /// The same for a single object.
     #[track_caller]
     pub(crate) fn object(&self, arguments: &[&str]) -> Value {
         let mut objects = self.objects(arguments);
@@ -119,7 +119,7 @@ impl Place {
         objects.remove(0)
     }
 
-    /// The waits after each attempt of an item that has failed, in milliseconds.
+    /// The waits after each attempt of a failed item, in milliseconds.
     pub(crate) fn waits(&self, item: &str) -> Vec<u64> {
         let object = self.object(&["dlq", "show", item]);
         let history = object["history"].as_array().unwrap();
@@ -146,7 +146,7 @@ impl Ran {
     }
 }
 
-/// The command while it runs; killed if a test gives up.
+/// A running command, which is killed if a test gives up.
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
@@ -158,7 +158,7 @@ impl Running {
         self.0.as_ref().unwrap().id()
     }
 
-    /// The process that does the work: on Linux a child of the one that was started.
+    /// The process that does the work: on Linux, a child of the one that was started.
     #[track_caller]
     pub(crate) fn worker(&self) -> u32 {
         let parent = |id: &str| {
@@ -182,8 +182,8 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// The next line of standard error in which this stands; the command is killed if there is
-    /// none in time.
+    /// The next line of standard error that contains this text; if it does not appear in time, the
+    /// command is killed.
     pub(crate) fn line_with(&mut self, text: &str) -> Option<String> {
         let found = Arc::new(AtomicBool::new(false));
         let (id, is_found) = (self.id().to_string(), Arc::clone(&found));
@@ -200,7 +200,7 @@ impl Running {
 
     fn read_line_with(&mut self, text: &str) -> Option<String> {
         let err = self.0.as_mut().unwrap().stderr.as_mut().unwrap();
-        // Byte by byte: what follows is for others to read.
+        // Byte by byte, to leave what follows to other readers.
         let mut line = Vec::new();
         let mut byte = [0];
         while err.read(&mut byte).unwrap() > 0 {
@@ -230,7 +230,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits until that is so.
+/// Waits until the condition holds.
 #[track_caller]
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What operators do with whole stores, and jobs that move from one to another.
+//! Maintenance of whole stores, and jobs that move from one to another.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ map:
     Place::with(job).items(&["a", "b", "c", "d", "e", "w"]).script("work.sh", work)
 }
 
-/// A job that has been stopped while an item waits, of which others are dead letters.
+/// Runs a job that stops while one item waits and others are dead letters.
 pub(super) fn run(place: &Place, store: &str) {
     place.ends(1, &["run", "job.yml", "--deadline", "3s", "--store", store]);
 }
 
-/// What people see of a job, wherever it lives.
+/// What people see of a job, whichever store it is in.
 pub(super) fn seen(place: &Place, store: &str) -> Vec<String> {
     [
         &["status", "job-1"][..],
@@ -96,7 +96,7 @@ fn a_job_is_the_same_in_the_store_to_which_it_is_copied() {
     assert_eq!(seen(&place, "two.db"), before);
     place.ends(0, &copy).says("job-1: 0 items copied; 6 already existed");
     place.ends(0, &["jobs", "rm", "job-1", "--force", "--store", "one.db"]);
-    // It goes on there.
+    // The job continues there.
     place.ends(
         1,
         &["dlq", "retry", "job-1", "--item", "b", "--store", "two.db", "--deadline", "1s"],

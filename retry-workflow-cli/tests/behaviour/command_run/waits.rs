@@ -1,8 +1,8 @@
-//! Every way to write a backoff, and the waits that come of it.
+//! Every way to write a backoff, and the waits that result.
 
 use super::support::Place;
 
-/// The waits of a command that always fails, with this `retry_config`.
+/// Checks the waits of a command that always fails, with this `retry_config`.
 #[track_caller]
 fn waits(config: &str, expected: &[u64]) {
     let workflow = format!(
@@ -50,7 +50,7 @@ fn only_what_matches_is_waited_for() {
 
 #[test]
 fn a_budget_ends_the_waits() {
-    // Far from both, on however busy a machine.
+    // The budget is far from the first wait and from the second, even on a busy machine.
     waits(
         "{ attempts: 9, initial_delay: 10ms, backoff: { exponential: { base: 1000.0 } }, retry_budget: 9s }",
         &[10, 0],

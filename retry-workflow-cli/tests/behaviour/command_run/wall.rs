@@ -1,7 +1,8 @@
-//! The wall is set while a job waits: an hour back stops nothing, a day forward ends no budget.
+//! The system clock is changed while a job waits: an hour back stops nothing, a day forward ends no
+//! budget.
 //!
-//! libfaketime sets it, for the command and all that it starts; where that is not installed, this
-//! is skipped, and says so.
+//! The tests change it with libfaketime, for the command and everything that it starts; if that is
+//! not installed, they are skipped and say so.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,15 +10,15 @@ use std::process::Command;
 
 use super::support::{Place, Running, until};
 
-/// Where systems have it.
+/// Where systems install it.
 const FOLDERS: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
 
-/// The library that is loaded before others; `None` where there is none, which is said aloud.
+/// The library to preload; `None`, with a message, if it is not installed.
 fn library() -> Option<PathBuf> {
     let inside = |folder: &Path| folder.join("faketime/libfaketimeMT.so.1");
     let found = FOLDERS.iter().map(Path::new).find_map(|folder| {
         let own = std::iter::once(folder.to_owned());
-        // Debian has a folder for each kind of processor.
+        // Debian has a folder per architecture.
         let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
         own.chain(others.map(|entry| entry.path())).map(|it| inside(&it)).find(|it| it.is_file())
     });
@@ -26,7 +27,7 @@ fn library() -> Option<PathBuf> {
             std::env::var_os("RETRY_TEST_REQUIRE_FAKETIME").is_none(),
             "there is no libfaketime: install it (Debian: faketime)"
         );
-        // Past what the harness holds back of tests that succeed.
+        // Written directly, because the harness captures the output of successful tests.
         let _ = writeln!(
             std::io::stderr(),
             "skipped: there is no libfaketime (Debian: apt-get install faketime)"
@@ -35,7 +36,7 @@ fn library() -> Option<PathBuf> {
     found
 }
 
-/// An item that fails once, and notes the time of the wall.
+/// A job with an item that fails once and records the system time.
 fn place(wait: &str) -> Place {
     let workflow = format!(
         "name: job\nmap:\n  input: items.json\n  agent_template:\n    - shell: './work.sh'\n      retry_config: {{ attempts: 5, backoff: fixed, initial_delay: {wait}, max_elapsed: 1h, retry_budget: 30m }}\n"
@@ -52,13 +53,13 @@ fn command(place: &Place, library: &Path, arguments: &[&str]) -> Command {
         .env("LD_PRELOAD", library)
         .env("FAKETIME_TIMESTAMP_FILE", place.path("wall"))
         .env("FAKETIME_NO_CACHE", "1")
-        // How long anything takes is measured by another clock, which nobody can set.
+        // Durations are measured with the monotonic clock, which nobody can set.
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
         .env("DONT_FAKE_MONOTONIC", "1");
     command
 }
 
-/// By how much the wall has been set between the two attempts of the item, in hours.
+/// How far the clock was changed between the two attempts of the item, in hours.
 fn hours_between(place: &Place) -> i64 {
     let log = place.read("log");
     let times: Vec<i64> = log.lines().map(|line| line.parse().unwrap()).collect();

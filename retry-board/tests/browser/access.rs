@@ -1,16 +1,17 @@
-//! Whether everybody can use a page: axe-core says so, as far as a program can.
+//! Accessibility of the pages, as far as axe-core can check it.
 
 use serde_json::json;
 
 use crate::page::Page;
 
-/// axe-core 4.14.1, as it is on npm: not a part of this crate's package.
+/// axe-core 4.14.1 from npm; not part of this crate's package.
 const AXE: &str = include_str!("../data/axe.min.js");
 
 impl Page {
-    /// What axe-core has against the page, by the rules of WCAG 2.2 AA and its own best practices.
+    /// The violations that axe-core finds, by WCAG 2.2 AA and its own best practices.
     pub(crate) fn violations(&mut self) -> Vec<String> {
-        // Said to the page by the debugger: the page's policy would allow no such script.
+        // Injected by the debugger, because the page's content security policy forbids such
+        // scripts.
         if self.eval("typeof axe") == "undefined" {
             self.eval(&format!("{AXE}; true"));
         }

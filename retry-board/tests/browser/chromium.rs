@@ -1,4 +1,4 @@
-//! [`Chromium`]: the browser, one process for all tests that run at a time.
+//! [`Chromium`]: the browser, one process for all tests that run at the same time.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -7,22 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tempfile::TempDir;
 
-/// Its names, where `RETRY_TEST_CHROMIUM` says none.
+/// The names to look for if `RETRY_TEST_CHROMIUM` is not set.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// A browser without windows. It ends when the last test that uses it has ended.
+/// A headless browser, which ends with the last test that uses it.
 pub(crate) struct Chromium {
     process: Child,
-    /// Where `DevTools` listens: `127.0.0.1:PORT`.
+    /// The address of `DevTools`: `127.0.0.1:PORT`.
     pub(crate) address: String,
-    /// The path of the browser itself there.
+    /// The path of the browser's own endpoint.
     pub(crate) path: String,
-    /// Whatever it keeps: nothing of the one who runs the tests.
+    /// A fresh profile, independent of the user's.
     _profile: TempDir,
 }
 
 impl Chromium {
-    /// The browser; `None`, and a line that says so, where there is none.
+    /// The browser; `None`, with a message, if there is none.
     pub(crate) fn get() -> Option<Arc<Self>> {
         static RUNNING: Mutex<Weak<Chromium>> = Mutex::new(Weak::new());
 
@@ -46,12 +46,12 @@ impl Chromium {
         let profile = tempfile::tempdir().expect("a folder");
         let mut process = Command::new(program)
             .args(["--headless=new", "--remote-debugging-port=0", "--disable-gpu"])
-            // Containers give little of `/dev/shm`, and root none of the sandbox.
+            // Containers have a small `/dev/shm`, and the sandbox does not work as root.
             .args(["--no-sandbox", "--disable-dev-shm-usage"])
-            // It asks nobody for anything.
+            // No network requests of its own.
             .args(["--no-first-run", "--disable-background-networking", "--disable-sync"])
             .args(["--disable-component-update", "--disable-extensions", "--no-proxy-server"])
-            // The same picture wherever it is taken.
+            // The same rendering on every machine.
             .args(["--hide-scrollbars", "--force-color-profile=srgb", "--lang=en-US"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("about:blank")
@@ -71,7 +71,7 @@ impl Chromium {
             }
             heard.push(line);
         };
-        // What it says from now on is nobody's business, but a full pipe would stop it.
+        // Drain the rest of the output, because a full pipe would block the browser.
         std::thread::spawn(move || said.for_each(drop));
         let (address, path) = address.split_once('/').expect("a path");
         Self { process, address: address.into(), path: format!("/{path}"), _profile: profile }

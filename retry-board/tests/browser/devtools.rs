@@ -1,8 +1,8 @@
-//! [`DevTools`]: the protocol by which Chromium is driven: requests and answers as JSON over a
-//! web socket, and events in between.
+//! [`DevTools`]: the protocol that controls Chromium: JSON requests and responses over a WebSocket,
+//! with events in between.
 //!
-//! A dozen of its methods is used here. The crates that know all of it are generated code of more
-//! than 100,000 lines, which takes longer to compile than these tests to run.
+//! These tests use a dozen of its methods. The crates that cover all of it are generated code of
+//! more than 100,000 lines, which would take longer to compile than these tests take to run.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-/// Longer takes nothing that is asked of a page.
+/// The longest time that a request may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A connection to the browser, or to one of its pages.
 pub(crate) struct DevTools {
     socket: WebSocket<TcpStream>,
     asked: u64,
-    /// What has happened, and nobody has looked at.
+    /// Events that have not been looked at.
     events: Vec<Value>,
 }
 
@@ -33,7 +33,7 @@ impl DevTools {
     /// Calls a method, and returns its result.
     ///
     /// # Errors
-    /// What the browser says against it.
+    /// The error that the browser reports.
     pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Result<Value, String> {
         self.asked += 1;
         let mut request = json!({ "id": self.asked, "method": method });
@@ -51,7 +51,7 @@ impl DevTools {
         }
     }
 
-    /// The events that nobody has looked at.
+    /// Takes the events that have not been looked at.
     pub(crate) fn take_events(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.events)
     }

@@ -1,4 +1,4 @@
-//! The tools of these tests see what a person would: on a page of their own.
+//! Tests of the test tools themselves: they see what a person would, on a page made for this.
 
 use axum::Router;
 use axum::response::Html;

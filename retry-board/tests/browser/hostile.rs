@@ -1,4 +1,4 @@
-//! Texts by somebody who wishes harm: they are seen as texts, and nothing of them runs.
+//! Malicious texts: they are shown as text, and nothing in them runs.
 
 use retry_workflow::{DeadLetters, MemoryStore};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Jobs to look at, and the server that shows them.
+//! Example jobs, and the board that shows them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use retry_workflow::{Graph, JobReport, MemoryStore, Store, Task, Workflow, keyed
 
 use crate::server::Server;
 
-/// The pages of a store, where things can be changed, and those of this process.
+/// The pages of a store, with actions allowed, and those of this process.
 pub(crate) fn board(store: &MemoryStore) -> Router {
     let board = Board::new().allow_actions();
     board.jobs(store.clone()).merge(board.policies())
@@ -27,7 +27,7 @@ pub(crate) fn import(server: &Server, store: &MemoryStore) -> JobReport {
     report.expect("it runs")
 }
 
-/// The cause is fixed: what was re-driven succeeds, each item after such a wait.
+/// Resumes the job once the cause is fixed: each re-driven item takes `each` and succeeds.
 pub(crate) fn resume(server: &Server, store: &MemoryStore, each: Duration) -> JobReport {
     let import = Workflow::new("import").max_parallel(1).store(store.clone());
     let report =
@@ -38,7 +38,7 @@ pub(crate) fn resume(server: &Server, store: &MemoryStore, each: Duration) -> Jo
     report.expect("it runs")
 }
 
-/// A graph in which one task fails, and what needs it is skipped.
+/// A graph in which one task fails and those that depend on it are skipped.
 pub(crate) fn release(server: &Server, store: &MemoryStore) {
     let task = |name, needs: &[&'static str]| {
         Task::new(name, |_| async { Ok::<_, String>(()) }).depends_on(needs.iter().copied())

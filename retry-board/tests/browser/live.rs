@@ -1,4 +1,4 @@
-//! A page that is looked at shows what happens, without being reloaded.
+//! An open page shows what happens without being reloaded.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Every page: wide and narrow, light and dark, for everybody; and its picture.
+//! Every page: wide and narrow, light and dark, accessible; with screenshots.
 
 use std::sync::Mutex;
 
@@ -26,7 +26,7 @@ async fn mail(calls: &Mutex<u32>) -> Result<(), String> {
     if *calls < 3 { Err("421 try again later".to_owned()) } else { Ok(()) }
 }
 
-/// Looks at a page in each way, and keeps a picture of each.
+/// Checks a page in each look, and keeps a screenshot of each.
 #[track_caller]
 fn look_at(page: &mut Page, url: &str, name: &str) {
     page.go(url);
@@ -72,7 +72,7 @@ fn pages_of_policies_are_for_everybody() {
     });
     look_at(&mut page, &server.url("/policies"), "policies");
 
-    // The rule's own sentence stands at the field.
+    // The rule's message is shown beside the field.
     page.look(Look::ALL[0]);
     page.go(&server.url("/policies"));
     page.click("#override-value");

@@ -1,9 +1,9 @@
-//! The board in a real browser: headless Chromium, driven through `DevTools`.
+//! The board in a real browser: headless Chromium, controlled through `DevTools`.
 //!
-//! Chromium is found on the PATH, or by `RETRY_TEST_CHROMIUM`. Without it these tests report that they
-//! are skipped; with `RETRY_TEST_REQUIRE_BROWSER` set, that is a failure. Each page that a test looks at
-//! is kept as a picture in `target/tmp/board`; with `RETRY_TEST_PICTURES` set, those of the documentation
-//! are kept in `retry-board/pictures`, too.
+//! Chromium is found on the PATH, or through `RETRY_TEST_CHROMIUM`. Without it, these tests report
+//! that they are skipped; with `RETRY_TEST_REQUIRE_BROWSER` set, that is a failure. A screenshot of
+//! each page that a test checks is kept in `target/tmp/board`; with `RETRY_TEST_PICTURES` set,
+//! those of the documentation are also saved in `retry-board/pictures`.
 
 mod chromium;
 mod devtools;

@@ -1,4 +1,4 @@
-//! [`Page`]: one tab, and what a person does with it: looks, clicks, types, presses keys.
+//! [`Page`]: one tab, and what a person does with it: looking, clicking, typing, pressing keys.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::chromium::Chromium;
 use crate::devtools::DevTools;
 
-/// How long something may take that is to happen by itself.
+/// How long to wait for something to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The pictures of the documentation.
+/// The screenshots of the documentation.
 const DOCUMENTED: [&str; 5] = [
     "jobs-wide-light",
     "job-wide-dark",
@@ -23,15 +23,15 @@ const DOCUMENTED: [&str; 5] = [
     "policies-wide-light",
 ];
 
-/// A tab with cookies of its own. It is closed when it is dropped.
+/// A tab with its own cookies, which is closed when dropped.
 pub(crate) struct Page {
     tools: DevTools,
-    /// The browser forgets the tab with this connection.
+    /// The browser discards the tab when this connection closes.
     _context: DevTools,
     _browser: Arc<Chromium>,
 }
 
-/// How a page is looked at.
+/// A way to look at a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     pub(crate) width: u32,
@@ -42,7 +42,7 @@ impl Look {
     pub(crate) const WIDE: u32 = 1280;
     pub(crate) const NARROW: u32 = 360;
 
-    /// All ways.
+    /// All looks.
     pub(crate) const ALL: [Self; 4] = [
         Self { width: Self::WIDE, is_dark: false },
         Self { width: Self::WIDE, is_dark: true },
@@ -57,7 +57,7 @@ impl Look {
 }
 
 impl Page {
-    /// A new tab; `None` where there is no browser, which has been said then.
+    /// Opens a new tab; `None`, with a message, if there is no browser.
     pub(crate) fn open() -> Option<Self> {
         let browser = Chromium::get()?;
         let mut context = DevTools::connect(&browser.address, &browser.path);
@@ -75,19 +75,19 @@ impl Page {
         Some(page)
     }
 
-    /// Goes to an address, and waits until all of it is there.
+    /// Goes to an address, and waits until the page has loaded.
     pub(crate) fn go(&mut self, url: &str) {
         let gone = must(self.tools.call("Page.navigate", json!({ "url": url })));
         assert!(gone["errorText"].is_null(), "{url}: {}", gone["errorText"]);
         self.wait_for_load();
     }
 
-    /// Waits until the page that is on its way is there.
+    /// Waits until the next page has loaded.
     pub(crate) fn wait_for_load(&mut self) {
         self.wait_until("document.readyState === 'complete' && location.href !== 'about:blank'");
     }
 
-    /// The value of an expression in the page, or of the promise that it is.
+    /// Evaluates an expression in the page, and awaits it if it is a promise.
     pub(crate) fn eval(&mut self, script: &str) -> Value {
         self.try_eval(script).unwrap_or_else(|error| panic!("{error}\nin {script}"))
     }
@@ -101,7 +101,7 @@ impl Page {
         }
     }
 
-    /// Waits until an expression holds. The page may be another one meanwhile.
+    /// Waits until an expression is true. The page may change in the meantime.
     #[track_caller]
     pub(crate) fn wait_until(&mut self, condition: &str) {
         let start = Instant::now();
@@ -114,7 +114,7 @@ impl Page {
         }
     }
 
-    /// Waits until an element says something.
+    /// Waits until an element contains this text.
     #[track_caller]
     pub(crate) fn wait_for_text(&mut self, selector: &str, text: &str) {
         let (selector, text) = (json!(selector), json!(text));
@@ -123,7 +123,7 @@ impl Page {
         ));
     }
 
-    /// The text of the first such element, as a person sees it.
+    /// The visible text of the first matching element.
     pub(crate) fn text(&mut self, selector: &str) -> String {
         let selector = json!(selector);
         let text = self.eval(&format!("document.querySelector({selector})?.innerText ?? null"));
@@ -137,12 +137,12 @@ impl Page {
             .expect("a number")
     }
 
-    /// The path of the page, and what follows it.
+    /// The path of the page, with its query.
     pub(crate) fn path(&mut self) -> String {
         self.eval("location.pathname + location.search").as_str().expect("a path").to_owned()
     }
 
-    /// Clicks on the middle of the first such element, which must be seen there.
+    /// Clicks on the middle of the first matching element, which must be visible there.
     #[track_caller]
     pub(crate) fn click(&mut self, selector: &str) {
         let selector = json!(selector);
@@ -169,7 +169,7 @@ impl Page {
         }
     }
 
-    /// Presses a key: `Tab`, `Enter`, `Space`, `Escape` or an arrow, `Shift+` before it or not.
+    /// Presses a key: `Tab`, `Enter`, `Space`, `Escape` or an arrow, optionally with `Shift+`.
     pub(crate) fn press(&mut self, key: &str) {
         let (modifiers, key) = key.strip_prefix("Shift+").map_or((0, key), |key| (8, key));
         let (key, code, number, text) = match key {
@@ -191,12 +191,12 @@ impl Page {
         }
     }
 
-    /// Types where the focus is.
+    /// Types at the focus.
     pub(crate) fn type_text(&mut self, text: &str) {
         must(self.tools.call("Input.insertText", json!({ "text": text })));
     }
 
-    /// Presses Tab until the focus is on such an element, which is then seen to have it.
+    /// Presses Tab until a matching element has the focus, and checks that the focus is visible.
     #[track_caller]
     pub(crate) fn tab_to(&mut self, selector: &str) {
         let selector = json!(selector);
@@ -220,7 +220,7 @@ impl Page {
         panic!("Tab never comes to {selector}, but to\n{path}");
     }
 
-    /// Changes the size of the window and the colours that are asked for.
+    /// Changes the window size and the preferred colour scheme.
     pub(crate) fn look(&mut self, look: Look) {
         let Look { width, is_dark } = look;
         let height = if width == Look::NARROW { 740 } else { 800 };
@@ -235,7 +235,7 @@ impl Page {
         must(self.tools.call("Emulation.setEmulatedMedia", media));
     }
 
-    /// What sticks out of the page to the right, where the page can be scrolled there.
+    /// The elements that make the page scroll sideways.
     pub(crate) fn too_wide(&mut self) -> Vec<String> {
         let found = self.eval(
             "(() => {
@@ -251,15 +251,15 @@ impl Page {
         found.map(|text| text.as_str().expect("a text").to_owned()).collect()
     }
 
-    /// The page is not to be scrolled sideways, however it is looked at.
+    /// Asserts that the page does not scroll sideways.
     #[track_caller]
     pub(crate) fn assert_fits(&mut self, name: &str) {
         let wide = self.too_wide();
         assert!(wide.is_empty(), "{name} is too wide\n{}", wide.join("\n"));
     }
 
-    /// Takes a picture of the whole page, and keeps it under this name; in the documentation as
-    /// well, if it is one of those and that is asked for.
+    /// Takes a screenshot of the whole page, and keeps it under this name; also in the
+    /// documentation, if it belongs there and that is requested.
     pub(crate) fn picture(&mut self, name: &str) -> PathBuf {
         let how = json!({ "format": "png", "captureBeyondViewport": true });
         let picture = must(self.tools.call("Page.captureScreenshot", how));
@@ -278,10 +278,10 @@ impl Page {
         keep(Path::new(env!("CARGO_TARGET_TMPDIR")).join("board"))
     }
 
-    /// What went wrong in the page since the last look: exceptions, errors on its console, and what
-    /// the browser refused to do or could not load.
+    /// What went wrong in the page since the last call: exceptions, console errors, and what the
+    /// browser blocked or could not load.
     pub(crate) fn troubles(&mut self) -> Vec<String> {
-        // An answer comes behind all events before it.
+        // This response arrives after all earlier events.
         self.eval("0");
         let trouble = |event: Value| {
             let parameters = &event["params"];

@@ -1,4 +1,4 @@
-//! [`Server`]: a router on a port of this machine, which can be stopped and started again.
+//! [`Server`]: a router on a local port, which can be stopped and restarted.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -6,7 +6,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// Serves until it is dropped. All its connections end then, however long they wait.
+/// Serves until dropped, which closes all connections, including those that wait.
 pub(crate) struct Server {
     address: SocketAddr,
     runtime: Option<Runtime>,
@@ -20,7 +20,7 @@ impl Server {
     fn start_at(address: SocketAddr, app: Router) -> Self {
         let runtime = Runtime::new().expect("threads");
         let listener = runtime.block_on(async {
-            // The port of the last one may be free only soon.
+            // The port of the previous server may take a moment to become free.
             for _ in 0..100 {
                 if let Ok(listener) = TcpListener::bind(address).await {
                     return listener;
@@ -38,20 +38,20 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Ends it, as if its process had been killed.
+    /// Stops it as if its process had been killed.
     pub(crate) fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 
-    /// Starts it again, at the same address.
+    /// Restarts it at the same address.
     pub(crate) fn start_again(&mut self, app: Router) {
         self.stop();
         *self = Self::start_at(self.address, app);
     }
 
-    /// Does something where the server runs.
+    /// Runs a future on the server's runtime.
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.as_ref().expect("it runs").block_on(future)
     }

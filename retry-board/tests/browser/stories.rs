@@ -89,7 +89,7 @@ fn a_purge_asks_for_a_typed_confirmation() {
     page.click("#purge");
     page.wait_for_text("#would", "4 dead letters");
     page.click("#submit");
-    // The browser itself does not send it without.
+    // The browser itself refuses to submit the form without it.
     page.wait_until("document.querySelector('#confirm').matches(':invalid')");
     assert_eq!(dead(&server, &store), 4);
     let confirmation = page.text("label[for='confirm'] code");

@@ -1,4 +1,4 @@
-//! What changes something: allowed or not, by whom, from where, and how often.
+//! Actions: whether they are allowed, for whom, from where, and how many times.
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
@@ -14,7 +14,7 @@ const ACTIONS: [(&str, &str); 5] = [
     ("override", "name=x&key=attempts&value=2"),
 ];
 
-/// The form of a page, as a browser has it.
+/// The form of a page, as a browser gets it.
 async fn form(app: &Router, page: &str) -> (Answer, String, String) {
     let answer = get(app, page).await;
     let cookie = answer.cookie();
@@ -88,7 +88,7 @@ async fn dead_letters_are_counted_and_then_taken_back_once() {
     let bad = send(&app, "/re-drive", &cookie, &format!("job=import-1&rate=fast&{proof}")).await;
     assert_eq!(bad.status, StatusCode::BAD_REQUEST);
     bad.says("30/m");
-    // What failed may be sent again, repaired.
+    // A request that failed can be corrected and sent again.
     let done = send(&app, "/re-drive", &cookie, &format!("job=import-1&rate=10/s&{proof}")).await;
     assert_eq!(done.status, StatusCode::SEE_OTHER);
     assert_eq!(dead(&store).await, 0);
@@ -126,7 +126,7 @@ async fn every_letter_of_a_store_is_meant_only_where_that_is_said() {
     assert_eq!(dead(&store).await, 0);
 }
 
-/// The API's own session: a token of forms with its cookie.
+/// The session of an API client: a cookie and its form token.
 async fn session(app: &Router) -> (String, String) {
     let answer = get(app, "/api/jobs/session").await;
     (answer.cookie(), answer.json()["csrf"].as_str().unwrap().to_owned())

@@ -1,4 +1,4 @@
-//! Ids, messages and payloads by somebody who wishes harm: they are shown, and do nothing.
+//! Malicious ids, messages and payloads: they are shown, and do nothing.
 
 use axum::http::StatusCode;
 use retry_workflow::{DeadLetters, MemoryStore};
@@ -9,7 +9,7 @@ use crate::support::get;
 const SCRIPT: &str = "<script>alert(1)</script>\" onload=\"x' `${y}` </pre><style>*{}</style>";
 const STEERS: &str = "a\u{202e}b\u{1b}[31mc\u{0}d\u{200b}";
 
-/// A dead letter with these texts everywhere.
+/// A board with a dead letter that has these texts everywhere.
 async fn app(job: &str, id: &str, text: &str) -> axum::Router {
     let letter = json!({
         "job": job, "id": id, "payload": { "text": text }, "correlation": text, "state": "dead",
@@ -57,7 +57,7 @@ async fn nothing_in_a_text_becomes_markup() {
             }
         }
     }
-    // Each link leads where it says, whatever is in the ids.
+    // Each link leads to the right page, whatever the ids contain.
     for page in ["job?", "item?", "re-drive?", "purge?", "export?"] {
         assert!(seen.iter().any(|address| address.starts_with(page)), "{page}: {seen:?}");
     }
@@ -93,7 +93,7 @@ async fn an_answer_is_bounded_however_large_an_item_is() {
         item["payload"]["left_out"]
     );
     get(&app, "/item?job=j&id=i").await.says("more bytes are left out");
-    // An export is whole.
+    // An export is not cut.
     assert!(get(&app, "/export?job=j").await.text.len() > 1 << 20);
 }
 

@@ -1,4 +1,4 @@
-//! Pages that hear of changes.
+//! Pages that are notified of changes.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn events(app: &Router, topic: &str) -> Body {
     response.into_body()
 }
 
-/// The next one, `None` at the end.
+/// The next event; `None` at the end.
 async fn next(body: &mut Body) -> Option<String> {
     let frame = body.frame().await?.unwrap().into_data().unwrap();
     let text = String::from_utf8(frame.to_vec()).unwrap();
@@ -39,7 +39,7 @@ async fn a_page_hears_of_its_job_and_the_list_of_all() {
     store.enqueue(&job.id, vec![NewItem::new("1", "1")], store.now()).await.unwrap();
     assert_eq!(next(&mut all).await.unwrap(), "change");
     assert_eq!(next(&mut one).await.unwrap(), "change");
-    // Then nothing but that it is there still.
+    // After that, only heartbeats.
     assert_eq!(next(&mut all).await.unwrap(), "beat");
 }
 
@@ -60,7 +60,7 @@ async fn whoever_comes_back_after_a_new_start_is_greeted_again() {
     assert_eq!(next(&mut after).await.unwrap(), "hello", "and asks for the page anew");
 }
 
-/// A thousand who connect and never read, on real sockets: the board answers others.
+/// A thousand clients that connect and never read, on real sockets: the board still answers others.
 #[tokio::test]
 async fn clients_that_never_read_hold_nobody_up() {
     let store = MemoryStore::new();
@@ -85,7 +85,7 @@ async fn clients_that_never_read_hold_nobody_up() {
     server.abort();
 }
 
-/// Each has an end in the client and one in the server, and both are this process.
+/// Each client uses a file descriptor at both ends, which are both in this process.
 fn as_many_as_files_allow(wanted: usize) -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));

@@ -1,4 +1,4 @@
-//! The pages as a visitor asks for them: without a server, but for those who never read.
+//! The pages as a visitor requests them; without a server, except for clients that never read.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

@@ -18,7 +18,7 @@ static DB: CircuitBreaker = CircuitBreaker::new("db", BreakerConfig::new().failu
 static HOSTS: Breakers<String> = Breakers::new("hosts", BreakerConfig::new(), 10);
 static OUTBOUND: RetryQuota = RetryQuota::new("outbound", QuotaConfig::new());
 static CALLS: Mutex<u32> = Mutex::new(0);
-/// Policies are the process's: one test at a time.
+/// Policies are global to the process: one test at a time.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 #[retry(attempts = 5, initial_delay = "1s", jitter, name = "shop.charge")]
@@ -117,7 +117,7 @@ async fn what_the_program_itself_has_changed_stays_below() {
     let policy = site.policy().unwrap();
     assert_eq!(policy.get_attempts(), Attempts::Limited(3));
     assert_eq!(policy.wait(1), Duration::from_secs(2));
-    // The program reads its file again, and the board's change goes on top of that.
+    // The program reads its file again, and the board's change is applied on top.
     Overrides::from_pairs([("shop.charge", "initial_delay", "4s")]).unwrap().apply();
     assert_eq!(
         change(&app, "name=shop.charge&key=max_delay&value=1h").await.status,

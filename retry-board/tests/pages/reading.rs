@@ -1,4 +1,4 @@
-//! Each page, for people and for machines.
+//! Every page, for people and for programs.
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
@@ -142,7 +142,7 @@ async fn unknown_pages_jobs_and_items_are_404_and_wrong_methods_405() {
             (StatusCode::NOT_FOUND, Some(404))
         );
     }
-    // From wherever it is, a page finds its files.
+    // A page finds its assets from any address.
     get(&app, "/nowhere/at/all").await.says("href=\"../../policies.");
     for (method, page) in [(Method::POST, "jobs"), (Method::DELETE, "item"), (Method::GET, "pause")]
     {
@@ -175,7 +175,7 @@ async fn it_works_wherever_it_is_mounted() {
     ] {
         works_at_a_b(&nested).await;
     }
-    // `nest` itself keeps the address with a slash at its end from the routes below it.
+    // `nest` itself does not pass an address with a trailing slash to the routes below it.
     let app = Router::new().nest_service("/a/b", read_only().await);
     let home = get(&app, "/a/b/").await;
     assert_eq!((home.status, home.header("location")), (StatusCode::SEE_OTHER, "jobs"));

@@ -1,4 +1,4 @@
-//! Who may ask, under which name, and what a stranger gets.
+//! Who may ask, under which host name, and what a stranger gets.
 
 use axum::http::{Method, StatusCode};
 use retry_board::{Board, Token};
@@ -54,7 +54,7 @@ async fn with_a_token_nobody_reads_without_it() {
         let headers = [("authorization", header.as_str())];
         assert_eq!(ask(&app, Method::GET, "/api/jobs", &headers, "").await.status, status);
     }
-    // The files of the page that asks for it are no secret.
+    // The assets of the sign-in page are public.
     let page = get(&app, "/jobs").await;
     let style = page.between("stylesheet\" href=\"", "\"");
     assert_eq!(get(&app, &format!("/{style}")).await.status, StatusCode::OK);
@@ -70,7 +70,7 @@ async fn with_a_token_nobody_reads_without_it() {
     let cookie = right.cookie();
     let signed_in = ask(&app, Method::GET, "/jobs", &[("cookie", &cookie)], "").await;
     assert_eq!(signed_in.status, StatusCode::OK);
-    // A process that is started again knows who has signed in; a made-up one it does not.
+    // A restarted process recognises who has signed in, but rejects a forged cookie.
     let again = Board::new().token(Token::new(token).unwrap()).jobs(store().await);
     assert_eq!(
         ask(&again, Method::GET, "/jobs", &[("cookie", &cookie)], "").await.status,

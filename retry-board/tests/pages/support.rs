@@ -9,7 +9,7 @@ use retry_workflow::{Graph, MemoryStore, Store, Task, Workflow, keyed, policy};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-/// What was answered.
+/// The response to a request.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -26,7 +26,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// What stands behind the first `before`, up to `after`.
+    /// The text between the first `before` and the next `after`.
     #[track_caller]
     pub(crate) fn between(&self, before: &str, after: &str) -> &str {
         let from = self.text.find(before).unwrap_or_else(|| panic!("no {before}: {}", self.text));
@@ -45,13 +45,13 @@ impl Answer {
         self.between(&format!("name=\"{name}\" value=\""), "\"").to_owned()
     }
 
-    /// The cookie that was given.
+    /// The cookie that was set.
     pub(crate) fn cookie(&self) -> String {
         self.header("set-cookie").split(';').next().unwrap().to_owned()
     }
 }
 
-/// Asks with these headers.
+/// Sends a request with these headers.
 pub(crate) async fn ask(
     app: &Router,
     method: Method,
@@ -77,7 +77,7 @@ pub(crate) async fn get(app: &Router, uri: &str) -> Answer {
     ask(app, Method::GET, uri, &[], "").await
 }
 
-/// As a browser sends a form.
+/// Sends a form as a browser would.
 pub(crate) async fn send(app: &Router, uri: &str, cookie: &str, form: &str) -> Answer {
     let headers = [
         ("content-type", "application/x-www-form-urlencoded"),
@@ -88,7 +88,7 @@ pub(crate) async fn send(app: &Router, uri: &str, cookie: &str, form: &str) -> A
     ask(app, Method::POST, uri, &headers, form).await
 }
 
-/// `import-1`: 6 items, of which 2 are dead letters; `release-1`: a graph in which one task failed.
+/// `import-1`: 6 items, 2 of which are dead letters; `release-1`: a graph in which one task failed.
 pub(crate) async fn store() -> MemoryStore {
     let store = MemoryStore::new();
     Workflow::new("import")
@@ -123,7 +123,7 @@ pub(crate) async fn read_only() -> Router {
     board.jobs(store().await).merge(board.policies())
 }
 
-/// A board on which things can be changed, and its store.
+/// A board with actions allowed, and its store.
 pub(crate) async fn acting() -> (Router, MemoryStore) {
     let (board, store) = (Board::new().allow_actions(), store().await);
     (board.jobs(store.clone()).merge(board.policies()), store)

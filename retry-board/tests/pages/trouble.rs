@@ -1,4 +1,4 @@
-//! A store that is locked, gone, or of a newer program: a page that says so.
+//! A store that is locked, gone, or newer than the program: the page explains it.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use retry_workflow::{
 
 use crate::support::get;
 
-/// A store whose every answer is this error.
+/// A store that fails every request with this error.
 #[derive(Clone)]
 struct Broken(StoreError);
 
@@ -23,7 +23,7 @@ macro_rules! broken {
     };
 }
 
-/// All but what looks at items.
+/// The methods that do not read items.
 macro_rules! broken_otherwise {
     () => {
         broken! {
@@ -62,7 +62,7 @@ impl Store for Broken {
     }
 }
 
-/// A store that finds nothing, however long it looks, and asks to go on.
+/// A store that never finds anything, and always returns a cursor to continue.
 #[derive(Clone)]
 struct Endless(StoreError);
 
@@ -95,7 +95,7 @@ async fn a_search_without_an_end_is_answered_in_a_moment_and_goes_on() {
         assert!(found["next"].as_i64().unwrap() > 7, "{page}");
         get(&app, &format!("/{page}")).await.says("Continue the search");
     }
-    // Where no group has the class, nobody looks.
+    // If no group has this class, the items are not searched.
     let none = get(&app, "/api/dead-letters?class=timeout").await.json();
     assert_eq!((&none["is_partial"], &none["next"]), (&false.into(), &serde_json::Value::Null));
 }
@@ -154,7 +154,7 @@ async fn a_file_is_looked_at_without_being_changed() {
     let board = retry_board::Board::new().allow_actions();
     let app = board.jobs(looking);
     get(&app, "/jobs").await.says("import-1");
-    // What cannot be written is said, and no panic.
+    // A failed write is reported and does not panic.
     let session = get(&app, "/api/jobs/session").await;
     let csrf = session.json()["csrf"].as_str().unwrap().to_owned();
     let cookie = session.cookie();

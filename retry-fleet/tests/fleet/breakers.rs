@@ -1,4 +1,4 @@
-//! A breaker of many members: when it opens everywhere, who probes, and when it closes.
+//! A breaker shared by many members: when it opens everywhere, who probes, and when it closes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,7 +30,7 @@ async fn it_opens_everywhere_within_a_second_of_the_quorum_and_closes_everywhere
     sleep(5 * SEC).await;
     assert_eq!(count(&nodes, State::Closed), 10);
 
-    // Five of them fail: half of those who call.
+    // Five of them fail: half of the callers.
     for node in &nodes[..5] {
         node.stop_calling();
         for _ in 0..5 {
@@ -45,7 +45,7 @@ async fn it_opens_everywhere_within_a_second_of_the_quorum_and_closes_everywhere
         "{first}"
     );
 
-    // Probes are made by one member at a time, of those who call, and close it for all.
+    // One of the calling members at a time probes, and its verdict closes the breaker for all.
     backend.take_most();
     let took = until(10 * SEC, || count(&nodes, State::Closed) > 0).await;
     assert!(took > 4 * SEC && took < 8 * SEC, "{took:?}");
@@ -71,7 +71,7 @@ async fn one_bad_node_poisons_nobody() {
     assert_ne!(nodes[4].state(), State::Closed);
     assert!(log.lock().unwrap().is_empty());
 
-    // Of two, one is half, and still alone.
+    // Of two members, one is half, but still alone.
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let good = Node::new(&hub, CONFIG, &backend, 100 * MILLI).await;
     let bad = Node::new(&hub, CONFIG, &down, 100 * MILLI).await;
@@ -87,7 +87,7 @@ async fn who_does_not_call_it_does_not_count_and_is_told() {
         node.stop_calling();
     }
     sleep(15 * SEC).await;
-    // Two of the three that call.
+    // Two of the three callers.
     for node in &nodes[..2] {
         node.stop_calling();
         for _ in 0..5 {
@@ -126,7 +126,7 @@ async fn while_it_stays_down_one_at_a_time_probes() {
     sleep(100 * MILLI).await;
     let (before, begin) = (backend.calls(), Instant::now());
     backend.take_most();
-    // 5 s open, then 10 s, 20 s, 40 s.
+    // Open for 5 s, then 10 s, 20 s and 40 s.
     sleep(75 * SEC).await;
     let probes = backend.calls() - before;
     assert!((3..=4).contains(&probes), "{probes} in {:?}", begin.elapsed());
@@ -154,12 +154,12 @@ async fn a_probe_that_is_not_used_goes_to_another() {
     until(SEC, || count(&nodes, State::Open) == 3).await;
     nodes[1].stop_calling();
     nodes[2].stop_calling();
-    // The one that still calls does so until it may probe, and then no more.
+    // This member calls until it may probe, and then stops.
     until(8 * SEC, || nodes[0].state() == State::HalfOpen).await;
     nodes[0].stop_calling();
     sleep(5 * SEC).await;
     assert_eq!(count(&nodes, State::Closed), 0);
-    // Another one has been refused, and is the next.
+    // Another member has rejected a call, and is next.
     let permit = until_admitted(&nodes[2]).await;
     permit.success();
     for _ in 0..2 {
@@ -193,7 +193,7 @@ async fn who_calls_rarely_decides_alone_after_the_lease() {
         }
     }
     until(SEC, || count(&nodes, State::Open) == 2).await;
-    // 5 s open, and then 10 s in which nobody calls.
+    // 5 s open, then 10 s in which nobody calls.
     sleep(16 * SEC).await;
     nodes[0].breaker.try_acquire().expect("its own probe").success();
 }
@@ -242,7 +242,7 @@ async fn who_is_cut_off_decides_alone_and_never_stays_open() {
     let took = until(20 * SEC, || nodes[4].state() == State::Closed).await;
     assert!(took < 12 * SEC, "{took:?}");
 
-    // Alone it opens by itself, and nobody else does.
+    // Cut off, it opens by itself, and no other member follows.
     for _ in 0..5 {
         nodes[4].breaker.try_acquire().unwrap().failure();
     }

@@ -1,4 +1,4 @@
-//! Who is a member, and who counts.
+//! Who is a member, and which members count.
 
 use std::sync::{Arc, Mutex};
 
@@ -44,7 +44,7 @@ async fn a_heartbeat_keeps_a_member_and_silence_loses_it() {
     sleep(60 * SEC).await;
     let members = one.members().await.unwrap();
     assert_eq!(members.len(), 2);
-    // And the way there.
+    // Plus the latency.
     assert!(members.iter().all(|member| member.seen <= 3 * SEC + 10 * MILLI), "{members:?}");
     wire.cut();
     sleep(14 * SEC).await;

@@ -1,4 +1,4 @@
-//! The hub is away: all goes on, it is said once, and it heals.
+//! Outages of the hub: everything continues, each outage is reported once, and the fleet recovers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -60,7 +60,7 @@ async fn breakers_go_on_as_if_they_were_not_shared() {
     sleep(5 * SEC).await;
     assert_eq!(count(&nodes, State::Closed), 5);
 
-    // And together again.
+    // Together again.
     for node in &nodes[..3] {
         for _ in 0..5 {
             if let Ok(permit) = node.breaker.try_acquire() {

@@ -1,5 +1,5 @@
-//! One bucket for many members: what is lent is never more than it holds, and goes to those
-//! who need it.
+//! One bucket for many members: the hub never lends more than the capacity, and lends it to those
+//! that need it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn tokens(all: &[Borrower]) -> u32 {
     all.iter().map(|one| one.quota.available()).sum()
 }
 
-/// Lets time pass, and looks all the time whether there is more than there is.
+/// Lets time pass, checking all the while that no more is lent than the capacity.
 async fn watch(hub: &MemoryHub, all: &[Borrower], time: Duration, mut each: impl FnMut()) {
     let begin = Instant::now();
     while begin.elapsed() < time {
@@ -50,7 +50,7 @@ async fn watch(hub: &MemoryHub, all: &[Borrower], time: Duration, mut each: impl
     }
 }
 
-/// What is spent is not looked at.
+/// Ignores how much was spent.
 fn ignore(_spent: u32) {}
 
 fn spend_all(one: &Borrower) -> u32 {
@@ -82,7 +82,7 @@ async fn half_is_dealt_out_and_who_needs_more_borrows_it() {
     let mut spent = 0;
     watch(&hub, &all, 8 * SEC, || spent += spend_all(&all[3])).await;
     assert!(spent >= 540, "{spent}: its own and what was lent to nobody");
-    // What one has spent the others have not, nor has the hub.
+    // Tokens that one member has spent are gone for the others and for the hub.
     assert!(spent + tokens(&all) <= 1_000);
 }
 
@@ -103,7 +103,7 @@ async fn successes_fill_the_whole_bucket_again() {
     sleep(5 * SEC).await;
     watch(&hub, &all, 30 * SEC, || ignore(all.iter().map(spend_all).sum())).await;
     assert!(tokens(&all) < 100);
-    // One member alone succeeds, and so often that it would have filled its own part long ago.
+    // Only one member succeeds, often enough to have filled its own part long ago.
     watch(&hub, &all, 120 * SEC, || (0..10).for_each(|_| all[0].quota.refund())).await;
     let mut spent = 0;
     watch(&hub, &all, 20 * SEC, || spent += spend_all(&all[4])).await;
@@ -125,9 +125,9 @@ async fn time_fills_it_at_one_rate_for_all() {
 async fn who_is_cut_off_is_left_its_floor_and_no_more_than_that_is_there() {
     let hub = MemoryHub::new();
     let all = borrowers(4, &hub, CONFIG).await;
-    // The first to come had larger floors; each renewal gives a part of them to the next.
+    // The first members had larger floors; with each renewal, they pass some on to the others.
     sleep(30 * SEC).await;
-    // One has borrowed much, and is cut off with it.
+    // One member has borrowed much, and is then cut off.
     watch(&hub, &all, 3 * SEC, || ignore(spend_all(&all[0]))).await;
     until(10 * SEC, || {
         ignore(spend_all(&all[0]));
@@ -137,7 +137,7 @@ async fn who_is_cut_off_is_left_its_floor_and_no_more_than_that_is_there() {
     all[0].wire.cut();
     all[1].wire.cut();
     let before = all[1].quota.limit();
-    // The others want all that there is.
+    // The others want everything.
     watch(&hub, &all, 9 * SEC, || ignore(all[2..].iter().map(spend_all).sum())).await;
     assert_eq!(all[0].quota.limit(), 250, "its floor");
     assert_eq!(all[1].quota.limit(), before, "of its floor what it held");
@@ -172,7 +172,7 @@ async fn whoever_dies_holds_its_floor_for_a_minute() {
     let hub = MemoryHub::new();
     let mut all = borrowers(4, &hub, CONFIG).await;
     sleep(5 * SEC).await;
-    // Killed: nobody hears of it again, and its process uses nothing.
+    // Killed: it never contacts the hub again, and its process uses nothing.
     let dead = all.pop().unwrap();
     dead.wire.cut();
     let needy = |all: &[Borrower]| all.iter().map(spend_all).sum::<u32>();

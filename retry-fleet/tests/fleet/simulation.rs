@@ -1,10 +1,10 @@
-//! A thousand members on virtual time, with the breakers, tasks and timers that processes have:
-//! what sharing is worth, and what goes wrong without harm. The figures stand in the crate's
-//! documentation; `cargo test -p retry-fleet --features testing simulation -- --nocapture`
-//! prints them.
+//! A thousand members on virtual time, with the breakers, tasks and timers that real processes
+//! have: what sharing gains, and which faults it survives. The figures are quoted in the crate's
+//! documentation; `cargo test -p retry-fleet --features testing simulation -- --nocapture` prints
+//! them.
 //!
-//! Members call between twenty times a second and once in five seconds, as many of them by each
-//! power of ten. The way to the hub and back takes 2 to 40 ms.
+//! Members call between twenty times a second and once in five seconds, spread evenly over the
+//! orders of magnitude. A round trip to the hub takes 2 to 40 ms.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -47,14 +47,14 @@ impl Process {
         let pause = SEC.mul_f64(0.05 * 100_f64.powf(f64::from(number) / f64::from(MEMBERS)));
         let own = Arc::clone(&breaker);
         let calling = tokio::spawn(async move {
-            // Each at its own moments.
+            // Each starts at a different moment.
             sleep(pause.mul_f64(f64::from(number * 37 % 100) / 100.0)).await;
             call_forever(own, backend, pause).await;
         });
         Self { breaker, wire, fleet, calling, moves }
     }
 
-    /// How long after a moment it went to this state for the first time.
+    /// How long after `since` it first reached this state.
     fn first(&self, state: State, since: Instant) -> Option<Duration> {
         let moves = self.moves.lock().unwrap();
         let found = moves.iter().find(|(at, to)| *at >= since && *to == state);
@@ -86,7 +86,7 @@ fn count(processes: &[Process], state: State) -> usize {
     processes.iter().filter(|process| process.breaker.state() == state).count()
 }
 
-/// How long it took half of those that did, and all but one in a hundred.
+/// The median and the 99th percentile.
 fn spread(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort_unstable();
     (times[times.len() / 2], times[times.len() * 99 / 100])
@@ -99,13 +99,13 @@ fn firsts(processes: &[Process], state: State, since: Instant) -> Vec<Duration> 
 struct Outage {
     opened: (Duration, Duration),
     closed: (Duration, Duration),
-    /// Calls that reached what was down, in each half of a minute.
+    /// Calls that reached the failing backend, in each half of the minute.
     calls: u64,
     later_calls: u64,
     requests: u64,
 }
 
-/// A minute in which nothing answers.
+/// Simulates a minute in which the backend is down.
 async fn outage(is_shared: bool) -> Outage {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let processes = start(&hub, is_shared, |_| backend.clone()).await;
@@ -160,7 +160,7 @@ async fn members_that_are_cut_off_decide_alone_and_heal() {
     let (hub, backend) = (MemoryHub::new(), Backend::default());
     let processes = start(&hub, true, |_| backend.clone()).await;
     sleep(5 * SEC).await;
-    // Every second member, whatever it calls.
+    // Every second member is cut off, however often it calls.
     let is_cut = |number: usize| number % 2 == 0;
     let each_cut = || processes.iter().enumerate().filter(|(number, _)| is_cut(*number));
     backend.set_down(true);
@@ -193,7 +193,7 @@ async fn members_that_are_cut_off_decide_alone_and_heal() {
     );
     assert_eq!(connected_all, processes.len() / 2);
     assert!(connected.1 < 12 * SEC, "{connected:?}");
-    // Three probes each, of which some call every five seconds.
+    // Three probes each, while some members call only every five seconds.
     assert!(alone_some > 400, "{alone_some}");
     for (_, process) in each_cut() {
         process.wire.mend();

@@ -1,4 +1,5 @@
-//! Members with a breaker each, a backend that they call, and wires to the hub that can be cut.
+//! Members with a breaker each, a backend that they call, and connections to the hub that can be
+//! cut.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -13,13 +14,13 @@ use tokio::time::{Instant, sleep};
 pub(crate) const MILLI: Duration = Duration::from_millis(1);
 pub(crate) const SEC: Duration = Duration::from_secs(1);
 
-/// The way of one member to a hub.
+/// The connection of one member to a hub.
 #[derive(Clone)]
 pub(crate) struct Wire {
     hub: MemoryHub,
     is_cut: Arc<AtomicBool>,
     requests: Arc<AtomicU64>,
-    /// There and back.
+    /// The round-trip time.
     latency: Duration,
 }
 
@@ -95,7 +96,7 @@ impl Hub for Wire {
     }
 }
 
-/// What members call. It counts who gets through to it.
+/// The backend that members call. It counts the calls that reach it.
 #[derive(Clone, Default)]
 pub(crate) struct Backend {
     is_down: Arc<AtomicBool>,
@@ -113,7 +114,7 @@ impl Backend {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// How many calls were under way at once, since this was asked for the last time.
+    /// The largest number of concurrent calls since the last time this was called.
     pub(crate) fn take_most(&self) -> u32 {
         self.most.swap(0, Ordering::Relaxed)
     }
@@ -122,7 +123,7 @@ impl Backend {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
-        // A caller may be stopped in the middle of it.
+        // A guard, because a caller may be dropped in the middle of the call.
         let _under_way = UnderWay(&self.now);
         sleep(5 * MILLI).await;
         !self.is_down.load(Ordering::Relaxed)
@@ -211,7 +212,7 @@ pub(crate) fn count(nodes: &[Node], state: State) -> usize {
     nodes.iter().filter(|node| node.state() == state).count()
 }
 
-/// Waits until something is so, and tells how long that took.
+/// Waits until the condition holds, and returns how long that took.
 pub(crate) async fn until(most: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
     let begin = Instant::now();
     while !is_so() {

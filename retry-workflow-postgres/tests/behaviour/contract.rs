@@ -1,5 +1,5 @@
-//! The contract of stores: through a pool, through a pool of one connection, and as a role that
-//! may do nothing but work.
+//! The contract of stores: with a pool, with a pool of one connection, and with a role that has
+//! only the privileges of a worker.
 
 use retry_workflow::Store as _;
 use retry_workflow_postgres::PostgresStore;
@@ -24,7 +24,7 @@ async fn one_connection() -> Option<(PostgresStore, Place)> {
     Some((store, place))
 }
 
-/// An operator has made the tables; the store is opened by a role that owns nothing.
+/// An operator has created the tables; the store is opened by a role that owns nothing.
 async fn least_rights() -> Option<(PostgresStore, Place)> {
     let place = Place::new()?;
     let role = format!("{}_worker", place.schema);

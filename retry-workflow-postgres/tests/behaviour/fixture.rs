@@ -1,6 +1,6 @@
-//! A server for the tests of this program: the one that `RETRY_TEST_POSTGRES` names, or one of its
-//! own, in a temporary folder. Where there is neither, tests say that they are skipped; with
-//! `RETRY_TEST_REQUIRE_POSTGRES` that is a failure.
+//! A server for these tests: the one that `RETRY_TEST_POSTGRES` names, or one that the tests start
+//! in a temporary folder. Without either, tests report that they are skipped; with
+//! `RETRY_TEST_REQUIRE_POSTGRES` set, that is a failure.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use retry_workflow_postgres::{PostgresOptions, PostgresStore};
 use tokio_postgres::NoTls;
 
-/// A server, by the address of a user who may do everything.
+/// A server, with the address of a superuser.
 pub(crate) struct Server {
     pub(crate) url: String,
     _own: Option<OwnServer>,
@@ -26,11 +26,11 @@ pub(crate) struct OwnServer {
     binaries: PathBuf,
     folder: PathBuf,
     options: String,
-    /// Ends the server, and removes its folder, when this process is gone, however it ends.
+    /// Stops the server and removes its folder when this process ends in any way.
     keeper: Child,
 }
 
-/// The server of these tests; `None` where there is none, which is said aloud.
+/// The server of these tests; `None`, with a message, if there is none.
 pub(crate) fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     let server = SERVER.get_or_init(|| match std::env::var("RETRY_TEST_POSTGRES") {
@@ -46,14 +46,14 @@ pub(crate) fn server() -> Option<&'static Server> {
     server.as_ref()
 }
 
-/// Says aloud that a test is not done, past what the harness holds back of tests that succeed; where
-/// the variable `RETRY_TEST_REQUIRE_…` asks for it, that is a failure.
+/// Reports that a test is skipped, bypassing the harness, which captures the output of successful
+/// tests. If the variable `require` is set, fails instead.
 pub(crate) fn skip(require: &str, why: &str) {
     assert!(std::env::var_os(require).is_none(), "{why}");
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// Where `initdb` is: on the path, or where Debian has it.
+/// The folder of `initdb`: on the path, or where Debian installs it.
 fn binaries() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut debian: Vec<_> = std::fs::read_dir("/usr/lib/postgresql")
@@ -64,11 +64,11 @@ fn binaries() -> Option<PathBuf> {
     debian.sort();
     std::env::split_paths(&path)
         .chain(debian.into_iter().rev())
-        // A link to one program says where the others are.
+        // Follow links, because the other programs are beside the real file.
         .find_map(|folder| Some(folder.join("initdb").canonicalize().ok()?.parent()?.to_owned()))
 }
 
-/// A command that runs as somebody who may do little, for a server refuses to be root's.
+/// A command that runs as an unprivileged user, because a server refuses to run as root.
 pub(crate) fn unprivileged(program: &Path) -> Command {
     let Some(user) = user() else { return Command::new(program) };
     let mut command = Command::new("setpriv");
@@ -81,7 +81,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// The name of the user under which the server runs.
+/// The user that the server runs as; `None` for the current one.
 fn user() -> Option<&'static str> {
     let is_there = |name: &str| {
         Command::new("id").arg(name).output().is_ok_and(|output| output.status.success())
@@ -90,7 +90,7 @@ fn user() -> Option<&'static str> {
     is_root().then_some(name)
 }
 
-/// Lets the server's user read what nobody else may.
+/// Makes private files readable to the server's user.
 pub(crate) fn give_to_server(folder: &Path, files: &[&str]) {
     let open = |mode| std::fs::Permissions::from_mode(mode);
     std::fs::set_permissions(folder, open(0o755)).expect("opened");
@@ -105,7 +105,7 @@ pub(crate) fn give_to_server(folder: &Path, files: &[&str]) {
 }
 
 impl OwnServer {
-    /// Starts a server with these settings beside those of all tests.
+    /// Starts a server with these settings, in addition to those of all tests.
     pub(crate) fn start(settings: &[&str]) -> Option<(String, Self)> {
         let (url, own) = Self::prepare(settings)?;
         own.run("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]);
@@ -113,7 +113,7 @@ impl OwnServer {
         Some((url, own))
     }
 
-    /// Starts a standby of the server at this address, which follows it.
+    /// Starts a standby of the server at this address.
     pub(crate) fn start_standby(primary: &str) -> Option<(String, Self)> {
         let (url, own) = Self::prepare(&["fsync=off"])?;
         own.run("pg_basebackup", &["-d", primary, "-R", "-X", "stream", "-c", "fast", "-N"]);
@@ -121,12 +121,12 @@ impl OwnServer {
         Some((url, own))
     }
 
-    /// Makes a standby the primary.
+    /// Promotes a standby to primary.
     pub(crate) fn promote(&self) {
         self.run("pg_ctl", &["-w", "promote"]);
     }
 
-    /// What a server has before it has data: a folder, a port, and who ends it.
+    /// Prepares what a server needs before it has data: a folder, a port, and a keeper.
     fn prepare(settings: &[&str]) -> Option<(String, Self)> {
         let binaries = binaries()?;
         let folder = tempfile::tempdir().expect("a folder").keep();
@@ -185,17 +185,17 @@ impl OwnServer {
         assert!(done.success(), "{program}: {log}");
     }
 
-    /// What it has written down of itself.
+    /// The server's log.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Ends it as a crash does.
+    /// Stops it as a crash would.
     pub(crate) fn crash(&self) {
         self.run("pg_ctl", &["-m", "immediate", "-w", "stop"]);
     }
 
-    /// Until it answers.
+    /// Starts it again, and waits until it answers.
     pub(crate) fn resume(&self) {
         let log = self.folder.join("log");
         let log = log.to_string_lossy();
@@ -210,14 +210,14 @@ impl Drop for OwnServer {
     }
 }
 
-/// An empty store, in a schema of its own.
+/// An empty schema for a store.
 pub(crate) struct Place {
     pub(crate) url: String,
     pub(crate) schema: String,
 }
 
 impl Place {
-    /// `None` where there is no server.
+    /// Chooses a new schema; `None` if there is no server.
     pub(crate) fn new() -> Option<Self> {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
@@ -234,7 +234,7 @@ impl Place {
     }
 }
 
-/// Runs statements, as the user who may do everything.
+/// Runs statements as superuser.
 pub(crate) async fn execute(url: &str, sql: &str) {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("a connection");
     let reading = tokio::spawn(connection);
@@ -243,7 +243,7 @@ pub(crate) async fn execute(url: &str, sql: &str) {
     drop(reading.await);
 }
 
-/// A store, and the schema that it is in; `None` where there is no server.
+/// A store and its schema; `None` if there is no server.
 pub(crate) async fn store() -> Option<(PostgresStore, Place)> {
     let place = Place::new()?;
     let store = place.open().await;

@@ -1,4 +1,5 @@
-//! The hub of fleets: its contract, also as a role of least rights, and members in ten processes.
+//! The hub of fleets: its contract, also with a role of minimal privileges, and members in ten
+//! processes.
 
 mod processes;
 
@@ -15,14 +16,14 @@ mod with_least_rights {
     retry_fleet::hub_contract!(super::least_rights);
 }
 
-/// A hub, and the schema that it is in; `None` where there is no server.
+/// A hub and its schema; `None` if there is no server.
 fn hub() -> Option<(PostgresHub, Place)> {
     let place = Place::new()?;
     let options = PostgresOptions::default().schema(&place.schema).pool_size(8);
     Some((PostgresHub::with_options(&place.url, &options).expect("an address"), place))
 }
 
-/// An operator has made the tables; the hub is opened by a role that owns nothing.
+/// An operator has created the tables; the hub is opened by a role that owns nothing.
 async fn least_rights() -> Option<(PostgresHub, Place)> {
     let place = Place::new()?;
     let role = format!("{}_member", place.schema);

@@ -1,6 +1,6 @@
-//! What the store promises, on a real Postgres.
+//! Tests of the store on a real Postgres server.
 //!
-//! One program with one server, which it starts itself unless `RETRY_TEST_POSTGRES` names one.
+//! A single program with one server, which it starts itself unless `RETRY_TEST_POSTGRES` names one.
 
 mod contract;
 mod fixture;

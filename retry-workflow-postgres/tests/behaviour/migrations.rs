@@ -1,4 +1,4 @@
-//! How a schema becomes a store: by whom, from which layout, and what is left alone.
+//! How a schema becomes a store: by which role, from which layout, and what is left alone.
 
 use retry_workflow::{Filter, NewItem, Store, StoreError, Timestamp};
 
@@ -33,7 +33,7 @@ async fn a_newer_layout_is_refused_and_left_as_it_is() {
     let error = place.options().connect(&place.url).await.unwrap_err();
     assert!(matches!(error, StoreError::Newer { found: 1000, .. }), "{error:?}");
     assert!(error.to_string().contains(schema), "{error}");
-    // Who has opened it before works on.
+    // A store that was opened before continues to work.
     assert_eq!(store.get("k").await, Ok(Some((1, "one".to_owned()))));
 }
 
@@ -54,7 +54,7 @@ async fn a_schema_with_other_tables_is_left_alone() {
     execute(&place.url, &other).await;
     let error = place.options().connect(&place.url).await.unwrap_err();
     assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
-    // Nothing was begun: it is a store once they are gone.
+    // Nothing was created: it becomes a store once they are gone.
     execute(&place.url, &format!("DROP TABLE {schema}.states")).await;
     assert!(place.options().connect(&place.url).await.is_ok());
 }
@@ -79,14 +79,14 @@ async fn an_address_that_is_none_is_told_of_without_its_password() {
             format!("{error} {:?}", std::error::Error::source(&error).map(ToString::to_string));
         assert!(!why.contains("secret"), "{why}");
     }
-    // Nobody is there.
+    // Nothing listens on this port.
     let begun = std::time::Instant::now();
     let error = options.connect("postgres://ada:secret@127.0.0.1:1/jobs").await.unwrap_err();
     assert!(error.to_string().contains("postgres://ada@127.0.0.1:1/jobs"), "{error}");
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
 
-/// Of each layout there is a schema with a job in it.
+/// There is a dump with a job for each layout.
 #[tokio::test]
 async fn a_store_of_each_layout_opens() {
     for dump in [include_str!("../data/layout-1.sql"), include_str!("../data/layout-2.sql")] {
@@ -100,7 +100,7 @@ async fn a_store_of_each_layout_opens() {
         assert_eq!((dead.history.len(), dead.failure.unwrap().message.as_str()), (1, "no \"d\""));
         let check = store.check().await.unwrap();
         assert!(check.is_sound() && check.layout == check.newest, "{check:?}");
-        // What is summed up is what a look at the items finds.
+        // The stored summaries agree with the items.
         let failed = Filter::job("orders-1");
         let groups = store.stats(&failed).await.unwrap();
         let looked = failed.since(Timestamp::from_micros(0));

@@ -1,5 +1,5 @@
-//! How Postgres does what it is asked for, in full tables: by the indexes, and looking at no more
-//! rows than are meant. As the server itself tells of each statement (`auto_explain`).
+//! The query plans on full tables: they use the indexes, and read no more rows than needed. The
+//! server itself reports the plan of each statement (`auto_explain`).
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::fixture::{OwnServer, execute, server};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How many items are in the tables: half of them have ended, a tenth of these without success.
+/// The number of items in the tables: half of them have ended, and a tenth of those have failed.
 const ITEMS: u32 = 1_000_000;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds * 1_000_000)
 }
 
-/// Fills the tables by SQL, for it takes a second. Nobody has counted the rows since.
+/// Fills the tables with SQL, which takes a second. No statistics have been collected since.
 async fn fill(store: &PostgresStore, url: &str) {
     store.enqueue("job", vec![NewItem::new("first", "1")], at(0)).await.unwrap();
     let sql = format!(
@@ -50,7 +50,7 @@ async fn fill(store: &PostgresStore, url: &str) {
     execute(url, &sql).await;
 }
 
-/// What the log says since it was last looked at: each statement with its plan.
+/// The new lines of the log: each statement with its plan.
 fn plans(server: &OwnServer, read: &mut usize) -> Vec<String> {
     let log = server.log();
     let new = log[*read..].to_owned();
@@ -62,7 +62,7 @@ fn plans(server: &OwnServer, read: &mut usize) -> Vec<String> {
         .collect()
 }
 
-/// The largest number of rows that a step of a plan has come to, or thrown away.
+/// The largest number of rows that a node of a plan has returned or filtered out.
 fn most_rows(plan: &str) -> f64 {
     let numbers = plan.lines().filter_map(|line| {
         if let Some((_, removed)) = line.split_once("Rows Removed by Filter: ") {
@@ -150,7 +150,7 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     assert_eq!(store.waiting("job", 1000).await, Ok(1000));
     store.counts("job").await.unwrap();
     let _ = store.item("job", "item-77").await.unwrap().unwrap();
-    // Those that wait are looked for among those that are due.
+    // Waiting items are found among those that are due.
     check("counts, and an item", "items_job_id_key", f64::from(ITEMS));
 
     let job = || Filter::job("job");

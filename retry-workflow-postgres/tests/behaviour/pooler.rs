@@ -1,5 +1,6 @@
-//! Behind `PgBouncer`, which the tests start themselves: in session mode all goes on as before; in
-//! transaction mode it does where the version keeps prepared statements, and else says so.
+//! Behind `PgBouncer`, which the tests start themselves: in session mode everything works as
+//! before; in transaction mode it does if this version tracks prepared statements, and fails with a
+//! clear error otherwise.
 
 use std::fmt::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -12,16 +13,16 @@ use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{Place, skip, unprivileged};
 
-/// A pooler before the server of these tests.
+/// A pooler in front of the server of these tests.
 struct Pooler {
     program: Child,
     url: String,
-    /// Whether statements that were prepared are known on each connection of the server.
+    /// Whether the pooler makes prepared statements available on each server connection.
     keeps_prepared: bool,
 }
 
 impl Pooler {
-    /// `None` where there is no pooler, or no server.
+    /// Starts a pooler; `None` if `PgBouncer` or the server is missing.
     fn start(mode: &str) -> Option<(Self, Place)> {
         let place = Place::new()?;
         let Some(binary) = binary() else {
@@ -73,7 +74,7 @@ impl Drop for Pooler {
     }
 }
 
-/// On the path, or where Debian has what is not for everybody.
+/// The program on the path, or where Debian installs system programs.
 fn binary() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -82,7 +83,7 @@ fn binary() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// Of `PgBouncer 1.18.0`, and what it is made of.
+/// Parses the version in `PgBouncer 1.18.0`.
 fn version(said: &str) -> (u32, u32) {
     let number = said.split_whitespace().nth(1).unwrap_or_default();
     let mut parts = number.split('.').map(|part| part.parse().unwrap_or_default());
@@ -123,7 +124,7 @@ async fn a_pooler_in_transaction_mode_serves_a_job_or_says_what_it_lacks() {
     let ran = run(store.clone()).await;
     if pooler.keeps_prepared {
         assert_eq!(ran, Ok(100));
-        // Nobody listens behind it.
+        // A wait for changes returns even if notifications do not pass through the pooler.
         let begun = Instant::now();
         assert!(store.changed("import-1", 0).await.is_ok());
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());

@@ -1,9 +1,9 @@
-//! Four workers on one job, which are killed and stopped again and again, on a server that
-//! crashes: each item ends once.
+//! Four workers on one job, which are killed and stopped again and again, on a server that crashes:
+//! each item ends exactly once.
 //!
-//! With real processes and real time. The workers are this very program: the test [`worker`] is
-//! one, if a server is named. `KILLS=25 CRASHES=5 KILL_ITEMS=10000 cargo test -p
-//! retry-workflow-postgres --test behaviour processes -- --nocapture` does more.
+//! This test uses real processes and real time. The workers are this very program: the test
+//! [`worker`] acts as one if the environment names a server. `KILLS=25 CRASHES=5 KILL_ITEMS=10000
+//! cargo test -p retry-workflow-postgres --test behaviour processes -- --nocapture` does more.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
@@ -33,7 +33,7 @@ fn items() -> u32 {
     number("KILL_ITEMS", 2_000)
 }
 
-/// How many attempts of an item fail, from none to all.
+/// How many attempts of an item fail: from none to all.
 fn failures(item: u32) -> u32 {
     let mut hasher = DefaultHasher::new();
     item.hash(&mut hasher);
@@ -83,7 +83,7 @@ fn start(url: &str) -> Child {
     command(url).spawn().unwrap()
 }
 
-/// The library that gives a process another time; `None` where there is none, which is said aloud.
+/// The library that changes the time of a process; `None`, with a message, if it is not installed.
 fn faketime() -> Option<PathBuf> {
     let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
     let found = folders
@@ -113,7 +113,7 @@ async fn workers_whose_clocks_differ_by_hours_work_together() {
             .env("KILL_ITEMS", "300")
             .env("LD_PRELOAD", &library)
             .env("FAKETIME", ahead)
-            // How long anything takes is measured by another clock, which nobody can set.
+            // Durations are measured with the monotonic clock, which nobody can set.
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
             .env("DONT_FAKE_MONOTONIC", "1")
             .spawn()
@@ -145,7 +145,7 @@ async fn each_item_ends_once_whoever_is_killed_stopped_or_crashes() {
         return;
     }
     let Some((url, server)) = OwnServer::start(&["fsync=off"]) else { return };
-    // It creates the tables.
+    // Connecting creates the tables.
     let store = PostgresStore::connect(&url).await.unwrap();
     let (kills, crashes) = (number("KILLS", 6), number("CRASHES", 1));
     let random = RandomState::new();
@@ -156,7 +156,7 @@ async fn each_item_ends_once_whoever_is_killed_stopped_or_crashes() {
         tokio::time::sleep(Duration::from_millis(moment)).await;
         let place = usize::try_from(random.hash_one((step, "who")) % WORKERS).unwrap();
         if step % 6 == 2 && stopped.is_none() {
-            // For longer than its leases.
+            // For longer than its leases last.
             signal(&workers[place], "-STOP");
             stopped = Some((place, Instant::now()));
             continue;
@@ -186,7 +186,7 @@ async fn each_item_ends_once_whoever_is_killed_stopped_or_crashes() {
     check(&store).await;
 }
 
-/// What has become of the items.
+/// Checks what became of the items.
 async fn check(store: &PostgresStore) {
     assert_eq!(Job::find(store, JOB).await.unwrap().unwrap().status, JobStatus::Finished);
     let counts = store.counts(JOB).await.unwrap();
@@ -199,7 +199,7 @@ async fn check(store: &PostgresStore) {
         let expected = if is_dead { ItemState::Dead } else { ItemState::Succeeded };
         assert_eq!(item.state, expected, "{item:?}");
         assert!(item.history.is_sorted_by(|one, next| one.attempt < next.attempt), "{item:?}");
-        // Never above the policy, and nothing settled twice; a lost attempt is none of its.
+        // Never more than the policy allows, and nothing settled twice; lost attempts do not count.
         let settled = item.history.iter().filter(|row| row.outcome != AttemptOutcome::Lost).count();
         let wanted = failures(number).min(ATTEMPTS - 1) + 1;
         assert_eq!(settled, usize::try_from(wanted).unwrap(), "{item:?}");

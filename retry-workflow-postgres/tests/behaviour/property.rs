@@ -1,4 +1,4 @@
-//! Random operations on the store beside the model of one: all that can be seen is the same.
+//! Random operations on the store beside the model: everything observable has to agree.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ mod store_model;
 use store_model::{Stage, filter, operation};
 
 proptest! {
-    // Each case makes a schema and compares after each operation: as many as some seconds allow.
+    // Each case creates a schema and compares after each operation; this many take a few seconds.
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
@@ -26,7 +26,7 @@ proptest! {
             let place = Place::new().unwrap();
             let mut stage = Stage::play(place.open().await, operations).await;
             stage.compare_all(&filters).await;
-            // And so it is for another process.
+            // Another process sees the same.
             stage.store = place.open().await;
             stage.compare_all(&filters).await;
         });

@@ -1,4 +1,4 @@
-//! A proxy between a store and its server, which cuts connections and delays what they carry.
+//! A proxy between a store and its server, which cuts and delays connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,21 +9,23 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What befalls what goes through.
+/// The faults that the proxy injects.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    /// So many of the next answers do not arrive: their connections are cut. What was asked is done.
+    /// How many of the next responses are lost: their connections are cut after the server has done
+    /// its work.
     lost_answers: AtomicUsize,
-    /// So many of the next questions do not arrive: their connections are cut. Nothing is done.
+    /// How many of the next requests are lost: their connections are cut before the server sees
+    /// them.
     lost_questions: AtomicUsize,
-    /// Answers are held back for so long, in milliseconds.
+    /// How long responses are held back, in milliseconds.
     delay: AtomicU64,
-    /// Nobody gets through any more.
+    /// Whether new connections are refused.
     is_closed: AtomicBool,
 }
 
 pub(crate) struct Proxy {
-    /// The address of the server, through here.
+    /// The address of the server through the proxy.
     pub(crate) url: String,
     faults: Arc<Faults>,
     cut: watch::Sender<u64>,
@@ -64,7 +66,7 @@ impl Proxy {
         self.faults.delay.store(delay, Ordering::Relaxed);
     }
 
-    /// Cuts all connections, and lets nobody through until it is opened again.
+    /// Cuts all connections, and refuses new ones until it is opened again.
     pub(crate) fn close(&self) {
         self.faults.is_closed.store(true, Ordering::Relaxed);
         self.cut.send_modify(|cuts| *cuts += 1);
@@ -74,14 +76,14 @@ impl Proxy {
         self.faults.is_closed.store(false, Ordering::Relaxed);
     }
 
-    /// Whether all that was to be lost is lost.
+    /// Whether all requested faults have happened.
     pub(crate) fn is_done(&self) -> bool {
         let left = [&self.faults.lost_answers, &self.faults.lost_questions];
         left.iter().all(|left| left.load(Ordering::Relaxed) == 0)
     }
 }
 
-/// Takes one, if there is one.
+/// Decrements the counter, unless it is zero.
 fn take(left: &AtomicUsize) -> bool {
     left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
 }
@@ -101,7 +103,7 @@ async fn carry(
     }
 }
 
-/// Until either side ends, or what was read is to be lost.
+/// Forwards data until either side ends, or until what was read has to be lost.
 async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, faults: &Faults, answers: bool) {
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {

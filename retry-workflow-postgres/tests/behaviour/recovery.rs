@@ -1,5 +1,4 @@
-//! Connections that are lost, delayed and refused: what was asked for happens once, and the answer
-//! is right.
+//! Lost, delayed and refused connections: each request takes effect once, and its answer is right.
 
 use std::time::{Duration, Instant};
 
@@ -18,20 +17,20 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros((1_800_000_000 + seconds) * 1_000_000)
 }
 
-/// A store behind a proxy, with three items and statements that are planned already.
+/// A store behind a proxy, with three items and with its statements already prepared.
 async fn behind_a_proxy() -> Option<(PostgresStore, Proxy, Place)> {
     let place = Place::new()?;
     let proxy = Proxy::start(&place.url).await;
     let store = place.options().pool_size(1).connect(&proxy.url).await.expect("a store");
     let items = ["a", "b", "c"].map(|id| NewItem::new(id, "1"));
     assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));
-    // Statements are planned and names are known, so that the next question is the one that counts.
+    // Statements are prepared and names are cached, so that the next request is the one under test.
     assert_eq!(store.claim("job", "worker", at(-1), 1, 1, MINUTE).await, Ok(Vec::new()));
     assert_eq!(store.settle(unknown(), Vec::new(), at(0)).await, Ok(vec![false]));
     Some((store, proxy, place))
 }
 
-/// A settlement that is refused.
+/// A settlement that is rejected.
 fn unknown() -> Vec<Settlement> {
     let row = AttemptRecord::new("worker", at(0), AttemptOutcome::Succeeded);
     vec![Settlement::new(LeaseKey { item: -1, token: 1 }, Settled::Released, vec![row])]
@@ -48,7 +47,7 @@ fn settlement(lease: &Lease, end: Settled) -> Settlement {
     Settlement::new(lease.key, end, vec![row])
 }
 
-/// Loses the answers of so many statements that are run by `work`, or their questions.
+/// Loses this many responses or requests of the statements that `work` runs.
 async fn faulty<T>(
     proxy: &Proxy,
     answers: usize,
@@ -72,7 +71,7 @@ async fn a_settlement_whose_answer_is_lost_is_made_once_and_is_good() {
     ];
     for (place, end) in ends.into_iter().enumerate() {
         let lease = claim_one(&store, 0).await;
-        // Planned anew on a connection that is new.
+        // Prepared again on the new connection.
         assert_eq!(store.settle(unknown(), Vec::new(), at(0)).await, Ok(vec![false]));
         let settlements = vec![settlement(&lease, end)];
         let settle = store.settle(settlements.clone(), Vec::new(), at(1));
@@ -81,7 +80,7 @@ async fn a_settlement_whose_answer_is_lost_is_made_once_and_is_good() {
         let item = store.item("job", &lease.id).await.unwrap().unwrap();
         assert_eq!(item.history.len(), 1, "{item:?}");
         assert_eq!(store.counts("job").await.unwrap().attempts, place as u64 + 1);
-        // Whoever asks anew is told that it is over.
+        // A repeated request learns that the lease has ended.
         assert_eq!(store.settle(settlements, Vec::new(), at(2)).await, Ok(vec![false]));
     }
 }
@@ -104,7 +103,7 @@ async fn a_release_whose_answer_is_lost_is_good_also_if_the_item_is_leased_again
     let other = place.open().await;
     let release = Settlement::new(lease.key, Settled::Released, Vec::new());
     let takes = async {
-        // As soon as it is due again, and before it is asked for again.
+        // As soon as it is due again, and before the request is repeated.
         loop {
             let leases = other.claim("job", "other", at(1), 9, 9, MINUTE).await.expect("claimed");
             if leases.iter().any(|again| again.id == lease.id) {
@@ -136,7 +135,7 @@ async fn a_claim_whose_caller_has_gone_gives_its_leases_back() {
     let Some((store, proxy, place)) = behind_a_proxy().await else { return };
     let other = place.open().await;
     assert_eq!(other.counts("job").await.unwrap().leased, 0);
-    // For so long what is leased is not told of.
+    // For this long, the response with the leases is held back.
     proxy.delay(Duration::from_secs(1));
     let claim = store.claim("job", "worker", at(5), 2, 2, MINUTE);
     assert!(tokio::time::timeout(Duration::from_millis(50), claim).await.is_err());
@@ -160,7 +159,7 @@ async fn a_value_whose_change_is_not_answered_has_changed() {
     assert_eq!(store.cas("k", 1, "two").await, Ok(true));
     assert_eq!(faulty(&proxy, 1, 0, store.cas("k", 2, "three")).await, Ok(true));
     assert_eq!(store.get("k").await, Ok(Some((3, "three".to_owned()))));
-    // What another one has written is not taken for it.
+    // A value that someone else has written is not mistaken for ours.
     assert_eq!(faulty(&proxy, 1, 0, store.cas("k", 2, "four")).await, Ok(false));
 }
 
@@ -240,7 +239,7 @@ async fn a_statement_that_takes_too_long_is_tried_again() {
     let options = place.options().statement_timeout(Duration::from_millis(200));
     let store = options.connect(&place.url).await.expect("a store");
     assert_eq!(store.cas("k", 0, "one").await, Ok(true));
-    // Somebody holds the table for longer than a statement may take.
+    // Another session locks the table for longer than the statement timeout.
     let schema = place.schema.clone();
     let url = place.url.clone();
     let hold = tokio::spawn(async move {
@@ -299,10 +298,10 @@ async fn a_read_only_server_is_told_of_as_one() {
     assert!(why.contains("read-only") && why.contains("name the primary"), "{why}");
 }
 
-/// A server, and its address.
+/// A server and its address.
 type Node = (String, OwnServer);
 
-/// The address of both, a primary, and its standby.
+/// The combined address, a primary, and its standby.
 fn with_standby() -> Option<(String, Node, Node)> {
     server()?;
     let primary = OwnServer::start(&["fsync=off"])?;
@@ -313,7 +312,7 @@ fn with_standby() -> Option<(String, Node, Node)> {
     Some((both, primary, standby))
 }
 
-/// What a standby has heard of a value, once it has.
+/// Waits for a value to arrive at a standby.
 async fn arrives(store: &PostgresStore, key: &str) -> String {
     loop {
         if let Some(value) = store.get(key).await.unwrap() {

@@ -1,4 +1,4 @@
-//! Connections that are secret: whom they trust follows from the address and the options.
+//! TLS connections: what they trust depends on the address and the options.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use retry_workflow_postgres::PostgresStore;
 
 use super::fixture::{OwnServer, give_to_server, server};
 
-/// A certificate for 127.0.0.1 that nobody has signed, and its key; `None` without `openssl`.
+/// A self-signed certificate for 127.0.0.1, and its key; `None` without `openssl`.
 fn certificate(folder: &Path) -> Option<()> {
     let extensions = "[req]\ndistinguished_name = name\nx509_extensions = more\n[name]\n[more]\n\
                       subjectAltName = IP:127.0.0.1\nbasicConstraints = CA:FALSE\n";
@@ -67,7 +67,7 @@ async fn what_is_required_is_checked_and_what_is_preferred_is_encrypted() {
     let store = trusting.connect(&with("require")).await.expect("it is trusted");
     assert!(is_encrypted(&store).await);
     assert_eq!(store.cas("k", 0, "1").await, Ok(true));
-    // Its name is checked as well.
+    // The host name is verified as well.
     let other = with("require").replace("127.0.0.1", "localhost");
     assert!(trusting.connect(&other).await.is_err());
     let error = PostgresStore::options().root_certificates(path("none")).connect(&url).await;

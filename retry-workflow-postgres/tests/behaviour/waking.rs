@@ -1,5 +1,5 @@
-//! Who waits for changes of a job is told of those of other processes; where nothing is heard, by
-//! looking.
+//! A waiter learns of changes by other processes through notifications; where these do not arrive,
+//! by polling.
 
 use std::time::{Duration, Instant};
 
@@ -27,10 +27,10 @@ async fn bury(store: &PostgresStore) {
     assert_eq!(store.settle(vec![dead], Vec::new(), now).await, Ok(vec![true]));
 }
 
-/// A wait that has begun, after what has been said before.
+/// Consumes earlier notifications, and returns the count to wait on.
 async fn quiet(store: &PostgresStore) -> u64 {
     let mut seen = 0;
-    // Until it listens: it is told of that as well.
+    // Starting to listen counts as a change as well.
     let until = Instant::now() + Duration::from_millis(1500);
     while let Some(left) = until.checked_duration_since(Instant::now()) {
         match tokio::time::timeout(left, store.changed("job", seen)).await {
@@ -119,7 +119,7 @@ async fn the_clock_is_that_of_the_server() {
         let after = store.now();
         assert!(last <= before && before <= after, "it goes forward");
         let there = Timestamp::from_micros(there);
-        // As exact as the first measurement was, on a machine that has other work.
+        // As precise as the first measurement, on a machine that may be busy.
         let near = Duration::from_millis(100);
         assert!(before <= there + near && there <= after + near, "{before} {there} {after}");
         last = after;

@@ -1,10 +1,10 @@
-//! Export and import of the library, on every store.
+//! Export and import with the library, on every store.
 
 use std::io::{self, BufReader, Read};
 
 use retry_workflow::{DeadLetters, Filter, ImportError, Imported, ItemState, MemoryStore, Store};
 
-/// A line as `export` writes it.
+/// A line as written by `export`.
 fn line(id: &str) -> String {
     format!(
         r#"{{"job":"orders","id":"{id}","payload":{{"n":1}},"correlation":"orders/{id}","state":"dead","run":1,"attempt":2,"ended":"2026-11-21T08:00:00Z","failure":{{"class":"other","message":"m {id}","chain":["inner"],"signature":"m <n>"}},"history":[{{"run":0,"attempt":1,"started":"2026-11-21T07:00:00Z","duration":1.5,"wait":0,"worker":"host-1","outcome":"failed","failure":{{"class":"other","message":"m {id}","signature":"m <n>"}}}}]}}"#
@@ -15,7 +15,7 @@ fn lines(count: usize) -> String {
     (0..count).map(|id| line(&id.to_string())).collect()
 }
 
-/// What goes in comes out, and comes in but once.
+/// What is exported can be imported, and only once.
 async fn goes_round(here: impl Store, there: impl Store) {
     let (here, there) = (DeadLetters::new(here), DeadLetters::new(there));
     let text = lines(450);

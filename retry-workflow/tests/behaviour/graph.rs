@@ -11,7 +11,7 @@ use retry_workflow::{
 };
 use tokio::time::{Instant, sleep};
 
-/// What ran, in its order.
+/// What ran, in order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -89,7 +89,7 @@ async fn what_depends_on_a_failed_task_is_skipped_by_the_name_of_the_culprit() {
     assert_eq!(message(check), "`fetch` failed, which `check` needs through `render`");
 }
 
-/// The culprits of all that was skipped, by task.
+/// The culprits of all skipped tasks, by task.
 async fn culprits<S: Store>(store: &S, job: &str) -> BTreeMap<String, Vec<String>> {
     let skipped = Filter::job(job).states([ItemState::Skipped]);
     let page = store.list(&skipped, None, 100).await.unwrap();
@@ -121,7 +121,7 @@ async fn culprits_are_known_by_their_names<S: Store>(store: S) {
     expected.insert("last".to_owned(), all.to_vec());
     assert_eq!(culprits(&store, "odd-1").await, expected);
 
-    // And so they are elsewhere.
+    // They are the same after an export and an import.
     let mut lines = Vec::new();
     let all = Filter::job("odd-1").states(ItemState::ALL);
     DeadLetters::new(store).export(&all, &mut lines).await.unwrap();
@@ -216,7 +216,7 @@ async fn once_the_culprit_has_succeeded_what_was_skipped_is_run_after_all() {
             .run()
     };
     assert_eq!(graph(false).await.unwrap().skipped(), 2);
-    // The cause is repaired, and the dead letter re-driven.
+    // Repair the cause and re-drive the dead letter.
     let dead = Filter::job("repaired");
     assert_eq!(store.redrive(&dead, None, Timestamp::now(), Duration::ZERO).await.unwrap(), 1);
     let report = graph(true).await.unwrap();

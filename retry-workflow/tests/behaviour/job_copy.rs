@@ -1,4 +1,4 @@
-//! Jobs that move from one store to another.
+//! Copies of jobs from one store to another.
 
 #![cfg(feature = "sqlite")]
 
@@ -24,8 +24,8 @@ fn copied(new: u64, known: u64) -> Copied {
     copied
 }
 
-/// A job with whatever a job may have: successes with outputs, dead letters of several kinds, waits
-/// with checkpoints, skipped items, a breaker.
+/// Runs a job that has everything a job can have: successes with outputs, several kinds of dead
+/// letters, waits with checkpoints, skipped items, a breaker.
 async fn fill<S: Store>(store: &S) {
     let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new().failure_threshold(50));
     Workflow::new("import")
@@ -64,7 +64,7 @@ async fn fill<S: Store>(store: &S) {
     }
 }
 
-/// All that can be seen of a job.
+/// Everything that can be seen of a job.
 async fn seen<S: Store>(store: &S) -> (Vec<ItemRecord>, String) {
     let all = Filter::job(JOB).states(ItemState::ALL);
     let mut items = Vec::new();
@@ -98,7 +98,7 @@ async fn a_job_is_the_same_wherever_it_is_copied_to() {
     assert_eq!(seen(&memory).await, before);
     assert_eq!(job.copy(&memory, &there).await, Ok(copied(20, 0)));
     assert_eq!(seen(&there).await, before);
-    // And once more: nothing is there twice.
+    // A second copy adds nothing.
     assert_eq!(job.copy(&memory, &there).await, Ok(copied(0, 20)));
     assert_eq!(seen(&there).await, before);
 }
@@ -109,7 +109,7 @@ async fn a_copy_that_was_not_completed_is_no_job_and_is_completed_by_the_next_on
     fill(&here).await;
     let before = seen(&here).await;
     let job = Job::get(&here, JOB).await.unwrap();
-    // What a copy has done that was killed.
+    // What a copy that was killed has done.
     there.import(before.0[..7].to_vec(), before.0[0].due.unwrap_or(here.now())).await.unwrap();
     assert_eq!(Job::find(&there, JOB).await, Ok(None));
     assert_eq!(job.copy(&here, &there).await, Ok(copied(13, 7)));
@@ -123,7 +123,7 @@ async fn a_job_that_has_changed_meanwhile_leaves_no_half_of_it() {
     let job = Job::get(&here, JOB).await.unwrap();
     let begun = seen(&here).await.0;
     there.import(begun[..7].to_vec(), here.now()).await.unwrap();
-    // It has gone on where it was.
+    // The job has continued in the first store.
     here.redrive(&Filter::job(JOB), None, here.now(), Duration::ZERO).await.unwrap();
     let changed = Err(CopyError::Changed { job: JOB.to_owned() });
     assert_eq!(job.copy(&here, &there).await, changed);

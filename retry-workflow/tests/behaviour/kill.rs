@@ -1,8 +1,9 @@
-//! Jobs whose process is killed again and again: nothing healthy is buried, and what kills is.
+//! Jobs whose process is killed again and again: no healthy item becomes a dead letter, but the
+//! item that kills its process does.
 //!
-//! With real processes and real time, for what is tested is what a killed process leaves
-//! behind. The workers are this very program: the tests [`worker`] and [`poisoned_worker`] are
-//! ones, if a store is named.
+//! These tests use real processes and real time, because they test what a killed process leaves
+//! behind. The workers are this very program: the tests [`worker`] and [`poisoned_worker`] act as
+//! workers if the environment names a store.
 //!
 //! `KILLS=100 KILL_ITEMS=5000 cargo test --test behaviour kill:: -- --nocapture` kills more.
 #![cfg(all(unix, feature = "sqlite"))]
@@ -36,7 +37,7 @@ fn items() -> u32 {
     number("KILL_ITEMS", 1_500)
 }
 
-/// How many attempts of an item fail, from none to all.
+/// How many attempts of an item fail: from none to all.
 fn failures(item: u32) -> u32 {
     let mut hasher = DefaultHasher::new();
     item.hash(&mut hasher);
@@ -48,7 +49,7 @@ fn failures(item: u32) -> u32 {
     }
 }
 
-/// A worker on four jobs at once, until it is killed or they are done.
+/// A worker on four jobs at once, until it is killed or the jobs are done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
@@ -68,7 +69,7 @@ async fn worker() {
                 .run(keyed(1..=items(), u32::to_string), move |item: u32, cx| {
                     let log = Arc::clone(&log);
                     async move {
-                        // One write: lines of several processes do not mix.
+                        // A single write, so that lines of several processes do not mix.
                         let line = format!("{} {} {}\n", cx.id(), cx.attempt(), cx.worker());
                         (&*log).write_all(line.as_bytes()).unwrap();
                         tokio::time::sleep(Duration::from_millis(4)).await;
@@ -106,14 +107,14 @@ async fn no_item_of_four_jobs_is_buried_by_the_kills_of_their_process() {
     let mut killed = 0;
     for kill in 0..kills() {
         let mut child = start(folder, "kill::worker");
-        // From the opening of the store to the midst of work.
+        // At a random moment between opening the store and the middle of the work.
         let moment = 60 + random.hash_one(kill) % 500;
         tokio::time::sleep(Duration::from_millis(moment)).await;
         child.kill().unwrap();
         killed += u32::from(!child.wait().unwrap().success());
     }
     assert!(killed > kills() / 2, "the jobs have ended after {killed} kills");
-    // Two at once, to the end.
+    // Two workers at once, until the end.
     let (mut one, mut two) = (start(folder, "kill::worker"), start(folder, "kill::worker"));
     assert!(one.wait().unwrap().success() && two.wait().unwrap().success());
     for job in JOBS {
@@ -123,7 +124,7 @@ async fn no_item_of_four_jobs_is_buried_by_the_kills_of_their_process() {
     }
 }
 
-/// What has become of the items of a job, beside what was executed by the processes' own account.
+/// Compares what became of the items of a job with the processes' own log.
 async fn check(store: &SqliteStore, job: &str, log: &str) -> usize {
     assert_eq!(Job::find(store, job).await.unwrap().unwrap().status, JobStatus::Finished);
     let counts = store.counts(job).await.unwrap();
@@ -150,12 +151,12 @@ async fn check(store: &SqliteStore, job: &str, log: &str) -> usize {
         assert_eq!(item.state, expected, "{item:?}");
         assert!(item.failure.as_ref().is_none_or(|failure| failure.class == "other"), "{item:?}");
 
-        // Numbers go up; what was claimed ahead and dropped with its worker has none.
+        // Numbers increase; a lease that ended with its worker before the attempt began has none.
         let attempts: Vec<u32> = item.history.iter().map(|row| row.attempt).collect();
         assert!(attempts.is_sorted_by(|one, next| one < next), "{item:?}");
         assert!(attempts.last() <= Some(&item.attempt), "{item:?}");
         let settled = |row: &&retry_workflow::AttemptRecord| row.outcome != AttemptOutcome::Lost;
-        // Never above the policy; a lost attempt is none of its.
+        // Never more than the policy allows, which does not count lost attempts.
         let policys = item.history.iter().filter(settled).count();
         let wanted = failures(number).min(ATTEMPTS - 1) + 1;
         assert_eq!(policys, usize::try_from(wanted).unwrap(), "{item:?}");
@@ -165,7 +166,7 @@ async fn check(store: &SqliteStore, job: &str, log: &str) -> usize {
             let worker = executed.get(&row.attempt);
             assert_eq!(worker, Some(&&*row.worker), "settled, and not executed: {item:?}");
         }
-        // An attempt that has no row was killed in the moment in which it began.
+        // An attempt without a row was killed as it began.
         lost_rows += item.history.len() - policys;
     }
     assert!(executed.is_empty(), "executed, and not in the job: {executed:?}");
@@ -178,12 +179,12 @@ async fn check(store: &SqliteStore, job: &str, log: &str) -> usize {
     lost_rows
 }
 
-/// A worker that one item takes down each time.
+/// A worker that is killed by one of its items every time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn poisoned_worker() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let store = SqliteStore::open(Path::new(&folder).join("store.db")).unwrap();
-    // Where a process can be told to be dead, its leases end with it.
+    // Where the death of a process can be detected, its leases end with it.
     let lease = if cfg!(target_os = "linux") { 3_600_000 } else { 300 };
     let run = |job: &'static str| {
         let work = Workflow::new("poison")
@@ -214,7 +215,7 @@ async fn an_item_that_takes_its_worker_down_each_time_is_the_only_one_that_dies(
         workers += 1;
         assert!(workers < 20, "it takes down one worker after the other");
     }
-    // Twice among others, and three times alone.
+    // Twice beside other items, and three times alone.
     assert_eq!(workers, 5);
     let store = SqliteStore::open(folder.join("store.db")).unwrap();
     for job in JOBS {
@@ -226,7 +227,7 @@ async fn an_item_that_takes_its_worker_down_each_time_is_the_only_one_that_dies(
     let failure = poison.failure.as_ref().unwrap();
     assert_eq!(failure.class, "lost");
     assert_eq!(failure.message, "3 workers in a row died while working on this item alone");
-    // Among others its start may not have been written yet when it took them down.
+    // Beside other items, its start may not have been recorded before the process died.
     assert!((3..=5).contains(&poison.history.len()), "{poison:?}");
     assert!(poison.history.iter().all(|row| row.outcome == AttemptOutcome::Lost));
 }

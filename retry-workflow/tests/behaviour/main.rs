@@ -1,7 +1,7 @@
-//! What the library promises: in memory and on virtual time, but for stores that threads
-//! and processes share.
+//! Tests of the library: in memory and on virtual time, except for stores that threads and
+//! processes share.
 //!
-//! One program, so that linking is paid for once.
+//! A single program, so that linking is paid for once.
 
 mod dead_letters;
 mod graph;

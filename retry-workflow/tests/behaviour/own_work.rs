@@ -1,4 +1,4 @@
-//! Kinds of work and sources of items that the crate does not know.
+//! Kinds of work and sources of items that are defined outside the crate.
 
 use std::collections::VecDeque;
 use std::error::Error as _;
@@ -19,7 +19,7 @@ fn items(ids: &[&str]) -> std::vec::IntoIter<NewItem> {
     items.into_iter()
 }
 
-/// Work that is a function.
+/// Work that calls a function.
 struct Does<F>(F);
 
 impl<F: Fn(WorkItem<'_>) -> AttemptReport + Send + Sync + 'static> Work for Does<F> {
@@ -28,7 +28,7 @@ impl<F: Fn(WorkItem<'_>) -> AttemptReport + Send + Sync + 'static> Work for Does
     }
 }
 
-/// Copies a file in parts, one in each attempt.
+/// Copies a file in parts, one per attempt.
 struct Copy {
     parts: u32,
 }
@@ -159,7 +159,7 @@ async fn a_job_of_any_work_is_resumed_from_its_store() {
     let report = runner().resume("copy-1", Copy { parts: 2 }).await.unwrap();
     assert!(report.is_success(), "{report}");
     assert_eq!(report.job.origin.as_ref(), Some(&origin));
-    // JSON in the store's JSON, not a text that holds JSON.
+    // Nested JSON in the store, not a string that contains JSON.
     let (_, stored) = store.get("job/copy-1").await.unwrap().unwrap();
     assert!(stored.contains(r#""origin":{"shift":"night"}"#), "{stored}");
     assert_eq!(report.counts.attempts, 4);
@@ -170,7 +170,7 @@ async fn a_job_of_any_work_is_resumed_from_its_store() {
     assert_eq!(unknown.to_string(), "this store has no job `copy-2`: its jobs are `copy-1`");
 }
 
-/// Pages, each of which names those that it links to when it has been read.
+/// Pages; each of them reveals its links once it has been read.
 struct Site {
     found: VecDeque<&'static str>,
     fails: bool,
@@ -249,7 +249,7 @@ async fn a_graph_takes_work_of_any_kind_and_redrives_what_is_dead() {
     };
     let report = graph(false).run().await.unwrap();
     assert_eq!((report.succeeded(), report.dead(), report.skipped()), (1, 1, 1));
-    // What is dead stays so, unless it is asked for.
+    // Dead tasks stay dead unless they are re-driven.
     let report = graph(true).run().await.unwrap();
     assert_eq!((report.succeeded(), report.dead(), report.skipped()), (1, 1, 1));
     let report = graph(true).redrive_dead().run().await.unwrap();
@@ -266,7 +266,7 @@ async fn work_of_ones_own_is_tested_without_a_job() {
     assert!(matches!(report.outcome, WorkOutcome::Succeeded(Some(output)) if output == "2 parts"));
 }
 
-/// Items without end, and how many were asked for.
+/// An endless source of items, which counts how many were taken.
 struct Endless {
     given: Arc<AtomicU32>,
 }
@@ -293,7 +293,7 @@ async fn a_stream_is_not_far_ahead_of_slow_handlers() {
             if begun == 15_000 {
                 drop(stop.lock().unwrap().take());
             }
-            // Half of them wait for another attempt: these are not ahead of anything.
+            // Half of them wait for another attempt: these do not count as read ahead.
             if begun.is_multiple_of(2) {
                 let (wait, checkpoint) = (Duration::from_secs(1_000_000), "1".to_owned());
                 return AttemptReport::new(WorkOutcome::Retry { wait, checkpoint });

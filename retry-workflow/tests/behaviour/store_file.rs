@@ -1,5 +1,5 @@
-//! Files that are no store, or one that cannot be used now: each is refused by its name,
-//! and left as it was.
+//! Files that are not stores, or stores that cannot be used now: each is rejected with a specific
+//! error and left unchanged.
 
 #![cfg(feature = "sqlite")]
 
@@ -30,13 +30,13 @@ async fn filled(path: &Path, count: usize) -> SqliteStore {
     store
 }
 
-/// An error with all that lies below it, as `{:#}` of anyhow prints it.
+/// An error with its causes, as anyhow's `{:#}` prints it.
 fn chain(error: &dyn Error) -> String {
     let below = std::iter::successors(error.source(), |&error| error.source());
     below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
 }
 
-/// Everything in a folder, to see that nothing has changed.
+/// The contents of a folder, to check that nothing has changed.
 fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut contents: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -47,7 +47,7 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     contents
 }
 
-/// Opening fails both ways, and nothing is changed by it.
+/// Opening fails in both ways, and changes nothing.
 fn refused(path: &Path) -> StoreError {
     let folder = path.parent().unwrap();
     let before = contents(folder);
@@ -74,7 +74,7 @@ fn a_store_that_has_to_be_there_is_not_created() {
     assert_eq!(error, StoreError::Missing { path: path.clone() });
     assert!(error.to_string().ends_with("store.db: check the path"), "{error}");
     assert!(contents(folder.path()).is_empty());
-    // Nor is an empty file made one.
+    // Nor is an empty file turned into a store.
     std::fs::write(&path, "").unwrap();
     assert!(matches!(SqliteStore::open_existing(&path), Err(StoreError::Missing { .. })));
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
@@ -166,13 +166,13 @@ async fn a_store_of_the_first_layout_is_brought_to_this_one() {
     let store = SqliteStore::open(&path).unwrap();
     assert_eq!(store.counts("job").await.unwrap().leased, 2);
     let leases = store.claim("job", "w", now + minute, 9, 9, minute).await.unwrap();
-    // Whether they had been started is unknown, and nothing is held against them.
+    // It is unknown whether they had started, so nothing is held against them.
     let losses: Vec<_> = leases.iter().map(|lease| (lease.lost, lease.dropped)).collect();
     assert_eq!(losses, [(0, 0), (0, 1), (0, 1)]);
     assert_eq!(store.counts("job").await.unwrap().lost, 0);
 }
 
-/// A store that the first version has written, whose process was killed at work.
+/// A store written by the first version, whose process was killed at work.
 const LAYOUT_1: &[u8] = include_bytes!("../data/layout-1.db");
 
 fn of_layout_1() -> (tempfile::TempDir, PathBuf) {
@@ -196,8 +196,8 @@ async fn a_file_of_layout_1_opens_with_all_that_is_in_it() {
     let waits = store.item("import-1", "c").await.unwrap().unwrap();
     assert_eq!((waits.state, waits.history.len()), (ItemState::Pending, 1));
     let leases = store.claim("import-1", "w", now, 9, 9, Duration::from_secs(60)).await.unwrap();
-    // What it has waited for goes on; whether the others had been started is unknown, and nothing
-    // is held against them.
+    // The wait continues where it was. It is unknown whether the others had started, so nothing is
+    // held against them.
     let as_left: Vec<_> = leases
         .iter()
         .map(|lease| (lease.id.as_str(), lease.checkpoint.is_some(), lease.lost, lease.dropped))
@@ -221,7 +221,7 @@ async fn a_file_of_layout_1_opens_with_all_that_is_in_it() {
     assert!(after.is_sound(), "{after:?}");
 }
 
-/// What is summed up is what a look at all items finds.
+/// The stored summaries agree with the items.
 async fn summaries_are_right(store: &SqliteStore, jobs: &[&str]) {
     let rows = store.jobs(None, 99).await.unwrap().items;
     let shown: Vec<_> = rows.iter().rev().map(|row| row.job.as_str()).collect();
@@ -230,7 +230,7 @@ async fn summaries_are_right(store: &SqliteStore, jobs: &[&str]) {
         assert!(row.record.is_some());
         assert_eq!(store.counts(&row.job).await, Ok(row.counts));
         let failed = Filter::job(&row.job).states([ItemState::Dead, ItemState::Skipped]);
-        // A time that all are behind is more than the summary has: this looks at the items.
+        // With a time limit, the summary is of no use, so the store reads the items.
         let looked = failed.clone().since(Timestamp::from_micros(0));
         let groups = store.stats(&failed).await.unwrap();
         assert_eq!(groups, store.stats(&looked).await.unwrap());
@@ -243,7 +243,7 @@ async fn summaries_are_right(store: &SqliteStore, jobs: &[&str]) {
     }
 }
 
-/// Jobs that the second layout had: failures alike and not, re-driven ones, one that is stopped.
+/// Jobs in the second layout: similar and different failures, re-driven items, and a stopped job.
 const LAYOUT_2: &[u8] = include_bytes!("../data/layout-2.db");
 
 #[tokio::test]
@@ -283,7 +283,7 @@ async fn summaries_that_are_not_those_of_the_items_are_found() {
 fn a_migration_says_from_where_it_came_and_is_made_once() {
     let (_folder, path) = of_layout_1();
     let newest = SqliteStore::check(&path).unwrap().newest;
-    // Several processes begin at once.
+    // Several processes start to migrate at once.
     let migrated: Vec<_> = std::thread::scope(|scope| {
         let one = || scope.spawn(|| SqliteStore::migrate(&path).unwrap());
         [one(), one(), one()].map(|thread| thread.join().unwrap()).into()
@@ -343,7 +343,7 @@ async fn the_clock_of_a_store_goes_on_from_where_it_was_left_and_not_backwards()
         other.execute(&format!("UPDATE clock SET {change}"), ()).unwrap();
     };
     drop(filled(&path, 1).await);
-    // The machine has started anew, and its clock is behind.
+    // The machine has been restarted, and its clock is behind.
     left("time = time + 3600000000, boot = 'before'");
     let store = filled(&path, 2).await;
     let ahead = store.now();
@@ -351,13 +351,13 @@ async fn the_clock_of_a_store_goes_on_from_where_it_was_left_and_not_backwards()
     assert!(store.now() >= ahead);
     drop(store);
     if cfg!(target_os = "linux") {
-        // In the same boot it is measured: the system's clock was set forward by an hour.
+        // Within the same boot, time is measured: the system clock was set forward by an hour.
         left("time = time - 7200000000");
         let store = filled(&path, 3).await;
         assert!(Timestamp::now().since(store.now()) > Duration::from_secs(59 * 60));
         drop(store);
     }
-    // In the next one it follows the system's.
+    // After a boot, the store follows the system clock.
     left("boot = NULL");
     let store = SqliteStore::open(&path).unwrap();
     assert!(Timestamp::now().since(store.now()) < Duration::from_secs(60));
@@ -398,7 +398,7 @@ async fn a_new_store_is_for_whoever_creates_it() {
         assert_eq!(mode & 0o777, 0o600, "{file:?}");
     }
     drop(store);
-    // What is there keeps what it has.
+    // An existing file keeps its permissions.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     drop(filled(&path, 1).await);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
@@ -417,7 +417,7 @@ async fn a_store_that_is_read_only_is_read_and_not_changed() {
     let refused = store.enqueue("job", items(1), store.now()).await;
     assert!(matches!(refused, Err(StoreError::Access { .. })), "{refused:?}");
     assert!(std::fs::read(&path).unwrap() == before, "Nothing was changed");
-    // Beside one that writes.
+    // While another process is writing.
     let writer = filled(&path, 5).await;
     assert_eq!(store.counts("job").await.unwrap().pending, 5);
     drop((writer, store));
@@ -492,7 +492,7 @@ async fn a_store_that_may_not_be_written_says_so() {
     leave.set_readonly(true);
     std::fs::set_permissions(&path, leave).unwrap();
     if std::fs::OpenOptions::new().write(true).open(&path).is_ok() {
-        // Some users may write whatever they like.
+        // This user may write anywhere.
         return;
     }
     assert!(matches!(refused(&path), StoreError::Access { .. }));
@@ -509,7 +509,7 @@ async fn a_locked_store_is_waited_for_and_then_given_up() {
     let error = store.enqueue("job", items(1), Timestamp::default()).await.unwrap_err();
     assert_eq!(error, StoreError::Locked { path: path.clone() });
     assert!(begun.elapsed() >= patience);
-    // Reading goes on meanwhile, and writing after it.
+    // Reads continue in the meantime, and writes after it.
     assert_eq!(store.counts("job").await.unwrap().pending, 0);
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(store.enqueue("job", items(1), Timestamp::default()).await, Ok(1));
@@ -523,7 +523,8 @@ async fn a_full_store_keeps_what_it_has() {
     let error = store.enqueue("other", items(10_000), Timestamp::default()).await.unwrap_err();
     assert_eq!(error, StoreError::Full { path: path.clone() });
     assert_eq!(store.counts("other").await.unwrap().pending, 0);
-    // What is there can still be worked on, and so can a name that was new in what failed.
+    // Existing items can still be processed, and a job name that was new in the failed batch can be
+    // used.
     let leases =
         store.claim("job", "w", Timestamp::default(), 10, 10, Duration::ZERO).await.unwrap();
     assert_eq!(leases.len(), 10);
@@ -536,7 +537,7 @@ async fn one_that_fails_does_not_take_others_with_it() {
     let patience = Duration::from_secs(30);
     let options = SqliteStore::options().max_bytes(256 * 1024).busy_timeout(patience);
     let store = options.open(&path).unwrap();
-    // While another process holds the file, commands queue up, to become one group.
+    // While another connection holds the file, commands queue up and become one group.
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let tasks: Vec<_> = (0..9)

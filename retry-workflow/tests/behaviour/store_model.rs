@@ -1,5 +1,5 @@
-//! A small model of a store, and random operations on one beside it: all that can be seen is the
-//! same in both. The tests of other crates' stores include this file.
+//! A small model of a store, and random operations on a store and the model side by side:
+//! everything observable has to agree. The tests of other crates' stores include this file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(crate) enum Operation {
         job: usize,
         lease: u64,
     },
-    /// Leases by their place among all that were ever given: most are stale.
+    /// Leases by their index among all leases ever given: most are stale.
     Settle {
         which: Vec<(usize, End, u8)>,
         started: Vec<usize>,
@@ -55,7 +55,7 @@ pub(crate) enum Operation {
         every: u64,
     },
     Purge(Filter),
-    /// Copies the items of a job to the other one.
+    /// Copies the items of a job to the other job.
     Import {
         from: usize,
     },
@@ -63,7 +63,7 @@ pub(crate) enum Operation {
         key: u8,
         revision: u64,
     },
-    /// The last value if there are so many, else that of this key.
+    /// The last value if there are this many, otherwise the value of this key.
     FindOrInsert {
         key: u8,
         enough: usize,
@@ -183,29 +183,29 @@ enum Wanted {
 }
 
 impl Entry {
-    /// Now, or once its lease has ended.
+    /// Whether it is a suspect, now or once its lease has ended.
     fn is_suspect(&self) -> bool {
         let leased = u32::from(self.seen.state == ItemState::Leased);
         self.lost + self.dropped + leased >= SUSPECT_AFTER
     }
 }
 
-/// What counts in the minute in which it happened.
+/// What is counted in the minute in which it happens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     Tried(AttemptOutcome),
     Ended(ItemState),
 }
 
-/// What a store is, said as simply as can be: a list of items, searched from its beginning.
+/// The simplest possible store: a list of items, searched from the start.
 #[derive(Debug, Default)]
 struct Model {
     entries: Vec<Entry>,
-    /// Of what was purged: attempts, losses, worked and waited, by job.
+    /// The attempts of purged items, by job.
     forgotten: BTreeMap<String, Vec<AttemptRecord>>,
-    /// What happened, as it happened: the job, the minute, an attempt or the state of an item.
+    /// All events in order: the job, the minute, and an attempt or the new state of an item.
     events: Vec<(String, Timestamp, Event)>,
-    /// In the order in which they came.
+    /// In order of arrival.
     jobs: Vec<String>,
     values: BTreeMap<String, u64>,
 }
@@ -472,12 +472,12 @@ pub(crate) struct Stage<S> {
     pub(crate) store: S,
     model: Model,
     now: i64,
-    /// Each lease that was ever given: as each of the two knows it, and its attempt.
+    /// Every lease ever given: its key in the model and in the store, and its attempt.
     given: Vec<((usize, u64), LeaseKey, u32)>,
 }
 
 impl<S: Store> Stage<S> {
-    /// Does these operations on a store that is empty.
+    /// Applies these operations to an empty store.
     pub(crate) async fn play(store: S, operations: Vec<Operation>) -> Self {
         let mut stage = Self { store, model: Model::default(), now: 0, given: Vec::new() };
         for operation in operations {
@@ -500,7 +500,7 @@ impl<S: Store> Stage<S> {
             }
             Operation::Settle { which, started } => self.settle(which, &started).await,
             Operation::Extend { which, started, by } => self.extend(&which, &started, by).await,
-            // Clocks of machines differ: a claim may come from a little before the last one.
+            // The clocks of machines differ: a claim may be slightly earlier than the previous one.
             Operation::Wait(seconds) => self.now += seconds,
             Operation::Redrive { filter, max, every } => {
                 let redriven = model.redrive(&filter, max, now, every);
@@ -564,7 +564,7 @@ impl<S: Store> Stage<S> {
         let lease = Duration::from_secs(lease);
         let expected = model.claim(job, worker, now, wanted, now + lease);
         let leases = claim(store, job, worker, now, wanted, lease).await;
-        // How a store numbers its items, and its tokens, is its own affair.
+        // How a store numbers its items and tokens does not matter.
         let without_key = |lease: &Lease| {
             let mut lease = lease.clone();
             lease.key = LeaseKey { item: 0, token: 0 };
@@ -612,7 +612,7 @@ impl<S: Store> Stage<S> {
         assert_eq!(store.settle(settlements, starts, now).await, Ok(expected));
     }
 
-    /// What has started, as the store knows it; the model knows it by then.
+    /// The starts to report to the store; the model records them right away.
     fn start(&mut self, which: &[usize]) -> Vec<Start> {
         let (model, now) = (&mut self.model, at(self.now));
         let given = which.iter().filter_map(|&back| self.given.iter().nth_back(back));
@@ -669,7 +669,7 @@ impl<S: Store> Stage<S> {
         assert_eq!(store.import(items, now).await, Ok(added));
     }
 
-    /// What is cheap to look at: after each operation.
+    /// Compares what is cheap to read, after each operation.
     async fn compare(&self) {
         let store = &self.store;
         for job in JOBS {
@@ -679,7 +679,7 @@ impl<S: Store> Stage<S> {
         }
     }
 
-    /// All there is: at the end.
+    /// Compares everything, at the end.
     pub(crate) async fn compare_all(&self, filters: &[Filter]) {
         let store = &self.store;
         for Entry { seen, .. } in &self.model.entries {
@@ -706,7 +706,7 @@ impl<S: Store> Stage<S> {
         }
         let mut rows = store.jobs(None, 9).await.unwrap().items;
         rows.reverse();
-        // A job of which nothing was new is not there yet.
+        // A job to which nothing has been added does not exist.
         let jobs = self.model.jobs.iter().filter(|job| self.model.counts(job).total() > 0);
         let jobs: Vec<_> = jobs.map(|job| JobRow::new(job, None, self.model.counts(job))).collect();
         assert_eq!(rows, jobs);
@@ -737,7 +737,7 @@ impl<S: Store> Stage<S> {
             let items = &expected[&(group.class, group.signature)];
             assert_eq!(group.count, items.len() as u64);
             let ended = || items.iter().filter_map(|item| item.ended);
-            // What was re-driven may have been the first or the last of its hour.
+            // A re-driven item may have been the first or the last of its hour.
             assert!(ended().min().is_some_and(|first| group.first <= first));
             assert!(ended().max().is_some_and(|last| group.last >= last));
             let mut hours = BTreeMap::<_, u64>::new();

@@ -1,5 +1,5 @@
-//! Random operations on the stores of this crate, each beside a small model: all that can be seen
-//! is the same.
+//! Random operations on the stores of this crate, each beside a small model: everything observable
+//! has to agree.
 
 #![cfg(feature = "sqlite")]
 
@@ -9,7 +9,7 @@ use retry_workflow::{MemoryStore, SqliteStore};
 use super::store_model::{Stage, filter, operation};
 
 proptest! {
-    // Each case opens two files and compares after each operation: as many as some seconds allow.
+    // Each case opens two files and compares after each operation; this many take a few seconds.
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
@@ -27,7 +27,7 @@ proptest! {
             let store = SqliteStore::open(&path).unwrap();
             let mut sqlite = Stage::play(store, operations).await;
             sqlite.compare_all(&filters).await;
-            // And so it is after the file was closed.
+            // It is the same after the file has been closed and opened again.
             let again = SqliteStore::options().must_exist(true);
             sqlite.store = {
                 let other = SqliteStore::open(folder.path().join("x")).unwrap();

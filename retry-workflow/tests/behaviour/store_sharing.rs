@@ -1,4 +1,4 @@
-//! Many workers on one file: threads, processes, and those that are never heard of again.
+//! Many workers on one file: threads, processes, and workers that vanish.
 
 #![cfg(feature = "sqlite")]
 
@@ -26,7 +26,7 @@ fn done(lease: &Lease) -> Settlement {
     Settlement::new(lease.key, Settled::Succeeded(None), Vec::new())
 }
 
-/// Claims and settles until nothing is left, and says what it got.
+/// Claims and settles until nothing is left, and returns the ids of the items that it got.
 async fn work(store: SqliteStore, worker: &str) -> Vec<String> {
     let mut got = Vec::new();
     loop {
@@ -66,7 +66,7 @@ fn threads_with_stores_of_their_own_never_get_one_item_twice() {
     assert_eq!(run(store.counts("job")).unwrap().succeeded, 2000);
 }
 
-/// Says to a test that it is to be a worker process, on this file.
+/// Makes a test act as a worker process on this file.
 const STORE: &str = "RETRY_WORKFLOW_TEST_STORE";
 
 fn process(path: &Path) -> Command {
@@ -82,7 +82,7 @@ fn test_process(test: &str, path: &Path) -> Command {
 
 #[test]
 fn a_worker_process() {
-    // Run by itself, there is nothing to do.
+    // Without it, there is nothing to do.
     let Some(path) = std::env::var_os(STORE) else { return };
     for id in run(work(SqliteStore::open(path).unwrap(), "process")) {
         println!("got {id}");
@@ -138,7 +138,7 @@ fn a_killed_process_leaves_leases_that_end() {
     let store = SqliteStore::open(&path).unwrap();
     run(store.enqueue("job", items(50_000), Timestamp::default())).unwrap();
     let mut child = process(&path).stdout(Stdio::null()).spawn().unwrap();
-    // As soon as it is at work.
+    // Once it is at work.
     while run(store.counts("job")).unwrap().succeeded < 100 {
         assert!(child.try_wait().unwrap().is_none(), "it is at work");
         std::thread::sleep(Duration::from_millis(1));
@@ -147,7 +147,7 @@ fn a_killed_process_leaves_leases_that_end() {
     child.wait().unwrap();
     let left = run(store.counts("job")).unwrap();
     assert_eq!(left.total(), 50_000);
-    // A little later, all that it left behind is claimed.
+    // A little later, everything that it left behind can be claimed.
     let later = Timestamp::now() + 2 * MINUTE;
     let leases = run(store.claim("job", "other", later, 100_000, 0, MINUTE)).unwrap();
     assert_eq!(leases.len() as u64, left.unfinished());
@@ -160,7 +160,7 @@ async fn what_was_asked_for_is_done_though_nobody_waits_for_it() {
     let path = folder.path().join("store.db");
     let store = SqliteStore::open(&path).unwrap();
     for number in 0..100 {
-        // Begun, and given up at once.
+        // Started and dropped at once.
         let job = format!("job-{number}");
         let mut enqueue = pin!(store.enqueue(&job, items(10), Timestamp::default()));
         let _pending = enqueue.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -191,7 +191,7 @@ async fn another_process_reads_and_writes_while_one_works() {
     assert_eq!(store.claim("job", "w", Timestamp::default(), 9, 9, MINUTE).await.unwrap().len(), 5);
 }
 
-/// Tokio moves a stopped clock to the next timer when nothing else is to be done.
+/// Tokio advances a paused clock to the next timer when the runtime is idle.
 #[tokio::test(start_paused = true)]
 async fn a_stopped_clock_stands_while_the_store_works() {
     let folder = tempfile::tempdir().unwrap();
@@ -203,11 +203,11 @@ async fn a_stopped_clock_stands_while_the_store_works() {
         store.counts("job").await.unwrap();
     }
     assert_eq!(begun.elapsed(), Duration::ZERO);
-    // And goes on afterwards.
+    // It continues afterwards.
     timer.await.unwrap();
 }
 
-/// Begins to run a workflow, and stops at once: the id of its job, which is left unfinished.
+/// Starts a workflow and stops at once; returns the id of its unfinished job.
 async fn begin(store: SqliteStore, name: &str) -> String {
     let workflow = Workflow::new(name).store(store).stop_on(async {});
     let report = workflow.run([1], |_: u32, _| async { Ok::<_, String>(()) }).await;
@@ -223,7 +223,7 @@ fn threads_that_run_one_workflow_at_once_work_on_one_job() {
     let path = folder.path().join("store.db");
     let shared = SqliteStore::open(&path).unwrap();
     let barrier = Barrier::new(THREADS);
-    // Handles of one store, and stores of their own.
+    // Clones of one store, and separate stores on the same file.
     let racer = |thread: usize| {
         let own = || SqliteStore::open(&path).unwrap();
         let store = if thread.is_multiple_of(2) { shared.clone() } else { own() };

@@ -1,5 +1,5 @@
-//! Workers that have nothing to do: what wakes them, and what they ask of their store meanwhile. On
-//! virtual time.
+//! Idle workers: what wakes them, and how often they query their store in the meantime. On virtual
+//! time.
 
 #![cfg(feature = "sqlite")]
 
@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Tells how often the store behind it was asked for something.
+/// Counts the queries of a store.
 #[derive(Clone)]
 struct Counting<S> {
     store: S,
@@ -47,7 +47,7 @@ impl<S: Store> Store for Counting<S> {
     delegate_store! { @queries counting => counting.asked() }
 }
 
-/// A store of one's own, which tells of nothing by itself.
+/// A custom store, which does not notify anyone of changes.
 #[derive(Clone)]
 struct Silent(MemoryStore);
 
@@ -55,7 +55,7 @@ impl Store for Silent {
     delegate_store! { @queries Self(store) => store }
 }
 
-/// Gives one item, and waits then for others, which never come.
+/// Returns one item, and then waits for ever.
 struct Endless(Option<String>);
 
 impl futures_core::Stream for Endless {
@@ -66,14 +66,14 @@ impl futures_core::Stream for Endless {
     }
 }
 
-/// Begins a job of one item that fails at first, after which its worker has nothing to do. Tells
-/// when the item was worked on.
+/// Starts a job with one item that fails at first, after which its worker is idle. The channel
+/// receives the time of each attempt.
 async fn idle_worker<S: Store>(store: &S) -> (JoinHandle<JobReport>, Receiver<Instant>) {
     let (worked, mut attempts) = channel(8);
     let run = Workflow::new("import")
         .store(store.clone())
         .job_id("import-1")
-        // No heartbeat comes in between.
+        // So that no heartbeat comes in between.
         .lease(HOUR)
         .run(Endless(Some("a".to_owned())), move |_: String, context| {
             let worked = worked.clone();
@@ -84,7 +84,7 @@ async fn idle_worker<S: Store>(store: &S) -> (JoinHandle<JobReport>, Receiver<In
         });
     let run = tokio::spawn(async move { run.await.unwrap() });
     attempts.recv().await.unwrap();
-    // All that it does at first is done.
+    // By then, it has done its initial work.
     sleep(5 * SECOND).await;
     (run, attempts)
 }
@@ -118,7 +118,7 @@ async fn a_redrive_by_another_process_wakes_an_idle_worker_within_a_second() {
     let path = folder.path().join("store.db");
     let store = SqliteStore::open(&path).unwrap();
     let (run, mut attempts) = idle_worker(&store).await;
-    // A store of its own knows nothing of those who wait on the first one.
+    // A separate store cannot notify those who wait on the first one.
     redrive(&SqliteStore::open(&path).unwrap()).await;
     let redriven = Instant::now();
     assert!(attempts.recv().await.unwrap() - redriven < SECOND + SECOND / 10);
@@ -155,12 +155,13 @@ async fn an_idle_worker_asks_its_store_for_nothing_but_once_a_minute() {
     let before = store.queries.load(Ordering::Relaxed);
     sleep(HOUR / 6).await;
     let queries = store.queries.load(Ordering::Relaxed) - before;
-    // Ten looks: what is due, counts, the record of the job, what waits, a claim.
+    // Ten polls: due items, counts, the job record, waiting items, a claim.
     assert!((10..=80).contains(&queries), "{queries} in ten minutes");
     run.abort();
 }
 
-/// A task that needs two others, of which each worker has ended one: whoever is last goes on.
+/// A task with two dependencies, each ended by a different worker: the one that ends last
+/// continues.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_needs_what_two_workers_do_is_not_waited_for() {
     let store = MemoryStore::new();
@@ -186,8 +187,8 @@ async fn a_task_that_needs_what_two_workers_do_is_not_waited_for() {
     assert!(started.elapsed() < 18 * SECOND, "{:?}", started.elapsed());
 }
 
-/// On real time and several threads: how the answers of a store interleave with what happens each
-/// second is what this is about.
+/// On real time and several threads, because the answers of a store have to interleave with the
+/// polls of each second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_ends_with_its_last_item_in_whatever_order_the_store_answers() {
     let mut jobs = tokio::task::JoinSet::new();

@@ -1,7 +1,8 @@
-//! Ten real processes and a Postgres: a breaker that opens and closes in all of them, one probe
-//! at a time, a bad node, a server that is gone and back, members that are killed.
+//! Ten real processes and a Postgres server: a breaker that opens and closes in all of them, one
+//! probe at a time, a bad node, a server outage, members that are killed.
 //!
-//! The members are this very program: the test [`member`] is one, if a server is named.
+//! The members are this very program: the test [`member`] acts as one if the environment names a
+//! server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -56,7 +57,7 @@ async fn member() {
         if let Ok(permit) = DB.try_acquire() {
             if call(&backend, number).await { permit.success() } else { permit.failure() }
         }
-        // Half of them use all tokens that they get.
+        // Half of the members use all tokens that they get.
         if number.is_multiple_of(2) {
             while API.try_acquire(Class::empty()).is_some() {}
         } else {
@@ -74,7 +75,7 @@ async fn call(backend: &str, number: u8) -> bool {
         && answer[0] == 1
 }
 
-/// What members call; for each of them it can be down.
+/// The backend that members call; it can be down for each of them separately.
 #[derive(Default)]
 struct Backend {
     down: [AtomicBool; MEMBERS],
@@ -123,7 +124,7 @@ impl Backend {
     }
 }
 
-/// A process, and what it has said.
+/// A process, and its output.
 struct Process {
     child: Child,
     said: Arc<Mutex<Vec<(Instant, String)>>>,
@@ -154,7 +155,7 @@ impl Process {
         self.said.lock().unwrap().iter().any(|(_, line)| line == word)
     }
 
-    /// What it said last of its breaker, and when.
+    /// The breaker state that it last reported, and when.
     fn state(&self) -> (Option<Instant>, String) {
         let said = self.said.lock().unwrap();
         let states = said.iter().rev();
@@ -194,7 +195,7 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// Looks all the time how much is lent, until it is dropped.
+/// Samples how much is lent, until it is dropped.
 struct Watcher(Arc<AtomicU64>, tokio::task::JoinHandle<()>);
 
 impl Watcher {
@@ -213,7 +214,7 @@ impl Watcher {
         Self(most, watching)
     }
 
-    /// How much was lent at most: never more than there is.
+    /// The largest amount that was lent: never more than the capacity.
     fn end(self) -> u64 {
         let most = self.0.load(Ordering::SeqCst);
         assert!((1..=u64::from(CAPACITY)).contains(&most), "{most} are lent");
@@ -238,10 +239,10 @@ async fn ten_processes_share_a_breaker_and_a_bucket() {
         (0..MEMBERS).map(|number| Process::start(&url, &address, number)).collect();
     until("joined", 60 * SEC, || processes.iter().all(|one| one.has_said("joined"))).await;
     let watcher = Watcher::start(&url).await;
-    // A heartbeat, by which all have said that they call.
+    // After a heartbeat, all have reported that they call.
     sleep(4 * SEC).await;
 
-    // A bad node opens its own.
+    // A bad node opens its own breaker.
     backend.set_down(0..1, true);
     until("the bad node", 20 * SEC, || processes[0].is("open")).await;
     sleep(3 * SEC).await;
@@ -249,12 +250,13 @@ async fn ten_processes_share_a_breaker_and_a_bucket() {
     backend.set_down(0..1, false);
     until("the good node", 20 * SEC, || processes[0].is_closed()).await;
 
-    // Half of them is enough.
+    // Half of them are enough.
     backend.set_down(0..5, true);
     until("open", 20 * SEC, || processes.iter().all(|one| one.is("open"))).await;
     let mut opened: Vec<_> = processes.iter().map(|one| one.state().0.unwrap()).collect();
     opened.sort_unstable();
-    // The fifth is the quorum, if those who were told were later; else less is left.
+    // The fifth makes the quorum, unless members that only followed were earlier; then the time is
+    // even shorter.
     let to_open = opened[9] - opened[4];
     backend.set_down(0..MEMBERS, true);
     sleep(100 * MILLI).await;
@@ -276,7 +278,7 @@ async fn ten_processes_share_a_breaker_and_a_bucket() {
     );
     assert!(to_open < 3 * SEC && to_close < 3 * SEC, "{to_open:?}, {to_close:?}");
 
-    // The server is gone: calls go on. It is told once, and so is that it is back.
+    // The server is gone, but calls continue. The loss and the return are each reported once.
     watcher.end();
     server.crash();
     until("lost", 20 * SEC, || processes.iter().all(|one| one.has_said("lost"))).await;
@@ -286,7 +288,7 @@ async fn ten_processes_share_a_breaker_and_a_bucket() {
     server.resume();
     until("back", 30 * SEC, || processes.iter().all(|one| one.has_said("back"))).await;
 
-    // Members are killed, and others begin.
+    // Members are killed, and others start.
     let watcher = Watcher::start(&url).await;
     for number in [0, 3, 6, 8, 2, 0] {
         sleep(1_500 * MILLI).await;

@@ -137,7 +137,7 @@ async fn a_stopped_job_goes_on_and_counts_anew() {
     assert_eq!(second.job.id, first.job.id);
     assert_eq!((second.succeeded(), second.dead(), second.stopped()), (10, 10, None));
     assert_eq!(second.counts.attempts, 20);
-    // It has finished: the next one is another job.
+    // The job has finished: the next run is a new job.
     assert_eq!(run(100).await.unwrap().job.id, "bounds-2");
 }
 
@@ -170,7 +170,8 @@ async fn while_the_breaker_is_open_nothing_is_started_and_nothing_fails() {
         .await
         .unwrap();
     assert!(report.is_success(), "{report}");
-    // Ten at once, then one probe in 30 s: an outage of five minutes is no flood.
+    // Ten at once, then one probe every 30 s: an outage of five minutes does not cause a flood of
+    // calls.
     assert!(calls.sum() < 200 + 10 + 3 * 10 + 5, "{}", calls.sum());
     assert!(start.elapsed() < Duration::from_secs(340), "{:?}", start.elapsed());
     assert!(transitions.load(Ordering::Relaxed) >= 3);
@@ -191,7 +192,7 @@ async fn items_that_probe_an_outage_are_not_buried_for_it() {
         })
         .await
         .unwrap();
-    // Those that have opened it, and the one.
+    // Those that opened the breaker, and item 49.
     assert_eq!((report.dead(), report.succeeded()), (6, 44), "{report}");
 }
 

@@ -1,4 +1,4 @@
-//! Settings that are not valid, and the causes of errors.
+//! Invalid settings, and the causes of errors.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn settings_that_cannot_be_obeyed_are_refused_before_anything_runs() {
     assert_eq!(error.to_string(), "this store has no job `nothing-1`: it has no jobs");
 }
 
-/// An error with all that lies below it, as `{:#}` of anyhow prints it.
+/// An error with its causes, as anyhow's `{:#}` prints it.
 fn chain(error: &dyn std::error::Error) -> String {
     let below = std::iter::successors(error.source(), |&error| error.source());
     below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
@@ -45,7 +45,7 @@ async fn errors_tell_their_causes_once() {
     let cause = policy.validate().unwrap_err();
     assert_eq!(chain(&error), format!("the retry policy is not valid: {cause}"));
 
-    // JSON has texts only for keys.
+    // JSON allows only strings as keys.
     let odd = std::collections::BTreeMap::from([((1, 2), 3)]);
     let run = Workflow::new("odd").run(
         retry_workflow::keyed([odd], |_| "a".to_owned()),
@@ -55,7 +55,7 @@ async fn errors_tell_their_causes_once() {
     assert_eq!(error.to_string(), "cannot write item `a` as JSON");
     assert_eq!(chain(&error), "cannot write item `a` as JSON: key must be a string");
 
-    // What only passes an error on adds nothing to it.
+    // Errors that only wrap another one add nothing to its text.
     let store = retry_workflow::StoreError::other("the cable is cut");
     let shown = "the store failed: the cable is cut";
     assert_eq!(chain(&store), shown);

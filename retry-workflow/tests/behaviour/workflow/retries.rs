@@ -1,4 +1,4 @@
-//! What is done with an item: attempts, waits, histories, checkpoints.
+//! How items are processed: attempts, waits, histories, checkpoints.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -41,7 +41,7 @@ async fn waits_are_the_policys_and_leave_the_place_to_others() {
         .await
         .unwrap();
     assert!(report.is_success(), "{report}");
-    // 1 s and 2 s for all of them at once, not one after another.
+    // The waits of 1 s and 2 s run in parallel for all items.
     assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
     assert_eq!(report.counts.waited, Duration::from_secs(20 * 3));
 }

@@ -1,4 +1,4 @@
-//! Jobs that stop, are dropped, and are resumed; who works on them, and by which clock.
+//! Jobs that are stopped, dropped and resumed; their workers, and their clock.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -90,7 +90,7 @@ async fn a_dropped_job_loses_nothing() {
     let start = Instant::now();
     let report = run().await.unwrap();
     assert!(report.is_success());
-    // Given back, not waited for: a lease is 30 s long.
+    // Released rather than waited for: a lease lasts 30 s.
     assert!(start.elapsed() <= Duration::from_secs(21), "{:?}", start.elapsed());
     assert_eq!(calls.sum(), 9 + 3);
     assert_eq!(report.counts.lost, 0);
@@ -136,7 +136,7 @@ async fn a_job_knows_who_works_on_it_until_that_ends() {
         .run([1], move |_: u32, cx: ItemContext| {
             let (store, log) = (in_handler.clone(), Arc::clone(&log));
             async move {
-                // Longer than a heartbeat is good for.
+                // Longer than a heartbeat is valid.
                 tokio::time::sleep(Duration::from_secs(100)).await;
                 let job = Job::find(&store, cx.job()).await.unwrap().unwrap();
                 assert!(job.is_live(Timestamp::now()));

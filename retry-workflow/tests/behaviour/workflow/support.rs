@@ -1,4 +1,4 @@
-//! What items do in these tests, and how often.
+//! Handlers for these tests, and counters of their calls.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,12 +14,12 @@ pub(super) fn odd(n: u32) -> Result<(), String> {
     if n.is_multiple_of(2) { Ok(()) } else { Err(format!("{n} is odd")) }
 }
 
-/// How often each item was handled.
+/// How many times each item was handled.
 #[derive(Clone, Default)]
 pub(super) struct Calls(pub(super) Arc<Mutex<BTreeMap<u32, u32>>>);
 
 impl Calls {
-    /// Counts a call, and says which one it is.
+    /// Counts a call, and returns its number.
     pub(super) fn count(&self, item: u32) -> u32 {
         let mut calls = self.0.lock().unwrap();
         let count = calls.entry(item).or_default();
@@ -32,7 +32,7 @@ impl Calls {
     }
 }
 
-/// What the workers of a job have waited for, the same one once.
+/// What the workers of a job have waited for, without repetitions.
 #[derive(Clone, Default)]
 pub(super) struct Waits(Arc<Mutex<Vec<WaitReason>>>);
 

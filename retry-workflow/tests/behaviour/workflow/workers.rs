@@ -64,7 +64,7 @@ async fn what_a_worker_waits_for_is_told_with_its_reason() {
     let heard = run(MemoryStore::new(), policy, |_| 0, 1).await;
     assert!(matches!(heard[0], WaitReason::Breaker { .. }), "{heard:?}");
 
-    // Another worker has one of them.
+    // Another worker has leased one of the items.
     let store = MemoryStore::new();
     let now = store.now();
     store.enqueue("waits", vec![NewItem::new("2", "2")], now).await.unwrap();
@@ -87,7 +87,7 @@ async fn what_a_worker_waits_for_is_told_with_its_reason() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_whose_places_are_nearly_full_rests() {
-    // A loop that did not rest would never let this clock go on.
+    // With a busy loop, this clock would never advance.
     let report = Workflow::new("rests")
         .max_parallel(10)
         .run(0..10_u64, |n: u64, _| async move {
@@ -117,7 +117,7 @@ async fn no_place_stays_empty_while_items_wait() {
     assert!(start.elapsed().as_secs() <= bound, "{:?} and not {bound}", start.elapsed());
 }
 
-/// On real time: what is tested is a thread that is kept from looking after its leases.
+/// On real time, because the test is about a blocked thread that cannot renew its leases.
 #[tokio::test]
 async fn handlers_that_block_the_only_thread_for_longer_than_a_lease_lose_nothing() {
     let calls = Calls::default();

@@ -1,4 +1,4 @@
-//! Calls that succeed at once, for whoever times or counts them.
+//! Calls that succeed at once, to be timed or counted.
 
 use std::hint::black_box;
 use std::io;
@@ -9,10 +9,10 @@ use crate::answer::REFUSED;
 use crate::race::Runner;
 use crate::visit::Visit;
 
-/// Batches of them.
+/// Batches of successful calls.
 #[derive(Debug, Default)]
 pub struct Successes {
-    /// Those who make them.
+    /// One runner per contender.
     pub runners: Vec<Runner>,
 }
 
@@ -32,7 +32,7 @@ impl Visit for Successes {
 /// The size of each contender's future.
 #[derive(Debug, Default)]
 pub struct Sizes {
-    /// Names and bytes.
+    /// Sizes in bytes, by name.
     pub bytes: crate::contest::Figures,
 }
 

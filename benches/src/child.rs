@@ -1,5 +1,5 @@
-//! What other processes find out: callgrind counts instructions, `count` allocations,
-//! and `fail` times calls that fail.
+//! Measurements in other processes: callgrind counts instructions, `count` counts allocations, and
+//! `fail` times failing calls.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -10,58 +10,58 @@ use crate::contest::Figures;
 use crate::policies::seconds;
 use crate::scratch;
 
-/// The argument by which this program is asked to make calls, and to do nothing else.
+/// The argument that makes this program make calls and nothing else.
 pub const MAKE_CALLS: &str = "make-calls";
 
-/// What a child finds out. It prints a line for each contender: the name of the
-/// finding, that of the contender, the number; with tabs between them.
+/// What a child process measures. It prints a line per contender: the name of the finding, the name
+/// of the contender and the number, separated by tabs.
 #[derive(Clone, Copy, Debug)]
 pub enum Finding {
     /// Allocations of a call that succeeds at once.
     SuccessAllocations,
-    /// Allocations of a call that fails, and does not wait.
+    /// Allocations of a call that fails without waiting.
     FailureAllocations,
-    /// Nanoseconds of the same.
+    /// The time of the same in nanoseconds.
     FailureTime,
-    /// Allocations of a call that fails, and waits.
+    /// Allocations of a call that fails, with waits.
     FailureWithWaitsAllocations,
-    /// Nanoseconds of the same, waits left out.
+    /// The time of the same in nanoseconds, without the waits.
     FailureWithWaitsTime,
-    /// Bytes on the heap for a call that waits.
+    /// Bytes on the heap per waiting call.
     WaitingBytes,
 }
 
 impl Finding {
-    /// Tells the parent of one contender.
+    /// Reports a finding on one contender to the parent.
     pub fn print(self, contender: &str, number: f64) {
         println!("{self:?}\t{contender}\t{number}");
     }
 
-    /// Tells the parent of all contenders.
+    /// Reports a finding on all contenders to the parent.
     pub fn print_all(self, figures: &Figures) {
         for (contender, number) in figures {
             self.print(contender, *number);
         }
     }
 
-    /// What a child has told.
+    /// Parses a line of a child's output.
     fn read(self, line: &str) -> Option<(String, f64)> {
         let (contender, number) = line.strip_prefix(&format!("{self:?}\t"))?.split_once('\t')?;
         Some((contender.to_owned(), number.parse().ok()?))
     }
 }
 
-/// All that a child has found out.
+/// The output of a child process.
 #[derive(Debug)]
 pub struct Findings(String);
 
 impl Findings {
-    /// Those of a program of this package, which cargo may have to build first: with a
-    /// feature that would change the figures of this one.
+    /// Runs a program of this package, which cargo builds first if necessary. It needs a feature
+    /// that would change the figures of this program.
     ///
     /// # Panics
     ///
-    /// If it fails.
+    /// Panics if the program fails.
     pub fn of_program(name: &str, feature: &str) -> Self {
         let output = scratch::cargo()
             .args(["run", "--quiet", "--release", "--bin", name, "--features", feature])
@@ -81,7 +81,7 @@ impl Findings {
     }
 }
 
-/// Makes so many calls that succeed, for a parent that counts instructions.
+/// Makes this many successful calls, for a parent that counts instructions.
 pub fn make_calls(contender: &str, calls: u64) {
     let mut successes = Successes::default();
     seconds::contenders::each(&mut successes);
@@ -90,15 +90,15 @@ pub fn make_calls(contender: &str, calls: u64) {
     }
 }
 
-/// The instructions of one call that succeeds; nothing if there is no valgrind.
+/// The instructions of one successful call; `None` without valgrind.
 pub fn instructions(contender: &str) -> Option<f64> {
     instructions_of(&env::current_exe().ok()?, &[MAKE_CALLS, contender])
 }
 
-/// The same of a program that makes so many calls as its last argument says.
+/// The same for another program, which makes as many calls as its last argument says.
 pub fn instructions_of(program: &Path, arguments: &[&str]) -> Option<f64> {
     const CALLS: u32 = 20_000;
-    // The start of the program and of the contender is in both, and goes out.
+    // The start of the program and of the contender is in both counts and cancels out.
     let once = callgrind(program, arguments, CALLS).ok()?;
     let twice = callgrind(program, arguments, 2 * CALLS).ok()?;
     Some((twice - once) / f64::from(CALLS))

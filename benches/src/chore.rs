@@ -1,23 +1,23 @@
-//! The work of the part `jobs`, and what is told of it: the same file in our program and
-//! in that of the peers, which cannot share a lock file with us.
+//! The work of the part `jobs`, and its report. Our program and that of the peers share this file,
+//! because they cannot share a lock file.
 
 use std::fs;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What runs the tasks: as many as the figures are to be of, whatever the machine has.
+/// The number of runtime threads; fixed, whatever the machine has.
 pub(crate) const THREADS: usize = 2;
 
-/// How long an item is as JSON.
+/// The length of an item as JSON.
 const BYTES: usize = 200;
 
-/// An item; handling it takes no time.
+/// An item, which takes no time to handle.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Chore {
-    /// Which one.
+    /// The number of the item.
     pub(crate) number: u64,
-    /// So that it is as long as items are.
+    /// Padding up to a realistic length.
     pub(crate) text: String,
 }
 
@@ -28,13 +28,13 @@ impl Chore {
     }
 }
 
-/// So many, each made when it is asked for.
+/// This many items, created lazily.
 pub(crate) fn chores(count: u64) -> impl Iterator<Item = Chore> + Send {
     (0..count).map(Chore::new)
 }
 
-/// Tells the parent how long it took, and how much of that was spent after the last item
-/// had been put in, where that can be told apart; and the most memory that was ever used.
+/// Reports to the parent how long it took, how much of that came after the last item had been
+/// added, if that is known, and the peak memory.
 pub(crate) fn report(all: Duration, handling: Option<Duration>) {
     println!("seconds\t{}", all.as_secs_f64());
     if let Some(handling) = handling {
@@ -45,7 +45,7 @@ pub(crate) fn report(all: Duration, handling: Option<Duration>) {
     }
 }
 
-/// The largest resident set of this process so far, in KiB; nothing where there is no `/proc`.
+/// The peak resident set size of this process in KiB; `None` without `/proc`.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,27 +1,27 @@
-//! Who is compared with whom, and what a comparison says.
+//! Which contenders are compared, and how figures are shown.
 
 use std::collections::BTreeMap;
 
-/// What was measured of each contender, by name.
+/// The measured figure of each contender, by name.
 pub type Figures = BTreeMap<String, f64>;
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Of one call.
+    /// Per call.
     Nanoseconds,
-    /// Of one run of cargo.
+    /// Per run of cargo.
     Seconds,
-    /// Of one call.
+    /// Per call.
     Instructions,
-    /// Of one call.
+    /// Per call.
     Allocations,
-    /// Of one future or one call.
+    /// Per future or per call.
     Bytes,
 }
 
 impl Unit {
-    /// A figure with its unit.
+    /// Formats a figure with its unit.
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Nanoseconds => format!("{value:.1} ns"),
@@ -31,13 +31,13 @@ impl Unit {
         }
     }
 
-    /// How much more than another it is.
+    /// Formats the difference between two figures.
     pub fn show_difference(self, value: f64) -> String {
         let sign = if value < 0.0 { "−" } else { "+" };
         format!("{sign}{}", self.show(value.abs()))
     }
 
-    /// The ratio up to which two figures are the same: times are never twice the same.
+    /// The ratio up to which two figures count as equal, because times always vary.
     pub const fn tolerance(self) -> f64 {
         match self {
             Self::Nanoseconds | Self::Seconds => 1.03,
@@ -46,13 +46,13 @@ impl Unit {
     }
 }
 
-/// Someone of ours, and whom they are compared with.
+/// One of our contenders, and those that it is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Contest<'a> {
-    /// Ours.
+    /// Our contender.
     pub ours: &'a str,
-    /// Does less, and is there to be seen: nobody can be ahead of it.
+    /// Does less and is shown as the lower bound: nobody can be ahead of it.
     pub floor: Option<&'a str>,
-    /// Those who do the same.
+    /// Those that do the same.
     pub rivals: &'a [&'a str],
 }

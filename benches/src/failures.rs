@@ -1,6 +1,6 @@
-//! Calls whose every attempt fails, for whoever times or counts them. Their clock is
-//! paused: it jumps over each wait. Without that tokio's timers, which know whole
-//! milliseconds, would make even a wait of zero a millisecond long.
+//! Calls that fail on every attempt, to be timed or counted. Their clock is paused and jumps over
+//! each wait. With a running clock, even a wait of zero would take a millisecond, because tokio's
+//! timers have a resolution of one millisecond.
 
 use std::hint::black_box;
 use std::io;
@@ -12,11 +12,11 @@ use crate::answer::REFUSED;
 use crate::race::Runner;
 use crate::visit::Visit;
 
-/// Batches of them.
+/// Batches of failing calls.
 #[derive(Debug)]
 pub struct Failures {
     runtime: Rc<Runtime>,
-    /// Those who make them.
+    /// One runner per contender.
     pub runners: Vec<Runner>,
 }
 
@@ -42,11 +42,11 @@ impl Visit for Failures {
     }
 }
 
-/// A runtime on this thread, whose clock jumps to the next timer when nothing else is to be done.
+/// A runtime on this thread, whose clock jumps to the next timer when the runtime is idle.
 ///
 /// # Panics
 ///
-/// If there is no runtime to be had.
+/// Panics if the runtime cannot be created.
 pub fn paused_runtime() -> Runtime {
     Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
 }

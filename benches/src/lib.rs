@@ -1,8 +1,9 @@
-//! What the retry crates cost, in ratios to loops by hand and to other libraries.
+//! Benchmarks of the retry crates: their costs compared with loops by hand and with other
+//! libraries.
 //!
-//! `contenders` and `breakers` are those who compete, `parts` are the competitions,
-//! and the rest is what these are made of: `race` times, `child` counts in other
-//! processes, `scratch` compiles, `contest` compares, `report` and `table` print.
+//! `contenders` and `breakers` are what is compared, `parts` are the comparisons, and the rest are
+//! their building blocks: `race` times, `child` counts in other processes, `scratch` compiles,
+//! `contest` compares, `report` and `table` print.
 
 pub mod answer;
 pub mod breakers;

@@ -1,9 +1,9 @@
-//! Where and when the figures were taken.
+//! The machine and the date of the figures.
 
 use std::process::Command;
 use std::thread;
 
-/// One line: processor, cores, compiler, date.
+/// Processor, cores, compiler and date in one line.
 pub fn describe() -> String {
     format!(
         "{}, {} cores; {}; {}",
@@ -14,7 +14,7 @@ pub fn describe() -> String {
     )
 }
 
-/// How many threads run at a time.
+/// The number of threads that can run at the same time.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! Measures, and prints what `BENCHMARKS.md` is.
+//! Runs the benchmarks, and prints the contents of `BENCHMARKS.md`.
 //!
 //! ```sh
 //! cargo run --release --manifest-path benches/Cargo.toml > BENCHMARKS.md    # everything
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The parts are `calls`, `breakers`, `jobs`, `board` and `commands`, which take a minute or two
-//! (`jobs` takes ten where there is a server of Postgres), and `compile` and `build`, which run
-//! cargo over and over and take many. Figures of different machines and days are not comparable;
-//! the ratios are, for all of a table is measured in turns.
+//! (`jobs` takes ten if there is a Postgres server), and `compile` and `build`, which run cargo many
+//! times and take much longer. Figures from different machines or days are not comparable, but the
+//! ratios are, because the entries of a table are measured in alternation.
 
 use std::process::ExitCode;
 
@@ -41,15 +41,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command line asks for.
+/// The command line.
 struct Wanted<'a> {
     parts: Vec<&'a str>,
-    /// How often cargo, or a job, is run for each figure.
+    /// How many times cargo or a job is run for each figure.
     runs: usize,
 }
 
 impl<'a> Wanted<'a> {
-    /// All parts if none is named; an unknown argument is the error.
+    /// Parses the arguments: all parts if none is named. The error is the unknown argument.
     fn read(arguments: &[&'a str]) -> Result<Self, &'a str> {
         let mut wanted = Self { parts: Vec::new(), runs: 5 };
         let mut arguments = arguments.iter().copied();

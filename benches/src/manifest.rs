@@ -1,22 +1,22 @@
-//! As much of manifests as is needed: tables whose entries take a line each.
+//! Reads manifests as far as needed: tables with one entry per line.
 
 use std::fs;
 
-/// The manifest of this crate, which says which versions the peers are of.
+/// The manifest of this crate, which has the versions of the peers.
 const OWN: &str = include_str!("../Cargo.toml");
 
-/// The line by which this crate depends on a peer.
+/// The line with which this crate depends on a peer.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// Panics if it does not depend on it.
 pub fn requirement(peer: &str) -> String {
     let entry = entries(OWN, "dependencies").find(|(name, _)| *name == peer);
     let (name, version) = entry.unwrap_or_else(|| panic!("{peer} is no dependency"));
     format!("{name} = {version}")
 }
 
-/// The line by which a crate depends on ours: its default features, or only those named.
+/// The line with which a crate depends on ours, with default features or only those named.
 pub fn ours(features: Option<&[&str]>) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../retry-runtime");
     match features {
@@ -27,11 +27,11 @@ pub fn ours(features: Option<&[&str]>) -> String {
     }
 }
 
-/// The features that our crate has now.
+/// The features of our crate.
 ///
 /// # Panics
 ///
-/// If its manifest cannot be read.
+/// Panics if its manifest cannot be read.
 pub fn our_features() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../retry-runtime/Cargo.toml");
     let manifest = fs::read_to_string(path).expect("our crate has a manifest");

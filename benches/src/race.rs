@@ -1,5 +1,5 @@
-//! Timing on a machine that has other things to do: batches of a millisecond, each
-//! contender's turn after the other's, and of all batches the median.
+//! Timing on a busy machine: batches of a millisecond, the contenders in alternation, and the
+//! median of all batches.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,19 +8,19 @@ use crate::contest::Figures;
 
 const BATCH: Duration = Duration::from_millis(1);
 
-/// As many as there is time for, between the fewest and the most.
+/// The number of rounds that fit into the time, within these limits.
 const FEWEST_ROUNDS: usize = 31;
 const MOST_ROUNDS: usize = 301;
 const TIME_FOR_ROUNDS: Duration = Duration::from_secs(15);
 
-/// Someone who can do a batch of calls.
+/// A contender that can make a batch of calls.
 pub struct Runner {
     name: &'static str,
     time: Box<dyn FnMut(u64) -> Duration>,
 }
 
 impl Runner {
-    /// `batch` makes as many calls as it is told.
+    /// `batch` makes the given number of calls.
     pub fn new(name: &'static str, mut batch: impl FnMut(u64) + 'static) -> Self {
         Self::timing_itself(name, move |calls| {
             let start = Instant::now();
@@ -29,22 +29,22 @@ impl Runner {
         })
     }
 
-    /// `batch` makes as many calls as it is told, and says how long they took.
+    /// `batch` makes the given number of calls, and returns how long they took.
     pub fn timing_itself(name: &'static str, batch: impl FnMut(u64) -> Duration + 'static) -> Self {
         Self { name, time: Box::new(batch) }
     }
 
-    /// Its name, as the table shows it.
+    /// The name in the table.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Makes a batch of so many calls.
+    /// Makes a batch of calls.
     pub fn run(&mut self, calls: u64) -> Duration {
         (self.time)(calls)
     }
 
-    /// How many calls take about as long as a batch should, if nothing comes between.
+    /// The number of calls that take about as long as a batch should, without interruptions.
     fn calls_in_a_batch(&mut self) -> u64 {
         let mut calls = 1;
         while (0..3).any(|_| self.run(calls) < BATCH) {
@@ -60,7 +60,7 @@ impl fmt::Debug for Runner {
     }
 }
 
-/// Nanoseconds for each call of each runner.
+/// The nanoseconds per call of each runner.
 pub fn race(mut runners: Vec<Runner>) -> Figures {
     let batches: Vec<u64> = runners.iter_mut().map(Runner::calls_in_a_batch).collect();
     let mut times = vec![Vec::with_capacity(MOST_ROUNDS); runners.len()];
@@ -77,7 +77,7 @@ pub fn race(mut runners: Vec<Runner>) -> Figures {
     names.zip(times.into_iter().map(median)).collect()
 }
 
-/// The middle one of some.
+/// The median.
 pub(crate) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]

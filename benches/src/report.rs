@@ -1,4 +1,4 @@
-//! `BENCHMARKS.md`: a section for each question, with a table that answers it.
+//! `BENCHMARKS.md`: a section per question, with a table that answers it.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::table::Table;
 #[derive(Debug, Default)]
 pub struct Report(Vec<Section>);
 
-/// A question, its answer, and what there is to say about it.
+/// A question, its answer, and notes.
 #[derive(Debug)]
 pub struct Section {
     question: &'static str,
@@ -18,19 +18,19 @@ pub struct Section {
     notes: Vec<String>,
 }
 
-/// One thing that was measured of all contenders.
+/// One quantity, measured for all contenders.
 #[derive(Debug)]
 pub struct Measure {
-    /// What, as a column is headed.
+    /// The heading of its column.
     pub what: String,
-    /// Of what.
+    /// The unit of the figures.
     pub unit: Unit,
-    /// Of whom.
+    /// The figures of the contenders.
     pub figures: Figures,
 }
 
 impl Measure {
-    /// Creates one.
+    /// Creates a measure.
     pub fn new(what: impl Into<String>, unit: Unit, figures: Figures) -> Self {
         Self { what: what.into(), unit, figures }
     }
@@ -44,14 +44,14 @@ impl Report {
 }
 
 impl Section {
-    /// Creates one without an answer.
+    /// Creates a section without tables.
     pub const fn new(question: &'static str) -> Self {
         Self { question, tables: Vec::new(), notes: Vec::new() }
     }
 
-    /// Adds a table: our figures, and under them, for each rival, ours divided by theirs.
+    /// Adds a table: our figures, and below them, for each rival, ours divided by theirs.
     pub fn compare(&mut self, contest: &Contest<'_>, measures: &[Measure]) {
-        // What could not be measured here has no column.
+        // A quantity that could not be measured here has no column.
         let measures: Vec<(&Measure, f64)> = measures
             .iter()
             .filter_map(|measure| Some((measure, *measure.figures.get(contest.ours)?)))
@@ -81,7 +81,7 @@ impl Section {
         self.tables.push(table);
     }
 
-    /// Adds a table of another shape.
+    /// Adds a table of another kind.
     pub fn table(&mut self, table: Table) {
         self.tables.push(table);
     }
@@ -92,11 +92,11 @@ impl Section {
     }
 }
 
-/// Ours divided by theirs, by two digits that say something; bold where they are ahead, by
-/// more than the noise.
+/// Our figure divided by theirs, with two significant digits; bold if they are ahead by more than
+/// the noise.
 fn ratio(ours: f64, theirs: f64, unit: Unit) -> String {
     let mark = if ours > theirs * unit.tolerance() { "**" } else { "" };
-    // Nothing is as much as nothing.
+    // Zero divided by zero counts as equal.
     let ratio = if ours == 0.0 && theirs == 0.0 { 1.0 } else { ours / theirs };
     match ratio {
         ratio if ratio.is_infinite() => format!("{mark}{} : 0{mark}", unit.show(ours)),

@@ -1,4 +1,4 @@
-//! Crates that are written, compiled and thrown away, in a folder beside our own build.
+//! Temporary crates, which are written and compiled in a folder beside our own build.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use std::{env, fs};
 use crate::contest::Figures;
 use crate::processor::used_by_children;
 
-/// A line for tokio, which every async program has.
+/// The dependency on tokio, which every async program has.
 pub const TOKIO: &str = r#"tokio = { version = "1", features = ["rt", "time", "macros"] }"#;
 
-/// A line for tracing, which the loop by hand reports to.
+/// The dependency on tracing, which the loop by hand reports to.
 pub const TRACING: &str =
     r#"tracing = { version = "0.1", default-features = false, features = ["std"] }"#;
 
-/// The versions that our own build has; cargo drops what a crate does not need.
+/// The versions of our own build; cargo drops those that a crate does not need.
 const LOCK: &str = include_str!("../Cargo.lock");
 
-/// A library that is there to be compiled.
+/// A library to compile.
 #[derive(Debug)]
 pub struct Crate {
     folder: PathBuf,
 }
 
 impl Crate {
-    /// Writes it, without its sources, and fetches what it depends on.
+    /// Creates the crate without sources, and fetches its dependencies.
     pub fn new(name: &str, dependencies: &[String]) -> Self {
         let folder = target_folder().join("retry-benches-scratch").join(name);
         let this = Self { folder };
@@ -37,39 +37,39 @@ impl Crate {
         this
     }
 
-    /// Writes a source.
+    /// Writes a source file.
     ///
     /// # Panics
     ///
-    /// If the disk does not take it.
+    /// Panics if the file cannot be written.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.folder.join(path);
         fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a writable folder");
         fs::write(path, text).expect("a writable folder");
     }
 
-    /// Makes cargo take the crate for changed.
+    /// Makes cargo consider the crate changed.
     ///
     /// # Panics
     ///
-    /// If the disk does not let it.
+    /// Panics if the file cannot be touched.
     pub fn touch(&self) {
         let library = File::options().append(true).open(self.folder.join("src/lib.rs"));
         let touched = library.and_then(|library| library.set_modified(SystemTime::now()));
         touched.expect("a writable source");
     }
 
-    /// Forgets all that was built.
+    /// Removes everything that was built.
     pub fn clean(&self) {
-        // Before the first build there is nothing.
+        // Ignore errors, because there is nothing before the first build.
         let _ = fs::remove_dir_all(self.target());
     }
 
-    /// What cargo takes.
+    /// Runs cargo, and returns the time that it took.
     ///
     /// # Panics
     ///
-    /// If it fails.
+    /// Panics if cargo fails.
     pub fn cargo(&self, arguments: &[&str]) -> Spent {
         let mut command = cargo();
         command
@@ -92,27 +92,27 @@ impl Crate {
     }
 }
 
-/// What a run of cargo takes.
+/// The time of a run of cargo.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
-    /// By the clock on the wall.
+    /// Wall-clock time.
     pub wall: Duration,
-    /// Of all processors; nothing where the system does not tell.
+    /// Processor time on all cores; `None` if unknown.
     pub processor: Option<Duration>,
 }
 
-/// Seconds that each crate takes: of so many runs, alternated, the fastest. What else
-/// the machine does can only add to them.
+/// The seconds that each crate takes: the fastest of several alternating runs, because other load
+/// can only add to the time.
 #[derive(Debug, Default)]
 pub struct Fastest {
-    /// By the clock on the wall.
+    /// Wall-clock time.
     pub wall: Figures,
-    /// Of all processors.
+    /// Processor time on all cores.
     pub processor: Figures,
 }
 
 impl Fastest {
-    /// Runs each crate so many times.
+    /// Runs each crate this many times.
     pub fn of(crates: &[(String, Crate)], runs: usize, run: impl Fn(&Crate) -> Spent) -> Self {
         let mut fastest = Self::default();
         for _ in 0..runs {
@@ -134,16 +134,16 @@ fn lower(figures: &mut Figures, name: &str, time: Duration) {
     *fastest = seconds.min(*fastest);
 }
 
-/// The cargo that runs us.
+/// The cargo that runs this program.
 pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Where this program was built.
+/// The target folder of this program.
 ///
 /// # Panics
 ///
-/// If it is not where cargo puts programs.
+/// Panics if the program is not where cargo puts programs.
 pub fn target_folder() -> PathBuf {
     let this = env::current_exe().expect("a program has a path");
     let target = this.ancestors().nth(2).map(Path::to_owned);

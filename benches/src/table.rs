@@ -1,12 +1,12 @@
-//! A table in markdown, as every reader of markdown renders it.
+//! A Markdown table, in a form that every renderer understands.
 
 use std::fmt;
 
-/// More columns than that nobody reads on a screen.
+/// The largest number of columns that is readable on a screen.
 const MOST_COLUMNS: usize = 6;
 
-/// A header, and rows of as many cells. Numbers stand on the right: all columns but the
-/// first, and those of words.
+/// A header, and rows with the same number of cells. The columns after those with words contain
+/// numbers, which are right-aligned.
 #[derive(Debug)]
 pub struct Table {
     header: Vec<String>,
@@ -15,11 +15,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates one without rows, whose first so many columns hold words.
+    /// Creates a table without rows, whose first `words` columns contain words.
     ///
     /// # Panics
     ///
-    /// If there are more columns than can be read.
+    /// Panics if there are too many columns to be readable.
     pub fn new(words: usize, header: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let header: Vec<String> = header.into_iter().map(Into::into).collect();
         assert!(header.len() <= MOST_COLUMNS, "a question less at a time: {header:?}");
@@ -30,7 +30,7 @@ impl Table {
     ///
     /// # Panics
     ///
-    /// If it has other columns than the header.
+    /// Panics if the number of cells differs from the header.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         let cells: Vec<String> = cells.into_iter().map(Into::into).collect();
         assert_eq!(cells.len(), self.header.len(), "{cells:?} below {:?}", self.header);

@@ -1,21 +1,21 @@
-//! Threads that do the same at the same time, as far as the machine lets them.
+//! Threads that do the same thing at the same time, as far as the machine allows.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// After so many rounds in vain nothing can be measured.
+/// After this many failed rounds, nothing can be measured.
 const TRIES: u32 = 10_000;
 
 const SHORT: Duration = Duration::from_micros(50);
 
-/// How long `work` takes on average when so many threads do it at once. Where other
-/// programs have kept the threads apart, they try again.
+/// How long `work` takes on average when this many threads do it at once. If other programs have
+/// kept the threads apart, they try again.
 ///
 /// # Panics
 ///
-/// If the threads are always kept apart.
+/// Panics if the threads are always kept apart.
 pub fn together(threads: usize, work: &(impl Fn() + Sync)) -> Duration {
     let round = (0..TRIES).map(|_| round(threads, work)).find(|round| are_together(round));
     let spans = round.expect("a machine that runs its threads at the same time");
@@ -38,7 +38,7 @@ impl Span {
 fn round(threads: usize, work: &(impl Fn() + Sync)) -> Vec<Span> {
     let missing = AtomicUsize::new(threads);
     let span = || {
-        // Spinning, for a thread that sleeps until the others are there wakes up late.
+        // Spin, because a thread that sleeps until the others are ready wakes up late.
         missing.fetch_sub(1, Ordering::AcqRel);
         while missing.load(Ordering::Acquire) > 0 {
             spin_loop();
@@ -55,8 +55,8 @@ fn round(threads: usize, work: &(impl Fn() + Sync)) -> Vec<Span> {
     })
 }
 
-/// Whether all worked at the same time for most of the time. Of what is too short for
-/// threads to start together, nobody expects that; nor is it what is measured in the end.
+/// Whether all threads worked at the same time for most of the time. Work that is too short for
+/// threads to start together is accepted anyway; it only occurs while batches are being sized.
 fn are_together(spans: &[Span]) -> bool {
     let first_end = spans.iter().map(|span| span.end).min();
     let last_start = spans.iter().map(|span| span.start).max();

@@ -1,5 +1,5 @@
-//! A proxy before a server of Postgres, which counts what is asked: each message for whose answer
-//! a client may wait, and so each round trip. Of those that are sent together each counts.
+//! A proxy in front of a Postgres server, which counts round trips: each message for whose response
+//! a client may wait. Of several that are sent together, each counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,20 +9,20 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// How long a message's type is, and its length (Protocol 55.7).
+/// The length of a message's type and length fields (Protocol 55.7).
 const HEADER: usize = 5;
 
 /// Runs until it is dropped.
 pub(crate) struct Trips {
-    /// The address of the server, by way of the proxy.
+    /// The address of the server through the proxy.
     pub(crate) url: String,
     count: Arc<AtomicU64>,
-    /// Its end is that of the connections.
+    /// Dropping this closes the connections.
     _connections: JoinSet<()>,
 }
 
 impl Trips {
-    /// Listens for those who want to go to this server.
+    /// Starts a proxy to this server.
     pub(crate) async fn to(url: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("it is bound").port();
@@ -30,7 +30,7 @@ impl Trips {
         let (authority, database) = rest.split_once('/').expect("the name of a database");
         let (user, server) = authority.rsplit_once('@').expect("the name of a user");
         let mark = if database.contains('?') { '&' } else { '?' };
-        // What is encrypted cannot be counted.
+        // Encrypted messages could not be counted.
         let url = format!("{scheme}://{user}@127.0.0.1:{port}/{database}{mark}sslmode=disable");
         let count = Arc::new(AtomicU64::new(0));
         let mut connections = JoinSet::new();
@@ -38,7 +38,7 @@ impl Trips {
         Self { url, count, _connections: connections }
     }
 
-    /// How many there have been.
+    /// The number of round trips so far.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
@@ -55,7 +55,7 @@ async fn accept(listener: TcpListener, server: String, count: Arc<AtomicU64>) {
         let (client, server) = (client.into_split(), server.into_split());
         let count = Arc::clone(&count);
         connections.spawn(async move {
-            // Whoever goes first: the other's end follows.
+            // Whichever side ends first, the other follows.
             let _ = tokio::join!(answer(server.0, client.1), ask(client.0, server.1, &count));
         });
     }
@@ -83,7 +83,7 @@ async fn ask(
             if unread.len() < whole + length {
                 break;
             }
-            // `Query`, and `Sync`, which ends what was prepared.
+            // `Query`, and `Sync`, which ends a sequence of the extended protocol.
             if !is_first && matches!(header[0], b'Q' | b'S') {
                 count.fetch_add(1, Ordering::Relaxed);
             }

@@ -1,16 +1,18 @@
-//! apalis, on SQLite and on Postgres. Settings are those that its documentation names for many tasks,
-//! and on SQLite the fastest of them:
+//! apalis, on SQLite and on Postgres. The settings are those that its documentation recommends for
+//! many tasks, and on SQLite the fastest of them:
 //!
-//! - On SQLite one connection: it lets one write at a time, and more of them wait for each other.
-//! - The pragmas that its `setup` makes, but for `synchronous`: it turns that off, and what
-//!   has been acknowledged would be lost with the power. Ours says `NORMAL`, and so does this.
-//! - Pushed in bulk, 1,000 at a time; fetched by 100. On SQLite, 10 or 1,000 is no different.
-//! - As many workers as items at a time, and one item each: one worker with all of them is slower
-//!   on both, for it fetches, or acknowledges, or hands out. On SQLite a worker that acknowledges
-//!   looks through all that it ever had, too.
-//! - `lock_tasks` is off, as in its example of many tasks: a task that was fetched belongs to
-//!   its worker already, and to lock it says so once more.
-//! - Nothing listens for new tasks: all are there before the first is fetched.
+//! - On SQLite, one connection: it allows one write at a time, and further connections only wait
+//!   for each other.
+//! - The pragmas of its `setup`, except for `synchronous`: `setup` turns it off, so that
+//!   acknowledged work could be lost in a power failure. Our store uses `NORMAL`, and so does this.
+//! - Tasks are pushed in bulk, 1,000 at a time, and fetched 100 at a time. On SQLite, 10 or 1,000
+//!   make no difference.
+//! - One worker per concurrent item, with one item each: a single worker with all items is slower
+//!   on both, because it does only one of fetching, acknowledging and handing out at a time. On
+//!   SQLite, a worker that acknowledges also searches through all tasks that it ever had.
+//! - `lock_tasks` is off, as in its example for many tasks: a fetched task already belongs to its
+//!   worker, and locking would only confirm that.
+//! - Nothing listens for new tasks: all exist before the first is fetched.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,10 +28,10 @@ use crate::chore::Chore;
 use crate::database::with_database;
 use crate::{Spent, batches};
 
-/// How many items are not done.
+/// The number of items that are left.
 type Left = Arc<watch::Sender<u64>>;
 
-/// In a new file.
+/// Runs on a new file.
 pub(crate) async fn on_sqlite(file: &str, items: u64, at_a_time: usize) -> Spent {
     let pool = open(file).await;
     let config = apalis_sqlite::Config::default().queue("chores").batch_size(100).lock_tasks(false);
@@ -60,12 +62,12 @@ async fn open(file: &str) -> SqlitePool {
     let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await;
     let pool = pool.expect("a new file");
     SqliteStorage::setup(&pool).await.expect("its tables");
-    // A pragma is of its connection, and there is one only.
+    // A pragma applies to its connection, and there is only one.
     sqlx::query("PRAGMA synchronous = NORMAL").execute(&pool).await.expect("a pragma of SQLite");
     pool
 }
 
-/// In a new database.
+/// Runs on a new database.
 pub(crate) async fn on_postgres(url: &str, items: u64, at_a_time: usize) -> Spent {
     with_database(url, async |pool: PgPool| {
         PostgresStorage::setup(&pool).await.expect("its tables");
@@ -95,7 +97,7 @@ pub(crate) async fn on_postgres(url: &str, items: u64, at_a_time: usize) -> Spen
     .await
 }
 
-/// Runs so many workers, until no item is left.
+/// Runs this many workers until no item is left.
 async fn handle<F>(items: u64, workers: usize, worker: impl Fn(String, Left) -> F)
 where
     F: Future<Output = Result<(), WorkerError>> + Send + 'static,
@@ -110,7 +112,7 @@ where
     }
 }
 
-/// Ends when no item is left.
+/// Completes when no item is left.
 async fn none(left: Left) -> Result<(), WorkerError> {
     left.subscribe().wait_for(|left| *left == 0).await.expect("the other end is kept");
     Ok(())

@@ -1,4 +1,4 @@
-//! A database for one run, for libraries whose schema has one name only.
+//! A database for each run, for libraries whose schema has a fixed name.
 
 use std::process;
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgPool};
 
-/// Does this on a database of its own, which is thrown away.
+/// Runs on a separate database, which is dropped afterwards.
 pub(crate) async fn with_database<T>(url: &str, run: impl AsyncFnOnce(PgPool) -> T) -> T {
     let server = PgConnectOptions::from_str(url).expect("the address of a server");
     let mut admin = server.connect().await.expect("a server");
     let name = format!("retry_bench_{}", process::id());
     let created = sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}")));
     created.execute(&mut admin).await.expect("who may create databases");
-    // As many as graphile_worker opens by itself.
+    // As many connections as `graphile_worker` opens by default.
     let pool = PgPoolOptions::new().max_connections(20).connect_with(server.database(&name)).await;
     let told = run(pool.expect("a new database")).await;
     let dropped = sqlx::raw_sql(AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)")));

@@ -1,6 +1,6 @@
-//! `graphile_worker`, on Postgres, as its documentation sets up what is to be fast and its own
-//! benchmark of throughput does: a local queue, polled every 5 ms; completions collected for as
-//! long; jobs added in bulk, 1,000 at a time.
+//! `graphile_worker`, on Postgres, set up for speed as in its documentation and its own throughput
+//! benchmark: a local queue, polled every 5 ms; completions batched over the same time; jobs added
+//! in bulk, 1,000 at a time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::chore::Chore;
 use crate::database::with_database;
 use crate::{Spent, batches};
 
-/// How many items are not done.
+/// The number of items that are left.
 #[derive(Clone, Debug)]
 struct Left(Arc<watch::Sender<u64>>);
 
@@ -29,7 +29,7 @@ impl TaskHandler for Chore {
     }
 }
 
-/// In a new database.
+/// Runs on a new database.
 pub(crate) async fn on_postgres(url: &str, items: u64, at_a_time: usize) -> Spent {
     with_database(url, async |pool: PgPool| {
         let left = Left(Arc::new(watch::Sender::new(items)));

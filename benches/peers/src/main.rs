@@ -1,9 +1,9 @@
-//! Does the work of the part `jobs` with other libraries, and prints how long it took:
-//! `jobs-peers <library> <items> <at a time> <store>`, where the store is a file, or the address
-//! of a server of Postgres.
+//! Runs the work of the part `jobs` with other libraries, and prints how long it took: `jobs-peers
+//! <library> <items> <at a time> <store>`, where the store is a file or the address of a Postgres
+//! server.
 //!
-//! Each library is set up for speed, as its documentation and its own benchmarks are; the first
-//! lines of its module say how.
+//! Each library is set up for speed, as in its documentation and its own benchmarks; the head of
+//! its module describes how.
 
 #[path = "../../src/chore.rs"]
 mod chore;
@@ -19,7 +19,7 @@ use tokio::runtime::Builder;
 
 use self::chore::{Chore, THREADS, chores, report};
 
-/// How long it took, and how much of that after all was put in.
+/// The total time, and the part of it after all items had been added.
 type Spent = (Duration, Duration);
 
 fn main() {

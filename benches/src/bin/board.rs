@@ -1,7 +1,8 @@
-//! Fills a store with jobs and dead letters, and serves its board: `board <fill|serve|forget> <store>`,
-//! a file or the address of a Postgres server; or makes calls: `board <calls|watched-calls> <number>`.
+//! Fills a store with jobs and dead letters, and serves its board: `board <fill|serve|forget>
+//! <store>`, where the store is a file or the address of a Postgres server; or makes calls: `board
+//! <calls|watched-calls> <number>`.
 //!
-//! Whoever serves is a process of its own, so that its memory is the board's alone.
+//! The server is a separate process, so that its memory is that of the board alone.
 
 use std::time::Duration;
 use std::{env, iter};
@@ -18,19 +19,19 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-/// Where it is on a server.
+/// The schema on a Postgres server.
 const SCHEMA: &str = "retry_bench_board";
 
-/// Jobs of a few items, and how many.
+/// The number of small jobs, and of their items.
 const SMALL_JOBS: u32 = 10_000;
 const SMALL: u32 = 5;
-/// The bad night's job.
+/// The items of the job of a bad night.
 const LARGE: u32 = 1_000_000 - SMALL_JOBS * SMALL;
 const SIGNATURES: u32 = 200;
-/// Jobs with an item that waits still.
+/// The number of jobs with an item that is still waiting.
 const UNFINISHED: u32 = 100;
 const HOUR: Duration = Duration::from_hours(1);
-/// Items that are put in at once, and tasks that create jobs.
+/// The size of a batch of items, and the number of tasks that create jobs.
 const BATCH: usize = 1_000;
 const AT_ONCE: u32 = 8;
 
@@ -83,7 +84,7 @@ async fn forget(store: &PostgresStore) {
     dropped.await.expect("it is there");
 }
 
-/// Tells its address, and answers until it is killed.
+/// Prints the address, and serves until killed.
 async fn serve<S: Store>(store: S) {
     let board = Board::new();
     let app = board.jobs(store).merge(board.policies());
@@ -92,7 +93,7 @@ async fn serve<S: Store>(store: S) {
     axum::serve(listener, app).await.expect("it serves");
 }
 
-/// The jobs, the bad night's first, and their dead letters.
+/// Creates the jobs with their dead letters, beginning with the one of the bad night.
 async fn fill<S: Store>(store: S) {
     let now = Timestamp::now();
     let mut items = letters(now);
@@ -145,7 +146,7 @@ fn payload(n: u32) -> String {
     format!(r#"{{"order":{n},"text":"{}"}}"#, "x".repeat(170))
 }
 
-/// A dead letter after two attempts; `kind` says with what.
+/// A dead letter after two attempts; `kind` selects the failure.
 fn letter(job: &str, n: u32, kind: u32, ended: Timestamp) -> ItemRecord {
     let failure = failure(kind % SIGNATURES, n);
     let mut item = ItemRecord::new(job, n.to_string(), payload(n));
@@ -165,7 +166,7 @@ fn attempted(attempt: u32, ended: Timestamp, failure: &Failure) -> AttemptRecord
     row
 }
 
-/// Letters behind `f` are no digits: numbers are folded in a signature.
+/// Uses letters after `f` in place of digits, because signatures replace numbers.
 fn failure(signature: u32, n: u32) -> Failure {
     const CLASSES: [&str; 5] = ["network", "timeout", "server_error", "rate_limit", "other"];
     let letter = |at: u32| char::from_u32('g' as u32 + at).unwrap_or('g');

@@ -1,4 +1,4 @@
-//! Counts what contenders allocate, and prints what it finds.
+//! Counts the allocations of contenders, and prints the results.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use retry_benches::policies::{at_once, seconds};
 use retry_benches::race::Runner;
 use retry_benches::visit::Visit;
 
-/// Calls that wait at the same time.
+/// The number of calls that wait at the same time.
 const WAITING: usize = 10_000;
 
 fn main() {
@@ -35,17 +35,17 @@ fn main() {
 fn count_allocations(finding: Finding, runners: Vec<Runner>) {
     const CALLS: u64 = 1_000;
     for mut runner in runners {
-        // What is made at the first use is no part of a call.
+        // Allocations on first use are not part of a call.
         runner.run(CALLS);
         let counted = measure(|| {
             runner.run(CALLS);
         });
-        // Nor is the rest: what the runtime makes once for all these calls.
+        // Nor is the remainder: what the runtime allocates once for all these calls.
         finding.print(runner.name(), as_float(counted.count_total / CALLS));
     }
 }
 
-/// Calls that have failed once and wait: what the heap holds for each.
+/// Measures the heap memory held by calls that have failed once and are waiting.
 struct Waiting;
 
 impl Visit for Waiting {
@@ -60,7 +60,7 @@ impl Visit for Waiting {
         let counted = measure(|| {
             for _ in 0..WAITING {
                 let mut call = Box::pin(call(REFUSED));
-                // Those that do not retry do not wait, either.
+                // Contenders that do not retry do not wait.
                 if call.as_mut().poll(&mut context).is_pending() {
                     waiting.push(call);
                 }

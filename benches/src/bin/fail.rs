@@ -1,4 +1,4 @@
-//! Times calls whose every attempt fails, and prints what it finds.
+//! Times calls that fail on every attempt, and prints the results.
 
 use retry_benches::child::Finding;
 use retry_benches::failures::Failures;

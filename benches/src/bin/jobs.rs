@@ -1,8 +1,7 @@
-//! Runs one job, and prints how long it took: `jobs workflow <items> <at a time> <file>`; on Postgres
-//! the file is the address of a server, and a second process helps.
+//! Runs one job, and prints how long it took: `jobs workflow <items> <at a time> <file>`; on
+//! Postgres, the file is the address of a server, and a second process can help.
 //!
-//! Each run is a process of its own, for the most memory that a process has ever used
-//! cannot be asked for twice.
+//! Each run is a separate process, because the peak memory of a process cannot be reset.
 
 #[path = "../by_hand.rs"]
 mod by_hand;
@@ -32,7 +31,7 @@ use self::by_hand::by_hand;
 use self::chore::{Chore, THREADS, chores, report};
 use self::trips::Trips;
 
-/// The id that the first job of the workflow gets.
+/// The id of the workflow's first job.
 const JOB: &str = "chores-1";
 
 fn main() {
@@ -79,7 +78,7 @@ fn main() {
     });
 }
 
-/// As a caller has it, putting the items in included.
+/// The job as a caller would run it, including the time to add the items.
 async fn workflow<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration {
     let workflow = Workflow::new("chores").store(store).max_parallel(at_a_time);
     let ends = Arc::new(Ends::default());
@@ -98,10 +97,10 @@ async fn workflow<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration 
     end - start
 }
 
-/// How many items make the first and the last of a job.
+/// How many items count as the start and the end of a job.
 const END: u64 = 100_000;
 
-/// When the first items were handled, and when only the last ones were left.
+/// When the first items had been handled, and when only the last ones were left.
 #[derive(Debug, Default)]
 struct Ends {
     handled: AtomicU64,
@@ -110,7 +109,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// One more, of so many.
+    /// Counts one more handled item, out of this many.
     fn handled(&self, items: u64) {
         let handled = self.handled.fetch_add(1, Ordering::Relaxed) + 1;
         if handled == END {
@@ -121,7 +120,7 @@ impl Ends {
         }
     }
 
-    /// Tells how long each took; nothing of a job that is too short to have both.
+    /// Prints how long the start and the end took, if the job is long enough to have both.
     fn report(&self, start: Instant, end: Instant) {
         if let (Some(first), Some(last)) = (self.first.get(), self.last.get()) {
             println!("first\t{}", (*first - start).as_secs_f64());
@@ -130,10 +129,10 @@ impl Ends {
     }
 }
 
-/// The schema of one run, which a helper has as well.
+/// The variable with the schema of a run, for the helper process.
 const SCHEMA: &str = "RETRY_BENCH_SCHEMA";
 
-/// The name of a schema that no other run has.
+/// The name of a schema that no other run uses.
 fn own_schema() -> String {
     format!("retry_bench_{}", std::process::id())
 }
@@ -143,7 +142,7 @@ async fn store(url: &str, schema: &str) -> PostgresStore {
     PostgresStore::options().schema(schema).connect(url).await.expect("a server")
 }
 
-/// Does this on a store in a schema of its own, which is thrown away.
+/// Runs on a store in a new schema, which is dropped afterwards.
 async fn on_postgres<F: Future<Output = Duration>>(
     url: &str,
     run: impl FnOnce(PostgresStore, String) -> F,
@@ -163,7 +162,7 @@ async fn throw_away(store: &PostgresStore, schema: &str) {
     dropped.await.expect("it is there");
 }
 
-/// As `workflow`, with a count of round trips and of the rows that the server has touched.
+/// Like `workflow`, but counts the round trips and the rows that the server touches.
 async fn counted(url: &str, items: u64, at_a_time: usize) -> Duration {
     let schema = own_schema();
     let trips = Trips::to(url).await;
@@ -171,7 +170,7 @@ async fn counted(url: &str, items: u64, at_a_time: usize) -> Duration {
     let before = trips.count();
     let spent = workflow(counted, items, at_a_time).await;
     println!("trips\t{}", trips.count() - before);
-    // A server's process tells its counts when its connection ends.
+    // A server process reports its statistics when its connection ends.
     drop(trips);
     sleep(Duration::from_secs(2)).await;
     let store = store(url, &schema).await;
@@ -191,7 +190,7 @@ async fn counted(url: &str, items: u64, at_a_time: usize) -> Duration {
     spent
 }
 
-/// Prints what the server is, and what of its settings matters here.
+/// Prints the server's version and its relevant settings.
 async fn settings(url: &str) {
     let schema = own_schema();
     let store = store(url, &schema).await;
@@ -206,14 +205,14 @@ async fn settings(url: &str) {
     throw_away(&store, &schema).await;
 }
 
-/// A second process with this one's arguments, which works on the same job.
+/// Starts a second process with the same arguments, which works on the same job.
 fn help(arguments: &[String], schema: &str) -> JoinHandle<ExitStatus> {
     let mut helper = Command::new(env::current_exe().expect("this program"));
     helper.arg("postgres-help").args(&arguments[1..]).env(SCHEMA, schema).stdout(Stdio::null());
     spawn_blocking(move || helper.status().expect("it runs"))
 }
 
-/// Works on the job that another process has begun, to its end.
+/// Works on the job that another process has started, until it ends.
 async fn helper(url: &str, at_a_time: usize) -> Duration {
     let schema = env::var(SCHEMA).expect("whom it helps");
     let store = store(url, &schema).await;
@@ -227,14 +226,14 @@ async fn helper(url: &str, at_a_time: usize) -> Duration {
     start.elapsed()
 }
 
-/// The items, as a store has them.
+/// The items in the form that a store takes.
 fn new_items(count: u64) -> impl Iterator<Item = NewItem> {
     let text = |chore: Chore| format!(r#"{{"number":{},"text":"{}"}}"#, chore.number, chore.text);
     chores(count).map(move |chore| NewItem::new(chore.number.to_string(), text(chore)))
 }
 
-/// What the store takes for the same, with nothing around it: enqueued by thousands, claimed
-/// and settled so many at a time.
+/// The time that the store alone takes for the same work: enqueues by thousands, and claims and
+/// settles this many at a time.
 async fn store_alone<S: Store>(store: S, items: u64, at_a_time: usize) -> Duration {
     const WORKER: &str = "worker";
     let mut payloads = new_items(items);

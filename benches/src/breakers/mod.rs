@@ -1,5 +1,5 @@
-//! Circuit breakers: one file for each library. All are closed at first, open after
-//! failures, and stay open for longer than anything is measured.
+//! Circuit breakers, one file per library. All are closed at first, open after failures, and stay
+//! open for longer than any measurement.
 
 mod failsafe;
 mod ours;
@@ -10,28 +10,30 @@ use std::fmt;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Those that open after 5 failures in a row open at once; the others have seen enough by then.
+/// Breakers that count consecutive failures open after 5 of them; the others have seen enough calls
+/// by then.
 const FAILURES_THAT_OPEN: u64 = 1_000;
 
 const OPEN_FOR: Duration = Duration::from_hours(1);
 
-/// How a call ends that a breaker has admitted.
+/// How an admitted call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Well.
+    /// The call succeeded.
     Success,
-    /// In a way that tells against what was called.
+    /// The call failed in a way that counts against the callee.
     Failure,
 }
 
-/// A breaker, of whatever type.
+/// A breaker of any type.
 pub struct Breaker {
     name: &'static str,
     calls: Box<dyn Fn(u64, Outcome) -> u64 + Send + Sync>,
 }
 
 impl Breaker {
-    /// `caller` makes what one thread calls by; that says whether a call was admitted.
+    /// `caller` creates what one thread makes its calls with, which returns whether a call was
+    /// admitted.
     fn new<C: FnMut(Outcome) -> bool>(
         name: &'static str,
         caller: impl Fn() -> C + Send + Sync + 'static,
@@ -43,21 +45,21 @@ impl Breaker {
         Self { name, calls: Box::new(calls) }
     }
 
-    /// Its name, as the table shows it.
+    /// The name in the table.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Makes so many calls, and says how many were admitted.
+    /// Makes this many calls, and returns how many were admitted.
     pub fn calls(&self, calls: u64, outcome: Outcome) -> u64 {
         (self.calls)(calls, outcome)
     }
 
-    /// The breaker, open.
+    /// Opens the breaker.
     ///
     /// # Panics
     ///
-    /// If it does not open.
+    /// Panics if it does not open.
     #[must_use]
     pub fn opened(self) -> Self {
         self.calls(FAILURES_THAT_OPEN, Outcome::Failure);
@@ -72,7 +74,7 @@ impl fmt::Debug for Breaker {
     }
 }
 
-/// One of each, new.
+/// A new breaker of each kind.
 pub fn all() -> Vec<Breaker> {
     vec![
         ours::by_streak(),

@@ -1,4 +1,4 @@
-//! Ours.
+//! The breakers of `retry-runtime`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) fn by_rate() -> Breaker {
     breaker(BREAKER_BY_RATE, BreakerConfig::new().failure_rate(0.5).window_calls(100))
 }
 
-/// A breaker of a family of a hundred hosts, each asked for by its name.
+/// The breakers of a family of a hundred hosts, each looked up by name.
 pub(super) fn by_key() -> Breaker {
     const HOSTS: usize = 100;
 
@@ -46,7 +46,7 @@ fn breaker(name: &'static str, config: BreakerConfig) -> Breaker {
     })
 }
 
-/// Whether it was admitted.
+/// Whether the call was admitted.
 #[inline]
 fn call(breaker: &CircuitBreaker, outcome: Outcome) -> bool {
     match (breaker.try_acquire(), outcome) {

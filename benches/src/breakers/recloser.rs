@@ -1,4 +1,4 @@
-//! recloser: a ring of the last calls behind a spin lock. It knows rates only.
+//! recloser: a ring of the latest calls behind a spin lock. It supports failure rates only.
 
 use std::sync::Arc;
 

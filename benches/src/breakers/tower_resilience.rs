@@ -1,5 +1,5 @@
-//! tower-resilience: a layer around a service, with its state behind an async mutex.
-//! Each thread has a clone of the service, as in a server.
+//! tower-resilience: a layer around a service, with its state behind an async mutex. Each thread
+//! has a clone of the service, as in a server.
 
 use std::future::{Ready, poll_fn, ready};
 use std::pin::pin;
@@ -37,7 +37,7 @@ fn end(outcome: Outcome) -> Ready<Result<(), ()>> {
     })
 }
 
-/// Drives a future on this thread, which sleeps while another has the mutex.
+/// Drives a future on this thread, which sleeps while another thread holds the mutex.
 fn wait_for<F: Future>(waker: &Waker, future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(waker);
@@ -49,7 +49,7 @@ fn wait_for<F: Future>(waker: &Waker, future: F) -> F::Output {
     }
 }
 
-/// A thread that sleeps until it is woken.
+/// Wakes a sleeping thread.
 struct Sleeper(Thread);
 
 impl Wake for Sleeper {

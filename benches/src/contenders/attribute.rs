@@ -1,4 +1,4 @@
-//! Ours, as an attribute.
+//! The attribute of `retry-runtime`.
 
 use std::io;
 

@@ -13,7 +13,7 @@ pub(super) async fn call(id: u64) -> io::Result<u64> {
     (|| answer(id)).retry(waits()).await
 }
 
-/// What backon-macros names, too.
+/// Also used by backon-macros.
 pub(super) const fn waits() -> ExponentialBuilder {
     ExponentialBuilder::new()
         .with_min_delay(FIRST_WAIT)

@@ -1,4 +1,4 @@
-//! What a careful person writes: the delays, and an event for whoever is on call.
+//! What a careful programmer writes: delays, and an event for whoever is on call.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The least that waits between its attempts.
+//! The shortest loop that waits between its attempts.
 
 use std::io;
 

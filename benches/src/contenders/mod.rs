@@ -1,7 +1,7 @@
-//! Those who make the call: one file each, with one `async fn call(id: u64)`.
+//! The contenders: one file each, with one `async fn call(id: u64)`.
 //!
-//! All follow the policy of the module around this one, in the way that their own
-//! documentation shows, with default features and no hooks.
+//! All follow the policy of the parent module, in the way that their own documentation shows, with
+//! default features and no hooks.
 
 mod attribute;
 mod backon;
@@ -20,7 +20,7 @@ use super::{FIRST_WAIT, POLICY};
 use crate::names;
 use crate::visit::Visit;
 
-/// Shows every contender to `visitor`.
+/// Passes every contender to `visitor`.
 pub fn each(visitor: &mut impl Visit) {
     visitor.visit(names::ATTRIBUTE, attribute::call);
     visitor.visit(names::RETRIER, retrier::call);

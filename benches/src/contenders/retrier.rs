@@ -1,4 +1,4 @@
-//! Ours, for closures. It is made once, as a `static`.
+//! The `Retrier` of `retry-runtime`, for closures. It is created once, as a `static`.
 
 use std::io;
 

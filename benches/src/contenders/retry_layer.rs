@@ -1,5 +1,5 @@
-//! Ours, for services of tower: a layer around one. The service is made once, and each call
-//! clones it, as tower's servers and clients do.
+//! The `RetryLayer` of `retry-runtime`, for tower services. The service is created once, and each
+//! call clones it, as tower's servers and clients do.
 
 use std::io;
 use std::sync::LazyLock;

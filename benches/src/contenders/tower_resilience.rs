@@ -1,5 +1,5 @@
-//! tower-resilience: a layer around a service. The service is made once, and each
-//! call clones it, as tower's servers and clients do.
+//! tower-resilience: a layer around a service. The service is created once, and each call clones
+//! it, as tower's servers and clients do.
 
 use std::io;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! tower's own retries, with its exponential backoff. The service is made once, and each call
+//! tower's own retries, with its exponential backoff. The service is created once, and each call
 //! clones it, as tower's servers and clients do.
 
 use std::io;
@@ -16,7 +16,7 @@ use super::FIRST_WAIT;
 use crate::answer::{Answer, answer};
 use crate::policies::{ATTEMPTS, MAX_WAIT};
 
-/// What its documentation leaves to its users: a policy of so many attempts.
+/// A policy with a number of attempts, which tower leaves to its users.
 #[derive(Clone)]
 struct Attempts {
     left: u32,

@@ -1,5 +1,5 @@
-//! What the pages of a large store take: 10,000 jobs and 1,000,000 dead letters, on SQLite and,
-//! where `RETRY_BENCH_POSTGRES` names a server, on Postgres.
+//! The response times of the pages of a large store: 10,000 jobs and 1,000,000 dead letters, on
+//! SQLite and, if `RETRY_BENCH_POSTGRES` names a server, on Postgres.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -15,19 +15,18 @@ use crate::report::{Report, Section};
 use crate::scratch::target_folder;
 use crate::table::Table;
 
-/// How often a page is asked for, unless it takes as long as this.
+/// How many times a page is requested, unless that exceeds the time limit.
 const ASKED: usize = 200;
 const AT_MOST: Duration = Duration::from_secs(10);
 
-/// What a page is to stay below.
+/// The limits that every page should stay below.
 const LONGEST: Duration = Duration::from_millis(100);
 const LARGEST: usize = 1024 * 1024;
 
-/// Pages that listen for changes.
+/// The number of pages that listen for changes.
 const LISTENERS: u32 = 1_000;
 
-/// In the order of the table. A cursor is the number of an item, which is counted in the order of
-/// arrival.
+/// In the order of the table. A cursor is the number of an item, in order of arrival.
 const PAGES: [(&str, &str); 21] = [
     ("jobs", "/jobs"),
     ("jobs, from the middle", "/jobs?after=5000"),
@@ -74,10 +73,10 @@ impl Board {
         Self { process, address, connection }
     }
 
-    /// How long an answer takes, and how many bytes it has on the wire.
+    /// How long a response takes, and its size in bytes on the wire.
     fn ask(&mut self, page: &str) -> (Duration, usize) {
         if page == EVENTS {
-            // Such an answer has no end: each has a connection of its own.
+            // This response never ends, so each gets its own connection.
             self.connection = connect(&self.address);
         }
         let start = Instant::now();
@@ -90,7 +89,7 @@ impl Board {
     }
 
     fn ask_often(&mut self, page: &str) -> Asked {
-        // The first one finds nothing prepared.
+        // The first request warms the caches.
         self.ask(page);
         let (start, mut times, mut bytes) = (Instant::now(), Vec::with_capacity(ASKED), 0);
         while times.len() < ASKED && start.elapsed() < AT_MOST {
@@ -103,14 +102,14 @@ impl Board {
         Asked { median: times[times.len() / 2], last: times[last.min(times.len() - 1)], bytes }
     }
 
-    /// In KiB, by the name that Linux has for it.
+    /// A memory figure in KiB, by its name in `/proc`.
     fn memory(&self, name: &str) -> Option<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         line.trim().strip_suffix(" kB")?.parse().ok()
     }
 
-    /// What one more page that listens takes, in KiB.
+    /// The memory of one more listening page, in KiB.
     fn of_a_listener(&self) -> Option<f64> {
         let before = self.memory("VmRSS")?;
         let listen = |_| {
@@ -135,7 +134,7 @@ impl Drop for Board {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     median: Duration,
-    /// 99 of 100 take no longer.
+    /// The 99th percentile.
     last: Duration,
     bytes: usize,
 }
@@ -156,8 +155,8 @@ fn connect(address: &str) -> BufReader<TcpStream> {
     BufReader::new(stream)
 }
 
-/// Asks as a browser does, and returns the length of the answer: all of it, or of an answer in
-/// parts the first one.
+/// Sends a request as a browser would, and returns the length of the response: the whole of it, or
+/// the first chunk of a chunked one.
 fn answer(connection: &mut BufReader<TcpStream>, page: &str) -> usize {
     let request = format!(
         "GET {page} HTTP/1.1\r\nhost: localhost\r\naccept: */*\r\naccept-encoding: gzip, br\r\n\r\n"
@@ -183,10 +182,10 @@ fn answer(connection: &mut BufReader<TcpStream>, page: &str) -> usize {
     head.len() + length
 }
 
-/// All of a store.
+/// The measurements of one store.
 struct Served {
     pages: Vec<Asked>,
-    /// What there is to say of it.
+    /// A sentence for the report.
     note: String,
 }
 
@@ -198,7 +197,7 @@ fn serve(name: &str, store: &Path) -> Served {
     let mut board = Board::start(store);
     let before = board.memory("VmRSS");
     let pages = PAGES.iter().map(|(_, path)| board.ask_often(path)).collect();
-    // What is given back is given back by then.
+    // Memory that will be freed has been freed by then.
     thread::sleep(Duration::from_secs(2));
     let mut note =
         format!("The board's process on {name}, which was filled in {} s", filling.as_secs());
@@ -224,13 +223,13 @@ fn forget(server: &Path) {
     assert!(forgotten.success(), "the schema is left");
 }
 
-/// Adds its section.
+/// Adds the section to the report.
 pub fn run(report: &mut Report) {
     build(&["--features", "board", "--bin", "board"], Path::new("Cargo.toml"));
     let folder = Folder::new("board");
     let mut served = vec![("SQLite", serve("SQLite", &folder.0.join("jobs.db")))];
     if let Some(server) = env::var_os("RETRY_BENCH_POSTGRES").map(PathBuf::from) {
-        // After a run that was killed there is one.
+        // An earlier run that was killed may have left a schema behind.
         forget(&server);
         served.push(("Postgres", serve("Postgres", &server)));
         forget(&server);

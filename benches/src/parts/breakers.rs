@@ -1,4 +1,4 @@
-//! What a circuit breaker costs: closed, on one thread and on many, and open.
+//! The cost of a circuit breaker: closed, on one thread and on many, and open.
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ const CONTESTS: [Contest<'static>; 3] = [
     Contest { ours: BREAKER_BY_KEY, floor: Some(BREAKER), rivals: &[] },
 ];
 
-/// Adds its section.
+/// Adds the section to the report.
 pub fn run(report: &mut Report) {
     let mut measures: Vec<Measure> = BTreeSet::from([1, cores().min(2), cores()])
         .into_iter()
@@ -42,7 +42,7 @@ pub fn run(report: &mut Report) {
     report.add(section);
 }
 
-/// So many threads that call at the same time; the time is what a thread took on average.
+/// This many threads call at the same time; the result is the average time per thread.
 fn on_threads(threads: usize, breaker: Breaker) -> Runner {
     Runner::timing_itself(breaker.name(), move |calls| {
         together(threads, &|| {

@@ -1,4 +1,4 @@
-//! What a clean build costs that has one of the libraries, and tokio, in it.
+//! The cost of a clean build with one of the libraries and tokio.
 
 use crate::contest::{Contest, Unit};
 use crate::manifest::{our_features, ours, requirement};
@@ -29,7 +29,7 @@ const CONTESTS: [Contest<'static>; 2] = [
     Contest { ours: ONLY_MACROS, floor: Some(BY_HAND_MUTE), rivals: RIVALS },
 ];
 
-/// Adds its sections: of `runs` runs, alternated, the fastest.
+/// Adds the sections to the report, with the fastest of `runs` alternating runs.
 pub fn run(report: &mut Report, runs: usize) {
     let features: Vec<String> = our_features()
         .into_iter()

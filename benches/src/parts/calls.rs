@@ -1,4 +1,4 @@
-//! What a call costs: one that succeeds, one that fails, and ten thousand that wait.
+//! The cost of a call: one that succeeds, one that fails, and ten thousand that wait.
 
 use crate::calls::{Sizes, Successes};
 use crate::child::{self, Finding, Findings};
@@ -25,7 +25,7 @@ const ATTRIBUTES: Contest<'static> = Contest {
     ],
 };
 
-/// A function that does not retry fails once, which compares with nothing.
+/// A function without retries fails only once, so it is no lower bound here.
 const ALL_FAIL: Contest<'static> = Contest { floor: None, ..ATTRIBUTES };
 
 const CLOSURES: Contest<'static> = Contest {
@@ -37,7 +37,7 @@ const CLOSURES: Contest<'static> = Contest {
 const LAYERS: Contest<'static> =
     Contest { ours: RETRY_LAYER, floor: None, rivals: &[TOWER_RETRY, TOWER_RESILIENCE] };
 
-/// Adds its sections.
+/// Adds the sections to the report.
 pub fn run(report: &mut Report) {
     let counted = Findings::of_program("count", "count");
     report.add(successes(&counted));
@@ -97,7 +97,7 @@ fn waiting(counted: &Findings) -> Section {
     section
 }
 
-/// Of each contender; empty without valgrind.
+/// The instructions of each contender; empty without valgrind.
 fn instructions_of(successes: &Successes) -> Figures {
     let names = successes.runners.iter().map(Runner::name);
     names.filter_map(|name| Some((name.to_owned(), child::instructions(name)?))).collect()

@@ -1,4 +1,4 @@
-//! What it costs to run many short commands: our command, xargs, and GNU parallel with a job log.
+//! The cost of running many short commands: our command, xargs, and GNU parallel with a job log.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::report::{Report, Section};
 use crate::scratch::target_folder;
 use crate::table::Table;
 
-/// How many commands a run has, each a shell that does nothing.
+/// The number of commands in a run; each is a shell that does nothing.
 const COMMANDS: u32 = 2_000;
 
-/// The same for each: a line of the input is its argument.
+/// The same work for each: a line of the input is the argument.
 const WORKFLOW: &str = "\
 name: chores
 map:
@@ -23,7 +23,7 @@ map:
   agent_template: { shell: \": ${item}\" }
 ";
 
-/// Who runs them, four at a time.
+/// The programs that run the commands, four at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Racer {
     Ours,
@@ -58,7 +58,7 @@ impl Racer {
             other => Command::new(other),
         };
         let input = File::open(folder.join("chores.txt")).expect("it was written just now");
-        // A parallel that nobody has told otherwise asks to be cited.
+        // Without this file, GNU parallel asks to be cited.
         command.args(arguments).current_dir(folder).env("HOME", folder).env("SHELL", "/bin/sh");
         command.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
         command
@@ -75,7 +75,7 @@ impl Racer {
         command.status().is_ok_and(|status| status.success())
     }
 
-    /// Commands a second, in a new folder.
+    /// Runs the commands in a new folder; returns commands per second.
     fn run(self) -> f64 {
         let folder = Folder::new("commands");
         let chores: Vec<_> = (0..COMMANDS).map(|number| number.to_string()).collect();
@@ -91,7 +91,7 @@ impl Racer {
     }
 }
 
-/// Adds its section: of `runs` runs, in turns, the median.
+/// Adds the section to the report, with the median of `runs` alternating runs.
 pub fn run(report: &mut Report, runs: usize) {
     build(&["-p", "retry-workflow-cli", "--bin", "retry-workflow"], Path::new("../Cargo.toml"));
     let (there, missing): (Vec<_>, Vec<_>) =

@@ -1,5 +1,5 @@
-//! What a job of many items on SQLite costs: ours, the store alone, and apalis; and on Postgres,
-//! with `graphile_worker` as well, where `RETRY_BENCH_POSTGRES` is the address of a server.
+//! The cost of a job of many items on SQLite: our workflow, the store alone, and apalis; and, if
+//! `RETRY_BENCH_POSTGRES` is the address of a server, on Postgres, also with `graphile_worker`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,19 +10,19 @@ use crate::report::{Report, Section};
 use crate::scratch::{cargo, target_folder};
 use crate::table::Table;
 
-/// What one run tells; zero where it does not.
+/// The figures of one run; zero if unknown.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     items_per_second: f64,
-    /// Without the time that it takes to put the items in.
+    /// Without the time to add the items.
     handled_per_second: f64,
     mebibytes: f64,
-    /// The rate of the last 100,000 items, of that of the first.
+    /// The rate of the last 100,000 items, divided by that of the first 100,000.
     flatness: f64,
     touched: Touched,
 }
 
-/// What a server has done for each item.
+/// What a server has done per item.
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
     round_trips: f64,
@@ -32,7 +32,7 @@ struct Touched {
     fetched: f64,
 }
 
-/// What runs one job in a process of its own: which program, doing what, and how much.
+/// Runs one job in a separate process: which program, what it does, and how much.
 #[derive(Clone, Copy, Debug)]
 struct Racer {
     program: &'static str,
@@ -50,7 +50,7 @@ impl Racer {
         Self { program: "jobs-peers", what, items, at_a_time }
     }
 
-    /// Whether it is run again to be surer of the figures: a long run is its own median.
+    /// Whether it is run several times for a median; a long run is reliable by itself.
     const fn is_repeated(self) -> bool {
         self.items < 1_000_000
     }
@@ -59,7 +59,7 @@ impl Racer {
         self.what.starts_with("postgres")
     }
 
-    /// Runs it on a store that is new, and thrown away.
+    /// Runs it on a new store, which is removed afterwards.
     fn run(self) -> Run {
         let printed = self.printed();
         let figure = |name: &str| told(&printed, name)?.parse::<f64>().ok();
@@ -82,7 +82,7 @@ impl Racer {
         }
     }
 
-    /// What it says of its run.
+    /// The output of a run.
     fn printed(self) -> String {
         let folder = Folder::new("jobs");
         let output = Command::new(target_folder().join("release").join(self.program))
@@ -100,24 +100,24 @@ impl Racer {
     }
 }
 
-/// What a child says of this.
+/// A value in a child's output.
 fn told<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = printed.lines().filter_map(|line| line.split_once('\t'));
     pairs.find(|(found, _)| *found == name).map(|(_, told)| told)
 }
 
-/// The server that a person has named.
+/// The server to use, if one is named.
 fn server() -> Option<PathBuf> {
     env::var_os("RETRY_BENCH_POSTGRES").map(PathBuf::from)
 }
 
-/// A folder for a store, on the disk that our own build is on: a temporary one may be in memory.
+/// A folder for a store, on the disk of our own build, because a temporary folder may be in memory.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
     pub(super) fn new(name: &str) -> Self {
         let folder = target_folder().join("retry-benches-scratch").join(name);
-        // After a run that was killed there is one.
+        // An earlier run that was killed may have left one behind.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a writable folder");
         Self(folder)
@@ -130,12 +130,12 @@ impl Drop for Folder {
     }
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     what: &'static str,
     ours: Racer,
-    /// Who does the same, by name.
+    /// Others that do the same, by name.
     others: &'static [(&'static str, Racer)],
 }
 
@@ -187,14 +187,14 @@ const ROWS: [Row; 12] = [
     ),
 ];
 
-/// Of which the server's work is counted.
+/// The runs for which the server's work is counted.
 const COUNTED: [Racer; 3] = [
     Racer::ours("postgres-counted", 100_000, 1),
     Racer::ours("postgres-counted", 100_000, 10),
     Racer::ours("postgres-counted", 100_000, 100),
 ];
 
-/// Adds its section: of `runs` runs, in turns, the median.
+/// Adds the section to the report, with the median of `runs` alternating runs.
 pub fn run(report: &mut Report, runs: usize) {
     build(&["--features", "jobs", "--bin", "jobs"], Path::new("Cargo.toml"));
     build(&["--bin", "jobs-peers"], &Path::new("peers").join("Cargo.toml"));
@@ -229,7 +229,7 @@ pub fn run(report: &mut Report, runs: usize) {
         }
         for ((name, _), theirs) in others.iter().zip(&mut told) {
             let ratio = ours.items_per_second / theirs.items_per_second;
-            // The noise of other tables, of what is better the more it is.
+            // The same tolerance as in other tables; here, more is better.
             let mark = if ratio < 0.97 { "**" } else { "" };
             table.row(cells("the same", name, theirs, format!("{mark}{ratio:.2}{mark}")));
             if theirs.handled_per_second > 0.0 {
@@ -258,7 +258,7 @@ pub fn run(report: &mut Report, runs: usize) {
     report.add(section);
 }
 
-/// What a server has to do, and what was set.
+/// The work of the server, and its settings.
 fn on_postgres(section: &mut Section) {
     let mut table = Table::new(
         1,
@@ -300,7 +300,7 @@ fn cells(what: &str, who: &str, run: Run, ratio: String) -> [String; 5] {
     [what.to_owned(), who.to_owned(), rate, format!("{:.0} MiB", run.mebibytes), ratio]
 }
 
-/// Of each figure the median.
+/// The median of each figure.
 fn middle(runs: &[Run]) -> Run {
     let of = |figure: fn(&Run) -> f64| median(runs.iter().map(figure).collect());
     Run {
@@ -312,7 +312,7 @@ fn middle(runs: &[Run]) -> Run {
     }
 }
 
-/// Builds a program of ours, beside this one.
+/// Builds one of our programs, beside this one.
 pub(super) fn build(arguments: &[&str], manifest: &Path) {
     let status = cargo()
         .args(["build", "--quiet", "--release"])
@@ -326,7 +326,8 @@ pub(super) fn build(arguments: &[&str], manifest: &Path) {
     assert!(status.success(), "{} does not build", manifest.display());
 }
 
-/// A rate, in hundreds: nobody measures it more exactly. With commas between thousands.
+/// A rate in hundreds, because measurements are no more precise than that, with commas as
+/// separators.
 pub(super) struct Thousands(pub(super) f64);
 
 impl fmt::Display for Thousands {

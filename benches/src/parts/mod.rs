@@ -1,4 +1,4 @@
-//! The competitions, which can be run one by one.
+//! The comparisons, which can be run one by one.
 
 pub mod breakers;
 pub mod build;

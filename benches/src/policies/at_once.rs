@@ -1,4 +1,4 @@
-//! 5 attempts, one right after the other.
+//! 5 attempts without waits.
 
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
-//! The two policies that calls are measured with. The contenders' files are
-//! compiled once for each, so that both measure the same code.
+//! The two policies that calls are measured with. The contenders' files are compiled once for each,
+//! so that both measure the same code.
 
 pub mod at_once;
 pub mod seconds;
 
 use std::time::Duration;
 
-/// Calls in all, the first included.
+/// The number of calls, including the first.
 pub const ATTEMPTS: u32 = 5;
 
-/// No wait is longer.
+/// The longest wait.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);

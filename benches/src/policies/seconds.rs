@@ -1,4 +1,4 @@
-//! 5 attempts, 1 s, 2 s, 4 s and 8 s apart.
+//! 5 attempts, with waits of 1 s, 2 s, 4 s and 8 s.
 
 use std::time::Duration;
 

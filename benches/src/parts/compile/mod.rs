@@ -14,7 +14,7 @@ const CONTEST: Contest<'static> = Contest {
     rivals: &[BY_HAND, BY_HAND_MUTE, BACKON_MACROS, RETRY_IF],
 };
 
-/// Adds its section: of `runs` runs, alternated, the fastest.
+/// Adds the section to the report, with the fastest of `runs` alternating runs.
 pub fn run(report: &mut Report, runs: usize) {
     let crates: Vec<_> = style::all()
         .into_iter()
@@ -23,7 +23,7 @@ pub fn run(report: &mut Report, runs: usize) {
     let mut measures = Vec::new();
     for command in ["check", "build"] {
         for (_, program) in &crates {
-            // Builds the dependencies, too.
+            // Also builds the dependencies.
             program.cargo(&[command]);
         }
         let fastest = Fastest::of(&crates, runs, |program| {

@@ -1,5 +1,5 @@
-//! The program that is compiled: 20 modules of 50 functions, each of which makes one
-//! call of a client, and all of which are called by someone.
+//! The program to compile: 20 modules of 50 functions, each of which makes one call with a client,
+//! and all of which are called.
 
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ impl Client {
 }
 ";
 
-/// Writes it in this style.
+/// Writes the program in this style.
 pub(super) fn write(style: &Style) -> Crate {
     let program = Crate::new(style.folder, &style.dependencies);
     let mut library = String::new();
@@ -70,7 +70,7 @@ pub async fn f_{number}(client: &Client, {argument}: u64) -> Result<u64, Error> 
     )
 }
 
-/// Without someone who polls them, the compiler generates no code for async functions.
+/// The compiler generates no code for async functions that nobody polls.
 fn caller(functions: impl Iterator<Item = usize>) -> String {
     let calls: Vec<String> = functions
         .map(|number| format!("        Box::pin(f_{number}(client, {number})),"))

@@ -1,5 +1,5 @@
-//! The ways to write a function that retries: 5 attempts, 100 ms apart at first, then
-//! twice as long each time, up to 10 s; and events, where there are any.
+//! The ways to write a function that retries: 5 attempts, with waits that start at 100 ms and
+//! double up to 10 s, and with events if the library has them.
 
 use crate::manifest::{ours, requirement};
 use crate::names::{ATTRIBUTE, BACKON_MACROS, BARE, BY_HAND, BY_HAND_MUTE, RETRY_IF};
@@ -10,9 +10,9 @@ pub(super) struct Style {
     pub(super) name: &'static str,
     pub(super) folder: &'static str,
     pub(super) dependencies: Vec<String>,
-    /// What the crate has once.
+    /// Code that the crate contains once.
     pub(super) once: &'static str,
-    /// What each module imports, beside the client and the error.
+    /// The imports of each module, in addition to the client and the error.
     pub(super) imports: &'static str,
     pub(super) attribute: &'static str,
     pub(super) body: &'static str,

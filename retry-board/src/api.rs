@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 description: every page and every action as JSON.
+//! The `OpenAPI` 3.1 description: every page and every action as JSON.
 
 use serde_json::{Map, Value, json};
 

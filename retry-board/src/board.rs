@@ -17,9 +17,9 @@ use crate::safety::token::Token;
 /// | setting | default |
 /// | --- | --- |
 /// | [`allow_actions`](Self::allow_actions) | nothing can be changed |
-/// | [`token`](Self::token) | none: whoever can reach the port is answered |
+/// | [`token`](Self::token) | none: everyone who can reach the port is served |
 /// | [`host`](Self::host) | the names of the machine itself |
-/// | [`breaker`](Self::breaker), [`breakers`](Self::breakers), [`quota`](Self::quota) | breakers appear once their state has changed, quotas once they were empty |
+/// | [`breaker`](Self::breaker), [`breakers`](Self::breakers), [`quota`](Self::quota) | breakers appear once their state has changed, quotas once they have been empty |
 ///
 /// ```
 /// use retry_board::Board;

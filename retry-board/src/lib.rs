@@ -15,8 +15,8 @@
 //! [`jobs`] shows the jobs of a store, their dead letters and items; [`policies`] shows the
 //! functions with `#[retry]` in this process, its breakers, quotas and overrides. The pages are
 //! rendered on the server and update while they are open; style and script are embedded in the
-//! binary. Every page is also available as JSON, either below `api/` or with `Accept:
-//! application/json`; `api/openapi.json` describes the API.
+//! binary. Every page is also available as JSON, below `api/` or to clients that accept
+//! `application/json`; `api/openapi.json` describes the API.
 //!
 //! # Safe by default
 //!
@@ -41,7 +41,7 @@
 //! The command `retry-workflow board` serves the same pages for a store.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Bottom-up: each module imports only from those above it.
+// In order of dependency: each module imports only from those above it.
 mod safety;
 mod assets;
 mod board;

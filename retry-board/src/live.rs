@@ -24,7 +24,7 @@ const EACH: Duration = Duration::from_millis(250);
 const BEAT: Duration = Duration::from_secs(10);
 /// A client that has not read for this long no longer counts.
 const LAG: Duration = Duration::from_secs(30);
-/// The largest number of clients; further ones have to reload by themselves.
+/// The largest number of clients; further ones are refused, and reload the page instead.
 const MOST_CLIENTS: usize = 4_096;
 
 /// Polls a topic: returns a hash, which differs once the topic has changed.

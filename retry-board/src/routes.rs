@@ -110,7 +110,7 @@ fn both<S: Clone + Send + Sync + 'static>(
         .route(&format!("/api/{page}"), answers.clone())
 }
 
-/// The OpenAPI description as a response.
+/// The `OpenAPI` description as a response.
 fn described(rooms: &[crate::api::Room]) -> axum::response::Response {
     let text = crate::api::openapi(rooms).to_string();
     ([(CONTENT_TYPE, "application/json")], text).into_response()

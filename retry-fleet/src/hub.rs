@@ -119,7 +119,7 @@ pub struct View {
     pub now: Duration,
     /// How many live members there are, if the beat was a heartbeat.
     pub members: Option<u32>,
-    /// Every breaker of which the hub has a record.
+    /// Every breaker that the hub has a record of.
     pub breakers: Vec<(String, BreakerRecord)>,
     /// The requested tallies, in the order of the request.
     pub tallies: Vec<(String, Tally)>,

@@ -74,7 +74,7 @@
 //!
 //! Members borrow parts of one bucket, with the tokens in them, for 10 s at a time: about half of
 //! it is dealt out evenly, the rest goes to those that need it, and a member returns what it does
-//! not need. Never more than the capacity is lent. Successes fill the part of the member that had
+//! not need. No more than the capacity is ever lent. Successes fill the part of the member that had
 //! them, and the rest of the bucket with it, where there is room; `refill_per_sec` fills each part
 //! in proportion.
 //!
@@ -89,7 +89,7 @@
 //! Everything works locally: breakers as if they were not shared, quotas with their floors. This is
 //! reported once. Members ask again at least every 3 s, and follow the hub once it answers.
 //!
-//! # What it is worth
+//! # What sharing gains
 //!
 //! A thousand members on virtual time, each calling between 20 times a second and once in 5 s; five
 //! failures open a breaker for 5 s, three successes close it (`tests/fleet/simulation.rs`):
@@ -118,7 +118,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// Bottom-up: each module imports only from those above it.
+// In order of dependency: each module imports only from those above it.
 mod rules;
 pub mod hub;
 mod observe;

@@ -1,5 +1,5 @@
-//! The command `retry-workflow`: workflow files of shell commands, run as jobs that survive
-//! their process.
+//! The `retry-workflow` command: workflow files of shell commands, run as jobs that survive their
+//! process.
 //!
 //! ```console
 //! $ cargo install retry-workflow-cli

@@ -1,6 +1,6 @@
-//! Runs the work of the part `jobs` with other libraries, and prints how long it took: `jobs-peers
-//! <library> <items> <at a time> <store>`, where the store is a file or the address of a Postgres
-//! server.
+//! Runs the work of the part `jobs` with other libraries, and prints how long it took:
+//! `jobs-peers <library> <items> <at a time> <store>`, where the store is a file or the address of
+//! a Postgres server.
 //!
 //! Each library is set up for speed, as in its documentation and its own benchmarks; the head of
 //! its module describes how.

@@ -1,6 +1,6 @@
-//! Fills a store with jobs and dead letters, and serves its board: `board <fill|serve|forget>
-//! <store>`, where the store is a file or the address of a Postgres server; or makes calls: `board
-//! <calls|watched-calls> <number>`.
+//! Fills a store with jobs and dead letters, and serves its board:
+//! `board <fill|serve|forget> <store>`, where the store is a file or the address of a Postgres
+//! server; or makes calls: `board <calls|watched-calls> <number>`.
 //!
 //! The server is a separate process, so that its memory is that of the board alone.
 

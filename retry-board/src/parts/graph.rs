@@ -1,4 +1,4 @@
-//! The tasks of a graph: their dependencies, and which were skipped because of which.
+//! The tasks of a graph: their dependencies, and which failures caused tasks to be skipped.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! [`DevTools`]: the protocol that controls Chromium: JSON requests and responses over a WebSocket,
-//! with events in between.
+//! [`DevTools`]: the protocol that controls Chromium: JSON requests and responses over a web
+//! socket, with events in between.
 //!
 //! These tests use a dozen of its methods. The crates that cover all of it are generated code of
 //! more than 100,000 lines, which would take longer to compile than these tests take to run.

@@ -25,7 +25,7 @@ pub(crate) fn lines(text: &str) -> String {
     Lines(text).to_string()
 }
 
-/// The same JSON without characters that control a terminal, some of which serde_json does not
+/// The same JSON without characters that control a terminal, some of which `serde_json` does not
 /// escape. They only occur inside strings, where JSON can escape them.
 pub(crate) fn json(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -2,8 +2,9 @@
 //! each item ends exactly once.
 //!
 //! This test uses real processes and real time. The workers are this very program: the test
-//! [`worker`] acts as one if the environment names a server. `KILLS=25 CRASHES=5 KILL_ITEMS=10000
-//! cargo test -p retry-workflow-postgres --test behaviour processes -- --nocapture` does more.
+//! [`worker`] acts as one if the environment names a server. To do more, set `KILLS=25`,
+//! `CRASHES=5` and `KILL_ITEMS=10000` for
+//! `cargo test -p retry-workflow-postgres --test behaviour processes -- --nocapture`.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};

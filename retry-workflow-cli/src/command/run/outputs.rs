@@ -153,8 +153,8 @@ impl Drop for Live {
 /// The longest file name, in bytes.
 const LONGEST_NAME: usize = 200;
 
-/// A file name that is unique to the item and safe: bytes of anything but letters, digits and `-_.
-/// ` are written as in `%2F`.
+/// A file name that is unique to the item and safe: all bytes are written as in `%2F`, except for
+/// letters, digits, spaces, `-`, `_`, and dots that are not at the start.
 fn file_name(id: &str) -> String {
     let mut name = String::new();
     for (at, c) in id.char_indices() {

@@ -324,7 +324,7 @@ fn empty(name: &Path) -> FileError {
     FileError::whole(name, message)
 }
 
-/// Buffers again, because serde_json reads byte by byte.
+/// Buffers again, because `serde_json` reads byte by byte.
 fn watched(reader: Box<dyn BufRead + Send>) -> BufReader<Watched> {
     BufReader::with_capacity(64 * 1024, Watched { reader, is_empty: true })
 }

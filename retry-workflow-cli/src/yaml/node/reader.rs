@@ -158,7 +158,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
-/// A map of which only these keys are visible.
+/// A map restricted to these keys.
 pub(super) struct Only<'de> {
     pub(super) node: &'de Node,
     pub(super) keys: &'de [&'de str],

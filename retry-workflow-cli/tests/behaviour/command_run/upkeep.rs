@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::support::{Place, until};
 
-/// A map of which some items fail for good, one of them after a wait of an hour.
+/// A map in which some items fail for good, one of them after a wait of an hour.
 pub(super) fn place() -> Place {
     let job = "name: job
 map:

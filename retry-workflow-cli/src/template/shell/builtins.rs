@@ -23,7 +23,8 @@ impl Verdict {
     }
 }
 
-/// Checks that the words of a simple command, without its assignments, are not parsed.
+/// Checks that the shell does not parse the values in the words of a simple command, which do not
+/// include its assignments.
 pub(super) fn judge(words: &[Word]) -> Verdict {
     let mut verdict = Verdict::default();
     shells(words, &mut verdict);

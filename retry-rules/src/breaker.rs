@@ -210,7 +210,7 @@ impl BreakerConfig {
         self
     }
 
-    /// Sets one half of [`slow_calls`](Self::slow_calls), which is two settings in the attribute.
+    /// Sets how long a call may take before it counts as slow.
     #[doc(hidden)]
     pub const fn slow_call(self, longer_than: Duration) -> Self {
         let rate = match self.slow_calls {
@@ -221,7 +221,7 @@ impl BreakerConfig {
         self.slow_calls(longer_than, rate)
     }
 
-    /// Sets the other half of [`slow_calls`](Self::slow_calls).
+    /// Sets the share of slow calls, above 0 and up to 1, that opens the breaker.
     #[doc(hidden)]
     pub const fn slow_rate(self, rate: f64) -> Self {
         let longer_than = match self.slow_calls {

@@ -116,16 +116,17 @@ pub mod retry_on {
 ///
 /// `abort_on = [ … ]`. Default: none.
 pub mod abort_on {
-    /// The other side could not be reached, or the connection broke.
+    /// Matches failures to reach the other side, and connections that broke.
     pub mod network {}
 
-    /// It took too long.
+    /// Matches operations that took too long, including attempts that the policy's `timeout` cut
+    /// off.
     pub mod timeout {}
 
-    /// The server failed: HTTP 5xx and the like.
+    /// Matches failures of the server: HTTP 5xx and the like.
     pub mod server_error {}
 
-    /// The server asks for fewer calls: HTTP 429 and the like.
+    /// Matches servers that ask for fewer calls: HTTP 429 and the like.
     pub mod rate_limit {}
 
     /// A regular expression over the error's text and its sources'.
@@ -165,10 +166,10 @@ pub mod breaker {
     /// Sets how many calls must be in the window before a rate counts. Default 10.
     pub type minimum_calls = u32;
 
-    /// A call that takes longer than this is slow.
+    /// Sets how long a call may take before it counts as slow.
     pub type slow_call = Duration;
 
-    /// The share of slow calls, above 0 and up to 1, that opens the breaker.
+    /// Sets the share of slow calls, above 0 and up to 1, that opens the breaker.
     pub type slow_rate = f64;
 
     /// Sets how many successful probes close the breaker. Default 3.

@@ -361,7 +361,7 @@ fn options_are_explained_in_the_words_of_the_table() {
     }
 }
 
-/// The documentation of the first documented item of this name in a source file.
+/// The documentation of the first documented item of this name in a source file, up to its examples.
 fn documented(file: &str, name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
     let text = std::fs::read_to_string(&path).expect("a source file");
@@ -374,7 +374,9 @@ fn documented(file: &str, name: &str) -> String {
                 .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
                 .find(|word| !["pub", "const", "fn"].contains(word));
             if word == Some(name) && !docs.is_empty() {
-                return docs.join("\n");
+                let examples = docs.iter().position(|line| line.starts_with("```"));
+                docs.truncate(examples.unwrap_or(docs.len()));
+                return docs.join("\n").trim_end().to_owned();
             }
             docs.clear();
         }
@@ -399,12 +401,7 @@ fn settings_are_explained_in_the_words_of_their_definitions() {
         ));
     }
     for setting in breaker_settings() {
-        let name = match setting {
-            "slow_call" => "longer_than",
-            "slow_rate" => "rate",
-            other => other,
-        };
-        originals.push((format!("breaker::{setting}"), "retry-rules/src/breaker.rs", name));
+        originals.push((format!("breaker::{setting}"), "retry-rules/src/breaker.rs", setting));
     }
     for (item, file, name) in originals {
         assert_eq!(mirror[&item], documented(file, name), "`{item}`, by {file}");

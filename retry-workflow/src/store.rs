@@ -1,9 +1,9 @@
-//! [`Store`]: where a job lives. Time is passed in, and nothing sleeps in here but who waits for
-//! a change.
+//! [`Store`]: where a job lives. Time is passed in, and nothing sleeps in here except a wait for a
+//! change.
 //!
-//! [`MemoryStore`] is for tests, [`SqliteStore`] for jobs that outlive their
-//! process. `PostgresStore`, for jobs of many machines, is in the crate
-//! `retry-workflow-postgres`. Nothing above this trait knows SQL.
+//! [`MemoryStore`] is for tests, [`SqliteStore`] for jobs that outlive their process.
+//! `PostgresStore`, for jobs on many machines, is in the crate `retry-workflow-postgres`. Nothing
+//! above this trait knows SQL.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod contract;
@@ -39,7 +39,7 @@ pub const MOST_CLAIMED_BYTES: usize = 16 << 20;
 /// A page of a list ends after this many rows that its filter does not want: 5,000.
 pub const MOST_LOOKED_AT: usize = 5_000;
 
-/// How often a store is looked at that cannot tell of changes.
+/// How often to look at a store that cannot report changes.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
 
 /// What each method of a store returns.
@@ -47,11 +47,10 @@ pub type StoreResult<T> = Result<T, StoreError>;
 
 /// Keeps items, their leases and histories, dead letters, and small values.
 ///
-/// Each method is one transaction: it happens as a whole, and is durable when its future
-/// resolves. A clone is another handle on the same store. Points in time and durations
-/// are kept in whole microseconds.
+/// Each method is one transaction: it is atomic, and durable when its future resolves. A clone is
+/// another handle to the same store. Times and durations are stored in whole microseconds.
 ///
-/// Jobs use it by themselves; programs call it to look at what is there:
+/// Jobs use it by themselves; programs call it to see what is in there:
 ///
 /// ```
 /// use std::time::Duration;
@@ -88,7 +87,7 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// - The caller passes the time in. Only [`now`](Self::now) reads a clock.
 /// - The defaults of [`now`](Self::now) and [`changed`](Self::changed) work; [`Changes`] wakes
 ///   workers of the same process at once.
-/// - A store that is one of several others, or adds something to one, delegates the rest:
+/// - A store that is an enum of others, or adds something to one, delegates the rest:
 ///   [`delegate_store!`](crate::delegate_store).
 /// - The feature `testing` has a test for each promise on this page. With it, the whole test of a
 ///   store is:
@@ -104,8 +103,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Returns the time by this store's clock: the only one that jobs use, and what they pass to
     /// the other methods. It never goes backwards, whatever happens to the system's clock.
     ///
-    /// By default it is measured from what the system's clock said when this process first
-    /// asked. A store that outlives its process continues from what it kept.
+    /// By default it is measured from what the system's clock said when this process first asked. A
+    /// store that outlives its process continues from the time that it saved.
     fn now(&self) -> Timestamp {
         measured()
     }
@@ -119,14 +118,14 @@ pub trait Store: Clone + Send + Sync + 'static {
         due: Timestamp,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Leases up to `max` items to `worker`, and no more once their payloads have reached
-    /// [`MOST_CLAIMED_BYTES`], until `now + lease`: those that are due, and those whose lease
-    /// has ended, in the order of these times; no suspects. The first `starts` of them start at
-    /// `now`, the others wait for a free place. Their attempt and token grow by one.
+    /// Leases up to `max` items to `worker` until `now + lease`, and no more once their payloads
+    /// have reached [`MOST_CLAIMED_BYTES`]: those that are due, and those whose lease has expired,
+    /// in the order of these times, but no suspects. The first `starts` of them start at `now`, the
+    /// others wait for a free slot. Their attempt and token grow by one.
     ///
-    /// A lease that has ended unsettled is counted now. If the item was started, the attempt is
+    /// A lease that has expired unsettled is counted now. If the item was started, the attempt is
     /// lost: it gets a row in the history ([`Lost`](crate::AttemptOutcome::Lost), by the worker
-    /// that had it, from its start to the end of the lease), and [`Lease::lost`] grows. Else
+    /// that had it, from its start to the end of the lease), and [`Lease::lost`] grows. Otherwise
     /// [`Lease::dropped`] grows, without a row. With two of either kind the item is a
     /// [suspect](Lease::is_suspect).
     fn claim(
@@ -139,8 +138,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         lease: Duration,
     ) -> impl Future<Output = StoreResult<Vec<Lease>>> + Send;
 
-    /// Leases the first suspect that is due, as [`claim`](Self::claim) does other items, and
-    /// starts it: the caller works on nothing else meanwhile.
+    /// Leases the first suspect that is due, as [`claim`](Self::claim) does other items, and starts
+    /// it: the caller works on nothing else while it holds the suspect.
     fn claim_suspect(
         &self,
         job: &str,
@@ -149,14 +148,12 @@ pub trait Store: Clone + Send + Sync + 'static {
         lease: Duration,
     ) -> impl Future<Output = StoreResult<Option<Lease>>> + Send;
 
-    /// Settles leases: state, history and dead letter of each at once. Returns `false` for a
+    /// Settles leases: state, history and dead letter of each change at once. Returns `false` for a
     /// lease that the item no longer has, for which nothing is written. Also records which other
-    /// leased items have started meanwhile; the start of a lease that the item no longer has is
-    /// ignored.
+    /// leased items have started; the start of a lease that the item no longer has is ignored.
     ///
-    /// A lease that has ended is valid until the item is claimed again. Settling resets
-    /// [`Lease::lost`] and [`Lease::dropped`] to 0; a release does not, and takes the attempt
-    /// and its start back.
+    /// An expired lease is valid until the item is claimed again. Settling resets [`Lease::lost`]
+    /// and [`Lease::dropped`] to 0; a release does not, and takes the attempt and its start back.
     fn settle(
         &self,
         settlements: Vec<Settlement>,
@@ -182,8 +179,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Returns when the next item of a job can be claimed, suspects included: it is due, or
-    /// its lease ends.
+    /// Returns when the next item of a job can be claimed, suspects included: when it is due, or
+    /// its lease expires.
     fn next_due(&self, job: &str) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
 
     /// Returns when the next suspect of a job can be claimed.
@@ -192,8 +189,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         job: &str,
     ) -> impl Future<Output = StoreResult<Option<Timestamp>>> + Send;
 
-    /// Returns how many items of a job wait to be leased for the first time, counting up to
-    /// `most`: those that were re-driven, or imported after an attempt, do not count.
+    /// Returns how many items of a job wait to be leased for the first time, counting up to `most`.
+    /// Items that were re-driven, or imported after an attempt, do not count.
     fn waiting(&self, job: &str, most: u64) -> impl Future<Output = StoreResult<u64>> + Send;
 
     /// Returns how many items of a job are in each state. Cheap, however many there are.
@@ -209,7 +206,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Returns items in the order in which they were added, without their histories; the
     /// first `max` after `after`, or fewer if they are large: see [`Page::next`].
     ///
-    /// Where no index answers the filter, a store looks at [`MOST_LOOKED_AT`] rows at most, and
+    /// If no index answers the filter, a store looks at [`MOST_LOOKED_AT`] rows at most, and
     /// returns what it has found so far, which may be nothing: the caller continues from
     /// [`Page::next`].
     fn list(
@@ -227,8 +224,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Returns what happened in each minute of a job, from the one that `since` is in; minutes in
     /// which nothing happened are left out. Cheap, however many items there are.
     ///
-    /// An item counts in the minute in which it [ended](crate::ItemRecord::ended), a row of history in
-    /// that of its settlement, an imported one in that in which its attempt ended.
+    /// An item counts in the minute in which it [ended](crate::ItemRecord::ended), a row of history
+    /// in the minute of its settlement, and an imported row in the minute in which its attempt
+    /// ended.
     fn minutes(
         &self,
         job: &str,
@@ -237,15 +235,15 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Returns jobs with their counts, the newest first; the first `max` after `after`.
     ///
-    /// A job is here as soon as it has an item, or a value at `job/` and its id.
+    /// A job is listed as soon as it has an item, or a value at `job/` and its id.
     fn jobs(
         &self,
         after: Option<Cursor>,
         max: usize,
     ) -> impl Future<Output = StoreResult<Page<JobRow>>> + Send;
 
-    /// Begins new runs of up to `max` items that are dead or skipped: run + 1, attempt
-    /// 0, no checkpoint; history and correlation id stay. What was purged is left out. The first is due at `now`, each
+    /// Begins new runs of up to `max` items that are dead or skipped, and not purged: run + 1,
+    /// attempt 0, no checkpoint; history and correlation id stay. The first is due at `now`, each
     /// further one `every` later.
     fn redrive(
         &self,
@@ -255,8 +253,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         every: Duration,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Empties items that are dead or skipped: payload, history and failure are gone
-    /// for good, and the item counts as skipped, so that it is not added again.
+    /// Empties items that are dead or skipped: payload, history and failure are gone for good, and
+    /// the item counts as skipped, so that it is not added again.
     fn purge(&self, filter: &Filter) -> impl Future<Output = StoreResult<u64>> + Send;
 
     /// Skips up to `max` items of a job that are pending, due or not, and returns how many.
@@ -268,8 +266,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Gives an item that is dead or skipped, and was not purged, another payload, and
-    /// returns whether there is one.
+    /// Replaces the payload of an item that is dead or skipped, and not purged, and returns whether
+    /// there is such an item.
     fn edit(
         &self,
         job: &str,
@@ -288,19 +286,20 @@ pub trait Store: Clone + Send + Sync + 'static {
         keys: Vec<String>,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Adds items as they were elsewhere, histories included, to the job that each names,
-    /// and returns how many were new. One that was pending or leased is due at `now`.
+    /// Adds items as they were elsewhere, histories included, to the job that each names, and
+    /// returns how many were new. An item that was pending or leased is due at `now`.
     fn import(
         &self,
         items: Vec<ItemRecord>,
         now: Timestamp,
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
-    /// Returns the value of a key, with its revision: 1, and one more for each change.
+    /// Returns the value of a key, with its revision, which starts at 1 and grows by one with each
+    /// change.
     fn get(&self, key: &str) -> impl Future<Output = StoreResult<Option<(u64, String)>>> + Send;
 
-    /// Changes the value of a key if its revision is this one (0: there is none yet), and
-    /// returns whether it was.
+    /// Changes the value of a key if it has this revision (0 if it does not exist), and returns
+    /// whether it did.
     fn cas(
         &self,
         key: &str,
@@ -317,8 +316,8 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Finds a value, or adds one, in one step: `choose` gets the [`values`](Self::values) of
     /// `prefix` and returns one of them, or a new one with its key, and no value changes in
-    /// between. Returns what the store then has for that key; an error from `choose` changes
-    /// nothing.
+    /// between. Returns what the store has for that key afterwards; if `choose` fails, nothing
+    /// changes.
     ///
     /// `choose` may be called more than once, and must not use the store.
     fn find_or_insert(
@@ -328,13 +327,13 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = StoreResult<(String, String)>> + Send;
 
     /// Ends once something that a job's workers wait for may have changed. `seen` is what the last
-    /// call returned, 0 for the first one: what has changed in between ends this call at once.
+    /// call returned, 0 for the first one: a change in between ends this call at once.
     ///
-    /// These are: items are added, imported, put back (by a settlement or a re-drive), edited,
-    /// skipped, purged or removed; leases are ended by [`expire`](Self::expire); a value changes
-    /// whose key is a word, `/` and the id of the job. The end of an item need not be reported, nor
-    /// a due time that arrives. It may end without a change: whoever waits checks what there is,
-    /// and checks once a minute anyway.
+    /// Such changes are: items are added, imported, put back (by a settlement or a re-drive),
+    /// edited, skipped, purged or removed; leases are ended by [`expire`](Self::expire); a value
+    /// changes whose key is a word, `/` and the id of the job. The end of an item need not be
+    /// reported, nor a due time that arrives. The call may end without a change: callers check what
+    /// is there, and check once a minute anyway.
     ///
     /// By default it ends after a second. [`Changes`] is how a store reports its own changes.
     ///

@@ -150,8 +150,7 @@ pub(crate) async fn list(
         }
     };
     let began = last.0;
-    let statement = client.prepare_cached(&shared.sql(&sql)).await?;
-    let mut rows = pin!(client.query_raw(&statement, selection.values()).await?);
+    let mut rows = pin!(shared.stream(client, &sql, &selection.values()).await?);
     let mut bytes = 0_usize;
     while let Some(row) = poll_fn(|context| rows.as_mut().poll_next(context)).await {
         if page.items.len() >= max || bytes >= LARGEST_PAGE {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use retry_workflow::Failure;
-use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, ToSql};
+use tokio_postgres::{Row, RowStream};
 
 use super::clock::ServerClock;
 use super::layout::SHARDS;
@@ -67,6 +67,17 @@ impl Shared {
     ) -> Result<Vec<Row>, PostgresError> {
         let statement = client.prepare_cached(&self.sql(sql)).await?;
         Ok(client.query(&statement, values).await?)
+    }
+
+    /// As [`query`](Self::query), row by row, however many there are.
+    pub(crate) async fn stream(
+        &self,
+        client: &Lent,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<RowStream, PostgresError> {
+        let statement = client.prepare_cached(&self.sql(sql)).await?;
+        Ok(client.query_raw(&statement, values.iter().copied()).await?)
     }
 
     pub(crate) async fn query_opt(

@@ -1,13 +1,16 @@
 //! The summaries: failures that are alike, by hour, and what ended in each minute. Each statement
 //! that changes items updates them, in the shard of its connection, as it does the counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::future::poll_fn;
+use std::pin::pin;
 
+use futures_core::Stream as _;
 use retry_workflow::{
     AttemptOutcome, Failure, Filter, Group, HourCount, ItemRecord, Minute, Timestamp,
 };
 
-use super::shared::{Shared, column, read_json, text, unsigned};
+use super::shared::{Shared, Values, column, read_json, text, unsigned};
 use super::text::kept;
 use crate::server::{Lent, PostgresError};
 use tokio_postgres::Row;
@@ -94,37 +97,43 @@ pub(crate) async fn groups(
         "strpos('+' || g.class || '+', '+' || $3::text || '+') > 0"
     };
     let of_job = if job.is_some() { "g.job = $2::bigint" } else { "$2::bigint IS NULL" };
-    // One row for each group. Its jobs, shards and hours are added up here, because the server
-    // would sort for that.
+    // The rows as they are, and added up here: the server would sort them all for groups with hours.
     let sql = format!(
-        "SELECT g.alike::text, array_agg(g.job), array_agg(g.hour), array_agg(g.count), \
-             array_agg(g.first), array_agg(g.last), array_agg(coalesce(g.example, 0)) \
+        "SELECT uuid_send(g.alike), g.job, g.hour, g.count, g.first, g.last, coalesce(g.example, 0) \
          FROM @groups g WHERE {of_job} AND g.state = ANY ($1::smallint[]) \
              AND ($3::text IS NULL OR {of_class}) \
-             AND ($4::text IS NULL OR g.signature = $4::text) \
-         GROUP BY g.alike"
+             AND ($4::text IS NULL OR g.signature = $4::text)"
     );
-    let rows = shared.query(client, &sql, &[&states, &job, &class, &signature]).await?;
-    let mut sums = Vec::with_capacity(rows.len());
-    for row in &rows {
-        sums.extend(Sum::read(row)?);
+    let values: Values<'_> = &[&states, &job, &class, &signature];
+    let mut rows = pin!(shared.stream(client, &sql, values).await?);
+    let mut found = HashMap::<Vec<u8>, Shares>::new();
+    while let Some(row) = poll_fn(|context| rows.as_mut().poll_next(context)).await {
+        let row = row?;
+        let alike: &[u8] = row.try_get(0)?;
+        if let Some(shares) = found.get_mut(alike) {
+            shares.add(&row)?;
+        } else {
+            found.entry(alike.to_owned()).or_default().add(&row)?;
+        }
     }
+    let sums: Vec<Sum> =
+        found.into_iter().filter_map(|(alike, shares)| Sum::new(alike, &shares)).collect();
     // The example of each group, or, if that was re-driven, any other item of the same job.
     let example = "SELECT f.item, f.failure FROM @failures f JOIN @states s ON s.item = f.item \
                    WHERE s.state = ANY ($1::smallint[]) AND f.job = g.job \
                    AND f.signature = g.signature AND f.class = g.class";
     let sql = format!(
         "SELECT w.place, i.id, e.failure \
-         FROM unnest($2::bigint[], $3::text[], $4::bigint[]) WITH ORDINALITY \
+         FROM unnest($2::bigint[], $3::bytea[], $4::bigint[]) WITH ORDINALITY \
              AS w(job, alike, example, place) \
          CROSS JOIN LATERAL (SELECT n.job, n.class, n.signature FROM @groups n \
-             WHERE n.job = w.job AND n.alike = w.alike::uuid LIMIT 1) g \
+             WHERE n.job = w.job AND n.alike = encode(w.alike, 'hex')::uuid LIMIT 1) g \
          CROSS JOIN LATERAL (({example} AND f.item = w.example) UNION ALL ({example} LIMIT 1) \
              LIMIT 1) e \
          JOIN @items i ON i.job = g.job AND i.item = e.item"
     );
     let jobs: Vec<_> = sums.iter().map(|sum| sum.job).collect();
-    let alike: Vec<_> = sums.iter().map(|sum| sum.alike.as_str()).collect();
+    let alike: Vec<_> = sums.iter().map(|sum| sum.alike.as_slice()).collect();
     let examples: Vec<_> = sums.iter().map(|sum| sum.example).collect();
     let rows = shared.query(client, &sql, &[&states, &jobs, &alike, &examples]).await?;
     let mut groups = Vec::with_capacity(rows.len());
@@ -148,7 +157,7 @@ pub(crate) async fn groups(
 
 /// A group whose example is not known yet.
 struct Sum {
-    alike: String,
+    alike: Vec<u8>,
     first: Timestamp,
     last: Timestamp,
     hours: Vec<HourCount>,
@@ -166,46 +175,47 @@ struct OfHour {
     example: i64,
 }
 
+/// The shares of a group, by hour, then by job.
+#[derive(Default)]
+struct Shares(BTreeMap<(i64, i64), OfHour>);
+
+impl Shares {
+    /// Adds a row of a shard, which may be negative by itself.
+    fn add(&mut self, row: &Row) -> Result<(), PostgresError> {
+        let key = (column(row, 2)?, column(row, 1)?);
+        let none = OfHour { count: 0, first: i64::MAX, last: i64::MIN, example: 0 };
+        let sum = self.0.entry(key).or_insert(none);
+        let count: i64 = column(row, 3)?;
+        sum.count = sum.count.saturating_add(count);
+        if count > 0 {
+            sum.first = sum.first.min(column(row, 4)?);
+            sum.last = sum.last.max(column(row, 5)?);
+        }
+        let example = column(row, 6)?;
+        if sum.example == 0 || (1..sum.example).contains(&example) {
+            sum.example = example;
+        }
+        Ok(())
+    }
+}
+
 impl Sum {
     /// `None` if nothing is left of the group.
-    fn read(row: &Row) -> Result<Option<Self>, PostgresError> {
-        let columns = [1, 2, 3, 4, 5, 6].map(|at| column::<Vec<i64>>(row, at));
-        let [jobs, hours, counts, firsts, lasts, examples] = columns;
-        let rows = jobs?.into_iter().zip(hours?).zip(counts?).zip(firsts?).zip(lasts?);
-        // By hour, then by job: single shards may be negative.
-        let mut sums = BTreeMap::<(i64, i64), OfHour>::new();
-        for (((((job, hour), count), first), last), example) in rows.zip(examples?) {
-            let sum = sums.entry((hour, job)).or_insert(OfHour {
-                count: 0,
-                first: i64::MAX,
-                last: i64::MIN,
-                example: 0,
-            });
-            sum.count = sum.count.saturating_add(count);
-            if count > 0 {
-                sum.first = sum.first.min(first);
-                sum.last = sum.last.max(last);
-            }
-            if sum.example == 0 || (1..sum.example).contains(&example) {
-                sum.example = example;
-            }
-        }
-        sums.retain(|_, sum| sum.count > 0);
-        let Some((&(_, job), &OfHour { example, .. })) = sums.last_key_value() else {
-            return Ok(None);
-        };
-        let first = sums.values().map(|sum| sum.first).min().unwrap_or_default();
-        let last = sums.values().map(|sum| sum.last).max().unwrap_or_default();
+    fn new(alike: Vec<u8>, shares: &Shares) -> Option<Self> {
+        let sums = || shares.0.iter().filter(|(_, sum)| sum.count > 0);
+        let (&(_, job), &OfHour { example, .. }) = sums().next_back()?;
+        let first = sums().map(|(_, sum)| sum.first).min()?;
+        let last = sums().map(|(_, sum)| sum.last).max()?;
         let (hours, counts): (Vec<_>, Vec<_>) =
-            sums.iter().map(|((hour, _), sum)| (*hour, sum.count)).unzip();
-        Ok(Some(Self {
-            alike: text(row, 0)?,
+            sums().map(|((hour, _), sum)| (*hour, sum.count)).unzip();
+        Some(Self {
+            alike,
             first: Timestamp::from_micros(first),
             last: Timestamp::from_micros(last),
             hours: self::hours(&hours, &counts),
             job,
             example,
-        }))
+        })
     }
 }
 

@@ -21,9 +21,9 @@ use tokio::sync::OnceCell;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
-use crate::server::{Lent, PostgresError, PostgresOptions, Server, quoted};
+use crate::server::{PooledClient, PostgresError, PostgresOptions, Server, quoted};
 use crate::store::shared::column;
-use crate::store::text::kept;
+use crate::store::text::encode;
 
 /// The server's time in microseconds, at the moment it is evaluated.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::int8";
@@ -65,7 +65,7 @@ struct Inner {
 
 /// An operation on a connection.
 type Work<A, T> = for<'a> fn(
-    &'a mut Lent,
+    &'a mut PooledClient,
     &'a (Arc<Inner>, A),
     bool,
 )
@@ -239,7 +239,7 @@ impl Hub for PostgresHub {
                            two AS (DELETE FROM @reports WHERE fleet = $1 AND member = $2) \
                            DELETE FROM @shares WHERE fleet = $1 AND member = $2";
                 let statement = client.prepare_cached(&inner.sql(sql)).await?;
-                client.execute(&statement, &[&kept(fleet), &kept(member.as_str())]).await?;
+                client.execute(&statement, &[&encode(fleet), &encode(member.as_str())]).await?;
                 Ok(())
             })
         })
@@ -253,7 +253,7 @@ impl Hub for PostgresHub {
                            SELECT member, t.now - joined, t.now - seen FROM @members, t \
                            WHERE fleet = $1 AND seen > t.now - $2 ORDER BY member COLLATE \"C\"";
                 let statement = client.prepare_cached(&inner.sql(sql)).await?;
-                let rows = client.query(&statement, &[&kept(fleet), &micros(*alive)]).await?;
+                let rows = client.query(&statement, &[&encode(fleet), &micros(*alive)]).await?;
                 rows.iter()
                     .map(|row| {
                         Ok(Member::new(member(row, 0)?, duration(row, 1)?, duration(row, 2)?))

@@ -32,7 +32,7 @@ pub(crate) use self::options::quoted;
 
 /// How long a plan is used: one that was made for empty tables is a bad one for full ones, and
 /// Postgres keeps it until it has analysed them.
-const PLANS_LAST: Duration = Duration::from_secs(10);
+const PLAN_TTL: Duration = Duration::from_secs(10);
 
 /// Makes the server plan with index scans and nested loops, which the statements are written for.
 /// Its row estimates for tables that fill and empty within seconds choose worse plans.
@@ -80,7 +80,7 @@ pub struct Server {
 /// may have done it already.
 pub type Operation<A, T> =
     for<'a> fn(
-        &'a mut Lent,
+        &'a mut PooledClient,
         &'a A,
         bool,
     ) -> Pin<Box<dyn Future<Output = Result<T, PostgresError>> + Send + 'a>>;
@@ -223,9 +223,9 @@ impl Server {
     where
         A: Sync,
     {
-        let _busy = Busy::on_a_stopped_clock();
-        self.plan_anew();
-        let mut client = Lent { client: Some(self.pool.get().await?), is_sound: false };
+        let _guard = ClockGuard::if_paused();
+        self.expire_plans();
+        let mut client = PooledClient { client: Some(self.pool.get().await?), is_sound: false };
         let maybe_done = begun.swap(true, Ordering::Relaxed);
         let done = operation(&mut client, arguments, maybe_done).await;
         match &done {
@@ -249,10 +249,10 @@ impl Server {
         &self.runtime
     }
 
-    fn plan_anew(&self) {
+    fn expire_plans(&self) {
         let now = self.began.elapsed().as_secs();
         let planned = self.planned.load(Ordering::Relaxed);
-        if now.saturating_sub(planned) >= PLANS_LAST.as_secs()
+        if now.saturating_sub(planned) >= PLAN_TTL.as_secs()
             && self
                 .planned
                 .compare_exchange(planned, now, Ordering::Relaxed, Ordering::Relaxed)
@@ -286,10 +286,10 @@ fn resume(panic: Box<dyn Any + Send>) -> ! {
 
 /// On a paused test clock, a runtime whose tasks all wait for something outside jumps to the next
 /// timer. It does not while a blocking task runs, so this keeps one running until it is dropped.
-struct Busy(#[expect(dead_code, reason = "it is dropped")] oneshot::Sender<()>);
+struct ClockGuard(#[expect(dead_code, reason = "it is dropped")] oneshot::Sender<()>);
 
-impl Busy {
-    fn on_a_stopped_clock() -> Option<Self> {
+impl ClockGuard {
+    fn if_paused() -> Option<Self> {
         Timestamp::paused()?;
         let (busy, done) = oneshot::channel();
         spawn_blocking(move || done.blocking_recv());
@@ -300,12 +300,12 @@ impl Busy {
 /// A connection from the pool. Unless the work on it has ended, it is closed rather than returned
 /// to the pool: a statement may still be running on it.
 #[derive(Debug)]
-pub struct Lent {
+pub struct PooledClient {
     client: Option<Object>,
     is_sound: bool,
 }
 
-impl Deref for Lent {
+impl Deref for PooledClient {
     type Target = ClientWrapper;
 
     fn deref(&self) -> &ClientWrapper {
@@ -313,13 +313,13 @@ impl Deref for Lent {
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for PooledClient {
     fn deref_mut(&mut self) -> &mut ClientWrapper {
         self.client.as_mut().expect("it is lent until it is dropped")
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledClient {
     fn drop(&mut self) {
         if let Some(client) = self.client.take()
             && !self.is_sound

@@ -37,7 +37,7 @@ use tokio::sync::oneshot;
 use self::claim::{Claim, Wanted};
 use self::clock::ServerClock;
 use self::shared::Shared;
-use crate::server::{Lent, PostgresError, PostgresOptions, Server};
+use crate::server::{PooledClient, PostgresError, PostgresOptions, Server};
 
 type StoreResult<T> = Result<T, StoreError>;
 
@@ -64,7 +64,7 @@ pub struct PostgresStore(Arc<Shared>);
 
 /// An operation on a connection, with what all handles share and its arguments.
 type Work<A, T> = for<'a> fn(
-    &'a mut Lent,
+    &'a mut PooledClient,
     &'a (Arc<Shared>, A),
     bool,
 )
@@ -201,31 +201,31 @@ impl PostgresStore {
     }
 
     /// Wakes those who wait for changes to this job, if it has changed.
-    async fn tell(&self, job: &str, is_changed: bool) {
+    async fn notify(&self, job: &str, is_changed: bool) {
         if is_changed {
-            waking::tell(&self.0, job).await;
+            waking::notify(&self.0, job).await;
         }
     }
 
-    /// As [`tell`](Self::tell), for the job that a filter names, or for all jobs.
-    async fn tell_by(&self, filter: &Filter, changed: &StoreResult<u64>) {
+    /// As [`notify`](Self::notify), for the job that a filter names, or for all jobs.
+    async fn notify_by(&self, filter: &Filter, changed: &StoreResult<u64>) {
         match (&filter.job, changed) {
             (_, Ok(0) | Err(_)) => {}
-            (Some(job), _) => waking::tell(&self.0, job).await,
-            (None, _) => waking::tell_all(&self.0).await,
+            (Some(job), _) => waking::notify(&self.0, job).await,
+            (None, _) => waking::notify_all(&self.0).await,
         }
     }
 
-    /// As [`tell`](Self::tell), for the job that a key belongs to.
-    async fn tell_by_key(&self, key: &str, is_changed: bool) {
+    /// As [`notify`](Self::notify), for the job that a key belongs to.
+    async fn notify_by_key(&self, key: &str, is_changed: bool) {
         if let Some((_, job)) = key.split_once('/') {
-            self.tell(job, is_changed).await;
+            self.notify(job, is_changed).await;
         }
     }
 
     /// Moves claims back, so that they find items that are due at this time.
-    fn back_to(&self, due: Timestamp) {
-        self.0.places.back_to(due.as_micros());
+    fn rewind_to(&self, due: Timestamp) {
+        self.0.places.rewind_to(due.as_micros());
     }
 }
 
@@ -295,8 +295,8 @@ impl Store for PostgresStore {
                 Box::pin(async move { add::enqueue(client, shared, job, items, *due).await })
             })
             .await;
-        self.back_to(due);
-        self.tell(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
+        self.rewind_to(due);
+        self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
         added
     }
 
@@ -349,13 +349,13 @@ impl Store for PostgresStore {
             )
             .await;
         if let Some(due) = due {
-            self.back_to(due);
+            self.rewind_to(due);
         }
         let (settled, put_back) = settled?;
         for job in put_back {
             match self.0.name_of(job) {
-                Some(job) => waking::tell_soon(&self.0, &job),
-                None => waking::tell_all(&self.0).await,
+                Some(job) => waking::notify_soon(&self.0, &job),
+                None => waking::notify_all(&self.0).await,
             }
         }
         Ok(settled)
@@ -379,8 +379,8 @@ impl Store for PostgresStore {
                 Box::pin(async move { claim::expire(client, shared, job, workers, *now).await })
             })
             .await;
-        self.back_to(now);
-        self.tell(job, expired.as_ref().is_ok_and(|expired| *expired > 0)).await;
+        self.rewind_to(now);
+        self.notify(job, expired.as_ref().is_ok_and(|expired| *expired > 0)).await;
         expired
     }
 
@@ -473,8 +473,8 @@ impl Store for PostgresStore {
                 },
             )
             .await;
-        self.back_to(now);
-        self.tell_by(filter, &redriven).await;
+        self.rewind_to(now);
+        self.notify_by(filter, &redriven).await;
         redriven
     }
 
@@ -484,7 +484,7 @@ impl Store for PostgresStore {
                 Box::pin(async move { dead::purge(client, shared, filter).await })
             })
             .await;
-        self.tell_by(filter, &purged).await;
+        self.notify_by(filter, &purged).await;
         purged
     }
 
@@ -494,7 +494,7 @@ impl Store for PostgresStore {
                 Box::pin(async move { dead::skip(client, shared, job, *max, why, *now).await })
             })
             .await;
-        self.tell(job, skipped.as_ref().is_ok_and(|skipped| *skipped > 0)).await;
+        self.notify(job, skipped.as_ref().is_ok_and(|skipped| *skipped > 0)).await;
         skipped
     }
 
@@ -505,7 +505,7 @@ impl Store for PostgresStore {
                 Box::pin(async move { dead::edit(client, shared, job, id, payload).await })
             })
             .await;
-        self.tell(job, edited == Ok(true)).await;
+        self.notify(job, edited == Ok(true)).await;
         edited
     }
 
@@ -515,7 +515,7 @@ impl Store for PostgresStore {
                 Box::pin(async move { remove::remove(client, shared, job, *max, keys).await })
             })
             .await;
-        self.tell(job, removed.is_ok()).await;
+        self.notify(job, removed.is_ok()).await;
         removed
     }
 
@@ -527,9 +527,9 @@ impl Store for PostgresStore {
                 Box::pin(async move { add::import(client, shared, items).await })
             })
             .await;
-        self.back_to(now);
+        self.rewind_to(now);
         for job in &jobs {
-            self.tell(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
+            self.notify(job, added.as_ref().is_ok_and(|added| *added > 0)).await;
         }
         added
     }
@@ -550,7 +550,7 @@ impl Store for PostgresStore {
                 })
             })
             .await;
-        self.tell_by_key(key, changed == Ok(true)).await;
+        self.notify_by_key(key, changed == Ok(true)).await;
         changed
     }
 
@@ -575,7 +575,7 @@ impl Store for PostgresStore {
             })
             .await?;
         let ((key, value), is_new) = found;
-        self.tell_by_key(&key, is_new).await;
+        self.notify_by_key(&key, is_new).await;
         Ok((key, value))
     }
 

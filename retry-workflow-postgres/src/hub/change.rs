@@ -6,18 +6,18 @@ use tokio_postgres::Row;
 
 use super::poll::record;
 use super::{Inner, duration, time};
-use crate::server::{Lent, PostgresError};
-use crate::store::text::kept;
+use crate::server::{PooledClient, PostgresError};
+use crate::store::text::encode;
 
 const COLUMNS: &str = "epoch, until, probe_from, reopenings, probe_until, prober";
 
 pub(super) async fn change(
-    client: &mut Lent,
+    client: &mut PooledClient,
     hub: &Inner,
     (fleet, breaker, member): &(String, String, MemberId),
     change: Change,
 ) -> Result<Changed, PostgresError> {
-    let (fleet, breaker) = (kept(fleet), kept(breaker));
+    let (fleet, breaker) = (encode(fleet), encode(breaker));
     // When many want the same change, most of them come too late, and need no lock to see that.
     let select = hub
         .sql(&format!("SELECT $now, {COLUMNS} FROM @breakers WHERE fleet = $1 AND breaker = $2"));
@@ -64,7 +64,7 @@ pub(super) async fn change(
                     &open.map(|open| time(open.probe_from)),
                     &open.map(|open| i64::from(open.reopenings)),
                     &probe.map(|(_, until)| time(*until)),
-                    &probe.map(|(holder, _)| kept(holder.as_str())),
+                    &probe.map(|(holder, _)| encode(holder.as_str())),
                 ],
             )
             .await?;

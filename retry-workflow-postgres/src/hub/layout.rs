@@ -2,7 +2,7 @@
 
 use tokio_postgres::error::SqlState;
 
-use crate::server::{Lent, PostgresError};
+use crate::server::{PooledClient, PostgresError};
 use crate::store::shared::column;
 
 /// The layout that this program reads and writes.
@@ -54,7 +54,7 @@ GRANT SELECT ON @layout, @lent TO $role;
 ";
 
 /// Creates the tables if they are not there.
-pub(super) async fn create(client: &Lent, schema: &str) -> Result<(), PostgresError> {
+pub(super) async fn create(client: &PooledClient, schema: &str) -> Result<(), PostgresError> {
     if version(client, schema).await? == VERSION {
         return Ok(());
     }
@@ -66,7 +66,7 @@ pub(super) async fn create(client: &Lent, schema: &str) -> Result<(), PostgresEr
     created
 }
 
-async fn create_locked(client: &Lent, schema: &str) -> Result<(), PostgresError> {
+async fn create_locked(client: &PooledClient, schema: &str) -> Result<(), PostgresError> {
     // Another process may have been faster.
     match version(client, schema).await? {
         0 => {
@@ -84,7 +84,7 @@ async fn create_locked(client: &Lent, schema: &str) -> Result<(), PostgresError>
 }
 
 /// The layout of the tables; 0 if there are none.
-async fn version(client: &Lent, schema: &str) -> Result<i32, PostgresError> {
+async fn version(client: &PooledClient, schema: &str) -> Result<i32, PostgresError> {
     let table = format!("{schema}.layout");
     let known = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await?;
     if !column::<bool>(&known, 0)? {

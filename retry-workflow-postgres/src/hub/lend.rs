@@ -6,9 +6,9 @@ use std::time::Duration;
 use retry_fleet::{Ask, Book, Grant};
 
 use super::{Inner, duration, micros};
-use crate::server::{Lent, PostgresError};
+use crate::server::{PooledClient, PostgresError};
 use crate::store::shared::{column, small, unsigned};
-use crate::store::text::kept;
+use crate::store::text::encode;
 
 /// `$1` fleet, `$2` quota, `$3` its capacity, `$4` how long a lease lasts.
 const LOCK: &str = "
@@ -61,7 +61,7 @@ ON CONFLICT (fleet, quota, member) DO UPDATE SET seq = excluded.seq, asked = exc
     called_back = CASE WHEN $7 THEN excluded.called_back ELSE s.called_back END";
 
 pub(super) async fn lend(
-    client: &mut Lent,
+    client: &mut PooledClient,
     hub: &Inner,
     fleet: &str,
     ask: &Ask,
@@ -69,7 +69,7 @@ pub(super) async fn lend(
     let lock = client.prepare_cached(&hub.sql(LOCK)).await?;
     let count = client.prepare_cached(&hub.sql(COUNT)).await?;
     let write = client.prepare_cached(&hub.sql(WRITE)).await?;
-    let (fleet, quota, member) = (kept(fleet), kept(&ask.quota), kept(ask.member.as_str()));
+    let (fleet, quota, member) = (encode(fleet), encode(&ask.quota), encode(ask.member.as_str()));
     let (lasts, forgotten) = (micros(ask.lasts), micros(ask.forgotten));
 
     let transaction = client.transaction().await?;

@@ -8,9 +8,9 @@ use retry_fleet::{BreakerRecord, OpenLease, Tally};
 use tokio_postgres::Row;
 
 use super::{Inner, duration, member, micros};
-use crate::server::{Lent, PostgresError};
+use crate::server::{PooledClient, PostgresError};
 use crate::store::shared::{column, small, text, unsigned};
-use crate::store::text::kept;
+use crate::store::text::encode;
 
 /// Dead members are kept this many times as long as silent ones count as alive.
 const KEPT: u32 = 10;
@@ -62,23 +62,23 @@ FROM t, unnest($8::text[]) WITH ORDINALITY AS w (breaker, place), LATERAL (
 ORDER BY kind, c";
 
 pub(super) async fn poll(
-    client: &Lent,
+    client: &PooledClient,
     hub: &Inner,
     fleet: &str,
     beat: &Beat,
 ) -> Result<View, PostgresError> {
     let statement = client.prepare_cached(&hub.sql(POLL)).await?;
     let breakers: Vec<Cow<'_, str>> =
-        beat.reports.iter().map(|report| kept(&report.breaker)).collect();
+        beat.reports.iter().map(|report| encode(&report.breaker)).collect();
     let called: Vec<bool> = beat.reports.iter().map(|report| report.called).collect();
     let open: Vec<bool> = beat.reports.iter().map(|report| report.open).collect();
-    let tallies: Vec<Cow<'_, str>> = beat.tallies.iter().map(|breaker| kept(breaker)).collect();
+    let tallies: Vec<Cow<'_, str>> = beat.tallies.iter().map(|breaker| encode(breaker)).collect();
     let rows = client
         .query(
             &statement,
             &[
-                &kept(fleet),
-                &kept(beat.member.as_str()),
+                &encode(fleet),
+                &encode(beat.member.as_str()),
                 &beat.heartbeat,
                 &breakers,
                 &called,

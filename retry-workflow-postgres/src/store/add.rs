@@ -10,8 +10,8 @@ use super::layout::{PURGED, code};
 use super::settle::{Rows, counted};
 use super::shared::{Shared, column};
 use super::summary::{self, Minutes};
-use super::text::kept;
-use crate::server::{Lent, PostgresError};
+use super::text::encode;
+use crate::server::{PooledClient, PostgresError};
 
 /// How many items one statement imports.
 const IMPORTED_AT_ONCE: usize = 200;
@@ -34,7 +34,7 @@ WITH added AS (
 SELECT count(*) FROM added";
 
 pub(crate) async fn enqueue(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
     items: &[NewItem],
@@ -44,10 +44,10 @@ pub(crate) async fn enqueue(
         return Ok(0);
     }
     let job = shared.job(client, job).await?;
-    let ids: Vec<_> = items.iter().map(|item| kept(&item.id)).collect();
+    let ids: Vec<_> = items.iter().map(|item| encode(&item.id)).collect();
     let correlations: Vec<_> =
-        items.iter().map(|item| item.correlation.as_deref().map(kept)).collect();
-    let payloads: Vec<_> = items.iter().map(|item| kept(&item.payload)).collect();
+        items.iter().map(|item| item.correlation.as_deref().map(encode)).collect();
+    let payloads: Vec<_> = items.iter().map(|item| encode(&item.payload)).collect();
     let due = due.as_micros();
     shared.count(client, ENQUEUE, &[&job, &ids, &correlations, &payloads, &due]).await
 }
@@ -111,13 +111,13 @@ WITH wanted AS MATERIALIZED (
 SELECT item, place FROM known";
 
 static IMPORT_SQL: LazyLock<String> = LazyLock::new(|| {
-    let grouped = summary::grouped("(SELECT * FROM known WHERE failure IS NOT NULL)");
+    let grouped = summary::add_to_groups_sql("(SELECT * FROM known WHERE failure IS NOT NULL)");
     counted(&IMPORT.replace("@GROUPED", &grouped))
 });
 
 /// Adds items that are already [in the form an import gives them](ItemRecord::imported).
 pub(crate) async fn import(
-    client: &mut Lent,
+    client: &mut PooledClient,
     shared: &Shared,
     items: &[ItemRecord],
 ) -> Result<u64, PostgresError> {
@@ -150,7 +150,7 @@ pub(crate) async fn import(
 }
 
 async fn import_some(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     items: &[&ItemRecord],
     jobs: &[i64],
@@ -159,19 +159,19 @@ async fn import_some(
     for (item, &job) in items.iter().zip(jobs) {
         let is_purged = item.state == ItemState::Skipped && item.payload.is_empty();
         columns.job.push(job);
-        columns.id.push(kept(&item.id));
-        columns.correlation.push(item.own_correlation().map(kept));
-        columns.payload.push(kept(&item.payload));
+        columns.id.push(encode(&item.id));
+        columns.correlation.push(item.own_correlation().map(encode));
+        columns.payload.push(encode(&item.payload));
         columns.state.push(if is_purged { PURGED } else { code(item.state) });
         columns.due.push(item.due.map(Timestamp::as_micros));
         columns.run.push(item.run.into());
         columns.attempt.push(item.attempt.into());
         columns.ended.push(item.ended.map(Timestamp::as_micros));
-        columns.output.push(item.output.as_deref().map(kept));
-        columns.checkpoint.push(item.checkpoint.as_deref().map(kept));
+        columns.output.push(item.output.as_deref().map(encode));
+        columns.checkpoint.push(item.checkpoint.as_deref().map(encode));
         let failure = item.failure.as_ref();
-        columns.class.push(failure.map(|failure| kept(&failure.class)));
-        columns.signature.push(failure.map(|failure| kept(failure.signature.as_str())));
+        columns.class.push(failure.map(|failure| encode(&failure.class)));
+        columns.signature.push(failure.map(|failure| encode(failure.signature.as_str())));
         columns.failure.push(failure.map(super::settle::json).transpose()?);
         let sums = super::settle::sums(&item.history);
         for (column, sum) in columns.sums.iter_mut().zip(sums) {

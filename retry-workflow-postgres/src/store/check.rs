@@ -6,7 +6,7 @@ use retry_workflow::{ItemState, Timestamp};
 use super::layout::{self, VERSION};
 use super::shared::{Shared, column, text, unsigned};
 use super::summary;
-use crate::server::{Lent, PostgresError};
+use crate::server::{PooledClient, PostgresError};
 
 const LAYOUT: &str = "\
 SELECT (SELECT max(version) FROM @layout), coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
@@ -56,7 +56,10 @@ FULL JOIN (SELECT job, ended - mod(mod(ended, 60000000) + 60000000, 60000000) AS
 JOIN @jobs j USING (job)
 WHERE coalesce(m.succeeded, 0) <> coalesce(s.count, 0) ORDER BY 1, 2";
 
-pub(crate) async fn check(client: &Lent, shared: &Shared) -> Result<StoreCheck, PostgresError> {
+pub(crate) async fn check(
+    client: &PooledClient,
+    shared: &Shared,
+) -> Result<StoreCheck, PostgresError> {
     let table = shared.sql("@layout");
     let rows = shared.query(client, LAYOUT, &[&table]).await?;
     let Some(row) = rows.first() else { return Ok(StoreCheck::new(0, 0, 0)) };

@@ -8,8 +8,8 @@ use tokio_postgres::Row;
 
 use super::place::BEGINNING;
 use super::shared::{Shared, Values, column, limit, small, text, text_opt, unsigned};
-use super::text::kept;
-use crate::server::{Lent, PostgresError};
+use super::text::encode;
+use crate::server::{PooledClient, PostgresError};
 
 /// What to claim.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ ORDER BY s.item LIMIT $4::bigint";
 
 /// `maybe_done`: an earlier attempt at this claim was cut off.
 pub(crate) async fn claim(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     claim: &Claim,
     maybe_done: bool,
@@ -152,7 +152,7 @@ pub(crate) async fn claim(
         }
     }
     if let Some(last) = last {
-        shared.places.come_to(job, from, last);
+        shared.places.advance_to(job, from, last);
     }
     Ok(leases)
 }
@@ -170,14 +170,14 @@ fn leased(row: &Row) -> Result<Lease, PostgresError> {
 }
 
 pub(crate) async fn expire(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
     workers: &[String],
     now: Timestamp,
 ) -> Result<u64, PostgresError> {
     let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
-    let workers: Vec<_> = workers.iter().map(|worker| kept(worker)).collect();
+    let workers: Vec<_> = workers.iter().map(|worker| encode(worker)).collect();
     let now = now.as_micros();
     shared
         .execute(
@@ -194,7 +194,7 @@ const NEXT: &str = "SELECT s.due FROM @states s WHERE s.job = $1 AND s.suspect =
      AND s.due IS NOT NULL AND s.due < 9223372036854775807 ORDER BY s.due, s.item LIMIT 1";
 
 pub(crate) async fn next_due(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
 ) -> Result<Option<Timestamp>, PostgresError> {
@@ -210,7 +210,7 @@ pub(crate) async fn next_due(
 }
 
 pub(crate) async fn next_suspect(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
 ) -> Result<Option<Timestamp>, PostgresError> {
@@ -220,7 +220,7 @@ pub(crate) async fn next_suspect(
 }
 
 pub(crate) async fn waiting(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
     most: u64,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use retry_workflow::Timestamp;
 
 use super::shared::{column, micros};
-use crate::server::{Lent, PostgresError};
+use crate::server::{PooledClient, PostgresError};
 
 /// How long a measurement of the server's clock is used.
 const MEASURE_EVERY: Duration = Duration::from_secs(30);
@@ -83,7 +83,7 @@ impl ServerClock {
     }
 
     /// Measures the server's clock again if that is due.
-    pub(crate) async fn renew(&self, client: &Lent) -> Result<(), PostgresError> {
+    pub(crate) async fn renew(&self, client: &PooledClient) -> Result<(), PostgresError> {
         if self.lock().measured.elapsed() >= MEASURE_EVERY {
             self.measured(measure(client).await?);
         }
@@ -95,7 +95,7 @@ impl ServerClock {
 type Measurement = (i64, Instant, Instant);
 
 /// Asks the server for the time.
-pub(crate) async fn measure(client: &Lent) -> Result<Measurement, PostgresError> {
+pub(crate) async fn measure(client: &PooledClient) -> Result<Measurement, PostgresError> {
     let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
     // Prepared first, so that preparing is not part of the measurement.
     let statement = client.prepare_cached(sql).await?;

@@ -9,11 +9,11 @@ use super::selection::Selection;
 use super::settle::{counted, json};
 use super::shared::{Shared, limit, micros};
 use super::summary;
-use super::text::kept;
-use crate::server::{Lent, PostgresError};
+use super::text::encode;
+use crate::server::{PooledClient, PostgresError};
 
 pub(crate) async fn stats(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     filter: &Filter,
 ) -> Result<Vec<Group>, PostgresError> {
@@ -62,7 +62,7 @@ gone AS (
 SELECT count(*) FROM meant";
 
 pub(crate) async fn redrive(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     filter: &Filter,
     max: Option<u64>,
@@ -95,11 +95,11 @@ pub(crate) async fn redrive(
 
 /// Fills in [`MOVED`]: the items leave their groups, and are counted elsewhere.
 fn taken(moved: &str) -> String {
-    counted(&moved.replace("@UNGROUPED", &summary::ungrouped("gone")))
+    counted(&moved.replace("@UNGROUPED", &summary::remove_from_groups_sql("gone")))
 }
 
 pub(crate) async fn purge(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     filter: &Filter,
 ) -> Result<u64, PostgresError> {
@@ -143,11 +143,11 @@ WITH meant AS MATERIALIZED (
 SELECT count(*) FROM meant";
 
 static SKIP_SQL: LazyLock<String> = LazyLock::new(|| {
-    let grouped = summary::grouped(
+    let grouped = summary::add_to_groups_sql(
         "(SELECT item, $1::bigint AS job, 4::smallint AS state, $4::text AS class, \
          $5::text AS signature, $3::bigint AS ended FROM meant)",
     );
-    let minuted = summary::minuted(
+    let minuted = summary::add_to_minutes_sql(
         "(SELECT $1::bigint AS job, $7::bigint AS minute, 0 AS succeeded, 0 AS dead, \
          count(*) AS skipped, 0 AS attempts, 0 AS failed FROM meant)",
     );
@@ -155,7 +155,7 @@ static SKIP_SQL: LazyLock<String> = LazyLock::new(|| {
 });
 
 pub(crate) async fn skip(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
     max: usize,
@@ -163,14 +163,14 @@ pub(crate) async fn skip(
     now: Timestamp,
 ) -> Result<u64, PostgresError> {
     let Some(job) = shared.find_job(client, job).await? else { return Ok(0) };
-    let (class, signature) = (kept(&why.class), kept(why.signature.as_str()));
+    let (class, signature) = (encode(&why.class), encode(why.signature.as_str()));
     let minute = now.minute().as_micros();
     let (max, now, why) = (limit(max), now.as_micros(), json(why)?);
     shared.count(client, &SKIP_SQL, &[&job, &max, &now, &class, &signature, &why, &minute]).await
 }
 
 pub(crate) async fn edit(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
     id: &str,
@@ -184,7 +184,7 @@ pub(crate) async fn edit(
                  SELECT s.item FROM @items i JOIN @states s ON s.item = i.item \
                  WHERE i.job = $1 AND i.id = $2 AND s.state IN (3, 4) FOR UPDATE OF s) \
              UPDATE @items i SET payload = $3 FROM meant m WHERE i.job = $1 AND i.item = m.item",
-            &[&job, &kept(id), &kept(payload)],
+            &[&job, &encode(id), &encode(payload)],
         )
         .await?;
     Ok(changed == 1)

@@ -9,14 +9,14 @@ use tokio_postgres::error::SqlState;
 
 use super::layout::{GRANTS, STEPS, STEPS_TABLE, VERSION};
 use super::shared::column;
-use crate::server::{Lent, PostgresError};
+use crate::server::{PooledClient, PostgresError};
 
 /// The advisory lock held while a store is migrated: `rtry` in ASCII.
 const LOCK: i64 = 0x7274_7279;
 
 /// Opens the store in a schema: `schema` is quoted for SQL, `plain` is not.
 pub(crate) async fn open(
-    client: &Lent,
+    client: &PooledClient,
     schema: &str,
     plain: &str,
     must_exist: bool,
@@ -61,7 +61,7 @@ pub(crate) async fn open(
 }
 
 /// The layout of the store; 0 if there is none.
-async fn version(client: &Lent, schema: &str, plain: &str) -> Result<i32, PostgresError> {
+async fn version(client: &PooledClient, schema: &str, plain: &str) -> Result<i32, PostgresError> {
     // Asks the catalogue itself: what another process created while this one waited for a lock
     // cannot be resolved by name yet.
     let known = client
@@ -80,7 +80,7 @@ async fn version(client: &Lent, schema: &str, plain: &str) -> Result<i32, Postgr
 }
 
 /// Does the next step, and returns the layout after it.
-async fn step(client: &Lent, schema: &str, plain: &str) -> Result<i32, PostgresError> {
+async fn step(client: &PooledClient, schema: &str, plain: &str) -> Result<i32, PostgresError> {
     // No timeout, however large the tables are.
     client
         .batch_execute(&format!(

@@ -3,7 +3,7 @@
 //! Claimed items leave dead entries at the beginning of the index until vacuum removes them. A
 //! claim begins after the last item that was claimed, and so does not scan them. Items may become
 //! due before that place: those from other processes are found within a second, by a claim from the
-//! beginning; those from this one at once, because it [goes back](Places::back_to) itself.
+//! beginning; those from this one at once, because it [goes back](Places::rewind_to) itself.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ impl Places {
     }
 
     /// Records that a claim which began at `from` has come as far as `place`.
-    pub(crate) fn come_to(&self, job: i64, from: From, place: (i64, i64)) {
+    pub(crate) fn advance_to(&self, job: i64, from: From, place: (i64, i64)) {
         let mut inner = self.lock();
         if inner.changes == from.changes {
             inner.places.insert(job, (place, from.looked_back));
@@ -61,7 +61,7 @@ impl Places {
     }
 
     /// Gives up all places that are past items due at this time.
-    pub(crate) fn back_to(&self, due: i64) {
+    pub(crate) fn rewind_to(&self, due: i64) {
         let mut inner = self.lock();
         let before = inner.places.len();
         inner.places.retain(|_, ((place, _), _)| *place < due);
@@ -79,11 +79,11 @@ mod tests {
     #[test]
     fn a_claim_goes_on_behind_the_last_one() {
         let places = Places::default();
-        places.come_to(1, places.of(1), (5, 7));
+        places.advance_to(1, places.of(1), (5, 7));
         assert_eq!((places.of(1).place, places.of(2).place), ((5, 7), BEGINNING));
-        places.back_to(6);
+        places.rewind_to(6);
         assert_eq!(places.of(1).place, (5, 7), "what is due later comes by itself");
-        places.back_to(5);
+        places.rewind_to(5);
         assert_eq!(places.of(1).place, BEGINNING);
     }
 
@@ -91,8 +91,8 @@ mod tests {
     fn a_claim_under_way_does_not_undo_the_way_back() {
         let places = Places::default();
         let from = places.of(1);
-        places.back_to(5);
-        places.come_to(1, from, (9, 9));
+        places.rewind_to(5);
+        places.advance_to(1, from, (9, 9));
         assert_eq!(places.of(1).place, BEGINNING);
     }
 }

@@ -12,8 +12,8 @@ use tokio_postgres::Row;
 use super::layout;
 use super::selection::Selection;
 use super::shared::{Shared, Values, column, limit, read_json, small, text, text_opt, unsigned};
-use super::text::kept;
-use crate::server::{Lent, PostgresError};
+use super::text::encode;
+use crate::server::{PooledClient, PostgresError};
 
 /// A page of a list ends at this size, in bytes of payloads and outputs.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
@@ -23,7 +23,7 @@ const COLUMNS: &str = "s.item, (SELECT name FROM @jobs j WHERE j.job = s.job), i
      s.checkpoint";
 
 pub(crate) async fn counts(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
 ) -> Result<Counts, PostgresError> {
@@ -56,7 +56,7 @@ fn counted(row: &Row, from: usize) -> Result<Counts, PostgresError> {
 
 /// Jobs older than `after`, the newest first.
 pub(crate) async fn jobs(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     after: Option<Cursor>,
     max: usize,
@@ -87,7 +87,7 @@ pub(crate) async fn jobs(
 }
 
 pub(crate) async fn item(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
     id: &str,
@@ -101,7 +101,7 @@ pub(crate) async fn item(
          LEFT JOIN @history h ON h.item = i.item LEFT JOIN @workers w ON w.worker = h.worker \
          WHERE i.job = $1 AND i.id = $2 ORDER BY h.token, h.part"
     );
-    let rows = shared.query(client, &sql, &[&job, &kept(id)]).await?;
+    let rows = shared.query(client, &sql, &[&job, &encode(id)]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
     let mut item = record(first)?;
     for row in &rows {
@@ -111,7 +111,7 @@ pub(crate) async fn item(
 }
 
 pub(crate) async fn list(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     filter: &Filter,
     after: Option<Cursor>,

@@ -1,8 +1,8 @@
 //! Removing a job, item by item.
 
 use super::shared::{Shared, limit};
-use super::text::kept;
-use crate::server::{Lent, PostgresError};
+use super::text::encode;
+use crate::server::{PooledClient, PostgresError};
 
 /// Once no item is left, the values go as well, and the job counts from 0. Item numbers are never
 /// reused: a worker that wakes up late cannot hold a lease of another item.
@@ -34,13 +34,13 @@ SELECT count(*) FROM gone";
 const NOBODY: i64 = 0;
 
 pub(crate) async fn remove(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
     max: usize,
     keys: &[String],
 ) -> Result<u64, PostgresError> {
     let job = shared.find_job(client, job).await?.unwrap_or(NOBODY);
-    let keys: Vec<_> = keys.iter().map(|key| kept(key)).collect();
+    let keys: Vec<_> = keys.iter().map(|key| encode(key)).collect();
     shared.count(client, REMOVE, &[&job, &limit(max), &keys]).await
 }

@@ -8,8 +8,8 @@ use tokio_postgres::types::ToSql;
 
 use super::layout::{DEAD, PURGED, SKIPPED, code};
 use super::shared::Shared;
-use super::text::kept;
-use crate::server::{Lent, PostgresError};
+use super::text::encode;
+use crate::server::{PooledClient, PostgresError};
 
 /// The items that a filter selects.
 pub(crate) struct Selection {
@@ -46,7 +46,7 @@ impl Look {
 impl Selection {
     /// `None` if no item can match.
     pub(crate) async fn resolve(
-        client: &Lent,
+        client: &PooledClient,
         shared: &Shared,
         filter: &Filter,
     ) -> Result<Option<Self>, PostgresError> {
@@ -55,7 +55,7 @@ impl Selection {
 
     /// As [`resolve`](Self::resolve), but only dead letters and skipped items that are not purged.
     pub(crate) async fn resolve_failed(
-        client: &Lent,
+        client: &PooledClient,
         shared: &Shared,
         filter: &Filter,
     ) -> Result<Option<Self>, PostgresError> {
@@ -69,7 +69,7 @@ impl Selection {
     }
 
     async fn of_states(
-        client: &Lent,
+        client: &PooledClient,
         shared: &Shared,
         filter: &Filter,
         codes: &[i16],
@@ -101,7 +101,7 @@ impl Selection {
             from.push_str(" AND s.state >= 3");
         }
         let signature = filter.signature.as_deref().filter(|_| job.is_some());
-        let signature = signature.map(|signature| kept(signature).into_owned());
+        let signature = signature.map(|signature| encode(signature).into_owned());
         let (table, conditions) = match (job, &signature) {
             (Some(_), Some(_)) => {
                 ("@failures", "l.job = $job::bigint AND l.signature = $signature::text")
@@ -127,7 +127,7 @@ impl Selection {
         }
         if let Some(ids) = &filter.ids {
             // By item number: the names are looked up first, job by job.
-            let ids: Vec<_> = ids.iter().map(|id| kept(id).into_owned()).collect();
+            let ids: Vec<_> = ids.iter().map(|id| encode(id).into_owned()).collect();
             let jobs = match job {
                 Some(_) => "$1".to_owned(),
                 None => "ANY (ARRAY(SELECT job FROM @jobs))".to_owned(),
@@ -139,7 +139,7 @@ impl Selection {
             add(&numbers, Box::new(ids));
         }
         if let Some(signature) = &filter.signature {
-            add("f.signature = $x::text", Box::new(kept(signature).into_owned()));
+            add("f.signature = $x::text", Box::new(encode(signature).into_owned()));
         }
         if let Some(class) = &filter.class {
             let condition = if class.contains('+') {
@@ -147,7 +147,7 @@ impl Selection {
             } else {
                 "strpos('+' || f.class || '+', '+' || $x::text || '+') > 0"
             };
-            add(condition, Box::new(kept(class).into_owned()));
+            add(condition, Box::new(encode(class).into_owned()));
         }
         let time = |time: Timestamp| Box::new(time.as_micros());
         if let Some(since) = filter.since {

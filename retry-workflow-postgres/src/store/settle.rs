@@ -15,8 +15,8 @@ use tokio_postgres::types::ToSql;
 use super::layout::{DEAD, PENDING, SKIPPED, SUCCEEDED, outcome_code};
 use super::shared::{Shared, Values, column, micros};
 use super::summary;
-use super::text::kept;
-use crate::server::{Lent, PostgresError};
+use super::text::encode;
+use crate::server::{PooledClient, PostgresError};
 
 /// How many numbers an item, or a row of history, has. They share one array, because each further
 /// column to unnest costs the server as much as a good part of its work.
@@ -82,15 +82,19 @@ impl<'a> Rows<'a> {
             worker,
             outcome_code(row.outcome).into(),
         ]);
-        self.step.push(row.step.as_deref().map(kept));
+        self.step.push(row.step.as_deref().map(encode));
         self.failure.push(row.failure.as_ref().map(json).transpose()?);
-        self.output.push(row.output.as_deref().map(kept));
+        self.output.push(row.output.as_deref().map(encode));
         self.has_texts |= row.step.is_some() || row.failure.is_some() || row.output.is_some();
         Ok(())
     }
 
     /// Writes the rows, whose items must exist.
-    pub(crate) async fn write(&self, client: &Lent, shared: &Shared) -> Result<(), PostgresError> {
+    pub(crate) async fn write(
+        &self,
+        client: &PooledClient,
+        shared: &Shared,
+    ) -> Result<(), PostgresError> {
         if self.item.is_empty() {
             return Ok(());
         }
@@ -184,10 +188,10 @@ impl<'a> Ends<'a> {
         self.numbers.extend([token, state.into(), due.unwrap_or_default(), is_released]);
         self.numbers.extend(sums(history));
         self.has_texts |= checkpoint.is_some() || output.is_some() || failure.is_some();
-        self.checkpoint.push(checkpoint.map(kept));
-        self.output.push(output.map(kept));
-        self.class.push(failure.map(|failure| kept(&failure.class)));
-        self.signature.push(failure.map(|failure| kept(failure.signature.as_str())));
+        self.checkpoint.push(checkpoint.map(encode));
+        self.output.push(output.map(encode));
+        self.class.push(failure.map(|failure| encode(&failure.class)));
+        self.signature.push(failure.map(|failure| encode(failure.signature.as_str())));
         self.failure.push(failure.map(json).transpose()?);
         Ok(())
     }
@@ -251,9 +255,9 @@ static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
             .replace("@WRITTEN", &written((8, texts.map(|(_, first)| first)), held))
             .replace(
                 "@GROUPED",
-                &summary::grouped("(SELECT * FROM held WHERE failure IS NOT NULL)"),
+                &summary::add_to_groups_sql("(SELECT * FROM held WHERE failure IS NOT NULL)"),
             )
-            .replace("@MINUTED", &summary::minuted("summed"));
+            .replace("@MINUTED", &summary::add_to_minutes_sql("summed"));
         counted(&sql)
     })
 });
@@ -261,7 +265,7 @@ static SETTLE_SQL: LazyLock<[String; 2]> = LazyLock::new(|| {
 /// Returns which of the leases were settled, and the jobs to which items were put back.
 /// `maybe_done`: an earlier attempt at this was cut off.
 pub(crate) async fn settle(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     settlements: &[Settlement],
     started: &[Start],
@@ -339,7 +343,7 @@ fn keys(rows: &[Row]) -> Result<HashSet<(i64, i64)>, PostgresError> {
 /// token but is no longer leased, that attempt settled it, for nobody else had the token. If the
 /// item was leased again, the history tells; a release leaves no row there, and is taken as done.
 async fn settled_before(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     settlements: &[&Settlement],
 ) -> Result<HashSet<(i64, i64)>, PostgresError> {
@@ -370,7 +374,7 @@ async fn settled_before(
 struct Changes {
     item: Vec<i64>,
     token: Vec<i64>,
-    is_prolonged: Vec<bool>,
+    is_renewed: Vec<bool>,
     at: Vec<Option<i64>>,
 }
 
@@ -390,12 +394,12 @@ impl Changes {
         let mut told: Vec<_> = told.into_iter().filter(|(lease, _)| !is_left_out(lease)).collect();
         told.sort_by_key(|(lease, _)| (lease.item, lease.token));
         let mut changes = Self::default();
-        for (lease, (is_prolonged, at)) in told {
+        for (lease, (is_renewed, at)) in told {
             // A token that is too large was never issued.
             let Ok(token) = i64::try_from(lease.token) else { continue };
             changes.item.push(lease.item);
             changes.token.push(token);
-            changes.is_prolonged.push(is_prolonged);
+            changes.is_renewed.push(is_renewed);
             changes.at.push(at);
         }
         changes
@@ -418,7 +422,7 @@ WITH wanted AS MATERIALIZED (
 SELECT item, token FROM held";
 
 pub(crate) async fn extend(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     leases: &[LeaseKey],
     started: &[Start],
@@ -430,7 +434,7 @@ pub(crate) async fn extend(
     }
     let until = until.as_micros();
     let values: Values<'_> =
-        &[&changes.item, &changes.token, &changes.is_prolonged, &changes.at, &until];
+        &[&changes.item, &changes.token, &changes.is_renewed, &changes.at, &until];
     let rows = shared.query(client, EXTEND, values).await?;
     let held = keys(&rows)?;
     let is_held = |lease: &LeaseKey| {

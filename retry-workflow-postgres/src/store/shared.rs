@@ -11,9 +11,9 @@ use tokio_postgres::{Row, RowStream};
 use super::clock::ServerClock;
 use super::layout::SHARDS;
 use super::place::Places;
-use super::text::{kept, read};
+use super::text::{decode, encode};
 use super::waking::Waking;
-use crate::server::{Lent, PostgresError, Server};
+use crate::server::{PooledClient, PostgresError, Server};
 
 /// The parameters of a statement, in order.
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -61,7 +61,7 @@ impl Shared {
 
     pub(crate) async fn query(
         &self,
-        client: &Lent,
+        client: &PooledClient,
         sql: &str,
         values: Values<'_>,
     ) -> Result<Vec<Row>, PostgresError> {
@@ -72,7 +72,7 @@ impl Shared {
     /// As [`query`](Self::query), row by row, however many there are.
     pub(crate) async fn stream(
         &self,
-        client: &Lent,
+        client: &PooledClient,
         sql: &str,
         values: Values<'_>,
     ) -> Result<RowStream, PostgresError> {
@@ -82,7 +82,7 @@ impl Shared {
 
     pub(crate) async fn query_opt(
         &self,
-        client: &Lent,
+        client: &PooledClient,
         sql: &str,
         values: Values<'_>,
     ) -> Result<Option<Row>, PostgresError> {
@@ -92,7 +92,7 @@ impl Shared {
     /// The number in the first column of the only row.
     pub(crate) async fn count(
         &self,
-        client: &Lent,
+        client: &PooledClient,
         sql: &str,
         values: Values<'_>,
     ) -> Result<u64, PostgresError> {
@@ -103,7 +103,7 @@ impl Shared {
 
     pub(crate) async fn execute(
         &self,
-        client: &Lent,
+        client: &PooledClient,
         sql: &str,
         values: Values<'_>,
     ) -> Result<u64, PostgresError> {
@@ -116,7 +116,11 @@ impl Shared {
     }
 
     /// The number of a job, which is added if need be.
-    pub(crate) async fn job(&self, client: &Lent, name: &str) -> Result<i64, PostgresError> {
+    pub(crate) async fn job(
+        &self,
+        client: &PooledClient,
+        name: &str,
+    ) -> Result<i64, PostgresError> {
         loop {
             if let Some(job) = self.find_job(client, name).await? {
                 return Ok(job);
@@ -127,14 +131,18 @@ impl Shared {
     }
 
     /// Adds a job, unless there is one with this name.
-    pub(crate) async fn add_job(&self, client: &Lent, name: &str) -> Result<(), PostgresError> {
+    pub(crate) async fn add_job(
+        &self,
+        client: &PooledClient,
+        name: &str,
+    ) -> Result<(), PostgresError> {
         self.execute(
             client,
             "WITH new AS (INSERT INTO @jobs (name) VALUES ($1) ON CONFLICT DO NOTHING \
              RETURNING job) \
              INSERT INTO @counts (job, shard) \
              SELECT job, shard FROM new, generate_series(0, $2::smallint - 1) AS shard",
-            &[&kept(name), &SHARDS],
+            &[&encode(name), &SHARDS],
         )
         .await?;
         Ok(())
@@ -142,14 +150,15 @@ impl Shared {
 
     pub(crate) async fn find_job(
         &self,
-        client: &Lent,
+        client: &PooledClient,
         name: &str,
     ) -> Result<Option<i64>, PostgresError> {
         if let Some(&job) = self.names().jobs.get(name) {
             return Ok(Some(job));
         }
-        let row =
-            self.query_opt(client, "SELECT job FROM @jobs WHERE name = $1", &[&kept(name)]).await?;
+        let row = self
+            .query_opt(client, "SELECT job FROM @jobs WHERE name = $1", &[&encode(name)])
+            .await?;
         let Some(row) = row else { return Ok(None) };
         let job = column(&row, 0)?;
         self.names().jobs.insert(name.to_owned(), job);
@@ -163,19 +172,23 @@ impl Shared {
     }
 
     /// The number of a worker, which is added if need be.
-    pub(crate) async fn worker(&self, client: &Lent, name: &str) -> Result<i64, PostgresError> {
+    pub(crate) async fn worker(
+        &self,
+        client: &PooledClient,
+        name: &str,
+    ) -> Result<i64, PostgresError> {
         loop {
             if let Some(&worker) = self.names().workers.get(name) {
                 return Ok(worker);
             }
             let known = "SELECT worker FROM @workers WHERE name = $1";
-            if let Some(row) = self.query_opt(client, known, &[&kept(name)]).await? {
+            if let Some(row) = self.query_opt(client, known, &[&encode(name)]).await? {
                 let worker = column(&row, 0)?;
                 self.names().workers.insert(name.to_owned(), worker);
                 return Ok(worker);
             }
             let add = "INSERT INTO @workers (name) VALUES ($1) ON CONFLICT DO NOTHING";
-            self.execute(client, add, &[&kept(name)]).await?;
+            self.execute(client, add, &[&encode(name)]).await?;
         }
     }
 }
@@ -187,12 +200,12 @@ pub(crate) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, Postgre
 
 /// The text of a row in this column.
 pub(crate) fn text(row: &Row, at: usize) -> Result<String, PostgresError> {
-    column(row, at).map(read)
+    column(row, at).map(decode)
 }
 
 /// The text of a row in this column, if it is not null.
 pub(crate) fn text_opt(row: &Row, at: usize) -> Result<Option<String>, PostgresError> {
-    Ok(column::<Option<String>>(row, at)?.map(read))
+    Ok(column::<Option<String>>(row, at)?.map(decode))
 }
 
 /// A failure from its stored form.

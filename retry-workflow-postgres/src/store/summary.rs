@@ -11,8 +11,8 @@ use retry_workflow::{
 };
 
 use super::shared::{Shared, Values, column, read_json, text, unsigned};
-use super::text::kept;
-use crate::server::{Lent, PostgresError};
+use super::text::encode;
+use crate::server::{PooledClient, PostgresError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -26,12 +26,12 @@ pub(crate) fn hour(time: &str) -> String {
 /// Adds the failures of `source` to the groups: `job`, `state`, `class`, `signature`, `ended`,
 /// `item`. The key has a digest of class and signature, because a class may be too long for an
 /// index.
-pub(crate) fn grouped(source: &str) -> String {
+pub(crate) fn add_to_groups_sql(source: &str) -> String {
     changed(source, "count(*)", "min(w.ended), max(w.ended), min(w.item)")
 }
 
 /// Takes the failures of `source` out of the groups.
-pub(crate) fn ungrouped(source: &str) -> String {
+pub(crate) fn remove_from_groups_sql(source: &str) -> String {
     changed(source, "-count(*)", "9223372036854775807, -9223372036854775807, NULL::bigint")
 }
 
@@ -55,7 +55,7 @@ const ALIKE: &str = "md5(octet_length(w.class) || ':' || w.class || w.signature)
 
 /// Adds the rows of `source` to the minutes: `job`, `minute`, `succeeded`, `dead`, `skipped`,
 /// `attempts`, `failed`, one for each job and minute.
-pub(crate) fn minuted(source: &str) -> String {
+pub(crate) fn add_to_minutes_sql(source: &str) -> String {
     format!(
         "INSERT INTO @minutes AS m \
              (job, minute, shard, succeeded, dead, skipped, attempts, failed) \
@@ -77,7 +77,7 @@ pub(crate) fn has_all(filter: &Filter) -> bool {
 
 /// The groups that a filter selects, the largest first.
 pub(crate) async fn groups(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     filter: &Filter,
 ) -> Result<Vec<Group>, PostgresError> {
@@ -89,8 +89,8 @@ pub(crate) async fn groups(
         },
         None => None,
     };
-    let class = filter.class.as_deref().map(kept);
-    let signature = filter.signature.as_deref().map(kept);
+    let class = filter.class.as_deref().map(encode);
+    let signature = filter.signature.as_deref().map(encode);
     let of_class = if filter.class.as_ref().is_some_and(|class| class.contains('+')) {
         "g.class = $3::text"
     } else {
@@ -246,7 +246,7 @@ fn hours(hours: &[i64], counts: &[i64]) -> Vec<HourCount> {
 
 /// The minutes of a job, from that of `since` on.
 pub(crate) async fn minutes(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     job: &str,
     since: Timestamp,
@@ -289,7 +289,11 @@ impl Minutes {
         }
     }
 
-    pub(crate) async fn write(&self, client: &Lent, shared: &Shared) -> Result<(), PostgresError> {
+    pub(crate) async fn write(
+        &self,
+        client: &PooledClient,
+        shared: &Shared,
+    ) -> Result<(), PostgresError> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -301,7 +305,7 @@ impl Minutes {
         let (succeeded, dead, skipped) =
             (column(|one| one.succeeded), column(|one| one.dead), column(|one| one.skipped));
         let (attempts, failed) = (column(|one| one.attempts), column(|one| one.failed));
-        let sql = minuted(
+        let sql = add_to_minutes_sql(
             "(SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], \
              $5::bigint[], $6::bigint[], $7::bigint[]) \
              AS u(job, minute, succeeded, dead, skipped, attempts, failed))",

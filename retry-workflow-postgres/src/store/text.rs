@@ -6,28 +6,28 @@
 use std::borrow::Cow;
 
 /// The text as it is stored.
-pub(crate) fn kept(text: &str) -> Cow<'_, str> {
+pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte <= 1) {
         return Cow::Borrowed(text);
     }
-    let mut kept = String::with_capacity(text.len() + 8);
+    let mut encoded = String::with_capacity(text.len() + 8);
     for sign in text.chars() {
         match sign {
-            '\0' => kept.push_str("\u{1}\u{1}"),
-            '\u{1}' => kept.push_str("\u{1}\u{2}"),
-            sign => kept.push(sign),
+            '\0' => encoded.push_str("\u{1}\u{1}"),
+            '\u{1}' => encoded.push_str("\u{1}\u{2}"),
+            sign => encoded.push(sign),
         }
     }
-    Cow::Owned(kept)
+    Cow::Owned(encoded)
 }
 
 /// The original text.
-pub(crate) fn read(kept: String) -> String {
-    if !kept.bytes().any(|byte| byte == 1) {
-        return kept;
+pub(crate) fn decode(encoded: String) -> String {
+    if !encoded.bytes().any(|byte| byte == 1) {
+        return encoded;
     }
-    let mut text = String::with_capacity(kept.len());
-    let mut signs = kept.chars();
+    let mut text = String::with_capacity(encoded.len());
+    let mut signs = encoded.chars();
     while let Some(sign) = signs.next() {
         match sign {
             '\u{1}' => match signs.next() {
@@ -41,7 +41,7 @@ pub(crate) fn read(kept: String) -> String {
 }
 
 /// The first text after all those with this prefix; `None` if there is none.
-pub(crate) fn behind(prefix: &str) -> Option<String> {
+pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
     let rest = prefix.trim_end_matches(char::MAX);
     let last = rest.chars().next_back()?;
     // The range skips the surrogates.
@@ -71,24 +71,24 @@ mod tests {
     #[test]
     fn any_text_comes_back_in_its_order_and_without_nul() {
         for text in TEXTS {
-            assert!(!kept(text).contains('\0'), "{text:?}");
-            assert_eq!(read(kept(text).into_owned()), text);
+            assert!(!encode(text).contains('\0'), "{text:?}");
+            assert_eq!(decode(encode(text).into_owned()), text);
             for other in TEXTS {
-                assert_eq!(text.cmp(other), kept(text).cmp(&kept(other)), "{text:?} {other:?}");
-                let begins = kept(text).starts_with(&*kept(other));
+                assert_eq!(text.cmp(other), encode(text).cmp(&encode(other)), "{text:?} {other:?}");
+                let begins = encode(text).starts_with(&*encode(other));
                 assert_eq!(text.starts_with(other), begins, "{text:?} {other:?}");
             }
         }
     }
 
     #[test]
-    fn what_begins_so_is_before_the_text_behind_it() {
+    fn what_begins_so_is_before_the_end_of_its_prefix() {
         for prefix in ["a", "a\u{d7ff}", "a\u{10ffff}", "ä%"] {
-            let behind = behind(prefix).unwrap();
-            assert!(format!("{prefix}\u{10ffff}\u{10ffff}") < behind, "{prefix:?}");
-            assert!(prefix < &*behind);
+            let end = prefix_end(prefix).unwrap();
+            assert!(format!("{prefix}\u{10ffff}\u{10ffff}") < end, "{prefix:?}");
+            assert!(prefix < &*end);
         }
-        assert_eq!(behind("k/").as_deref(), Some("k0"));
-        assert_eq!((behind(""), behind("\u{10ffff}")), (None, None));
+        assert_eq!(prefix_end("k/").as_deref(), Some("k0"));
+        assert_eq!((prefix_end(""), prefix_end("\u{10ffff}")), (None, None));
     }
 }

@@ -5,23 +5,23 @@ use std::sync::Mutex;
 use retry_workflow::StoreError;
 
 use super::shared::{Shared, text, unsigned};
-use super::text::{behind, kept};
-use crate::server::{Lent, PostgresError};
+use super::text::{encode, prefix_end};
+use crate::server::{PooledClient, PostgresError};
 
 pub(crate) async fn get(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     key: &str,
 ) -> Result<Option<(u64, String)>, PostgresError> {
     let sql = "SELECT revision, value FROM @vals WHERE key = $1";
-    let row = shared.query_opt(client, sql, &[&kept(key)]).await?;
+    let row = shared.query_opt(client, sql, &[&encode(key)]).await?;
     row.map(|row| Ok((unsigned(&row, 0)?, text(&row, 1)?))).transpose()
 }
 
 /// `maybe_done`: an earlier attempt was cut off. It succeeded if the value and its revision are
 /// what it would have written.
 pub(crate) async fn cas(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     key: &str,
     revision: u64,
@@ -30,7 +30,7 @@ pub(crate) async fn cas(
 ) -> Result<bool, PostgresError> {
     // A revision that is too large was never issued.
     let Ok(revision) = i64::try_from(revision) else { return Ok(false) };
-    let (kept_key, kept_value) = (kept(key), kept(value));
+    let (kept_key, kept_value) = (encode(key), encode(value));
     let changed = if revision == 0 {
         // A job exists as soon as its record does; one with neither a record nor items is not
         // listed.
@@ -53,15 +53,15 @@ pub(crate) async fn cas(
 }
 
 pub(crate) async fn values(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     prefix: &str,
 ) -> Result<Vec<(String, String)>, PostgresError> {
-    let prefix = kept(prefix);
-    let rows = match behind(&prefix) {
-        Some(behind) => {
+    let prefix = encode(prefix);
+    let rows = match prefix_end(&prefix) {
+        Some(end) => {
             let sql = "SELECT key, value FROM @vals WHERE key >= $1 AND key < $2 ORDER BY key";
-            shared.query(client, sql, &[&prefix, &behind]).await?
+            shared.query(client, sql, &[&prefix, &end]).await?
         }
         None => {
             let sql = "SELECT key, value FROM @vals WHERE key >= $1 ORDER BY key";
@@ -74,7 +74,7 @@ pub(crate) async fn values(
 /// Returns what was found or added, and whether it was added. Writers of values wait until this is
 /// done.
 pub(crate) async fn find_or_insert<F>(
-    client: &Lent,
+    client: &PooledClient,
     shared: &Shared,
     prefix: &str,
     choose: &Mutex<F>,

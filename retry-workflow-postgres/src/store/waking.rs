@@ -18,24 +18,24 @@ use tokio::task::JoinHandle;
 use tokio_postgres::AsyncMessage;
 
 use super::shared::Shared;
-use super::text::{kept, read};
+use super::text::{decode, encode};
 use crate::server::{PostgresError, Server};
 
 /// How often those poll whom notifications do not reach.
-const POLL_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The first change to a job is announced at once, and further ones no more often than this:
 /// `NOTIFY` takes a lock that all who notify share.
-const TELL_EVERY: Duration = Duration::from_millis(100);
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A connection that has not heard its own probe by then hears nothing.
-const HEARD_WITHIN: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a notification is retried: after that, others find the change by polling.
-const TRIED_FOR: Duration = Duration::from_secs(2);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long to wait until a lost or refused connection is tried again: at first, and at most.
-const TRIED_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+const RECONNECT_DELAY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Longer names do not fit into a notification: a change to such a job is announced as one to any
 /// job.
@@ -52,7 +52,7 @@ pub(crate) struct Waking {
     is_heard: watch::Sender<bool>,
     listener: Mutex<Option<JoinHandle<()>>>,
     /// When each job was last announced; `true` if it is to be announced again.
-    told: Mutex<HashMap<String, (Instant, bool)>>,
+    announced: Mutex<HashMap<String, (Instant, bool)>>,
 }
 
 impl Waking {
@@ -63,19 +63,19 @@ impl Waking {
             own: format!("{:016x}", RandomState::new().hash_one(schema)),
             is_heard: watch::Sender::new(false),
             listener: Mutex::default(),
-            told: Mutex::default(),
+            announced: Mutex::default(),
         }
     }
 
-    fn told(&self) -> MutexGuard<'_, HashMap<String, (Instant, bool)>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn announced(&self) -> MutexGuard<'_, HashMap<String, (Instant, bool)>> {
+        self.announced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Handles a notification.
-    fn hear(&self, said: &str) {
+    fn on_notification(&self, said: &str) {
         match said.split_once(' ') {
             Some((by, _)) if by == self.own => {}
-            Some((_, job)) if !job.is_empty() => self.changes.wake(&read(job.to_owned())),
+            Some((_, job)) if !job.is_empty() => self.changes.wake(&decode(job.to_owned())),
             _ => self.changes.wake_all(),
         }
     }
@@ -116,7 +116,7 @@ pub(crate) async fn changed(shared: &Arc<Shared>, job: &str, seen: u64) -> u64 {
     loop {
         if !*is_heard.borrow_and_update() {
             // Changes by others go unheard, so the caller looks.
-            return tokio::time::timeout(POLL_EVERY, changed).await.unwrap_or(seen);
+            return tokio::time::timeout(POLL_INTERVAL, changed).await.unwrap_or(seen);
         }
         tokio::select! {
             count = &mut changed => return count,
@@ -126,62 +126,62 @@ pub(crate) async fn changed(shared: &Arc<Shared>, job: &str, seen: u64) -> u64 {
 }
 
 /// Wakes those who wait for changes to this job, in this process and in others.
-pub(crate) async fn tell(shared: &Arc<Shared>, job: &str) {
+pub(crate) async fn notify(shared: &Arc<Shared>, job: &str) {
     shared.waking.changes.wake(job);
-    if told_now(shared, job, true) {
-        say(shared, vec![job.to_owned()]).await;
+    if schedule(shared, job, true) {
+        publish(shared, vec![job.to_owned()]).await;
     }
 }
 
-/// As [`tell`], but does not wait until others are notified.
-pub(crate) fn tell_soon(shared: &Arc<Shared>, job: &str) {
+/// As [`notify`], but does not wait until others are notified.
+pub(crate) fn notify_soon(shared: &Arc<Shared>, job: &str) {
     shared.waking.changes.wake(job);
-    told_now(shared, job, false);
+    schedule(shared, job, false);
 }
 
 /// Wakes all who wait, whatever the job.
-pub(crate) async fn tell_all(shared: &Arc<Shared>) {
+pub(crate) async fn notify_all(shared: &Arc<Shared>) {
     shared.waking.changes.wake_all();
-    say(shared, vec![String::new()]).await;
+    publish(shared, vec![String::new()]).await;
 }
 
-/// Whether to announce a job now; otherwise it is announced a little later.
-fn told_now(shared: &Arc<Shared>, job: &str, at_once: bool) -> bool {
-    let mut told = shared.waking.told();
+/// Schedules the announcement of a job. If this is `true`, the caller has to make it now.
+fn schedule(shared: &Arc<Shared>, job: &str, at_once: bool) -> bool {
+    let mut announced = shared.waking.announced();
     let now = Instant::now();
     // Forgets announcements that no longer delay the next one.
-    told.retain(|_, (at, is_due)| *is_due || now.duration_since(*at) < TELL_EVERY);
-    if let Some((_, is_due)) = told.get_mut(job) {
+    announced.retain(|_, (at, is_due)| *is_due || now.duration_since(*at) < NOTIFY_INTERVAL);
+    if let Some((_, is_due)) = announced.get_mut(job) {
         if std::mem::replace(is_due, true) {
             return false;
         }
     } else {
-        told.insert(job.to_owned(), (now, !at_once));
+        announced.insert(job.to_owned(), (now, !at_once));
         if at_once {
             return true;
         }
     }
-    drop(told);
+    drop(announced);
     let (weak, job) = (Arc::downgrade(shared), job.to_owned());
     shared.server.runtime().spawn(async move {
-        tokio::time::sleep(TELL_EVERY).await;
+        tokio::time::sleep(NOTIFY_INTERVAL).await;
         if let Some(shared) = weak.upgrade() {
-            shared.waking.told().insert(job.clone(), (Instant::now(), false));
-            say(&shared, vec![job]).await;
+            shared.waking.announced().insert(job.clone(), (Instant::now(), false));
+            publish(&shared, vec![job]).await;
         }
     });
     false
 }
 
-async fn say(shared: &Arc<Shared>, jobs: Vec<String>) {
+async fn publish(shared: &Arc<Shared>, jobs: Vec<String>) {
     let waking = &shared.waking;
     let said = jobs.into_iter().map(|job| {
-        let name = kept(&job);
+        let name = encode(&job);
         let name = if name.len() > LONGEST_NAME { "" } else { &*name };
         format!("{} {name}", waking.own)
     });
     let arguments = (waking.channel.clone(), said.collect());
-    if let Err(error) = notify(&shared.server, arguments).await {
+    if let Err(error) = send(&shared.server, arguments).await {
         // Others find the change by polling.
         tracing::debug!(
             error = &error as &dyn std::error::Error,
@@ -190,12 +190,12 @@ async fn say(shared: &Arc<Shared>, jobs: Vec<String>) {
     }
 }
 
-async fn notify(
+async fn send(
     server: &Arc<Server>,
     (channel, said): (String, Vec<String>),
 ) -> Result<(), PostgresError> {
     server
-        .run_for(TRIED_FOR, (channel, said), |client, (channel, said), _| {
+        .run_for(NOTIFY_TIMEOUT, (channel, said), |client, (channel, said), _| {
             Box::pin(async move {
                 let sql = "SELECT pg_notify($1, said) FROM unnest($2::text[]) AS said";
                 let statement = client.prepare_cached(sql).await?;
@@ -217,7 +217,7 @@ fn listen(shared: &Arc<Shared>) {
 
 /// Listens for as long as the store exists.
 async fn keep_listening(weak: Weak<Shared>) {
-    let mut wait = TRIED_AGAIN.0;
+    let mut wait = RECONNECT_DELAY.0;
     loop {
         let begun = Instant::now();
         let Some(shared) = weak.upgrade() else { return };
@@ -239,9 +239,9 @@ async fn keep_listening(weak: Weak<Shared>) {
             );
         }
         // After a connection that lasted, waiting starts over.
-        wait = if begun.elapsed() > TRIED_AGAIN.1 { TRIED_AGAIN.0 } else { wait };
+        wait = if begun.elapsed() > RECONNECT_DELAY.1 { RECONNECT_DELAY.0 } else { wait };
         tokio::time::sleep(wait).await;
-        wait = wait.saturating_mul(2).min(TRIED_AGAIN.1);
+        wait = wait.saturating_mul(2).min(RECONNECT_DELAY.1);
     }
 }
 
@@ -263,7 +263,7 @@ async fn listen_once(
                 if said.payload() == is_probe {
                     arrived.send_replace(true);
                 } else if let Some(shared) = listening.upgrade() {
-                    shared.waking.hear(said.payload());
+                    shared.waking.on_notification(said.payload());
                 }
             }
         }
@@ -271,9 +271,9 @@ async fn listen_once(
     }));
     client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
     // Sent through another connection: a pooler may accept `LISTEN` without effect.
-    notify(server, (channel.to_owned(), vec![probe])).await?;
+    send(server, (channel.to_owned(), vec![probe])).await?;
     let answer = probed.wait_for(|arrived| *arrived);
-    let is_heard = tokio::time::timeout(HEARD_WITHIN, answer).await.is_ok_and(|seen| seen.is_ok());
+    let is_heard = tokio::time::timeout(PROBE_TIMEOUT, answer).await.is_ok_and(|seen| seen.is_ok());
     if !is_heard {
         return Err(PostgresError::other(
             "notifications sent with NOTIFY do not arrive: is a connection pooler in between?",

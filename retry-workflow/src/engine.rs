@@ -32,7 +32,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
-use self::alone::{Entrance, Floor};
+use self::alone::{Admission, HandlerAccess};
 use self::attempt::{Completion, Process};
 pub(crate) use self::attempt::{Handler, Handlers};
 use self::breaker::Breaker;
@@ -54,7 +54,7 @@ use crate::job::event::{JobEvent, Listener, WaitReason};
 use crate::job::metrics::JobMetrics;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
 use crate::job::worker_record::WorkerRecord;
-use crate::store::{MOST_CLAIMED_BYTES, Store};
+use crate::store::{MAX_CLAIM_BYTES, Store};
 
 /// How this process runs a job.
 #[derive(Clone)]
@@ -116,8 +116,8 @@ pub(crate) async fn run<S: Store, W: Work>(
         collector: Collector::new(options.policy.error_collection, options.listeners),
         #[cfg(feature = "metrics")]
         metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
-        looked_after: None,
-        floor: Floor::new(),
+        looked_ahead_at_change: None,
+        access: HandlerAccess::new(),
         waiting,
         beat_at: Instant::now() + heartbeat.every(),
         heartbeat,
@@ -134,7 +134,7 @@ pub(crate) async fn run<S: Store, W: Work>(
         operations: Operations::default(),
         timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
         input_complete: false,
-        is_whole: true,
+        is_input_final: true,
         stopping: None,
         process: Arc::new(process),
         policy: options.policy,
@@ -189,7 +189,7 @@ struct Engine<S: Store, W: Work> {
     /// Items that wait to be leased for the first time, as far as this worker knows.
     waiting: u64,
     /// The right to run handlers, which is shared with other jobs of this process.
-    floor: Floor,
+    access: HandlerAccess,
     /// Finished items that are not yet being settled.
     finished: Vec<Completion>,
     collector: Collector,
@@ -197,7 +197,7 @@ struct Engine<S: Store, W: Work> {
     metrics: Box<JobMetrics>,
     operations: Operations,
     /// How many changes there had been when the store was last asked what is due next.
-    looked_after: Option<u64>,
+    looked_ahead_at_change: Option<u64>,
 
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
@@ -219,7 +219,7 @@ struct Engine<S: Store, W: Work> {
     timer: Pin<Box<Sleep>>,
     input_complete: bool,
     /// Whether the end of the input means that the job has all its items.
-    is_whole: bool,
+    is_input_final: bool,
     stopping: Option<StopReason>,
 }
 
@@ -276,8 +276,8 @@ impl<S: Store, W: Work> Engine<S, W> {
                 EngineEvent::Input(None) => {
                     self.ledger.changed();
                     self.input_complete = true;
-                    self.is_whole = source.is_complete();
-                    if self.is_whole {
+                    self.is_input_final = source.is_complete();
+                    if self.is_input_final {
                         let whole = |job: &mut Job| job.input_complete = true;
                         Job::update(&self.store, &self.job, whole).await?;
                     }
@@ -290,8 +290,8 @@ impl<S: Store, W: Work> Engine<S, W> {
                     self.leases.add(lease, true);
                 }
                 EngineEvent::ClaimedSuspect(None) => self.leave_alone(),
-                EngineEvent::Entered(leave) => self.floor.entered(leave),
-                EngineEvent::Alone(leave) => self.floor.alone(Some(leave)),
+                EngineEvent::Entered(guard) => self.access.entered(guard),
+                EngineEvent::Alone(guard) => self.access.alone(Some(guard)),
                 EngineEvent::Settled(finished, good) => {
                     for (finished, good) in finished.into_iter().zip(good) {
                         self.settled(finished, good, &mut source);
@@ -313,7 +313,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                     // Something that has changed since the query may be due earlier: query again.
                     let is_current = changes == self.ledger.changes();
                     if self.is_time_for(suspect, is_current) {
-                        self.floor.want_alone();
+                        self.access.want_alone();
                     } else if is_current && self.is_idle() {
                         self.sleep_until(due);
                     }
@@ -402,8 +402,9 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.tick();
         }
         // What was read before the last change may be out of date.
-        let is_old = self.claim_at.is_none() || self.looked_after != Some(self.ledger.changes());
-        if self.is_idle() && is_old && self.stopping.is_none() && !self.floor.wants_alone() {
+        let is_old =
+            self.claim_at.is_none() || self.looked_ahead_at_change != Some(self.ledger.changes());
+        if self.is_idle() && is_old && self.stopping.is_none() && !self.access.wants_alone() {
             self.start_looking_ahead();
         }
     }
@@ -421,8 +422,8 @@ impl<S: Store, W: Work> Engine<S, W> {
         let may_start = !self.leases.are_handed_out()
             && !self.ledger.will_stop(&self.policy)
             && self.stopping.is_none()
-            && self.floor.admits(self.tasks.len());
-        let most = if self.floor.is_alone() { 1 } else { self.max_parallel };
+            && self.access.admits(self.tasks.len());
+        let most = if self.access.is_alone() { 1 } else { self.max_parallel };
         while may_start
             && self.tasks.len() < most
             && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(self.tasks.len()))
@@ -436,7 +437,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.finished.push(Completion::released(lease.key));
         }
         // The slot that it was claimed for is gone, but the store has it as started.
-        while let Some(lease) = self.leases.next_misled() {
+        while let Some(lease) = self.leases.next_claimed_as_started() {
             self.finished.push(Completion::released(lease.key));
         }
     }
@@ -445,27 +446,27 @@ impl<S: Store, W: Work> Engine<S, W> {
     /// it is no longer needed.
     fn take_turns(&mut self) {
         if self.tasks.is_empty() {
-            self.floor.is_empty();
+            self.access.is_empty();
         }
         let is_idle = self.is_idle();
         if self.stopping.is_some() && is_idle {
-            self.floor.leave();
+            self.access.leave();
             return;
         }
         let has_nothing = self.leases.are_handed_out();
         if !self.operations.is_under_way(Operation::Enter)
             && (is_idle || (!has_nothing && self.tasks.is_empty() && self.may_start_soon()))
-            && let Some(entrance) = self.floor.entrance(is_idle)
+            && let Some(admission) = self.access.admission(is_idle)
         {
             self.operations.start(Operation::Enter, async move {
-                Ok(match entrance {
-                    Entrance::Shared => EngineEvent::Entered(alone::shared().await),
-                    Entrance::Alone => EngineEvent::Alone(alone::exclusive().await),
+                Ok(match admission {
+                    Admission::Shared => EngineEvent::Entered(alone::shared().await),
+                    Admission::Alone => EngineEvent::Alone(alone::exclusive().await),
                 })
             });
         }
-        if self.floor.is_alone() && is_idle {
-            if self.floor.turn_has_ended() || !self.may_start_soon() {
+        if self.access.is_alone() && is_idle {
+            if self.access.turn_has_ended() || !self.may_start_soon() {
                 self.leave_alone();
             } else {
                 self.start_claiming_suspect();
@@ -480,7 +481,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     fn leave_alone(&mut self) {
-        self.floor.leave();
+        self.access.leave();
         self.ledger.changed();
         self.claim_soon();
     }
@@ -541,7 +542,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             && self.to_claim() > 0
             && !self.leases.are_large()
             && self.breaker.as_ref().is_none_or(Breaker::is_closed_enough)
-            && self.floor.is_open()
+            && self.access.is_open()
     }
 
     fn to_claim(&self) -> usize {
@@ -566,7 +567,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         // If there are fewer than requested, no more are due. Any event claims again, and may have
         // done so while this claim was under way.
         let bytes: usize = leases.iter().map(|lease| lease.payload.len()).sum();
-        if leases.len() >= wanted || bytes >= MOST_CLAIMED_BYTES {
+        if leases.len() >= wanted || bytes >= MAX_CLAIM_BYTES {
             self.claim_soon();
         }
         if !leases.is_empty() {
@@ -592,7 +593,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         if !self.operations.is_under_way(Operation::NextDue) {
             let (store, job) = (self.store.clone(), self.job.clone());
             let changes = self.ledger.changes();
-            self.looked_after = Some(changes);
+            self.looked_ahead_at_change = Some(changes);
             self.operations.start(Operation::NextDue, async move {
                 let suspect = store.next_suspect(&job).await?;
                 Ok(EngineEvent::NextDue { changes, due: store.next_due(&job).await?, suspect })
@@ -660,10 +661,10 @@ impl<S: Store, W: Work> Engine<S, W> {
         if !open_for.is_zero() {
             return Some(WaitReason::Breaker { wait: open_for });
         }
-        if self.floor.is_alone() {
+        if self.access.is_alone() {
             return runs.then_some(WaitReason::Suspect);
         }
-        if self.floor.wants_alone() {
+        if self.access.wants_alone() {
             return Some(WaitReason::Alone);
         }
         if runs {
@@ -749,7 +750,7 @@ impl<S: Store, W: Work> Engine<S, W> {
         self.start_beating();
         self.count_waiting();
         // A suspect may have been waiting for a long time.
-        if !self.floor.wants_alone() && self.stopping.is_none() {
+        if !self.access.wants_alone() && self.stopping.is_none() {
             self.start_looking_ahead();
         }
         self.share_breaker();
@@ -877,7 +878,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             Some(reason) if !finished || matches!(reason, StopReason::Item { .. }) => {
                 JobStatus::Stopped { reason }
             }
-            _ if self.is_whole => JobStatus::Finished,
+            _ if self.is_input_final => JobStatus::Finished,
             _ => JobStatus::Stopped { reason: StopReason::InputIncomplete },
         };
         Job::update(&self.store, &self.job, |job| {

@@ -34,10 +34,10 @@ use crate::item::record::{
 use crate::item::summary::{Group, JobRow, Minute};
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
-pub const MOST_CLAIMED_BYTES: usize = 16 << 20;
+pub const MAX_CLAIM_BYTES: usize = 16 << 20;
 
 /// A page of a list ends after this many rows that its filter does not want: 5,000.
-pub const MOST_LOOKED_AT: usize = 5_000;
+pub const MAX_ROWS_SCANNED: usize = 5_000;
 
 /// How often to look at a store that cannot report changes.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -119,7 +119,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = StoreResult<u64>> + Send;
 
     /// Leases up to `max` items to `worker` until `now + lease`, and no more once their payloads
-    /// have reached [`MOST_CLAIMED_BYTES`]: those that are due, and those whose lease has expired,
+    /// have reached [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired,
     /// in the order of these times, but no suspects. The first `starts` of them start at `now`, the
     /// others wait for a free slot. Their attempt and token grow by one.
     ///
@@ -206,7 +206,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Returns items in the order in which they were added, without their histories; the
     /// first `max` after `after`, or fewer if they are large: see [`Page::next`].
     ///
-    /// If no index answers the filter, a store looks at [`MOST_LOOKED_AT`] rows at most, and
+    /// If no index answers the filter, a store looks at [`MAX_ROWS_SCANNED`] rows at most, and
     /// returns what it has found so far, which may be nothing: the caller continues from
     /// [`Page::next`].
     fn list(

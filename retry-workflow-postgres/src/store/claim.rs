@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retry_workflow::store::MOST_CLAIMED_BYTES;
+use retry_workflow::store::MAX_CLAIM_BYTES;
 use retry_workflow::{Lease, LeaseKey, Timestamp};
 use tokio_postgres::Row;
 
@@ -111,7 +111,7 @@ pub(crate) async fn claim(
         }
     }
     let look = async |behind: (i64, i64), max: usize, starts: usize, bytes: usize| {
-        let bytes = limit(MOST_CLAIMED_BYTES.saturating_sub(bytes));
+        let bytes = limit(MAX_CLAIM_BYTES.saturating_sub(bytes));
         let values: Values<'_> = &[
             &job,
             &due_by,
@@ -137,7 +137,7 @@ pub(crate) async fn claim(
     let from = shared.places.of(job);
     let (mut leases, mut last) = look(from.place, max, starts, 0).await?;
     let bytes = leases.iter().map(|lease| lease.payload.len()).sum::<usize>();
-    if leases.len() < max && bytes < MOST_CLAIMED_BYTES && from.place != BEGINNING {
+    if leases.len() < max && bytes < MAX_CLAIM_BYTES && from.place != BEGINNING {
         let rest = starts.saturating_sub(leases.len());
         match look(BEGINNING, max - leases.len(), rest, bytes).await {
             Ok((more, end)) => {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_core::Stream as _;
-use retry_workflow::store::MOST_LOOKED_AT;
+use retry_workflow::store::MAX_ROWS_SCANNED;
 use retry_workflow::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, JobRow, Page, Timestamp};
 use tokio_postgres::Row;
 
@@ -124,7 +124,7 @@ pub(crate) async fn list(
     let mut last = after.unwrap_or(Cursor(0));
     let after = selection.add(last.0);
     let max_and_one = selection.add(limit(max.saturating_add(1)));
-    let most = limit(max.saturating_add(MOST_LOOKED_AT));
+    let most = limit(max.saturating_add(MAX_ROWS_SCANNED));
     let look = selection.look.take();
     let sql = match &look {
         // Items come in order, and no more of them are looked at than necessary.

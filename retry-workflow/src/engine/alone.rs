@@ -1,5 +1,5 @@
-//! [`Floor`]: the right to run handlers, which all jobs of a process share: many at a time, or one
-//! suspect alone. If the process dies then, the suspect is to blame.
+//! [`HandlerAccess`]: the right to run handlers, which all jobs of a process share: many at a time,
+//! or one suspect alone. If the process dies then, the suspect is to blame.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::item::clock::is_in_handler;
 
 /// One for the whole process, because a handler that kills it takes all jobs down.
-static FLOOR: RwLock<()> = RwLock::const_new(());
+static HANDLER_LOCK: RwLock<()> = RwLock::const_new(());
 
 /// How long one job may run suspects before others are let in.
 const TURN: Duration = Duration::from_secs(1);
@@ -20,10 +20,10 @@ pub(super) type Shared = RwLockReadGuard<'static, ()>;
 /// The right to run one handler alone.
 pub(super) type Exclusive = RwLockWriteGuard<'static, ()>;
 
-/// One job's share of the floor.
-pub(super) struct Floor {
-    /// Whether a handler of another job runs this one: that job holds the floor already, and waits
-    /// for this one.
+/// The access that one job has.
+pub(super) struct HandlerAccess {
+    /// Whether a handler of another job runs this one: that job has the right already, and
+    /// waits for this one.
     is_nested: bool,
     hold: Hold,
     wants_alone: bool,
@@ -31,18 +31,18 @@ pub(super) struct Floor {
 
 enum Hold {
     Nothing,
-    Shared { _leave: Option<Shared> },
-    Alone { _leave: Option<Exclusive>, since: Instant },
+    Shared { _guard: Option<Shared> },
+    Alone { _guard: Option<Exclusive>, since: Instant },
 }
 
 /// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entrance {
+pub(super) enum Admission {
     Shared,
     Alone,
 }
 
-impl Floor {
+impl HandlerAccess {
     pub(super) fn new() -> Self {
         Self { is_nested: is_in_handler(), hold: Hold::Nothing, wants_alone: false }
     }
@@ -52,14 +52,14 @@ impl Floor {
         match self.hold {
             Hold::Alone { .. } => running == 0,
             // Another job that waits to be alone lets nobody in before it.
-            Hold::Shared { .. } => self.is_nested || FLOOR.try_read().is_ok(),
+            Hold::Shared { .. } => self.is_nested || HANDLER_LOCK.try_read().is_ok(),
             Hold::Nothing if self.is_nested => {
-                self.hold = Hold::Shared { _leave: None };
+                self.hold = Hold::Shared { _guard: None };
                 true
             }
-            Hold::Nothing => match FLOOR.try_read() {
-                Ok(leave) => {
-                    self.entered(leave);
+            Hold::Nothing => match HANDLER_LOCK.try_read() {
+                Ok(guard) => {
+                    self.entered(guard);
                     true
                 }
                 Err(_) => false,
@@ -69,7 +69,7 @@ impl Floor {
 
     /// Whether claiming makes sense: items that start with a claim must not be kept waiting.
     pub(super) fn is_open(&self) -> bool {
-        let is_free = || self.is_nested || FLOOR.try_read().is_ok();
+        let is_free = || self.is_nested || HANDLER_LOCK.try_read().is_ok();
         !self.wants_alone && !self.is_alone() && is_free()
     }
 
@@ -90,24 +90,24 @@ impl Floor {
     }
 
     /// What to wait for next; `idle` says whether this job has no work in hand.
-    pub(super) fn entrance(&mut self, idle: bool) -> Option<Entrance> {
+    pub(super) fn admission(&mut self, idle: bool) -> Option<Admission> {
         match self.hold {
-            Hold::Nothing if !idle => (!self.is_nested).then_some(Entrance::Shared),
+            Hold::Nothing if !idle => (!self.is_nested).then_some(Admission::Shared),
             Hold::Nothing if self.wants_alone && self.is_nested => {
                 self.alone(None);
                 None
             }
-            Hold::Nothing if self.wants_alone => Some(Entrance::Alone),
+            Hold::Nothing if self.wants_alone => Some(Admission::Alone),
             _ => None,
         }
     }
 
-    pub(super) fn entered(&mut self, leave: Shared) {
-        self.hold = Hold::Shared { _leave: Some(leave) };
+    pub(super) fn entered(&mut self, guard: Shared) {
+        self.hold = Hold::Shared { _guard: Some(guard) };
     }
 
-    pub(super) fn alone(&mut self, leave: Option<Exclusive>) {
-        self.hold = Hold::Alone { _leave: leave, since: Instant::now() };
+    pub(super) fn alone(&mut self, guard: Option<Exclusive>) {
+        self.hold = Hold::Alone { _guard: guard, since: Instant::now() };
     }
 
     pub(super) fn is_alone(&self) -> bool {
@@ -119,7 +119,7 @@ impl Floor {
         matches!(self.hold, Hold::Alone { since, .. } if since.elapsed() >= TURN)
     }
 
-    /// Gives the floor up: no suspect is to run any more.
+    /// Gives the right up: no suspect is to run any more.
     pub(super) fn leave(&mut self) {
         (self.hold, self.wants_alone) = (Hold::Nothing, false);
     }
@@ -127,10 +127,10 @@ impl Floor {
 
 /// Waits for the right to run handlers.
 pub(super) fn shared() -> impl Future<Output = Shared> + Send {
-    FLOOR.read()
+    HANDLER_LOCK.read()
 }
 
 /// Waits until no handler of this process is running.
 pub(super) fn exclusive() -> impl Future<Output = Exclusive> + Send {
-    FLOOR.write()
+    HANDLER_LOCK.write()
 }

@@ -46,7 +46,7 @@ pub(super) struct Process<W> {
     action: OnItemFailure,
     handlers: Handlers,
     /// The retries of `on_item_failure: retry`.
-    rounds: Retrier,
+    item_retries: Retrier,
     breaker: Option<Breaker>,
 }
 
@@ -145,7 +145,7 @@ impl<W: Work> Process<W> {
             work,
             action: options.policy.on_item_failure.clone(),
             handlers: options.handlers.clone(),
-            rounds: Retrier::new(options.policy.retry_config).name("workflow"),
+            item_retries: Retrier::new(options.policy.retry_config).name("workflow"),
             breaker: breaker.cloned(),
         }
     }
@@ -156,11 +156,11 @@ impl<W: Work> Process<W> {
 
     pub(super) async fn run(self: Arc<Self>, lease: Lease) -> Completion {
         let (key, id) = (lease.key, lease.id.clone());
-        match caught(self.handle(lease)).await {
+        match catch_panic(self.handle(lease)).await {
             Ok(finished) => finished,
             // Panics of handlers are caught inside: whatever this was, the item must not be lost.
             Err(panic) => {
-                let failure = Failure::new(PANIC, format!("panicked: {}", said(&*panic)));
+                let failure = Failure::new(PANIC, format!("panicked: {}", panic_message(&*panic)));
                 let end = Settled::Dead(failure);
                 let settlement = Settlement { lease: key, end, history: Vec::new() };
                 Completion {
@@ -192,7 +192,7 @@ impl<W: Work> Process<W> {
             return self.failed(item, &payload, rounds, failure, Vec::new()).await;
         }
         if let Some(rounds) = rounds.as_ref().filter(|_| work.is_none())
-            && rounds.expired_by(self.rounds.policy(), &self.worker).is_some()
+            && rounds.expired_by(self.item_retries.policy(), &self.worker).is_some()
         {
             // Its time ran out while no process was working on it.
             let settled = Settled::Dead(rounds.failure.clone());
@@ -220,10 +220,10 @@ impl<W: Work> Process<W> {
             payload: &payload,
             checkpoint: work.map(|work| work.get().to_owned()),
         };
-        let report = match caught(self.work.attempt(given)).await {
+        let report = match catch_panic(self.work.attempt(given)).await {
             Ok(report) => report,
             Err(panic) => {
-                let failure = Failure::new(PANIC, format!("panicked: {}", said(&*panic)));
+                let failure = Failure::new(PANIC, format!("panicked: {}", panic_message(&*panic)));
                 AttemptReport::failed(timer, failure, Reason::NotRetryable)
             }
         };
@@ -234,7 +234,7 @@ impl<W: Work> Process<W> {
         match outcome {
             WorkOutcome::Succeeded(output) => {
                 if let Some(rounds) = &rounds {
-                    rounds.succeeded(&self.rounds);
+                    rounds.succeeded(&self.item_retries);
                 }
                 self.finished(item, Settled::Succeeded(output), records, None)
             }
@@ -300,7 +300,7 @@ impl<W: Work> Process<W> {
                 Some(handler) => {
                     // Called inside the future, because it may panic before it returns one.
                     let decided = async { handler(event.clone()).await };
-                    caught(decided).await.unwrap_or(OnItemFailure::Dlq)
+                    catch_panic(decided).await.unwrap_or(OnItemFailure::Dlq)
                 }
                 None => OnItemFailure::Dlq,
             };
@@ -310,7 +310,13 @@ impl<W: Work> Process<W> {
         let (end, wait) = match action {
             OnItemFailure::Retry if !is_lost => {
                 let error = failure.to_string();
-                match RetryState::decide(rounds, &self.rounds, &self.worker, Ok(&error), &failure) {
+                match RetryState::decide(
+                    rounds,
+                    &self.item_retries,
+                    &self.worker,
+                    Ok(&error),
+                    &failure,
+                ) {
                     NextStep::Retry { wait, state } => {
                         event.state = ItemState::Pending;
                         let checkpoint =
@@ -385,7 +391,7 @@ struct Item {
 }
 
 /// Returns the future's output, or its panic: one bad item must not end a job.
-async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(|cx| {
         // A future that has panicked is dropped without being polled again.
@@ -398,7 +404,7 @@ async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> 
 }
 
 /// The message of a panic.
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

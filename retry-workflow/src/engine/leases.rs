@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use super::ledger::Load;
 use crate::item::clock::Timestamp;
 use crate::item::record::{Lease, LeaseKey, Settled, Settlement, Start};
-use crate::store::{MOST_CLAIMED_BYTES, Store};
+use crate::store::{MAX_CLAIM_BYTES, Store};
 
 /// The leases that a worker holds.
 pub(super) struct Leases<S: Store> {
@@ -61,7 +61,7 @@ impl<S: Store> Leases<S> {
 
     /// Whether the items that no handler works on yet are as large as a claim may be.
     pub(super) fn are_large(&self) -> bool {
-        self.ready_bytes >= MOST_CLAIMED_BYTES
+        self.ready_bytes >= MAX_CLAIM_BYTES
     }
 
     /// Adds a lease; `is_started` says whether the store has the item as started.
@@ -108,7 +108,7 @@ impl<S: Store> Leases<S> {
     }
 
     /// Hands out an item that was claimed for a free slot, but is not being worked on.
-    pub(super) fn next_misled(&mut self) -> Option<Lease> {
+    pub(super) fn next_claimed_as_started(&mut self) -> Option<Lease> {
         if self.ready_started == 0 {
             return None;
         }

@@ -29,12 +29,12 @@ pub(super) struct GraphSource<S> {
     /// The states of the tasks that the store has.
     states: BTreeMap<String, ItemState>,
     /// Tasks that were skipped, and can run after all.
-    anew: Vec<String>,
+    rerun: Vec<String>,
     /// When the states were last checked.
-    looked_at: Instant,
+    checked_at: Instant,
     /// When to check them again. Kept here, as is `change`, because the future that waits for them
     /// is dropped and recreated with every other event.
-    look_at: Instant,
+    check_at: Instant,
     /// Resolves when the store reports a change.
     change: Pin<Box<dyn Future<Output = StoreResult<u64>> + Send>>,
     /// Whether anything has changed since no task was found to be ready.
@@ -59,26 +59,26 @@ impl<S: Store> GraphSource<S> {
             job: job.to_owned(),
             dependencies,
             states: BTreeMap::new(),
-            anew: Vec::new(),
-            looked_at: now,
+            rerun: Vec::new(),
+            checked_at: now,
             // Again soon, once changes are being reported.
-            look_at: now + LOOK_AT_MOST,
+            check_at: now + LOOK_AT_MOST,
             is_changed: true,
         };
-        source.look().await?;
+        source.check().await?;
         source.forget_skipped();
         Ok(source)
     }
 
     /// Reads the states of all tasks.
-    async fn look(&mut self) -> Result<(), StoreError> {
+    async fn check(&mut self) -> Result<(), StoreError> {
         let all = Filter::job(&self.job).states(ItemState::ALL);
         let mut after = None;
         loop {
             let page = self.store.list(&all, after, PAGE).await?;
             for item in page.items {
                 // A task that is to run after all is only skipped in the store.
-                if !self.anew.contains(&item.id) {
+                if !self.rerun.contains(&item.id) {
                     self.states.insert(item.id, item.state);
                 }
             }
@@ -90,8 +90,8 @@ impl<S: Store> GraphSource<S> {
     }
 
     /// Checks the states as soon as allowed.
-    fn look_soon(&mut self) {
-        self.look_at = self.look_at.min(self.looked_at + LOOK_AT_MOST);
+    fn check_soon(&mut self) {
+        self.check_at = self.check_at.min(self.checked_at + LOOK_AT_MOST);
     }
 
     /// Marks tasks to run after all if the ones that they were skipped for are no longer dead.
@@ -107,7 +107,7 @@ impl<S: Store> GraphSource<S> {
             let Some((task, _)) = skipped else { return };
             let task = task.clone();
             self.states.remove(&task);
-            self.anew.push(task);
+            self.rerun.push(task);
         }
     }
 
@@ -136,31 +136,31 @@ fn change<S: Store>(
 impl<S: Store> Source for GraphSource<S> {
     async fn next_batch(&mut self) -> Result<Option<Vec<NewItem>>, WorkflowError> {
         loop {
-            if self.look_at <= Instant::now() {
-                self.look().await?;
+            if self.check_at <= Instant::now() {
+                self.check().await?;
                 self.forget_skipped();
-                self.looked_at = Instant::now();
-                self.look_at = self.looked_at + LOOK_ANYWAY;
+                self.checked_at = Instant::now();
+                self.check_at = self.checked_at + LOOK_ANYWAY;
                 self.is_changed = true;
             }
             if !self.is_changed {
-                if let Ok(seen) = timeout_at(self.look_at, self.change.as_mut()).await {
+                if let Ok(seen) = timeout_at(self.check_at, self.change.as_mut()).await {
                     self.change = change(&self.store, &self.job, seen?);
-                    self.look_soon();
+                    self.check_soon();
                 }
                 continue;
             }
             let ready = self.ready();
             if !ready.is_empty() {
-                let (anew, new): (Vec<_>, Vec<_>) =
-                    ready.into_iter().partition(|task| self.anew.contains(task));
-                if !anew.is_empty() {
+                let (rerun, new): (Vec<_>, Vec<_>) =
+                    ready.into_iter().partition(|task| self.rerun.contains(task));
+                if !rerun.is_empty() {
                     let skipped =
-                        Filter::job(&self.job).ids(anew.clone()).states([ItemState::Skipped]);
+                        Filter::job(&self.job).ids(rerun.clone()).states([ItemState::Skipped]);
                     self.store.redrive(&skipped, None, self.store.now(), Duration::ZERO).await?;
                 }
-                self.anew.retain(|task| !anew.contains(task));
-                for task in anew.iter().chain(&new) {
+                self.rerun.retain(|task| !rerun.contains(task));
+                for task in rerun.iter().chain(&new) {
                     self.states.insert(task.clone(), ItemState::Pending);
                 }
                 let items = new.into_iter().map(|task| NewItem::new(task, "null"));
@@ -190,12 +190,12 @@ impl<S: Store> Source for GraphSource<S> {
             .flat_map(|task| self.dependencies.needs(task))
             .all(has_ended)
         {
-            self.look_soon();
+            self.check_soon();
         }
         // A re-driven task has succeeded: tasks that were skipped because of it may run.
         if state == ItemState::Succeeded {
             self.forget_skipped();
         }
-        !self.anew.is_empty()
+        !self.rerun.is_empty()
     }
 }

@@ -1258,7 +1258,7 @@ pub async fn a_large_payload_is_kept<S: Store>(store: &S) {
 
 /// A claim ends with the payload that reaches the limit.
 pub async fn large_payloads_are_claimed_a_few_at_a_time<S: Store>(store: &S) {
-    let payload = "x".repeat(super::MOST_CLAIMED_BYTES / 2);
+    let payload = "x".repeat(super::MAX_CLAIM_BYTES / 2);
     let items = ["a", "b", "c"].map(|id| NewItem::new(id, payload.clone()));
     assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));
     assert_eq!(claim(store, 0, 10).await.len(), 2);

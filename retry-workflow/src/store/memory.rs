@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::tally::{job_of_record, minute_of, moved, whole, wrote};
-use super::{Changes, MOST_CLAIMED_BYTES, MOST_LOOKED_AT, Store, StoreResult};
+use super::{Changes, MAX_CLAIM_BYTES, MAX_ROWS_SCANNED, Store, StoreResult};
 use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
@@ -329,7 +329,7 @@ impl Tables {
             .enumerate()
             .map_while(|(place, number)| {
                 let terms = (&worker, (place < starts).then_some(now), now + lease);
-                let lease = (bytes < MOST_CLAIMED_BYTES)
+                let lease = (bytes < MAX_CLAIM_BYTES)
                     .then(|| Some(job.claim(number, items.get_mut(&number)?, terms)))??;
                 bytes = bytes.saturating_add(lease.payload.len());
                 Some(lease)
@@ -566,7 +566,7 @@ impl Store for MemoryStore {
         let (mut last, mut unwanted) = (after, 0);
         for (&number, item) in tables.items.range(after.0.saturating_add(1)..) {
             let is_wanted = filter.wants(&item.record);
-            if unwanted == MOST_LOOKED_AT || (is_wanted && page.items.len() >= max) {
+            if unwanted == MAX_ROWS_SCANNED || (is_wanted && page.items.len() >= max) {
                 page.next = Some(last);
                 break;
             }

@@ -12,7 +12,7 @@ use crate::item::record::{
     AttemptOutcome, AttemptRecord, Filter, ItemRecord, ItemState, NewItem, Settled, Settlement,
 };
 use crate::item::summary::{Group, HourCount, Minute};
-use crate::store::{MOST_LOOKED_AT, Store};
+use crate::store::{MAX_ROWS_SCANNED, Store};
 
 const HOUR: i64 = 3600;
 
@@ -285,7 +285,7 @@ pub async fn jobs_are_listed_with_the_newest_first<S: Store>(store: &S) {
 
 /// If no index answers the filter, a page may be empty and the list continues.
 pub async fn a_long_look_is_cut_short_and_goes_on<S: Store>(store: &S) {
-    let number = MOST_LOOKED_AT + 50;
+    let number = MAX_ROWS_SCANNED + 50;
     let items = (0..number).map(|number| NewItem::new(format!("item-{number}"), "1")).collect();
     assert_eq!(store.enqueue("job", items, at(10)).await, Ok(number as u64));
     // It comes after all others, and is due before them.

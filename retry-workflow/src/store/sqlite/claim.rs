@@ -6,7 +6,7 @@ use super::layout::{LEASED, outcome_code};
 use super::transaction::Transaction;
 use crate::item::clock::{Timestamp, micros};
 use crate::item::record::{AttemptOutcome, ItemState, Lease, LeaseKey, SUSPECT_AFTER};
-use crate::store::MOST_CLAIMED_BYTES;
+use crate::store::MAX_CLAIM_BYTES;
 use crate::store::tally::moved;
 
 /// What to claim.
@@ -102,7 +102,7 @@ fn find_due(
         let item = item?;
         bytes = bytes.saturating_add(item.lease.payload.len());
         taken.push(item);
-        if bytes >= MOST_CLAIMED_BYTES {
+        if bytes >= MAX_CLAIM_BYTES {
             break;
         }
     }

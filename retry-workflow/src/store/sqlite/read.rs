@@ -13,7 +13,7 @@ use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{AttemptRecord, Counts, Cursor, Filter, ItemRecord, Page};
 use crate::item::summary::JobRow;
-use crate::store::MOST_LOOKED_AT;
+use crate::store::MAX_ROWS_SCANNED;
 
 /// A page of a list ends at this size, in bytes of payloads and outputs.
 const LARGEST_PAGE: usize = 64 * 1024 * 1024;
@@ -48,7 +48,7 @@ pub(super) fn list(
     let mut read = tx.prepare(&one())?;
     selection.look(tx, last.0, |number, is_wanted| {
         let is_full = page.items.len() >= max || bytes >= LARGEST_PAGE;
-        if unwanted == MOST_LOOKED_AT || (is_wanted && is_full) {
+        if unwanted == MAX_ROWS_SCANNED || (is_wanted && is_full) {
             page.next = Some(if is_full { found } else { last });
             return Ok(ControlFlow::Break(()));
         }

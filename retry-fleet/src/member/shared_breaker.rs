@@ -49,8 +49,8 @@ pub(crate) struct SharedBreaker {
     opens_at: Arc<OpensAt>,
     verdict: VerdictSlot,
     /// What was last reported to the hub, and when a call was last reported.
-    told_open: bool,
-    told_called: Option<Instant>,
+    reported_open: bool,
+    reported_called: Option<Instant>,
     /// Whether there was a call that has not been reported.
     called: bool,
     rejected: u64,
@@ -86,8 +86,8 @@ impl SharedBreaker {
             name,
             opens_at,
             verdict,
-            told_open: false,
-            told_called: None,
+            reported_open: false,
+            reported_called: None,
             called: false,
             rejected,
             rejected_at: None,
@@ -116,11 +116,11 @@ impl SharedBreaker {
             self.rejected_at = Some(now);
         }
         let open = is_own_opening(&snapshot);
-        let was_told = self.told_called.is_some_and(|at| now - at < HEARTBEAT);
-        let called = self.called && !was_told;
+        let was_reported = self.reported_called.is_some_and(|at| now - at < HEARTBEAT);
+        let called = self.called && !was_reported;
         // A member that has opened it counts as a caller.
-        let called = called || (open && !self.told_open);
-        (called || open != self.told_open).then(|| Report {
+        let called = called || (open && !self.reported_open);
+        (called || open != self.reported_open).then(|| Report {
             breaker: self.name.clone(),
             called,
             open,
@@ -128,25 +128,25 @@ impl SharedBreaker {
     }
 
     /// The hub has received a report.
-    pub(crate) fn told(&mut self, report: &Report, now: Instant) {
-        self.told_open = report.open;
+    pub(crate) fn reported(&mut self, report: &Report, now: Instant) {
+        self.reported_open = report.open;
         if report.called {
-            self.told_called = Some(now);
+            self.reported_called = Some(now);
             self.called = false;
         }
     }
 
     /// Reports everything again, because the hub may not have received it.
-    pub(crate) fn tell_anew(&mut self) {
-        (self.told_open, self.told_called) = (false, None);
+    pub(crate) fn report_again(&mut self) {
+        (self.reported_open, self.reported_called) = (false, None);
     }
 
     /// Whether this member needs to know how many of the others have opened it.
     pub(crate) fn wants_tally(&self, report: Option<&Report>) -> bool {
-        report.map_or(self.told_open, |report| report.open) && !self.is_led()
+        report.map_or(self.reported_open, |report| report.open) && !self.is_fleet_controlled()
     }
 
-    fn is_led(&self) -> bool {
+    fn is_fleet_controlled(&self) -> bool {
         self.breaker.as_ref().snapshot().led
     }
 
@@ -169,7 +169,7 @@ impl SharedBreaker {
     ) -> HubResult<()> {
         self.follow(record, now);
         if self.probing.is_some() {
-            return self.go_on_probing(contact, record).await;
+            return self.continue_probing(contact, record).await;
         }
         let snapshot = self.breaker.as_ref().snapshot();
         if record.is_open(now) {
@@ -258,7 +258,11 @@ impl SharedBreaker {
         Ok(())
     }
 
-    async fn go_on_probing(&mut self, contact: &Contact, record: &BreakerRecord) -> HubResult<()> {
+    async fn continue_probing(
+        &mut self,
+        contact: &Contact,
+        record: &BreakerRecord,
+    ) -> HubResult<()> {
         if let Some(verdict) = self.take_verdict() {
             return self.give_verdict(contact, verdict, record).await;
         }

@@ -9,7 +9,9 @@ use tokio::time::Instant;
 use crate::hub::HubResult;
 use crate::member::contact::Contact;
 use crate::rules::lending::{Ask, Grant};
-use crate::rules::timing::{CHUNK, CHUNK_HELD, FLOOR_AFTER, FORGOTTEN, HEARTBEAT, SPREAD};
+use crate::rules::timing::{
+    FLOOR_AFTER, FORGOTTEN, HEARTBEAT, QUOTA_LEASE, QUOTA_LEASE_LOCAL, SPREAD,
+};
 
 pub(crate) struct SharedQuota {
     quota: Shared<RetryQuota>,
@@ -141,7 +143,7 @@ impl SharedQuota {
             // If the answer is lost, these tokens are lost too, rather than counted twice.
             returned: core::mem::take(&mut self.returned),
             want,
-            lasts: CHUNK,
+            lasts: QUOTA_LEASE,
             forgotten: FORGOTTEN,
         }
     }
@@ -158,7 +160,7 @@ impl SharedQuota {
         self.floor = grant.floor;
         let share = Share {
             capacity: grant.capacity,
-            lasts: CHUNK_HELD.saturating_sub(asked.elapsed()),
+            lasts: QUOTA_LEASE_LOCAL.saturating_sub(asked.elapsed()),
             floor: grant.floor,
             floor_after: FLOOR_AFTER,
         };

@@ -13,7 +13,7 @@ use crate::member::contact::{Contact, Outage};
 use crate::member::shared_breaker::SharedBreaker;
 use crate::member::shared_quota::SharedQuota;
 use crate::rules::quorum::Tally;
-use crate::rules::timing::{ALIVE, HEARTBEAT, LATELY, POLL, RETRY};
+use crate::rules::timing::{ALIVE, CALLER_WINDOW, HEARTBEAT, POLL, RETRY};
 
 /// The shortest time between two polls.
 const SOONEST: Duration = Duration::from_millis(50);
@@ -156,7 +156,7 @@ impl Task {
         self.common.is_connected.store(result.is_ok(), Ordering::Relaxed);
         self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
         if result.is_err() {
-            self.breakers.iter_mut().for_each(SharedBreaker::tell_anew);
+            self.breakers.iter_mut().for_each(SharedBreaker::report_again);
             self.heartbeat_at = Instant::now();
         }
         result
@@ -189,7 +189,7 @@ impl Task {
         let members = common.members.load(Ordering::Relaxed);
         for breaker in &mut self.breakers {
             if let Some(report) = beat.reports.iter().find(|one| one.breaker == breaker.name()) {
-                breaker.told(report, now);
+                breaker.reported(report, now);
             }
             let record = record_of(&view, breaker.name());
             let tally = tally_of(&view, breaker.name());
@@ -219,7 +219,7 @@ impl Task {
             alive: ALIVE,
             reports,
             tallies,
-            lately: LATELY,
+            lately: CALLER_WINDOW,
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(3);
 pub(crate) const ALIVE: Duration = Duration::from_secs(10);
 
 /// How recent a call has to be for its member to count as a caller.
-pub(crate) const LATELY: Duration = Duration::from_secs(10);
+pub(crate) const CALLER_WINDOW: Duration = Duration::from_secs(10);
 
 /// The time limit of a request to the hub.
 pub(crate) const REQUEST: Duration = Duration::from_secs(1);
@@ -34,20 +34,20 @@ pub(crate) const PROBE: Duration = Duration::from_secs(2);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a part of a bucket is lent, for the hub. It is renewed about every heartbeat.
-pub(crate) const CHUNK: Duration = Duration::from_secs(10);
+pub(crate) const QUOTA_LEASE: Duration = Duration::from_secs(10);
 
 /// How much earlier a lease ends for the member than for the hub.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// How long a part of a bucket is lent, for the member, from the moment it asked.
-pub(crate) const CHUNK_HELD: Duration = CHUNK.saturating_sub(MARGIN);
+pub(crate) const QUOTA_LEASE_LOCAL: Duration = QUOTA_LEASE.saturating_sub(MARGIN);
 
 /// How long a permission to probe lasts, for the member.
 pub(crate) const PROBE_HELD: Duration = PROBE.saturating_sub(Duration::from_millis(300));
 
 /// How long after the hub's last answer a member has its whole floor: by then, everything that was
 /// lent before the hub missed it has ended.
-pub(crate) const FLOOR_AFTER: Duration = CHUNK.saturating_mul(2).saturating_add(MARGIN);
+pub(crate) const FLOOR_AFTER: Duration = QUOTA_LEASE.saturating_mul(2).saturating_add(MARGIN);
 
 /// How long the hub holds back the floor of a silent member.
 pub(crate) const FORGOTTEN: Duration = Duration::from_secs(60);

@@ -4,14 +4,14 @@ use serde_json::{Map, Value, json};
 
 /// A group of pages that is mounted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum PageGroup {
     Jobs,
     Policies,
 }
 
-/// An operation: its room, path, method and summary, and its parameters or body fields.
+/// An operation: its group of pages, path, method and summary, and its parameters or body fields.
 type Row =
-    (Room, &'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+    (PageGroup, &'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const FILTER: &[(&str, &str)] = &[
     ("job", "The id of the job"),
@@ -32,21 +32,21 @@ const OVERRIDE: &[(&str, &str)] = &[
 
 const ROWS: &[Row] = &[
     (
-        Room::Jobs,
+        PageGroup::Jobs,
         "/api/jobs",
         "get",
         "All jobs, the newest first, page by page",
         &[("after", "Where the page begins: `next` of the one before")],
     ),
     (
-        Room::Jobs,
+        PageGroup::Jobs,
         "/api/job",
         "get",
         "A job: what it waits for, its minutes, failures and tasks",
         &[("id", "The id of the job"), ("span", "How far back minutes go: 1h, 6h, 24h or 7d")],
     ),
     (
-        Room::Jobs,
+        PageGroup::Jobs,
         "/api/dead-letters",
         "get",
         "Dead letters in groups, which count whole hours, and one by one; where `is_partial`, \
@@ -54,74 +54,80 @@ const ROWS: &[Row] = &[
         FILTER,
     ),
     (
-        Room::Jobs,
+        PageGroup::Jobs,
         "/api/item",
         "get",
         "An item with all its attempts, as far as it is shown",
         &[("job", "The id of the job"), ("id", "The id of the item")],
     ),
     (
-        Room::Jobs,
+        PageGroup::Jobs,
         "/api/export",
         "get",
         "Items with their histories, whole, an object a line",
         FILTER,
     ),
-    (Room::Jobs, "/api/re-drive", "get", "How many dead letters would be re-driven", FILTER),
+    (PageGroup::Jobs, "/api/re-drive", "get", "How many dead letters would be re-driven", FILTER),
     (
-        Room::Jobs,
+        PageGroup::Jobs,
         "/api/re-drive",
         "post",
         "Re-drives dead letters; also rate, max, dry_run, all",
         FILTER,
     ),
-    (Room::Jobs, "/api/purge", "get", "How many dead letters would be purged", FILTER),
+    (PageGroup::Jobs, "/api/purge", "get", "How many dead letters would be purged", FILTER),
     (
-        Room::Jobs,
+        PageGroup::Jobs,
         "/api/purge",
         "post",
         "Purges dead letters for good; confirm is `purge N`; also dry_run, all",
         FILTER,
     ),
     (
-        Room::Jobs,
+        PageGroup::Jobs,
         "/api/pause",
         "post",
         "Asks the workers of a job to stop, so that it can be resumed",
         JOB,
     ),
-    (Room::Jobs, "/api/cancel", "get", "How many items have not ended", JOB),
-    (Room::Jobs, "/api/cancel", "post", "Ends a job: what is left of it is skipped", JOB),
-    (Room::Jobs, "/api/jobs/session", "get", "The token of forms, and its cookie", &[]),
+    (PageGroup::Jobs, "/api/cancel", "get", "How many items have not ended", JOB),
+    (PageGroup::Jobs, "/api/cancel", "post", "Ends a job: what is left of it is skipped", JOB),
+    (PageGroup::Jobs, "/api/jobs/session", "get", "The token of forms, and its cookie", &[]),
     (
-        Room::Policies,
+        PageGroup::Policies,
         "/api/policies",
         "get",
         "Functions, breakers, quotas and overrides of the process",
         &[],
     ),
     (
-        Room::Policies,
+        PageGroup::Policies,
         "/api/override",
         "post",
         "Overrides a policy, on top of what the program itself has set",
         OVERRIDE,
     ),
     (
-        Room::Policies,
+        PageGroup::Policies,
         "/api/override-reset",
         "post",
         "Removes the overrides set here for a function, or for all",
         &[("name", "The function; all, if it is not given")],
     ),
-    (Room::Policies, "/api/policies/session", "get", "The token of forms, and its cookie", &[]),
+    (
+        PageGroup::Policies,
+        "/api/policies/session",
+        "get",
+        "The token of forms, and its cookie",
+        &[],
+    ),
 ];
 
-/// The description of the mounted rooms.
-pub(crate) fn openapi(rooms: &[Room]) -> Value {
+/// The description of the mounted groups.
+pub(crate) fn openapi(groups: &[PageGroup]) -> Value {
     let mut paths = Map::new();
-    for (room, path, method, summary, fields) in ROWS {
-        if !rooms.contains(room) {
+    for (page_group, path, method, summary, fields) in ROWS {
+        if !groups.contains(page_group) {
             continue;
         }
         let entry = paths.entry(*path).or_insert_with(|| json!({}));

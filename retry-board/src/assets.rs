@@ -37,10 +37,10 @@ asset!(ICON, "assets/icon.svg", "svg", "image/svg+xml");
 pub(crate) static ALL: [&Asset; 3] = [&STYLE, &SCRIPT, &ICON];
 
 impl Asset {
-    /// The file's path below the pages of a room. Each room serves its own assets, so that it can
+    /// The file's path below a group of pages. Each group serves its own assets, so that it can
     /// be mounted without the other.
-    pub(crate) fn path(&self, room: &str) -> String {
-        format!("{room}.{}.{}", &*self.hash, self.extension)
+    pub(crate) fn path(&self, page_group: &str) -> String {
+        format!("{page_group}.{}.{}", &*self.hash, self.extension)
     }
 
     pub(crate) fn response(&self) -> Response {

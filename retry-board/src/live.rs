@@ -19,24 +19,24 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// The poll interval.
-const EACH: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The longest time without an event for a client.
-const BEAT: Duration = Duration::from_secs(10);
+const HEARTBEAT: Duration = Duration::from_secs(10);
 /// A client that has not read for this long no longer counts.
-const LAG: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest number of clients; further ones are refused, and reload the page instead.
 const MOST_CLIENTS: usize = 4_096;
 
 /// Polls a topic: returns a hash, which differs once the topic has changed.
-type Look = Arc<dyn Fn(String) -> Looking + Send + Sync>;
-type Looking = Pin<Box<dyn Future<Output = Result<u64, ()>> + Send>>;
+type PollFn = Arc<dyn Fn(String) -> Polling + Send + Sync>;
+type Polling = Pin<Box<dyn Future<Output = Result<u64, ()>> + Send>>;
 
 /// The topics that are being watched.
 #[derive(Clone)]
 pub(crate) struct Live(Arc<Inner>);
 
 struct Inner {
-    look: Look,
+    poll: PollFn,
     topics: Mutex<HashMap<String, Arc<Topic>>>,
     clients: AtomicUsize,
 }
@@ -66,12 +66,12 @@ struct Client {
 }
 
 impl Live {
-    pub(crate) fn new<F>(look: impl Fn(String) -> F + Send + Sync + 'static) -> Self
+    pub(crate) fn new<F>(poll: impl Fn(String) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<u64, ()>> + Send + 'static,
     {
         Self(Arc::new(Inner {
-            look: Arc::new(move |topic| Box::pin(look(topic))),
+            poll: Arc::new(move |topic| Box::pin(poll(topic))),
             topics: Mutex::default(),
             clients: AtomicUsize::new(0),
         }))
@@ -101,7 +101,7 @@ impl Live {
         let (seen, _) = watch::channel(Seen { changes: 0, is_stale: false });
         let topic = Arc::new(Topic { seen, read: Mutex::new(Instant::now()) });
         topics.insert(name.clone(), Arc::clone(&topic));
-        tokio::spawn(keep_looking(self.clone(), name, Arc::clone(&topic)));
+        tokio::spawn(poll_topic(self.clone(), name, Arc::clone(&topic)));
         topic
     }
 
@@ -112,7 +112,8 @@ impl Live {
     /// Ends a topic that nobody watches; returns `false` if somebody does.
     fn end(&self, name: &str, topic: &Topic) -> bool {
         let mut topics = self.topics();
-        let is_watched = topic.seen.receiver_count() > 0 && topic.last_read().elapsed() < LAG;
+        let is_watched =
+            topic.seen.receiver_count() > 0 && topic.last_read().elapsed() < READ_TIMEOUT;
         if !is_watched {
             topics.remove(name);
         }
@@ -121,13 +122,13 @@ impl Live {
 }
 
 /// Polls a topic for all its clients.
-async fn keep_looking(live: Live, name: String, topic: Arc<Topic>) {
+async fn poll_topic(live: Live, name: String, topic: Arc<Topic>) {
     let mut before = None;
     while !live.end(&name, &topic) {
-        let look = (live.0.look)(name.clone()).await;
+        let poll = (live.0.poll)(name.clone()).await;
         topic.seen.send_if_modified(|seen| {
-            let is_changed = look.is_ok_and(|now| before.replace(now).is_some_and(|it| it != now));
-            let is_stale = look.is_err();
+            let is_changed = poll.is_ok_and(|now| before.replace(now).is_some_and(|it| it != now));
+            let is_stale = poll.is_err();
             let is_news = is_changed || seen.is_stale != is_stale;
             if is_news {
                 seen.changes = seen.changes.wrapping_add(1);
@@ -135,7 +136,7 @@ async fn keep_looking(live: Live, name: String, topic: Arc<Topic>) {
             }
             is_news
         });
-        sleep(EACH).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -155,9 +156,9 @@ impl Client {
             self.is_new = false;
             return Some((event("hello").retry(Duration::from_secs(1)), self));
         }
-        let changed = timeout_at(Instant::now() + BEAT, self.seen.changed()).await;
+        let changed = timeout_at(Instant::now() + HEARTBEAT, self.seen.changed()).await;
         let now = Instant::now();
-        if now.duration_since(self.read) > LAG {
+        if now.duration_since(self.read) > READ_TIMEOUT {
             // It has not read for long, so polling may have stopped in between.
             return None;
         }
@@ -257,7 +258,7 @@ mod tests {
         let watched = watched();
         let mut stuck = Box::pin(watched.live.watch("jobs".to_owned()).unwrap());
         assert_eq!(word(&stuck.next().await.unwrap()), "hello");
-        sleep(LAG + Duration::from_secs(1)).await;
+        sleep(READ_TIMEOUT + Duration::from_secs(1)).await;
         let looks = watched.looks.load(Ordering::Relaxed);
         watched.value.store(1, Ordering::Relaxed);
         sleep(Duration::from_secs(60)).await;

@@ -72,20 +72,20 @@ impl Board {
     }
 }
 
-/// The routes that each room has for itself: assets, sign-in, and the form token.
-fn common(room: &'static str) -> Router {
+/// The routes that each group of pages has for itself: assets, sign-in, and the form token.
+fn common(page_group: &'static str) -> Router {
     let mut router = Router::new()
         .route(
-            &format!("/{room}-sign-in"),
+            &format!("/{page_group}-sign-in"),
             post(
                 move |Extension(visit): Extension<Visit>, Sent(form): Sent<SignInForm>| async move {
                     visit.is_own_page()?;
-                    sign_in(&visit, &form, room)
+                    sign_in(&visit, &form, page_group)
                 },
             ),
         )
         .route(
-            &format!("/api/{room}/session"),
+            &format!("/api/{page_group}/session"),
             get(|Extension(visit): Extension<Visit>| async move {
                 let csrf = visit.session.as_ref().map(|session| &session.csrf);
                 let actions = visit.board.allows_actions;
@@ -93,7 +93,7 @@ fn common(room: &'static str) -> Router {
             }),
         );
     for asset in assets::ALL {
-        let path = format!("/{}", asset.path(room));
+        let path = format!("/{}", asset.path(page_group));
         router = router.route(&path, get(|| async { asset.response() }));
     }
     router
@@ -111,7 +111,7 @@ fn both<S: Clone + Send + Sync + 'static>(
 }
 
 /// The `OpenAPI` description as a response.
-fn described(rooms: &[crate::api::Room]) -> axum::response::Response {
-    let text = crate::api::openapi(rooms).to_string();
+fn described(groups: &[crate::api::PageGroup]) -> axum::response::Response {
+    let text = crate::api::openapi(groups).to_string();
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }

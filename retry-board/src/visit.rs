@@ -44,8 +44,8 @@ impl Wants {
 pub(crate) struct Visit {
     pub(crate) wants: Wants,
     pub(crate) board: Arc<Board>,
-    /// The room that answers; its name is the prefix of its assets.
-    pub(crate) room: &'static str,
+    /// The group of pages that answers; its name is the prefix of its assets.
+    pub(crate) page_group: &'static str,
     pub(crate) session: Option<Session>,
     /// Whether the browser does not have the session's cookie yet.
     pub(crate) is_new: bool,
@@ -61,7 +61,7 @@ impl Visit {
     /// Admits a request, or explains why not.
     pub(crate) fn admit(
         board: &Arc<Board>,
-        room: &'static str,
+        page_group: &'static str,
         parts: &Parts,
     ) -> Result<Self, Problem> {
         let name = host::of(parts).unwrap_or_default();
@@ -72,7 +72,7 @@ impl Visit {
         let mut visit = Self {
             wants: Wants::of(parts),
             board: Arc::clone(board),
-            room,
+            page_group,
             session: Session::find(&parts.headers, secret),
             is_new: false,
             root: root(parts.uri.path()),
@@ -83,7 +83,7 @@ impl Visit {
             let given = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
             let given = given.and_then(|value| value.strip_prefix("Bearer "));
             visit.has_token = given.is_some_and(|given| token.is(given));
-            let is_open = is_open(room, parts.uri.path());
+            let is_open = is_open(page_group, parts.uri.path());
             if visit.session.is_none() && !visit.has_token && !is_open {
                 return Err(Problem::signed_out());
             }
@@ -107,11 +107,11 @@ impl Visit {
     }
 
     /// A visit that was not admitted, used to render the error.
-    pub(crate) fn stranger(board: &Arc<Board>, room: &'static str, parts: &Parts) -> Self {
+    pub(crate) fn stranger(board: &Arc<Board>, page_group: &'static str, parts: &Parts) -> Self {
         Self {
             wants: Wants::of(parts),
             board: Arc::clone(board),
-            room,
+            page_group,
             session: None,
             is_new: false,
             root: root(parts.uri.path()),
@@ -122,7 +122,7 @@ impl Visit {
 
     /// Whether a browser without a session gets one here: on pages with forms, and on request.
     fn keeps_session(&self, path: &str) -> bool {
-        !is_open(self.room, path) && (self.wants == Wants::Html || path.ends_with("/session"))
+        !is_open(self.page_group, path) && (self.wants == Wants::Html || path.ends_with("/session"))
     }
 
     /// Requires that the request came from a page of the board, or from no page at all.
@@ -132,7 +132,7 @@ impl Visit {
 
     /// The address that the token is sent to.
     pub(crate) fn sign_in(&self) -> String {
-        format!("{}{}-sign-in", self.root, self.room)
+        format!("{}{}-sign-in", self.root, self.page_group)
     }
 
     /// Requires that the form was made here, for this browser.
@@ -159,8 +159,8 @@ impl Visit {
 }
 
 /// Style, script and icon contain no data, and the sign-in page needs them.
-fn is_open(room: &str, path: &str) -> bool {
-    let name = path.trim_start_matches('/').strip_prefix(room);
+fn is_open(page_group: &str, path: &str) -> bool {
+    let name = path.trim_start_matches('/').strip_prefix(page_group);
     name.is_some_and(|rest| rest.starts_with('.') || rest == "-sign-in")
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Page<'a> {
 pub(crate) fn page(visit: &Visit, page: &Page<'_>) -> Response {
     let root = &visit.root;
     let mounted = &visit.board.mounted;
-    let asset = |asset: &crate::assets::Asset| format!("{root}{}", asset.path(visit.room));
+    let asset = |asset: &crate::assets::Asset| format!("{root}{}", asset.path(visit.page_group));
     let link = |place: Place, address: &str, word: &str| {
         html! {
             a href=(format!("{root}{address}")) aria-current=[(page.place == place).then_some("page")] { (word) }

@@ -22,21 +22,21 @@ const LARGEST_BODY: usize = 64 * 1024;
 #[derive(Clone)]
 struct Door {
     board: Arc<Board>,
-    room: &'static str,
+    page_group: &'static str,
 }
 
-pub(super) fn behind(router: Router, board: Arc<Board>, room: &'static str) -> Router {
+pub(super) fn behind(router: Router, board: Arc<Board>, page_group: &'static str) -> Router {
     router
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .layer(from_fn_with_state(Door { board, room }, pass))
+        .layer(from_fn_with_state(Door { board, page_group }, pass))
 }
 
 async fn pass(State(door): State<Door>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let admitted = Visit::admit(&door.board, door.room, &parts);
+    let admitted = Visit::admit(&door.board, door.page_group, &parts);
     let visit = match &admitted {
         Ok(visit) => visit.clone(),
-        Err(_) => Visit::stranger(&door.board, door.room, &parts),
+        Err(_) => Visit::stranger(&door.board, door.page_group, &parts),
     };
     let mut response = match admitted {
         Ok(visit) => {
@@ -49,11 +49,11 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
     let is_empty = !response.headers().contains_key(CONTENT_TYPE);
     let problem = problem.or_else(|| unanswered(response.status()).filter(|_| is_empty));
     if let Some(problem) = problem {
-        let mut told = told(&visit, &problem);
+        let mut answer = error_response(&visit, &problem);
         if let Some(allow) = response.headers_mut().remove(ALLOW) {
-            told.headers_mut().insert(ALLOW, allow);
+            answer.headers_mut().insert(ALLOW, allow);
         }
-        response = told;
+        response = answer;
     }
     if let Some(session) = visit.session.as_ref().filter(|_| visit.is_new) {
         session.keep(response.headers_mut(), door.board.secret());
@@ -64,7 +64,7 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
 }
 
 /// An error in the form that the visitor wants.
-fn told(visit: &Visit, problem: &Problem) -> Response {
+fn error_response(visit: &Visit, problem: &Problem) -> Response {
     let mut response = match visit.wants {
         Wants::Html => layout::problem(visit, problem),
         Wants::Json => crate::pages::json(&json!({

@@ -19,7 +19,7 @@ use crate::actions::letters::{LettersForm, select};
 use crate::actions::once::Once;
 use crate::actions::requests::JobForm;
 use crate::actions::{Actor, export};
-use crate::api::Room;
+use crate::api::PageGroup;
 use crate::board::Board;
 use crate::data::item::ItemPage;
 use crate::data::job::{JobPage, SPANS};
@@ -307,9 +307,9 @@ async fn cancel<S: Store>(
 
 async fn openapi<S: Store>(State(here): State<Here<S>>) -> Response {
     if here.board.mounted.has_policies() {
-        described(&[Room::Jobs, Room::Policies])
+        described(&[PageGroup::Jobs, PageGroup::Policies])
     } else {
-        described(&[Room::Jobs])
+        described(&[PageGroup::Jobs])
     }
 }
 

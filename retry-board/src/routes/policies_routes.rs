@@ -16,7 +16,7 @@ use super::{both, described};
 use crate::actions::Actor;
 use crate::actions::once::Once;
 use crate::actions::overrides::{Changes, OverrideForm};
-use crate::api::Room;
+use crate::api::PageGroup;
 use crate::board::Board;
 use crate::data::policies::{Policies, Watch};
 use crate::live::Live;
@@ -61,7 +61,7 @@ pub(super) fn router(board: &Arc<Board>) -> Router {
     });
     let mut router = Router::new()
         .route("/live-policies", get(live))
-        .route("/api/policies/openapi.json", get(async || described(&[Room::Policies])));
+        .route("/api/policies/openapi.json", get(async || described(&[PageGroup::Policies])));
     for (page, answers) in
         [("policies", get(all)), ("override", post(change)), ("override-reset", post(reset))]
     {

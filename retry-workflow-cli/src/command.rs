@@ -31,10 +31,10 @@ use self::store::Address;
 /// Runs the command that the arguments of this process ask for.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let duties = if arguments.command.works() {
+    let tasks = if arguments.command.works() {
         match keeper::begin() {
             Role::Keeper(code) => return code,
-            Role::Worker(duties) => Some(duties),
+            Role::Worker(tasks) => Some(tasks),
         }
     } else {
         None
@@ -46,8 +46,8 @@ pub fn main() -> ExitCode {
             return ended(Err(CommandError::Stopped(format!("cannot start threads: {error}"))));
         }
     };
-    if let Some(duties) = duties {
-        duties.begin(&runtime);
+    if let Some(tasks) = tasks {
+        tasks.begin(&runtime);
     }
     let result = runtime.block_on(obey(arguments, &mut screen));
     // A write error may only surface when the output is flushed.

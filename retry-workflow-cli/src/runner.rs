@@ -262,7 +262,7 @@ impl Tasks {
     }
 
     /// How many have ended, and how many there are.
-    pub(crate) fn so_far(self, counts: &Counts) -> (u64, u64) {
+    pub(crate) fn progress(self, counts: &Counts) -> (u64, u64) {
         let anew = if self.is_chain { counts.dead } else { 0 };
         (counts.ended().saturating_sub(anew), self.number.max(counts.total()))
     }

@@ -334,7 +334,7 @@ pub(crate) struct ShowArguments {
 /// Which part of a list is shown.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct PageArguments {
-    /// So many
+    /// The number of entries to show
     #[arg(long, value_name = "N", default_value_t = 20,
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,

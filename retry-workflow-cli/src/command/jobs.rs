@@ -79,13 +79,13 @@ impl JobSummary {
     /// The number of items, with a `+` while the input is still being read.
     pub(super) fn items(&self) -> String {
         let more = if self.input_complete || self.commands.is_some() { "" } else { "+" };
-        format!("{}{more}", thousands(self.so_far().1))
+        format!("{}{more}", thousands(self.progress().1))
     }
 
     /// How many have ended, and how many there are.
-    pub(super) fn so_far(&self) -> (u64, u64) {
+    pub(super) fn progress(&self) -> (u64, u64) {
         match self.commands {
-            Some(number) => Tasks { number, is_chain: true }.so_far(&self.counts),
+            Some(number) => Tasks { number, is_chain: true }.progress(&self.counts),
             None => (self.counts.ended(), self.counts.total()),
         }
     }

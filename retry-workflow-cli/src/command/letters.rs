@@ -38,7 +38,7 @@ pub(super) async fn run(
         }
         Dlq::Show(which) => show::show(&looked_at(screen).await?, &which, screen).await,
         Dlq::Retry { which, redrive, how } => {
-            which.or_all(redrive.all, "re-driven", "--all")?;
+            which.require_condition_or_all(redrive.all, "re-driven", "--all")?;
             let store = address.open().await?;
             let letters = DeadLetters::new(store.clone());
             let filter = which.filter(&letters, None).await?;
@@ -51,7 +51,7 @@ pub(super) async fn run(
             }
         }
         Dlq::Purge { which, all, yes, dry_run } => {
-            which.or_all(all, "purged", "--all")?;
+            which.require_condition_or_all(all, "purged", "--all")?;
             let letters = DeadLetters::new(address.open().await?);
             let filter = which.filter(&letters, None).await?;
             let consent = redrive::Consent { yes, dry_run };

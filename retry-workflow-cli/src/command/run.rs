@@ -51,7 +51,7 @@ pub(super) async fn run(
     let file = files::ready(path)?;
     let checked = checked_before(&file)?;
     let store = address.open_or_create().await?;
-    let unfinished = begun(&store, &file).await?;
+    let unfinished = unfinished_job(&store, &file).await?;
     let tell = |text: &str| ProgressReporter::new(how, screen.json).println(text);
     let flag = &screen.flag;
     let chosen = beginning::choose(&store, &file, begin, unfinished.clone(), flag, tell);
@@ -80,7 +80,7 @@ pub(super) async fn resume(
     screen: &mut Screen,
 ) -> Result<Exit, CommandError> {
     let job = match job {
-        Some(id) => Some(whole(store, find(store, id).await?).await?),
+        Some(id) => Some(parent_job(store, find(store, id).await?).await?),
         None => latest(store).await?,
     };
     let Some(job) = job else {
@@ -118,7 +118,7 @@ pub(super) async fn run_again(
 ) -> Result<Exit, CommandError> {
     let mut worst = Exit::Success;
     for id in jobs {
-        let job = whole(store, find(store, id).await?).await?;
+        let job = parent_job(store, find(store, id).await?).await?;
         let ended = work(store, ready(store, job, file).await?, how, screen).await?;
         // After a request to stop, do not start the next job.
         if ended == Exit::Stopped {
@@ -137,7 +137,7 @@ pub(super) async fn check<S: Store>(
     id: &str,
     file: Option<&Path>,
 ) -> Result<(), CommandError> {
-    ready(store, whole(store, find(store, id).await?).await?, file).await.map(drop)
+    ready(store, parent_job(store, find(store, id).await?).await?, file).await.map(drop)
 }
 
 /// Why a job cannot be resumed here, if its workflow file is not known.
@@ -146,7 +146,7 @@ pub(super) async fn without_file<S: Store>(
     id: &str,
 ) -> Result<Option<String>, CommandError> {
     let job = match Job::find(store, id).await? {
-        Some(job) => whole(store, job).await?,
+        Some(job) => parent_job(store, job).await?,
         None => return Ok(Some(runner::without_file(id))),
     };
     Ok(Origin::read(&job).is_none().then(|| runner::without_file(&job.id)))
@@ -160,7 +160,7 @@ pub(super) async fn find<S: Store>(store: &S, id: &str) -> Result<Job, CommandEr
 }
 
 /// The job itself, or the job that it is the `reduce` of.
-async fn whole<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
+async fn parent_job<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
     match Origin::read(&job).and_then(|origin| origin.reduces) {
         Some(reduced) => find(store, &reduced).await,
         None => Ok(job),
@@ -170,8 +170,8 @@ async fn whole<S: Store>(store: &S, job: Job) -> Result<Job, CommandError> {
 /// The latest job that was started from a file and has not ended.
 async fn latest(store: &AnyStore) -> Result<Option<Job>, CommandError> {
     for job in Job::all(store).await?.into_iter().rev() {
-        let whole = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
-        if whole && runner::is_unfinished(store, &job).await? {
+        let is_parent = Origin::read(&job).is_some_and(|origin| origin.reduces.is_none());
+        if is_parent && runner::is_unfinished(store, &job).await? {
             return Ok(Some(job));
         }
     }
@@ -179,7 +179,10 @@ async fn latest(store: &AnyStore) -> Result<Option<Job>, CommandError> {
 }
 
 /// A job of this file that has not ended.
-async fn begun(store: &AnyStore, file: &WorkflowFile) -> Result<Option<String>, CommandError> {
+async fn unfinished_job(
+    store: &AnyStore,
+    file: &WorkflowFile,
+) -> Result<Option<String>, CommandError> {
     let origin = Origin::file(file);
     for job in Job::all(store).await?.into_iter().rev() {
         if Origin::read(&job).as_ref() == Some(&origin)
@@ -299,7 +302,7 @@ async fn work(
             None => Err(CommandError::Usage(chain(&error))),
         },
         None => {
-            given_back(store, &id).await;
+            wait_for_release(store, &id).await;
             Err(CommandError::Stopped(format!(
                 "stopped at once; to resume, and restart what was running: retry-workflow{flag} \
                  resume {shown}{}",
@@ -330,7 +333,7 @@ fn input_again(file: &WorkflowFile) -> &'static str {
 }
 
 /// Waits a moment for dropped leases to be released in the background.
-async fn given_back<S: Store>(store: &S, job: &str) {
+async fn wait_for_release<S: Store>(store: &S, job: &str) {
     for _ in 0..20 {
         match store.counts(job).await {
             Ok(counts) if counts.leased > 0 => {

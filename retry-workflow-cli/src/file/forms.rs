@@ -127,9 +127,9 @@ impl Forms<'_> {
             self.wrong(node.span, format!("this is {}: write {what}", node.kind()));
             return None;
         };
-        for (key, _) in entries.iter().filter(|(key, _)| !key.is_left_alone()) {
-            if let Some(trade) = other_trade(&key.name) {
-                self.wrong(key.span, format!("`{}` {trade}: remove the key", key.name));
+        for (key, _) in entries.iter().filter(|(key, _)| !key.is_ignored()) {
+            if let Some(hint) = foreign_key_hint(&key.name) {
+                self.wrong(key.span, format!("`{}` {hint}: remove the key", key.name));
             } else if !known.contains(&key.name.as_str()) {
                 let meant = known_here(&key.name, known);
                 self.wrong(key.span, format!("unknown key `{}`{meant}", key.name));
@@ -179,7 +179,7 @@ impl Forms<'_> {
         let what = "a map with `name`, `mode` and `commands`, or a list of steps";
         let entries = self.entries(root, what, TOP)?;
         let mode = self.mode(root, entries)?;
-        self.strangers(entries, mode);
+        self.reject_keys_of_other_modes(entries, mode);
         let name = match root.get("name") {
             Some(node) => self.name(node).unwrap_or_default().to_owned(),
             None => stem(&self.source.path),
@@ -253,7 +253,7 @@ impl Forms<'_> {
     }
 
     /// Reports keys that belong to other modes.
-    fn strangers(&mut self, entries: Entries<'_>, mode: &str) {
+    fn reject_keys_of_other_modes(&mut self, entries: Entries<'_>, mode: &str) {
         for (key, _) in entries {
             for (other, own) in MODES {
                 if other != mode && own.contains(&key.name.as_str()) {
@@ -352,7 +352,7 @@ impl Forms<'_> {
 }
 
 /// What an unknown key means in another tool that has it.
-fn other_trade(key: &str) -> Option<&'static str> {
+fn foreign_key_hint(key: &str) -> Option<&'static str> {
     Some(match key {
         "commit_required" | "merge" => {
             "belongs to tools that run steps in git worktrees and commit their changes, which this \
@@ -374,7 +374,8 @@ fn has_like(node: &Node, keys: &[&str]) -> bool {
     entries.iter().any(|(key, _)| {
         let name = key.name.as_str();
         let known = TOP.contains(&name) || STEP.contains(&name) || MAP.contains(&name);
-        !known && (other_trade(name).is_some() || nearest(name, keys.iter().copied()).is_some())
+        !known
+            && (foreign_key_hint(name).is_some() || nearest(name, keys.iter().copied()).is_some())
     })
 }
 

@@ -15,7 +15,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::check::{Checks, Doubles, IdRule, describe, differ, missing};
+use self::check::{Checks, Duplicates, IdRule, describe, differ, missing};
 pub(crate) use self::pipe::Pipe;
 use self::read::{End, Format, Halt, Item, Opened, Sink};
 use super::MapPlan;
@@ -96,7 +96,7 @@ impl InputReader {
         let map = &*self.map;
         let mut checks = Checks::new(self.name(), map.item_id.as_ref(), &self.wanted);
         let end = self.each(&Pipe::default(), &mut |item| {
-            checks.see(&item);
+            checks.check(&item);
             Ok(())
         })?;
         let items = checks.total();
@@ -104,18 +104,18 @@ impl InputReader {
             self.find_none(&end)?;
         }
         let hint = self.other_list(&end);
-        let (rule, suspects, mut mistakes) = checks.ended(&hint);
+        let (rule, suspects, mut mistakes) = checks.finish(&hint);
         if !suspects.is_empty() {
-            let mut doubles = Doubles::new(self.name());
+            let mut duplicates = Duplicates::new(self.name());
             self.each(&Pipe::default(), &mut |item| {
                 if suspects.contains(&item.position)
                     && let Ok(id) = rule.id(&item, map.item_id.as_ref())
                 {
-                    doubles.see(&item, id);
+                    duplicates.check(&item, id);
                 }
                 Ok(())
             })?;
-            if let Some(message) = doubles.ended(rule) {
+            if let Some(message) = duplicates.finish(rule) {
                 let span = Checks::id_span(map.item_id.as_ref(), map.input.span);
                 mistakes.insert(0, Mistake { message, span: Some(span) });
             }

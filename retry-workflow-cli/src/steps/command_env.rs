@@ -92,11 +92,11 @@ impl Run {
         workspace: &Workspace,
         scope: &Scope,
     ) -> Result<PreparedCommand, StepError> {
-        let mut handed = Handed::default();
+        let mut values = CommandValues::default();
         let (program, args) = match self {
             Self::Shell(script) => {
-                handed = Handed::new(script, scope)?;
-                let text = format!("{}{}", handed.reads, script.text);
+                values = CommandValues::new(script, scope)?;
+                let text = format!("{}{}", values.reads, script.text);
                 ("sh".into(), vec!["-c".into(), text.into()])
             }
             Self::Exec(program, arguments) => {
@@ -141,9 +141,9 @@ impl Run {
             Self::Agent(_) => ": install it, or name another one: `agent: { program: … }`",
         };
         let folder = workspace.folder.clone();
-        let Handed { variables: values, files, hint, .. } = handed;
+        let CommandValues { variables: own, files, hint, .. } = values;
         let Environment { mut variables, masks } = workspace.environment.clone();
-        variables.extend(values);
+        variables.extend(own);
         let invocation = Invocation {
             program,
             args,
@@ -179,7 +179,7 @@ pub(crate) fn item_variables(cx: &ItemContext, retries: u32) -> Vec<(String, OsS
 
 /// The values of a command.
 #[derive(Default)]
-struct Handed {
+struct CommandValues {
     variables: Vec<(String, OsString)>,
     files: Vec<ValueFile>,
     /// The beginning of the script, which reads values that are too large for a variable.
@@ -188,9 +188,9 @@ struct Handed {
     hint: Option<String>,
 }
 
-impl Handed {
+impl CommandValues {
     fn new(script: &Script, scope: &Scope) -> Result<Self, StepError> {
-        let mut handed = Self::default();
+        let mut values = Self::default();
         let mut room = ROOM;
         for (number, placeholder) in script.values.iter().enumerate() {
             let value = scope.value(placeholder).map_err(StepError::payload)?;
@@ -206,36 +206,36 @@ impl Handed {
             let file = format!("{name}_FILE");
             let fits = value.len() <= LONGEST_VALUE && value.len() <= room;
             if !fits || script.text.contains(&file) {
-                handed.files.push(ValueFile::new(&file, &value)?);
+                values.files.push(ValueFile::new(&file, &value)?);
             }
             if fits {
                 room -= value.len();
-                handed.variables.push((name, value.into()));
+                values.variables.push((name, value.into()));
             } else {
                 // A command substitution strips trailing newlines, so append an `x` and remove it
                 // again.
                 let read = "unset V; V=$(cat \"$V_FILE\"; printf x); V=${V%x}; ";
-                handed.reads.push_str(&read.replace('V', &name));
+                values.reads.push_str(&read.replace('V', &name));
                 let hint = || too_long(placeholder, value.len(), &file);
-                handed.hint.get_or_insert_with(hint);
+                values.hint.get_or_insert_with(hint);
             }
         }
         let item = scope.item.as_deref().map(|item| move || item.to_string());
         if let Some(item) = item.filter(|_| script.text.contains(ITEM_FILE)) {
-            handed.files.push(ValueFile::new(ITEM_FILE, &item())?);
+            values.files.push(ValueFile::new(ITEM_FILE, &item())?);
         }
         let results = scope.map.as_deref().map(|map| &map.results);
         match results.filter(|_| script.text.contains(RESULTS_FILE)) {
             Some(Results::File(path)) => {
                 let path = path.as_os_str().to_owned();
-                handed.variables.push((RESULTS_FILE.to_owned(), path));
+                values.variables.push((RESULTS_FILE.to_owned(), path));
             }
-            Some(Results::Text(text)) => handed.files.push(ValueFile::new(RESULTS_FILE, text)?),
+            Some(Results::Text(text)) => values.files.push(ValueFile::new(RESULTS_FILE, text)?),
             None => {}
         }
-        let paths = handed.files.iter().map(|file| (file.name.clone(), file.path.clone().into()));
-        handed.variables.extend(paths);
-        Ok(handed)
+        let paths = values.files.iter().map(|file| (file.name.clone(), file.path.clone().into()));
+        values.variables.extend(paths);
+        Ok(values)
     }
 }
 
@@ -278,9 +278,9 @@ impl ValueFile {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             match options.open(&path) {
                 Ok(mut file) => {
-                    let handed = Self { name: name.to_owned(), path };
+                    let file_of_value = Self { name: name.to_owned(), path };
                     file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-                    return Ok(handed);
+                    return Ok(file_of_value);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(&error)),

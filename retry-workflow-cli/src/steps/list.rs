@@ -114,7 +114,7 @@ enum Next<'a> {
 
 /// Which steps of this list produced the current outputs.
 #[derive(Default)]
-struct Own {
+struct OutputOwners {
     last: Option<usize>,
     captured: BTreeMap<String, usize>,
 }
@@ -221,8 +221,8 @@ impl Attempt<'_> {
         mut scope: Scope,
         mut checkpoint: Checkpoint,
     ) -> ListEnd {
-        let mut own = match self.taken_up(steps, &mut scope, &mut checkpoint).await {
-            Ok(own) => own,
+        let mut owners = match self.restore(steps, &mut scope, &mut checkpoint).await {
+            Ok(owners) => owners,
             Err((failure, reason)) => return ListEnd::Failed(failure, reason),
         };
         let (mut at, mut kept, mut repairs) =
@@ -249,19 +249,19 @@ impl Attempt<'_> {
                 phase = match phase {
                     Phase::Run => match self.step(step, &scope, kept.take()).await {
                         StepEnd::Done(output, captured) => {
-                            own.keeps(at, step, captured, &mut scope);
+                            owners.keeps(at, step, captured, &mut scope);
                             scope.last = Some(output);
-                            own.last = Some(at);
+                            owners.last = Some(at);
                             Phase::Succeeded(Checkpoint::default())
                         }
                         StepEnd::Again(wait, state) => {
                             let kept = Some(state);
                             let left =
                                 Checkpoint { step: at, kept, repairs, ..Checkpoint::default() };
-                            return ListEnd::Again(wait, self.left(left, &own, scope));
+                            return ListEnd::Again(wait, self.checkpoint(left, &owners, scope));
                         }
                         StepEnd::Failed(failed, captured) => {
-                            own.keeps(at, step, captured, &mut scope);
+                            owners.keeps(at, step, captured, &mut scope);
                             Phase::Failed(failed, Checkpoint::default())
                         }
                     },
@@ -272,7 +272,7 @@ impl Attempt<'_> {
                             ListEnd::Again(wait, checkpoint) => {
                                 let inner = Inner::Succeeded { checkpoint: *checkpoint };
                                 let left = Checkpoint::inside(at, repairs, inner);
-                                return ListEnd::Again(wait, self.left(left, &own, scope));
+                                return ListEnd::Again(wait, self.checkpoint(left, &owners, scope));
                             }
                             failed @ ListEnd::Failed(..) => return failed,
                         }
@@ -280,8 +280,8 @@ impl Attempt<'_> {
                     // The whole attempt is released.
                     Phase::Failed(failed, _) if self.is_stopped => return failed.end(),
                     Phase::Failed(failed, from) => {
-                        if let Some(over) = self.over() {
-                            return over;
+                        if let Some(end) = self.timed_out() {
+                            return end;
                         }
                         let spent = repairs >= step.after_failure.repairs();
                         let then = match self.next(step, &failed, spent, &scope).await {
@@ -289,7 +289,7 @@ impl Attempt<'_> {
                             Next::End(end) => return end,
                             Next::GoOn(output) => {
                                 scope.last = Some(output);
-                                own.last = Some(at);
+                                owners.last = Some(at);
                                 break;
                             }
                         };
@@ -298,7 +298,7 @@ impl Attempt<'_> {
                             ListEnd::Again(wait, checkpoint) => {
                                 let inner = Inner::Failed { failed, checkpoint: *checkpoint };
                                 let left = Checkpoint::inside(at, repairs, inner);
-                                return ListEnd::Again(wait, self.left(left, &own, scope));
+                                return ListEnd::Again(wait, self.checkpoint(left, &owners, scope));
                             }
                             _ if matches!(step.after_failure, AfterFailure::Handle(_)) => {
                                 return failed.end();
@@ -349,20 +349,20 @@ impl Attempt<'_> {
 
     /// Restores the outputs from a checkpoint to the scope; steps whose outputs could not be kept
     /// run again.
-    async fn taken_up(
+    async fn restore(
         &mut self,
         steps: &Steps,
         scope: &mut Scope,
         checkpoint: &mut Checkpoint,
-    ) -> Result<Own, (Failure, Reason)> {
-        let mut own = Own::default();
+    ) -> Result<OutputOwners, (Failure, Reason)> {
+        let mut owners = OutputOwners::default();
         let here = checkpoint.withheld.take().filter(|held| held.worker == self.cx.worker());
         let held = here.and_then(|held| self.workspace.vault.take(held.number));
         let is_lost = held.is_none();
         let held = held.unwrap_or_default();
         let mut again = Vec::new();
         if let Some(Kept { step, value }) = checkpoint.last.take() {
-            own.last = Some(step);
+            owners.last = Some(step);
             if value.is_none() && is_lost {
                 again.push(step);
             }
@@ -375,19 +375,19 @@ impl Attempt<'_> {
                 }
                 None => again.push(step),
             }
-            own.captured.insert(name, step);
+            owners.captured.insert(name, step);
         }
         again.sort_unstable();
         again.dedup();
         for at in again {
             let Some(step) = steps.0.get(at) else { continue };
             let (last, captured) = self.again(step, scope).await?;
-            if own.last == Some(at) {
+            if owners.last == Some(at) {
                 scope.last = Some(last);
             }
-            own.keeps(at, step, captured, scope);
+            owners.keeps(at, step, captured, scope);
         }
-        Ok(own)
+        Ok(owners)
     }
 
     /// Runs a step again, because its output contains a secret and was not kept.
@@ -404,19 +404,24 @@ impl Attempt<'_> {
     }
 
     /// The checkpoint for the next attempt; values with secrets stay in memory.
-    fn left(&self, mut left: Checkpoint, own: &Own, scope: Scope) -> Box<Checkpoint> {
+    fn checkpoint(
+        &self,
+        mut checkpoint: Checkpoint,
+        owners: &OutputOwners,
+        scope: Scope,
+    ) -> Box<Checkpoint> {
         let masks = &self.workspace.environment.masks;
         let mut withheld = Outputs::default();
-        if let Some(step) = own.last {
+        if let Some(step) = owners.last {
             let (value, secret) = match scope.last {
                 Some(last) if masks.is_in(&last) => (None, Some(last)),
                 last => (Some(last.unwrap_or_default()), None),
             };
-            left.last = Some(Kept { step, value });
+            checkpoint.last = Some(Kept { step, value });
             withheld.last = secret;
         }
         let mut captured = scope.captured;
-        for (name, &step) in &own.captured {
+        for (name, &step) in &owners.captured {
             let Some(value) = captured.remove(name) else { continue };
             let value = if has_secret(&value.value, masks) {
                 withheld.captured.insert(name.clone(), value);
@@ -424,13 +429,13 @@ impl Attempt<'_> {
             } else {
                 Some(value)
             };
-            left.captured.insert(name.clone(), Kept { step, value });
+            checkpoint.captured.insert(name.clone(), Kept { step, value });
         }
         if withheld.last.is_some() || !withheld.captured.is_empty() {
             let number = self.workspace.vault.put(withheld);
-            left.withheld = Some(Withheld { worker: self.cx.worker().to_owned(), number });
+            checkpoint.withheld = Some(Withheld { worker: self.cx.worker().to_owned(), number });
         }
-        Box::new(left)
+        Box::new(checkpoint)
     }
 
     fn running(&self) -> Duration {
@@ -438,7 +443,7 @@ impl Attempt<'_> {
     }
 
     /// The failure of an item whose steps have run for too long.
-    fn over(&self) -> Option<ListEnd> {
+    fn timed_out(&self) -> Option<ListEnd> {
         let limit = self.limit.filter(|limit| self.running() >= *limit)?;
         let message = format!(
             "its steps exceeded the `agent_timeout_secs` of the map, {}",
@@ -491,7 +496,7 @@ impl Attempt<'_> {
             Err(error) => error,
         };
         let failure = self.failed(&step.label, timer, &mut error);
-        let reason = match self.over() {
+        let reason = match self.timed_out() {
             Some(_) => Reason::Deadline,
             None if error.is_payload() => Reason::NotRetryable,
             None => {
@@ -600,7 +605,7 @@ enum StepEnd {
     Failed(StepFailure, Option<Captured>),
 }
 
-impl Own {
+impl OutputOwners {
     fn keeps(&mut self, at: usize, step: &Step, captured: Option<Captured>, scope: &mut Scope) {
         if let (Some(capture), Some(captured)) = (&step.capture, captured) {
             scope.captured.insert(capture.name.clone(), captured);

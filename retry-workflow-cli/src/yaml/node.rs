@@ -219,7 +219,7 @@ impl Node {
 
 impl Key {
     /// Whether the key is ignored wherever keys are checked: `x-…` keys are for anchors.
-    pub(crate) fn is_left_alone(&self) -> bool {
+    pub(crate) fn is_ignored(&self) -> bool {
         self.name.starts_with("x-")
     }
 

@@ -97,7 +97,7 @@ impl Status {
         let unit = job.unit.as_str();
         screen.line(format_args!("{unit}s     {}: {}", job.items(), states(counts, job.unit)))?;
         if counts.total() > 0 {
-            screen.line(format_args!("          {}", bar(counts, job.so_far())))?;
+            screen.line(format_args!("          {}", bar(counts, job.progress())))?;
         }
         let lost = match counts.lost {
             0 => String::new(),

@@ -31,10 +31,10 @@ impl FilterArguments {
         filter.until = self.until;
         filter.ids = (!self.items.is_empty()).then(|| self.items.clone());
         if let Some(job) = &filter.job {
-            known(letters.store(), job).await?;
+            check_job_exists(letters.store(), job).await?;
         }
         for id in &self.items {
-            no_job(letters.store(), &filter, id).await?;
+            reject_job_id(letters.store(), &filter, id).await?;
         }
         if let Some(given) = &self.signature {
             filter.signature = Some(letters.signature(&filter, given).await?.as_str().to_owned());
@@ -91,7 +91,12 @@ impl FilterArguments {
     }
 
     /// Requires a condition or the flag for "all", but not both.
-    pub(super) fn or_all(&self, all: bool, done: &str, flag: &str) -> Result<(), CommandError> {
+    pub(super) fn require_condition_or_all(
+        &self,
+        all: bool,
+        done: &str,
+        flag: &str,
+    ) -> Result<(), CommandError> {
         match (self.is_empty(), all) {
             (true, false) => Err(CommandError::Usage(format!(
                 "which dead letters should be {done}? Name a job, --signature, --class, --since, \
@@ -107,7 +112,7 @@ impl FilterArguments {
 
 /// Rejects the id of a job in place of an item's: otherwise the filter would silently match
 /// nothing.
-async fn no_job<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), CommandError> {
+async fn reject_job_id<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), CommandError> {
     if Job::find(store, id).await?.is_none() && store.counts(id).await?.total() == 0 {
         return Ok(());
     }
@@ -124,7 +129,7 @@ async fn no_job<S: Store>(store: &S, filter: &Filter, id: &str) -> Result<(), Co
 }
 
 /// Rejects an unknown job: a misspelt one has no dead letters, which would look like good news.
-async fn known<S: Store>(store: &S, job: &str) -> Result<(), CommandError> {
+async fn check_job_exists<S: Store>(store: &S, job: &str) -> Result<(), CommandError> {
     if store.counts(job).await?.total() == 0 {
         crate::command::run::find(store, job).await?;
     }

@@ -16,28 +16,28 @@ use std::process::ExitCode;
 pub(crate) enum Role {
     /// The worker has exited with this code.
     Keeper(ExitCode),
-    /// This process is the worker, with these duties beside its work.
-    Worker(Duties),
+    /// This process is the worker, with these tasks beside its work.
+    Worker(WorkerTasks),
 }
 
 /// What a worker does beside its work.
-pub(crate) struct Duties {
+pub(crate) struct WorkerTasks {
     #[cfg(target_os = "linux")]
     keeper: Option<rustix::process::Pid>,
 }
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn begin() -> Role {
-    Role::Worker(Duties {})
+    Role::Worker(WorkerTasks {})
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Duties {
+impl WorkerTasks {
     pub(crate) fn begin(self, _: &tokio::runtime::Runtime) {}
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{begin, passed_on};
+pub(crate) use linux::{begin, forwarded};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -54,7 +54,7 @@ mod linux {
     use tokio::runtime::{Builder, Runtime};
     use tokio::signal::unix::{SignalKind, signal};
 
-    use super::{Duties, Role};
+    use super::{Role, WorkerTasks};
     use crate::command::run::signals::outlives_its_terminal;
     use crate::steps::descendants::{adopt, below, end_all, reap};
     use crate::steps::process::{KEEPER, end_of_commands};
@@ -62,13 +62,13 @@ mod linux {
     /// Tells the worker that its keeper has ended.
     const ORPHANED: Signal = Signal::USR2;
     /// Forwards a signal that asks the worker to stop.
-    const PASSED_ON: Signal = Signal::USR1;
+    const FORWARDED: Signal = Signal::USR1;
     /// How often adopted processes that have ended are reaped.
-    const REAPED: Duration = Duration::from_secs(1);
+    const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
     /// The signal with which other signals are forwarded.
-    pub(crate) fn passed_on() -> SignalKind {
-        SignalKind::from_raw(PASSED_ON.as_raw())
+    pub(crate) fn forwarded() -> SignalKind {
+        SignalKind::from_raw(FORWARDED.as_raw())
     }
 
     /// Starts this program once more as the worker, and watches it until it ends. If that is not
@@ -81,11 +81,11 @@ mod linux {
                 return Role::Keeper(ExitCode::FAILURE);
             }
             let _ = adopt();
-            return Role::Worker(Duties { keeper: Some(keeper) });
+            return Role::Worker(WorkerTasks { keeper: Some(keeper) });
         }
         match keep() {
             Ok(code) => Role::Keeper(code),
-            Err(_) => Role::Worker(Duties { keeper: None }),
+            Err(_) => Role::Worker(WorkerTasks { keeper: None }),
         }
     }
 
@@ -106,7 +106,7 @@ mod linux {
         };
         end_all(|| below(getpid()));
         // For a forwarded signal, use the number of the original one.
-        let number = if number == PASSED_ON.as_raw() { passed.unwrap_or(number) } else { number };
+        let number = if number == FORWARDED.as_raw() { passed.unwrap_or(number) } else { number };
         let own = [Signal::INT, Signal::TERM, Signal::QUIT, Signal::HUP];
         if let Some(signal) = Signal::from_named_raw(number).filter(|signal| !own.contains(signal))
         {
@@ -140,9 +140,9 @@ mod linux {
         loop {
             let (number, with) = tokio::select! {
                 status = worker.wait() => return Ok((status?, passed)),
-                _ = interrupt.recv() => (Signal::INT, PASSED_ON),
-                _ = terminate.recv() => (Signal::TERM, PASSED_ON),
-                _ = quit.recv() => (Signal::QUIT, PASSED_ON),
+                _ = interrupt.recv() => (Signal::INT, FORWARDED),
+                _ = terminate.recv() => (Signal::TERM, FORWARDED),
+                _ = quit.recv() => (Signal::QUIT, FORWARDED),
                 // A hangup may arrive several times; it is still one request.
                 _ = hung_up() => (Signal::HUP, Signal::HUP),
             };
@@ -153,7 +153,7 @@ mod linux {
         }
     }
 
-    impl Duties {
+    impl WorkerTasks {
         /// Watches for the end of the keeper, and reaps adopted children that have ended.
         pub(crate) fn begin(self, runtime: &Runtime) {
             let Some(keeper) = self.keeper else { return };
@@ -172,7 +172,7 @@ mod linux {
             runtime.spawn(async {
                 let mut seen = HashSet::new();
                 loop {
-                    tokio::time::sleep(REAPED).await;
+                    tokio::time::sleep(REAP_INTERVAL).await;
                     reap(&mut seen);
                 }
             });

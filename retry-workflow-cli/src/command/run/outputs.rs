@@ -63,11 +63,11 @@ impl Outputs {
         }
         let opened = fs::create_dir_all(&folder).and_then(|()| options.open(&path));
         let (reporter, has_failed) = (Arc::clone(&self.reporter), Arc::clone(&self.has_failed));
-        let told = Told { path, reporter, has_failed };
+        let errors = WriteErrorReporter { path, reporter, has_failed };
         match opened {
-            Ok(file) => Some(Box::new(Whole { file, told })),
+            Ok(file) => Some(Box::new(StreamFile { file, errors })),
             Err(error) => {
-                told.tell(&error);
+                errors.report(&error);
                 None
             }
         }
@@ -75,14 +75,14 @@ impl Outputs {
 }
 
 /// Reports that a file cannot be written.
-struct Told {
+struct WriteErrorReporter {
     path: PathBuf,
     reporter: Arc<ProgressReporter>,
     has_failed: Arc<AtomicBool>,
 }
 
-impl Told {
-    fn tell(&self, error: &io::Error) {
+impl WriteErrorReporter {
+    fn report(&self, error: &io::Error) {
         if !self.has_failed.swap(true, Ordering::Relaxed) {
             let path = self.path.display();
             self.reporter.print(&format!("cannot write {path}, and perhaps other files: {error}"));
@@ -91,14 +91,14 @@ impl Told {
 }
 
 /// A file that receives a whole stream.
-struct Whole {
+struct StreamFile {
     file: File,
-    told: Told,
+    errors: WriteErrorReporter,
 }
 
-impl Write for Whole {
+impl Write for StreamFile {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        self.file.write(part).inspect_err(|error| self.told.tell(error))
+        self.file.write(part).inspect_err(|error| self.errors.report(error))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -76,9 +76,9 @@ impl Progress {
     }
 
     /// How many have ended, and how many there are.
-    fn so_far(&self) -> (u64, u64) {
+    fn ended_and_total(&self) -> (u64, u64) {
         match self.tasks {
-            Some(tasks) => tasks.so_far(&self.counts),
+            Some(tasks) => tasks.progress(&self.counts),
             None => (self.counts.ended(), self.counts.total()),
         }
     }
@@ -213,7 +213,7 @@ impl ProgressReporter {
         if progress.counts.total() == 0 {
             return;
         }
-        let (ended, total) = progress.so_far();
+        let (ended, total) = progress.ended_and_total();
         let since = heard.since.get_or_insert_with(|| Since {
             begun: now,
             ended,
@@ -299,7 +299,7 @@ fn rate(ended: u64, time: Duration) -> Option<f64> {
 /// `412 of 1,000 items (41 %), 3 dead letters, 12.3/s, 48s left, breaker open for 12s`.
 fn line(progress: &Progress, rate: Option<f64>) -> String {
     let counts = &progress.counts;
-    let (ended, total) = progress.so_far();
+    let (ended, total) = progress.ended_and_total();
     let unit = progress.unit();
     let mut line = if progress.is_total_known() {
         let percent = u128::from(ended) * 100 / u128::from(total.max(1));

@@ -34,7 +34,7 @@ struct Signals {
     terminate: Option<tokio::signal::unix::Signal>,
     quit: Option<tokio::signal::unix::Signal>,
     /// Signals that the keeper forwards.
-    passed_on: Option<tokio::signal::unix::Signal>,
+    forwarded: Option<tokio::signal::unix::Signal>,
     /// How many arrived directly, and how many through the keeper. A signal that was sent to both
     /// processes counts as one request.
     counts: [u32; 2],
@@ -51,9 +51,9 @@ impl Signals {
             terminate: signal(SignalKind::terminate()).ok(),
             quit: signal(SignalKind::quit()).ok(),
             #[cfg(target_os = "linux")]
-            passed_on: signal(super::keeper::passed_on()).ok(),
+            forwarded: signal(super::keeper::forwarded()).ok(),
             #[cfg(not(target_os = "linux"))]
-            passed_on: None,
+            forwarded: None,
             counts: [0; 2],
             hangup: if outlives_its_terminal() { None } else { signal(SignalKind::hangup()).ok() },
         }
@@ -78,7 +78,7 @@ impl Signals {
                 () = one(&mut self.terminate) => (0, &[15][..]),
                 () = one(&mut self.quit) => (0, &[3][..]),
                 // The original signal is not known.
-                () = one(&mut self.passed_on) => (1, &[2, 3, 15][..]),
+                () = one(&mut self.forwarded) => (1, &[2, 3, 15][..]),
                 () = one(&mut self.hangup) => {
                     interruption::stopped_by(&[1]);
                     return Signal::Hangup;

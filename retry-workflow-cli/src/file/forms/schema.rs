@@ -159,9 +159,9 @@ fn file() -> Value {
     let mut rules = Vec::new();
     let mut apart = Map::new();
     for (mode, own) in MODES {
-        let strangers = MODES.iter().filter(|(other, _)| *other != mode);
-        let strangers = strangers.flat_map(|(_, keys)| keys.iter().copied());
-        let none: Map<_, _> = strangers.map(|key| (key.to_owned(), Value::Bool(false))).collect();
+        let foreign = MODES.iter().filter(|(other, _)| *other != mode);
+        let foreign = foreign.flat_map(|(_, keys)| keys.iter().copied());
+        let none: Map<_, _> = foreign.map(|key| (key.to_owned(), Value::Bool(false))).collect();
         let none = json!({ "properties": none });
         let is_it = json!({ "properties": { "mode": { "const": mode } }, "required": ["mode"] });
         rules.push(json!({ "if": is_it, "then": none }));

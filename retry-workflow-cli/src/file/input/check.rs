@@ -115,7 +115,7 @@ impl<'a> Checks<'a> {
     }
 
     /// Checks an item.
-    pub(crate) fn see(&mut self, item: &Item) {
+    pub(crate) fn check(&mut self, item: &Item) {
         self.total += 1;
         let name = &self.name;
         for Wanted { path, lacking, .. } in &mut self.wanted {
@@ -150,7 +150,7 @@ impl<'a> Checks<'a> {
 
     /// Finishes the checks: where the ids come from, which items may have the same id, and the
     /// mistakes. `hint` is appended to messages about missing fields.
-    pub(crate) fn ended(mut self, hint: &str) -> (IdRule, Suspects, Vec<Mistake>) {
+    pub(crate) fn finish(mut self, hint: &str) -> (IdRule, Suspects, Vec<Mistake>) {
         let mut mistakes = Vec::new();
         for Wanted { placeholder, lacking, .. } in &self.wanted {
             let Some(first) = &lacking.first else { continue };
@@ -192,19 +192,19 @@ impl<'a> Checks<'a> {
 }
 
 /// Finds real duplicates among the suspects.
-pub(crate) struct Doubles {
+pub(crate) struct Duplicates {
     name: String,
     known: HashMap<String, String>,
     first: Option<String>,
     more: u64,
 }
 
-impl Doubles {
+impl Duplicates {
     pub(crate) fn new(name: String) -> Self {
         Self { name, known: HashMap::new(), first: None, more: 0 }
     }
 
-    pub(crate) fn see(&mut self, item: &Item, id: String) {
+    pub(crate) fn check(&mut self, item: &Item, id: String) {
         let here = format!("{} ({})", item.position, item.place);
         let Some(other) = self.known.get(&id) else {
             self.known.insert(id, here);
@@ -222,7 +222,7 @@ impl Doubles {
     }
 
     /// The mistake, if two items really have the same id.
-    pub(crate) fn ended(self, rule: IdRule) -> Option<String> {
+    pub(crate) fn finish(self, rule: IdRule) -> Option<String> {
         let first = self.first?;
         let more = and_more(self.more, "has the id", "have the id", " of an earlier item");
         Some(format!("{first}: {}{more}", differ(rule)))

@@ -13,7 +13,7 @@ const NEVER_A_COMMAND: &str =
 pub(super) struct Verdict {
     pub(super) refused: Vec<Refusal>,
     /// Why no value is safe anywhere in this script.
-    pub(super) spoils: Option<&'static str>,
+    pub(super) makes_values_unsafe: Option<&'static str>,
 }
 
 impl Verdict {
@@ -25,12 +25,12 @@ impl Verdict {
 
 /// Checks that the shell does not parse the values in the words of a simple command, which do not
 /// include its assignments.
-pub(super) fn judge(words: &[Word]) -> Verdict {
+pub(super) fn check_command(words: &[Word]) -> Verdict {
     let mut verdict = Verdict::default();
     shells(words, &mut verdict);
     let Some((at, name)) = resolve(words, &mut verdict) else { return verdict };
     let arguments = &words[at + 1..];
-    verdict.spoils = spoils(name, arguments);
+    verdict.makes_values_unsafe = makes_values_unsafe(name, arguments);
     match name {
         "[" | "test" => test(name, arguments, &mut verdict),
         "printf" => printf(arguments, &mut verdict),
@@ -106,7 +106,7 @@ fn parses(name: &str) -> Option<String> {
 }
 
 /// Why this command changes how values elsewhere in the script are treated.
-fn spoils(name: &str, arguments: &[Word]) -> Option<&'static str> {
+fn makes_values_unsafe(name: &str, arguments: &[Word]) -> Option<&'static str> {
     let options = || {
         arguments
             .iter()
@@ -179,7 +179,7 @@ fn printf(arguments: &[Word], verdict: &mut Verdict) {
         all => all,
     };
     let Some((format, values)) = arguments.split_first() else { return };
-    if format.is_fixed() && !format.text.starts_with('-') && !counts(&format.text) {
+    if format.is_fixed() && !format.text.starts_with('-') && !has_percent_n(&format.text) {
         return;
     }
     let why = "`printf` would read it as its format, or as the name of a variable: write \
@@ -192,7 +192,7 @@ fn printf(arguments: &[Word], verdict: &mut Verdict) {
 }
 
 /// Whether a format contains `%n`, which writes to the variable that an argument names.
-fn counts(format: &str) -> bool {
+fn has_percent_n(format: &str) -> bool {
     format.split('%').skip(1).any(|part| {
         part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #0'.*hlLjzt".contains(c))
             .starts_with('n')

@@ -1,7 +1,7 @@
 //! [`Commands`]: the role of each word in a list of commands: a keyword, the name of a command, a
 //! pattern, the target of a redirection.
 
-use super::builtins::judge;
+use super::builtins::check_command;
 use super::variables::{is_name, steers};
 use super::{SOCKETS, Target, reference};
 use crate::template::placeholder::Fault;
@@ -17,7 +17,7 @@ pub(super) struct Word {
     /// Its text is known only at run time.
     pub(super) expands: bool,
     /// It contains an unquoted expansion.
-    pub(super) bare: bool,
+    pub(super) unquoted_expansion: bool,
     /// It is a file name pattern.
     pub(super) pattern: bool,
     /// It contains an unquoted open brace, as for `{a,b}` or `{1..3}`.
@@ -40,7 +40,7 @@ impl Word {
 
     /// Whether it may expand to several words, or to none.
     pub(super) fn splits(&self) -> bool {
-        self.bare || self.pattern || self.braces
+        self.unquoted_expansion || self.pattern || self.braces
     }
 }
 
@@ -84,13 +84,13 @@ pub(super) struct Commands {
     /// There was a `time` or a `function`, which are not keywords in `dash`.
     extended: bool,
     /// An `&>` came before, which `bash` and `dash` read differently.
-    pub(super) torn: bool,
+    pub(super) has_ambiguous_redirect: bool,
     /// The words of the current command so far.
     words: Vec<Word>,
     /// The variable of the current `for`.
     variable: String,
     /// The first value in these commands.
-    pub(super) holds: Option<Value>,
+    pub(super) first_value: Option<Value>,
     pub(super) faults: Vec<Fault>,
     /// Why the quoting is uncertain from here on.
     pub(super) lost: Option<&'static str>,
@@ -170,7 +170,7 @@ impl Commands {
             }
             return;
         }
-        if self.torn {
+        if self.has_ambiguous_redirect {
             let why = "`&>` means different things in `bash` and `sh`: write `> file 2>&1`";
             self.refuse(&word.values, why);
         }
@@ -323,7 +323,7 @@ impl Commands {
         self.end_word();
         self.redirection = None;
         self.timed = false;
-        self.torn = false;
+        self.has_ambiguous_redirect = false;
         match self.place {
             Place::Subject | Place::CaseIn | Place::Condition | Place::ForName => {
                 self.lose("after a `case`, `for` or `[[` like this one");
@@ -331,9 +331,9 @@ impl Commands {
             Place::Pattern { first: false } => self.lose("after a pattern like this one"),
             _ => {}
         }
-        let verdict = judge(&self.words);
+        let verdict = check_command(&self.words);
         self.faults.extend(verdict.refused.into_iter().map(|Refusal(fault)| fault));
-        if let Some(why) = verdict.spoils {
+        if let Some(why) = verdict.makes_values_unsafe {
             self.spoiled.get_or_insert(why);
         }
         if self.words.first().is_some_and(|word| word.is("alias")) {

@@ -98,7 +98,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::List(list) => visitor.visit_seq(Elements(list.iter())),
             Value::Map(map) => {
                 let last_key = Cell::new(None);
-                let known = map.iter().filter(|(key, _)| !key.is_left_alone());
+                let known = map.iter().filter(|(key, _)| !key.is_ignored());
                 let rest = known.map(|(key, value)| (key, value)).collect::<Vec<_>>().into_iter();
                 visitor
                     .visit_map(Entries { rest, value: None, last_key: &last_key })
@@ -171,7 +171,7 @@ impl<'de> Deserializer<'de> for Only<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Complaint> {
         let Value::Map(map) = &self.node.value else { return self.node.deserialize_any(visitor) };
-        let is_seen = |key: &Key| self.keys.contains(&key.name.as_str()) && !key.is_left_alone();
+        let is_seen = |key: &Key| self.keys.contains(&key.name.as_str()) && !key.is_ignored();
         let seen = map.iter().filter(|(key, _)| is_seen(key)).map(|(key, value)| {
             let other = self.instead.iter().find(|(name, _)| *name == key.name);
             (key, other.map_or(value, |(_, other)| other))

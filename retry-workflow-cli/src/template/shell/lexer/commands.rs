@@ -98,7 +98,7 @@ impl Lexer<'_> {
         }
         if rest.starts_with("&>") {
             self.copy(1);
-            self.commands().torn = true;
+            self.commands().has_ambiguous_redirect = true;
             return;
         }
         let ends_case = rest.starts_with(";;") || rest.starts_with(";&");
@@ -208,7 +208,7 @@ impl Lexer<'_> {
         self.refuse_within(end, "in an array: arrays are known to `bash`, not to `sh`");
         let word = self.commands().word();
         word.expands = true;
-        word.bare = true;
+        word.unquoted_expansion = true;
         self.word(end);
     }
 
@@ -242,11 +242,12 @@ impl Lexer<'_> {
     /// Ends a nested list of commands.
     pub(super) fn close(&mut self) {
         let Some(Context::Commands(commands)) = self.stack.pop() else { return };
-        let (within, before, holds) = (commands.within, commands.before, commands.holds.clone());
+        let (within, before, holds) =
+            (commands.within, commands.before, commands.first_value.clone());
         self.gather(*commands);
         let Some(held) = holds else { return };
         let outer = self.commands();
-        outer.holds.get_or_insert_with(|| held.clone());
+        outer.first_value.get_or_insert_with(|| held.clone());
         if within == Within::Substitution {
             outer.word().values.push(Value { number: None, before, ..held });
         }

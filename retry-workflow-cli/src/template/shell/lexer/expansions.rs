@@ -49,7 +49,7 @@ impl Lexer<'_> {
     pub(super) fn expands(&mut self, double: bool) {
         let word = self.commands().word();
         word.expands = true;
-        word.bare |= !double;
+        word.unquoted_expansion |= !double;
     }
 
     pub(super) fn in_expansion(&mut self, next: char, double: bool) {

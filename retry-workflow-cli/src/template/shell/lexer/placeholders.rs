@@ -98,7 +98,7 @@ impl Lexer<'_> {
         });
         let value = Value { at, part, number: Some(number), before: 0 };
         self.placed.push(value.clone());
-        self.commands().holds.get_or_insert_with(|| value.clone());
+        self.commands().first_value.get_or_insert_with(|| value.clone());
         Found::Value(value, reference(number))
     }
 }

@@ -13,7 +13,7 @@ use self::arithmetic::{less, max, min, times};
 use self::backoff::Backoff;
 use self::bound::Bound;
 use self::jitter::Jitter;
-use self::shown::Shown;
+use self::shown::DisplayDuration;
 
 /// How many calls are made in all, the first included.
 ///
@@ -608,14 +608,15 @@ impl Default for Policy {
 /// 30s, jitter ±30 %, budget 5m`.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (initial, max) = (Shown(self.initial_delay), Shown(self.get_max_delay()));
+        let (initial, max) =
+            (DisplayDuration(self.initial_delay), DisplayDuration(self.get_max_delay()));
         match self.attempts {
             Attempts::Limited(1) => f.write_str("1 attempt")?,
             attempts => write!(f, "{attempts} attempts")?,
         }
         f.write_str(", ")?;
         if let Some(first) = self.first_delay {
-            write!(f, "first wait {}, then ", Shown(first))?;
+            write!(f, "first wait {}, then ", DisplayDuration(first))?;
         }
         match self.backoff {
             _ if self.jitter == Jitter::Decorrelated => {
@@ -623,7 +624,7 @@ impl fmt::Display for Policy {
             }
             Backoff::Fixed => write!(f, "fixed {initial}")?,
             Backoff::Linear { increment } => {
-                write!(f, "linear from {initial} by {} to {max}", Shown(increment))?;
+                write!(f, "linear from {initial} by {} to {max}", DisplayDuration(increment))?;
             }
             Backoff::Exponential { base } => {
                 write!(f, "exponential (base {base}) from {initial} to {max}")?;
@@ -632,7 +633,7 @@ impl fmt::Display for Policy {
             Backoff::Custom(delays) => {
                 f.write_str("custom")?;
                 for delay in delays {
-                    write!(f, " {},", Shown(*delay))?;
+                    write!(f, " {},", DisplayDuration(*delay))?;
                 }
                 write!(f, " then {max}")?;
             }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::policy::shown::Shown;
+use crate::policy::shown::DisplayDuration;
 
 /// How long something may take: the waits of a call, the whole call, an attempt.
 ///
@@ -68,7 +68,7 @@ impl fmt::Display for Bound {
         match self {
             Self::None => f.write_str("none"),
             Self::Unlimited => f.write_str("unlimited"),
-            Self::Limited(limit) => Shown(*limit).fmt(f),
+            Self::Limited(limit) => DisplayDuration(*limit).fmt(f),
         }
     }
 }

@@ -3,9 +3,9 @@
 use core::fmt;
 use core::time::Duration;
 
-pub(crate) struct Shown(pub(crate) Duration);
+pub(crate) struct DisplayDuration(pub(crate) Duration);
 
-impl fmt::Display for Shown {
+impl fmt::Display for DisplayDuration {
     #[cfg(feature = "humantime")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         humantime::format_duration(self.0).fmt(f)

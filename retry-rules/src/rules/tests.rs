@@ -241,7 +241,7 @@ fn the_curve_begins_after_a_first_delay() {
     assert_eq!(
         Policy::new().first_delay(s(0)).max_elapsed(s(60)).to_string(),
         "3 attempts, first wait 0s, then exponential (base 2) from 1s to 30s, max elapsed 1m"
-            .replace("1m", &format!("{}", crate::policy::shown::Shown(s(60)))),
+            .replace("1m", &format!("{}", crate::policy::shown::DisplayDuration(s(60)))),
     );
 }
 

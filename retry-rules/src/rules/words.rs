@@ -6,7 +6,7 @@ use core::fmt;
 use super::field::Field;
 use crate::policy::Policy;
 use crate::policy::backoff::Backoff;
-use crate::policy::shown::Shown;
+use crate::policy::shown::DisplayDuration;
 
 /// The spelling of settings where they are written.
 ///
@@ -149,10 +149,12 @@ impl Number {
     fn write(self, style: Style, policy: &Policy, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut time = |field, time| {
             style.write_name(field, f)?;
-            write!(f, " {}", Shown(time))
+            write!(f, " {}", DisplayDuration(time))
         };
         match self {
-            Self::FirstWait => write!(f, "first wait {}", Shown(policy.wait_interval(1, None).0)),
+            Self::FirstWait => {
+                write!(f, "first wait {}", DisplayDuration(policy.wait_interval(1, None).0))
+            }
             Self::Of(Field::Attempts) => write!(f, "{} attempts", policy.attempts),
             Self::Of(Field::Delays) => match policy.backoff {
                 Backoff::Custom(delays) => write!(f, "{} delays", delays.len()),

@@ -13,7 +13,7 @@ use crate::value::plain;
 
 /// Where the section can be shown without doing harm.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SpanRange {
+enum Placement {
     Everywhere,
     /// Only in rustdoc, invisible to the `missing_docs` lint: the section does not say what the
     /// function is for.
@@ -22,13 +22,13 @@ enum SpanRange {
     Nowhere,
 }
 
-fn place(function: &Function) -> SpanRange {
+fn placement(function: &Function) -> Placement {
     let documented = function.attrs.iter().any(|attr| attr.path().is_ident("doc"));
     let public = !matches!(function.vis, Visibility::Inherited);
     match (documented, public, function.sig.receiver().is_some()) {
-        (true, ..) | (false, false, false) => SpanRange::Everywhere,
-        (false, true, _) => SpanRange::Rustdoc,
-        (false, false, true) => SpanRange::Nowhere,
+        (true, ..) | (false, false, false) => Placement::Everywhere,
+        (false, true, _) => Placement::Rustdoc,
+        (false, false, true) => Placement::Nowhere,
     }
 }
 
@@ -36,8 +36,8 @@ fn place(function: &Function) -> SpanRange {
 const SHOWN: u32 = 10;
 
 pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Vec<Attribute> {
-    let place = place(function);
-    if args.docs == Some(false) || place == SpanRange::Nowhere {
+    let placement = placement(function);
+    if args.docs == Some(false) || placement == Placement::Nowhere {
         return Vec::new();
     }
     let mut lines = vec![String::new(), "# Retries".to_owned(), String::new()];
@@ -50,8 +50,8 @@ pub(crate) fn section(args: &Args, checked: &Checked, function: &Function) -> Ve
     }
     ide::steady(lines)
         .iter()
-        .map(|line| match place {
-            SpanRange::Rustdoc => parse_quote!(#[cfg_attr(doc, doc = #line)]),
+        .map(|line| match placement {
+            Placement::Rustdoc => parse_quote!(#[cfg_attr(doc, doc = #line)]),
             _ => parse_quote!(#[doc = #line]),
         })
         .collect()

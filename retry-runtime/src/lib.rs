@@ -124,7 +124,7 @@ pub use classify::{Class, Classify};
 
 pub use base::name::Name;
 pub use protect::breaker::{
-    CircuitBreaker, Lead, Outcomes, OwnedPermit, Permit, Rejected, Snapshot,
+    BreakerOrder, CircuitBreaker, Outcomes, OwnedPermit, Permit, Rejected, Snapshot,
 };
 pub use protect::breakers::Breakers;
 pub use protect::quota::{RetryQuota, Share};

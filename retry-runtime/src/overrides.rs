@@ -210,7 +210,7 @@ impl Overrides {
     /// # Errors
     /// Combined, they break a rule that neither breaks alone.
     pub fn merge(&self, on_top: &Self) -> Result<Self, OverridesError> {
-        let both = self.0.and(&on_top.0);
+        let both = self.0.merge(&on_top.0);
         both.map(Self::new).map_err(|unsuitable| OverridesError::of_functions(&unsuitable))
     }
 

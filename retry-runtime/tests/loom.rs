@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use loom::thread;
 use retry_runtime::{
-    BreakerConfig, Breakers, CircuitBreaker, Class, Lead, QuotaConfig, RetryQuota, State,
+    BreakerConfig, BreakerOrder, Breakers, CircuitBreaker, Class, QuotaConfig, RetryQuota, State,
 };
 
 fn model(f: impl Fn() + Send + Sync + 'static) {
@@ -299,8 +299,8 @@ fn a_lent_probe_goes_to_one_call() {
     model(|| {
         let breaker = breaker(BreakerConfig::new().success_threshold(1));
         let minute = Duration::from_secs(60);
-        breaker.follow(Lead::Open(minute));
-        breaker.follow(Lead::Probe(minute));
+        breaker.follow(BreakerOrder::Open(minute));
+        breaker.follow(BreakerOrder::Probe(minute));
         let admitted: [bool; 2] =
             in_threads(&breaker, |breaker| breaker.try_acquire().map(forget).is_ok());
         assert_eq!(admitted.into_iter().filter(|admitted| *admitted).count(), 1);
@@ -314,7 +314,7 @@ fn a_verdict_and_an_order_from_outside_leave_one_state() {
         let closed = count(&breaker, State::Closed);
         let opened = count(&breaker, State::Open);
         let other = Arc::clone(&breaker);
-        let led = thread::spawn(move || other.follow(Lead::Open(Duration::from_secs(60))));
+        let led = thread::spawn(move || other.follow(BreakerOrder::Open(Duration::from_secs(60))));
         if let Ok(permit) = breaker.try_acquire() {
             permit.failure();
         }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use retry_runtime::__private::random_between;
-use retry_runtime::{CircuitBreaker, Lead, Shared, Snapshot, State};
+use retry_runtime::{BreakerOrder, CircuitBreaker, Shared, Snapshot, State};
 use tokio::time::Instant;
 
 use crate::hub::{HubResult, Report};
@@ -154,7 +154,7 @@ impl SharedBreaker {
     pub(crate) fn attend(&mut self, now: Instant) {
         if self.close_at.is_some_and(|at| at <= now) {
             self.close_at = None;
-            self.breaker.as_ref().follow(Lead::Closed);
+            self.breaker.as_ref().follow(BreakerOrder::Closed);
         }
     }
 
@@ -206,7 +206,7 @@ impl SharedBreaker {
                     self.probing = None;
                 }
                 if is_news || (follows && self.probing.is_none()) {
-                    breaker.follow(Lead::Open(until.saturating_sub(now)));
+                    breaker.follow(BreakerOrder::Open(until.saturating_sub(now)));
                 }
             }
             None if is_news && known.is_some() && snapshot.state != State::Closed => {
@@ -247,7 +247,7 @@ impl SharedBreaker {
         self.take_verdict();
         let until = asked + PROBE_HELD;
         let breaker = self.breaker.as_ref();
-        if !breaker.follow(Lead::Probe(until.saturating_duration_since(Instant::now()))) {
+        if !breaker.follow(BreakerOrder::Probe(until.saturating_duration_since(Instant::now()))) {
             return contact.change(&self.name, Change::Release).await.map(drop);
         }
         let (fleet, breaker) = (contact.fleet.as_str(), self.name.as_str());
@@ -295,7 +295,9 @@ impl SharedBreaker {
                 return self.stop_probing(contact, false).await;
             }
             probing.until = now + PROBE_HELD;
-            breaker.follow(Lead::Probe(probing.until.saturating_duration_since(Instant::now())));
+            breaker.follow(BreakerOrder::Probe(
+                probing.until.saturating_duration_since(Instant::now()),
+            ));
         }
         Ok(())
     }

@@ -277,7 +277,9 @@ impl Expansion<'_> {
         let private = &self.private;
         let body_type = self.body_type();
         if !self.error_is_known {
-            return Some(quote!(#private::for_tests! { #private::inject::never(&__RETRY_SITE); }));
+            return Some(
+                quote!(#private::for_tests! { #private::inject::reject_injection(&__RETRY_SITE); }),
+            );
         }
         Some(quote! {
             #private::for_tests! {

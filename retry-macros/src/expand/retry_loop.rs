@@ -96,12 +96,12 @@ impl Expansion<'_> {
     fn wait(&self, last: &TokenStream) -> TokenStream {
         let private = &self.private;
         if !self.is_async {
-            return quote!(#private::Session::wait_here(&mut session, &__RETRY_SITE););
+            return quote!(#private::Session::wait_blocking(&mut session, &__RETRY_SITE););
         }
         let wait = match self.quota() {
             Some(quota) => {
                 let quota = quota.named("quota");
-                quote!(#private::Session::wait_on_credit(&mut session, #quota))
+                quote!(#private::Session::wait_with_quota(&mut session, #quota))
             }
             None => quote!(#private::Session::wait(&mut session)),
         };
@@ -360,7 +360,7 @@ impl Expansion<'_> {
         let session = match self.quota() {
             Some(quota) => {
                 let quota = quota.named("quota");
-                quote!(session.succeeded_on_credit(&__RETRY_SITE, #quota);)
+                quote!(session.succeeded_with_quota(&__RETRY_SITE, #quota);)
             }
             None => quote!(session.succeeded(&__RETRY_SITE);),
         };

@@ -144,19 +144,19 @@ impl<K> Session<K> {
         // By value: an option known to be `None` needs no drop.
         match self.waiting {
             Some(waiting) => waiting.so_far.recovered(origin.into(), None),
-            None => at_once(origin),
+            None => succeeded_first_try(origin),
         }
     }
 
     /// Like [`succeeded`](Self::succeeded), with a quota that pays for retries: a success at the
     /// first attempt refunds some of it.
     #[inline(always)]
-    pub fn succeeded_on_credit<'o>(self, origin: impl Into<Origin<'o>>, quota: &RetryQuota) {
+    pub fn succeeded_with_quota<'o>(self, origin: impl Into<Origin<'o>>, quota: &RetryQuota) {
         match self.waiting {
             Some(waiting) => waiting.so_far.recovered(origin.into(), Some(quota)),
             None => {
                 quota.refund();
-                at_once(origin);
+                succeeded_first_try(origin);
             }
         }
     }
@@ -291,14 +291,14 @@ impl<K> Session<K> {
 
     /// Like [`wait`](Self::wait), but if the wait is cancelled, `quota` gets back what it lent for
     /// the retry, which is then never made.
-    pub fn wait_on_credit<'a>(&'a mut self, quota: &'a RetryQuota) -> WaitOnCredit<'a, K> {
+    pub fn wait_with_quota<'a>(&'a mut self, quota: &'a RetryQuota) -> WaitWithQuota<'a, K> {
         let lent = Lent::of(quota, self.credit());
-        WaitOnCredit { wait: self.wait(), lent: Some(lent) }
+        WaitWithQuota { wait: self.wait(), lent: Some(lent) }
     }
 
     /// Like [`wait`](Self::wait), but blocks the thread. If the thread drives async tasks, a
     /// warning names the call.
-    pub fn wait_here<'o>(&mut self, origin: impl Into<Origin<'o>>) {
+    pub fn wait_blocking<'o>(&mut self, origin: impl Into<Origin<'o>>) {
         if let Some(waiting) = &mut self.waiting {
             let so_far = waiting.as_mut().project().so_far;
             crate::call::blocking::sleep(so_far.wait(), origin.into().name);
@@ -346,7 +346,7 @@ impl Session {
     not(feature = "testing"),
     expect(unused_variables, clippy::needless_pass_by_value, reason = "nobody looks on")
 )]
-fn at_once<'o>(origin: impl Into<Origin<'o>>) {
+fn succeeded_first_try<'o>(origin: impl Into<Origin<'o>>) {
     #[cfg(feature = "testing")]
     crate::test_hooks::succeeded(origin.into().name, 1);
 }
@@ -570,7 +570,7 @@ impl SoFar {
             if let Some(quota) = quota {
                 quota.refund();
             }
-            return at_once(origin);
+            return succeeded_first_try(origin);
         }
         if let Some(quota) = quota {
             quota.release(self.cost);
@@ -631,13 +631,13 @@ impl<K> Future for Wait<'_, K> {
 /// The future of a wait for a retry that a quota has paid for.
 #[derive(Debug)]
 #[must_use = "a wait does nothing until it is awaited"]
-pub struct WaitOnCredit<'a, K> {
+pub struct WaitWithQuota<'a, K> {
     wait: Wait<'a, K>,
     // `None` once the retry is made. If dropped earlier, the quota gets it back.
     lent: Option<Lent<'a>>,
 }
 
-impl<K> Future for WaitOnCredit<'_, K> {
+impl<K> Future for WaitWithQuota<'_, K> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

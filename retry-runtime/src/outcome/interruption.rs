@@ -19,12 +19,12 @@ impl<R> Returns<R> {
 }
 
 /// Found first, for types that can.
-pub trait CanSay<R> {
+pub trait CanInterrupt<R> {
     #[doc(hidden)]
     fn __interruption(&self) -> Option<fn(Interrupted) -> R>;
 }
 
-impl<R: Interruptible> CanSay<R> for Returns<R> {
+impl<R: Interruptible> CanInterrupt<R> for Returns<R> {
     #[inline(always)]
     fn __interruption(&self) -> Option<fn(Interrupted) -> R> {
         Some(R::interrupted)
@@ -32,12 +32,12 @@ impl<R: Interruptible> CanSay<R> for Returns<R> {
 }
 
 /// Found otherwise, because it needs one more reference.
-pub trait CannotSay<R> {
+pub trait CannotInterrupt<R> {
     #[doc(hidden)]
     fn __interruption(&self) -> Option<fn(Interrupted) -> R>;
 }
 
-impl<R> CannotSay<R> for &Returns<R> {
+impl<R> CannotInterrupt<R> for &Returns<R> {
     #[inline(always)]
     fn __interruption(&self) -> Option<fn(Interrupted) -> R> {
         None

@@ -16,22 +16,26 @@ use crate::site::registry;
 pub(super) struct Layer(BTreeMap<Target, CommandKeys>);
 
 impl Layer {
-    pub(super) fn says(&self, target: Target) -> bool {
+    pub(super) fn contains(&self, target: Target) -> bool {
         self.0.contains_key(&target)
     }
 
-    pub(super) fn say(&mut self, target: Target, keys: CommandKeys) {
+    pub(super) fn insert(&mut self, target: Target, keys: CommandKeys) {
         self.0.insert(target, keys);
     }
 
     /// Whether the functions of this target would still obey the rules with these keys added.
-    pub(super) fn may_say(&self, target: Target, keys: &CommandKeys) -> Result<(), Unsuitable> {
+    pub(super) fn check_insert(
+        &self,
+        target: Target,
+        keys: &CommandKeys,
+    ) -> Result<(), Unsuitable> {
         let Target::Function(name) = target else {
             // An entry under the function's own name may still fix it.
             return Ok(());
         };
         let mut layer = self.clone();
-        layer.say(target, keys.clone());
+        layer.insert(target, keys.clone());
         registry::sites()
             .into_iter()
             .filter(|site| site.name() == name)
@@ -68,7 +72,7 @@ impl Checked {
     }
 
     /// This with the other layers on top.
-    pub(super) fn and(&self, on_top: &Self) -> Result<Self, Vec<Unsuitable>> {
+    pub(super) fn merge(&self, on_top: &Self) -> Result<Self, Vec<Unsuitable>> {
         Self::of(self.layers.iter().chain(&on_top.layers).cloned().collect())
     }
 

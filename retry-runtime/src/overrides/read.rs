@@ -39,7 +39,7 @@ impl<'de> Visitor<'de> for Whole {
         let mut layer = Layer::default();
         while let Some(target) = map.next_key_seed(Name { layer: &layer })? {
             let keys = map.next_value_seed(Keys { target, layer: &layer })?;
-            layer.say(target, keys);
+            layer.insert(target, keys);
         }
         // Mostly caused by `"*"`, and then for many functions; readers show only one line.
         Checked::of(vec![layer]).map_err(|unsuitable| match &unsuitable[..] {
@@ -74,7 +74,7 @@ impl Visitor<'_> for Name<'_> {
 
     fn visit_str<E: Error>(self, word: &str) -> Result<Target, E> {
         let target = Target::by(word).map_err(E::custom)?;
-        if self.layer.says(target) {
+        if self.layer.contains(target) {
             return Err(E::custom(format_args!("`{word}` appears twice: keep one")));
         }
         Ok(target)
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CommandKeys, A::Error> {
         let keys = CommandKeys::deserialize(MapAccessDeserializer::new(KnownKeys(map)))?;
-        self.layer.may_say(self.target, &keys).map_err(A::Error::custom)?;
+        self.layer.check_insert(self.target, &keys).map_err(A::Error::custom)?;
         Ok(keys)
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn checked(
     let mut layer = Layer::default();
     for (target, written) in by_target {
         match keys(&written) {
-            Ok(keys) => layer.say(target, keys),
+            Ok(keys) => layer.insert(target, keys),
             Err(_) => mistakes.extend(said_twice(&written)),
         }
     }

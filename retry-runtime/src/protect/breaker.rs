@@ -42,7 +42,7 @@ use crate::base::name::Name;
 use crate::base::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::event::transition::Transition;
 
-pub use self::led::Lead;
+pub use self::led::BreakerOrder;
 pub use self::outcomes::Outcomes;
 pub use self::permit::{OwnedPermit, Permit};
 pub use self::rejected::Rejected;

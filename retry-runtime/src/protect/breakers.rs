@@ -44,7 +44,7 @@ use crate::site::families::{self, Family, Member};
 pub struct Breakers<K> {
     name: Name,
     config: BreakerConfig,
-    most: usize,
+    capacity: usize,
     /// Whether it belongs to the whole program, so that each test gets its own.
     #[cfg(feature = "testing")]
     is_shared: bool,
@@ -57,21 +57,21 @@ struct Members<K> {
     slots: Vec<Slot<K>>,
     /// Which slot was used at which moment, earliest first. An entry whose slot has been used again
     /// since is stale.
-    asked: VecDeque<(usize, u64)>,
+    uses: VecDeque<(usize, u64)>,
     moment: u64,
     /// Whether a full family was reported, with no eviction possible since.
-    told_full: bool,
+    reported_full: bool,
 }
 
 struct Slot<K> {
     key: K,
     breaker: Arc<CircuitBreaker>,
-    asked: u64,
+    last_used: u64,
 }
 
 impl<K> Breakers<K> {
     const_fn! {
-    /// Creates a family of at most `most` breakers (at least 1), all with these settings.
+    /// Creates a family of at most `capacity` breakers (at least 1), all with these settings.
     /// The name appears in events, followed by the key: `hosts[example.org]`.
     ///
     /// ```
@@ -84,14 +84,14 @@ impl<K> Breakers<K> {
     /// # Panics
     /// If the settings break a rule; while compiling, for a `static`.
     #[track_caller]
-    pub const fn new(name: &'static str, config: BreakerConfig, most: usize) -> Self {
+    pub const fn new(name: &'static str, config: BreakerConfig, capacity: usize) -> Self {
         if let Err(invalid) = config.validate() {
             const_panic(invalid)
         }
         Self {
             name: Name::from_static(name),
             config,
-            most,
+            capacity,
             #[cfg(feature = "testing")]
             is_shared: true,
             members: OnceLock::new(),
@@ -113,13 +113,13 @@ impl<K> Breakers<K> {
     pub fn try_new(
         name: impl Into<Name>,
         config: BreakerConfig,
-        most: usize,
+        capacity: usize,
     ) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
             name: name.into(),
             config,
-            most,
+            capacity,
             #[cfg(feature = "testing")]
             is_shared: false,
             members: OnceLock::new(),
@@ -176,9 +176,9 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
         let key = key.to_owned();
         let name = Name::of_member(&members.name, &key);
         let breaker = Arc::new(CircuitBreaker::valid(name, family.config));
-        let was_full = members.told_full;
-        members.insert(key, &breaker, family.most.max(1));
-        let is_full = members.told_full;
+        let was_full = members.reported_full;
+        members.insert(key, &breaker, family.capacity.max(1));
+        let is_full = members.reported_full;
         drop(members);
         if is_full && !was_full {
             observe::emit(&Event::BreakersFull { breaker: breaker.own_name() });
@@ -209,7 +209,7 @@ impl<K: Hash + Eq + fmt::Display + Clone + Send + 'static> Breakers<K> {
             return hooks.test_instance(self, like, || Self {
                 name: self.name.clone(),
                 config: self.config,
-                most: self.most,
+                capacity: self.capacity,
                 is_shared: false,
                 members: OnceLock::new(),
             });
@@ -233,9 +233,9 @@ impl<K: Hash + Eq + Clone> Members<K> {
             name,
             by_key: HashMap::new(),
             slots: Vec::new(),
-            asked: VecDeque::new(),
+            uses: VecDeque::new(),
             moment: 0,
-            told_full: false,
+            reported_full: false,
         }
     }
 
@@ -244,61 +244,61 @@ impl<K: Hash + Eq + Clone> Members<K> {
         K: Borrow<Q>,
     {
         let at = *self.by_key.get(key)?;
-        self.ask(at);
+        self.mark_used(at);
         Some(Arc::clone(&self.slots[at].breaker))
     }
 
     /// Marks a slot as just used, so that it is the last to be evicted.
-    fn ask(&mut self, at: usize) {
+    fn mark_used(&mut self, at: usize) {
         let slot = &mut self.slots[at];
-        if self.asked.back() == Some(&(at, slot.asked)) {
+        if self.uses.back() == Some(&(at, slot.last_used)) {
             return;
         }
         self.moment += 1;
-        slot.asked = self.moment;
-        self.asked.push_back((at, self.moment));
+        slot.last_used = self.moment;
+        self.uses.push_back((at, self.moment));
         // Only runs after as many entries were added as are removed, so the amortised cost is
         // constant.
-        if self.asked.len() > 2 * self.slots.len() + 16 {
+        if self.uses.len() > 2 * self.slots.len() + 16 {
             let slots = &self.slots;
-            self.asked.retain(|(at, moment)| slots[*at].asked == *moment);
+            self.uses.retain(|(at, moment)| slots[*at].last_used == *moment);
         }
     }
 
     /// Adds a breaker, evicting another at the limit; does nothing if none can be evicted.
-    fn insert(&mut self, key: K, breaker: &Arc<CircuitBreaker>, most: usize) {
-        let slot = Slot { key: key.clone(), breaker: Arc::clone(breaker), asked: 0 };
-        let at = if self.slots.len() < most {
+    fn insert(&mut self, key: K, breaker: &Arc<CircuitBreaker>, capacity: usize) {
+        let slot = Slot { key: key.clone(), breaker: Arc::clone(breaker), last_used: 0 };
+        let at = if self.slots.len() < capacity {
             self.slots.push(slot);
             self.slots.len() - 1
         } else {
-            let Some(at) = self.first_to_leave() else {
-                self.told_full = true;
+            let Some(at) = self.eviction_candidate() else {
+                self.reported_full = true;
                 return;
             };
             self.by_key.remove(&self.slots[at].key);
             self.slots[at] = slot;
             at
         };
-        self.told_full = false;
+        self.reported_full = false;
         self.by_key.insert(key, at);
-        self.ask(at);
+        self.mark_used(at);
     }
 
     /// The least recently used slot among those that can be evicted.
-    fn first_to_leave(&mut self) -> Option<usize> {
+    fn eviction_candidate(&mut self) -> Option<usize> {
         let slots = &mut self.slots;
-        while self.asked.front().is_some_and(|(at, moment)| slots[*at].asked != *moment) {
-            self.asked.pop_front();
+        while self.uses.front().is_some_and(|(at, moment)| slots[*at].last_used != *moment) {
+            self.uses.pop_front();
         }
-        let found = self.asked.iter().position(|(at, moment)| {
+        let found = self.uses.iter().position(|(at, moment)| {
             let slot = &mut slots[*at];
             // `get_mut` synchronises with the drop of all other handles, so their changes of state
             // are visible.
-            slot.asked == *moment
+            slot.last_used == *moment
                 && Arc::get_mut(&mut slot.breaker).is_some_and(|breaker| breaker.is_idle())
         })?;
-        self.asked.remove(found).map(|(at, _)| at)
+        self.uses.remove(found).map(|(at, _)| at)
     }
 
     fn snapshots(&self) -> Vec<Snapshot> {
@@ -331,7 +331,7 @@ impl<K> fmt::Debug for Breakers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Breakers")
             .field("name", &self.name)
-            .field("most", &self.most)
+            .field("most", &self.capacity)
             .field("config", &self.config)
             .finish_non_exhaustive()
     }

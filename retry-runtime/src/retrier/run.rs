@@ -356,7 +356,7 @@ where
             if let ControlFlow::Break(end) = next {
                 return end;
             }
-            call.wait_here(settings.origin());
+            call.wait_blocking(settings.origin());
             call.spend();
         }
     }

@@ -153,7 +153,7 @@ impl Settings {
             permit.success();
         }
         match &self.quota {
-            Some(quota) => call.succeeded_on_credit(self.origin(), lend::quota(quota)),
+            Some(quota) => call.succeeded_with_quota(self.origin(), lend::quota(quota)),
             None => call.succeeded(self.origin()),
         }
     }

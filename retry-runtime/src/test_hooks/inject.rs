@@ -63,7 +63,7 @@ fn next_failure(site: &Site) -> Option<Failure> {
 }
 
 #[cold]
-fn const_panic(site: &Site, why: fmt::Arguments<'_>) -> ! {
+fn panic_at(site: &Site, why: fmt::Arguments<'_>) -> ! {
     panic!("the function `{}` at {}:{} {why}", site.name(), site.file(), site.line())
 }
 
@@ -81,14 +81,14 @@ impl<T, E: Unpin + 'static> CanFail<T, E> for Returns<Result<T, E>> {
     #[inline]
     fn __injected(&self, site: &Site) -> Option<Result<T, E>> {
         let Failure::Error { make, type_name: planned } = next_failure(site)? else {
-            const_panic(
+            panic_at(
                 site,
                 format_args!("returns a `Result`: plan its failures with `fail`, not `miss`"),
             )
         };
         match make().downcast::<E>() {
             Ok(error) => Some(Err(*error)),
-            Err(_) => const_panic(
+            Err(_) => panic_at(
                 site,
                 format_args!("fails with `{}`, but `{planned}` is planned", type_name::<E>()),
             ),
@@ -107,7 +107,7 @@ impl<T> CanMiss<T> for Returns<Option<T>> {
     fn __injected(&self, site: &Site) -> Option<Option<T>> {
         match next_failure(site)? {
             Failure::Missing => Some(None),
-            Failure::Error { .. } => const_panic(
+            Failure::Error { .. } => panic_at(
                 site,
                 format_args!("returns an `Option`: plan its failures with `miss`, not `fail`"),
             ),
@@ -124,16 +124,16 @@ pub trait CannotFail<R> {
 impl<R> CannotFail<R> for &Returns<R> {
     #[inline]
     fn __injected(&self, site: &Site) -> Option<R> {
-        never(site);
+        reject_injection(site);
         None
     }
 }
 
 /// Called when an attempt begins for which no failure can be planned.
 #[inline]
-pub fn never(site: &Site) {
+pub fn reject_injection(site: &Site) {
     if next_failure(site).is_some() {
-        const_panic(
+        panic_at(
             site,
             format_args!(
                 "cannot be made to fail: its error type is generic, or borrows, or it has none; \

@@ -17,17 +17,17 @@ use crate::protect::stamp;
 ///
 /// ```
 /// use core::time::Duration;
-/// use retry_runtime::{BreakerConfig, CircuitBreaker, Lead, State};
+/// use retry_runtime::{BreakerConfig, BreakerOrder, CircuitBreaker, State};
 ///
 /// let breaker = CircuitBreaker::new("db", BreakerConfig::new());
-/// breaker.follow(Lead::Open(Duration::from_secs(60)));
+/// breaker.follow(BreakerOrder::Open(Duration::from_secs(60)));
 /// assert_eq!(breaker.state(), State::Open);
-/// breaker.follow(Lead::Closed);
+/// breaker.follow(BreakerOrder::Closed);
 /// assert_eq!(breaker.state(), State::Closed);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Lead {
+pub enum BreakerOrder {
     /// Rejects calls for this long; then the breaker decides on its own: the next call is a probe.
     Open(Duration),
     /// Lets probes through, one at a time, while the breaker is open. Each must begin within this
@@ -54,31 +54,31 @@ impl CircuitBreaker {
     ///
     /// ```
     /// # use core::time::Duration;
-    /// # use retry_runtime::{BreakerConfig, CircuitBreaker, Lead, State};
+    /// # use retry_runtime::{BreakerConfig, BreakerOrder, CircuitBreaker, State};
     /// let breaker = CircuitBreaker::new("db", BreakerConfig::new().success_threshold(1));
-    /// breaker.follow(Lead::Open(Duration::from_secs(60)));
+    /// breaker.follow(BreakerOrder::Open(Duration::from_secs(60)));
     /// assert!(breaker.try_acquire().is_err());
     ///
-    /// breaker.follow(Lead::Probe(Duration::from_secs(1)));
+    /// breaker.follow(BreakerOrder::Probe(Duration::from_secs(1)));
     /// let probe = breaker.try_acquire().expect("one call goes through");
     /// assert!(breaker.try_acquire().is_err(), "and no other");
     /// probe.success();
     /// assert_eq!(breaker.state(), State::Closed);
     /// ```
-    pub fn follow(&self, lead: Lead) -> bool {
+    pub fn follow(&self, order: BreakerOrder) -> bool {
         let mut inner = self.lock();
         let kind = self.word().kind();
         let obeys = !inner.forced
-            && match lead {
-                Lead::Open(span) => {
+            && match order {
+                BreakerOrder::Open(span) => {
                     let opened_by = inner.opened_by.take();
                     self.transition(&mut inner, Kind::Open, Cause::Fleet);
                     inner.opened_by = opened_by;
                     self.open_until.store(after(span), Ordering::Relaxed);
                     true
                 }
-                Lead::Probe(span) => self.lend_probe(&mut inner, span),
-                Lead::Closed => {
+                BreakerOrder::Probe(span) => self.lend_probe(&mut inner, span),
+                BreakerOrder::Closed => {
                     if matches!(kind, Kind::Open | Kind::HalfOpen) {
                         let closed = Kind::closed_by(&self.config);
                         self.transition(&mut inner, closed, Cause::Fleet);
@@ -136,7 +136,7 @@ impl CircuitBreaker {
     /// Opens the breaker again if the time for lent probes is over and none is running.
     pub(super) fn end_loan(&self, inner: &mut Inner) {
         let Some(loan) = inner.loan else { return };
-        inner.probes.pass_over(clock::now(), self.config.get_timeout());
+        inner.probes.expire(clock::now(), self.config.get_timeout());
         if inner.probes.count() == 0 && stamp::nanos() >= loan.until {
             self.transition(inner, Kind::Open, Cause::Fleet);
             self.open_until.store(loan.open_until, Ordering::Relaxed);
@@ -144,7 +144,7 @@ impl CircuitBreaker {
     }
 
     /// How many probes may run at a time.
-    pub(super) fn most_probes(&self, inner: &Inner) -> u32 {
+    pub(super) fn max_probes(&self, inner: &Inner) -> u32 {
         if inner.loan.is_some() { 1 } else { self.config.get_half_open_requests() }
     }
 }

@@ -12,7 +12,7 @@ struct Probe {
 
 pub(super) struct Probes {
     /// Probes that have not reported yet, ordered by id and hence by time.
-    unheard: VecDeque<Probe>,
+    pending: VecDeque<Probe>,
     /// How many of them, counted from the front, have lost their slots to others.
     overdue: usize,
     next_id: u64,
@@ -21,12 +21,12 @@ pub(super) struct Probes {
 
 impl Probes {
     pub(super) const fn new() -> Self {
-        Self { unheard: VecDeque::new(), overdue: 0, next_id: 0, successes: 0 }
+        Self { pending: VecDeque::new(), overdue: 0, next_id: 0, successes: 0 }
     }
 
     /// Discards all probes. Ids are not reused, so permits from before remain unknown.
     pub(super) fn restart(&mut self) {
-        self.unheard.clear();
+        self.pending.clear();
         self.overdue = 0;
         self.successes = 0;
     }
@@ -35,18 +35,18 @@ impl Probes {
     ///
     /// A probe that has not reported for the time `overdue` no longer holds its slot.
     pub(super) fn admit(&mut self, now: Instant, limit: u32, overdue: Duration) -> Option<u64> {
-        self.pass_over(now, overdue);
+        self.expire(now, overdue);
         if self.count() >= limit {
             return None;
         }
         let id = self.next_id;
         self.next_id += 1;
-        self.unheard.push_back(Probe { id, admitted_at: now });
+        self.pending.push_back(Probe { id, admitted_at: now });
         Some(id)
     }
 
     /// Frees the slots of probes that have not reported for the time `overdue`.
-    pub(super) fn pass_over(&mut self, now: Instant, overdue: Duration) {
+    pub(super) fn expire(&mut self, now: Instant, overdue: Duration) {
         while self.eldest().is_some_and(|at| now.saturating_duration_since(at) >= overdue) {
             self.overdue += 1;
         }
@@ -54,7 +54,7 @@ impl Probes {
 
     /// When the oldest probe that holds a slot was admitted.
     fn eldest(&self) -> Option<Instant> {
-        self.unheard.get(self.overdue).map(|probe| probe.admitted_at)
+        self.pending.get(self.overdue).map(|probe| probe.admitted_at)
     }
 
     /// How long until [`admit`](Self::admit) succeeds, if no probe reports before that.
@@ -70,11 +70,11 @@ impl Probes {
     /// Removes a probe that reports or was dropped, and frees its slot if it still held one.
     /// Returns when it was admitted; `None` if that was in an earlier half-open period.
     pub(super) fn release(&mut self, id: u64) -> Option<Instant> {
-        let at = self.unheard.binary_search_by_key(&id, |probe| probe.id).ok()?;
+        let at = self.pending.binary_search_by_key(&id, |probe| probe.id).ok()?;
         if at < self.overdue {
             self.overdue -= 1;
         }
-        self.unheard.remove(at).map(|probe| probe.admitted_at)
+        self.pending.remove(at).map(|probe| probe.admitted_at)
     }
 
     pub(super) fn succeed(&mut self) -> u32 {
@@ -84,7 +84,7 @@ impl Probes {
 
     /// The number of probes that hold a slot.
     pub(super) fn count(&self) -> u32 {
-        u32::try_from(self.unheard.len() - self.overdue).unwrap_or(u32::MAX)
+        u32::try_from(self.pending.len() - self.overdue).unwrap_or(u32::MAX)
     }
 
     pub(super) const fn successes(&self) -> u32 {

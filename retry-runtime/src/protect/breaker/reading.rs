@@ -71,7 +71,7 @@ impl CircuitBreaker {
             Kind::Open => Some(self.remaining()).filter(|remaining| *remaining != Duration::MAX),
             Kind::HalfOpen => Some(inner.probes.until_free(
                 clock::now(),
-                self.most_probes(&inner),
+                self.max_probes(&inner),
                 self.config.get_timeout(),
             )),
             _ => Some(Duration::ZERO),

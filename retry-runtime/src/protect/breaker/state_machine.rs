@@ -52,7 +52,7 @@ impl CircuitBreaker {
     fn reject(&self, remaining: Duration) -> Result<Permit<'_>, Rejected> {
         self.count(Counted::Rejected);
         if self.observes() {
-            return Ok(Permit::new(self, Tag::UNHEARD));
+            return Ok(Permit::new(self, Tag::IGNORED));
         }
         Err(Rejected { breaker: self.name.clone(), remaining })
     }
@@ -88,7 +88,7 @@ impl CircuitBreaker {
             }
         }
         // The clock is read under the lock, so that probes are ordered by time.
-        let most = self.most_probes(&inner);
+        let most = self.max_probes(&inner);
         let admitted = inner.probes.admit(clock::now(), most, self.config.get_timeout());
         // Created before the announcement: if the thread panics there, the permit is returned.
         let permit = admitted.map(|id| Permit::new(self, Tag::probe(id)));

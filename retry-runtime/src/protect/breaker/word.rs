@@ -137,7 +137,7 @@ impl Tag {
     }
 
     /// The tag of a call that should have been rejected: its outcome has no effect.
-    pub(super) const UNHEARD: Self = Self(Kind::Open as u64);
+    pub(super) const IGNORED: Self = Self(Kind::Open as u64);
 
     pub(super) const fn kind(self) -> Kind {
         kind(self.0)

@@ -96,7 +96,7 @@ impl RetryQuota {
         } else {
             self.config.get_retry_cost()
         };
-        self.obey_terms();
+        self.enforce_terms();
         self.note_demand(cost);
         self.refill();
         match self.change(|level| level.take(cost)) {
@@ -155,7 +155,7 @@ impl RetryQuota {
     /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).available(), 500);
     /// ```
     pub fn available(&self) -> u32 {
-        self.obey_terms();
+        self.enforce_terms();
         self.refill();
         self.level().tokens()
     }

@@ -149,19 +149,19 @@ impl RetryQuota {
     /// assert_eq!(RetryQuota::new("api", QuotaConfig::new()).limit(), 500);
     /// ```
     pub fn limit(&self) -> u32 {
-        self.obey_terms();
+        self.enforce_terms();
         self.level().limit()
     }
 
     /// Removes the tokens that the terms no longer allow.
-    pub(super) fn obey_terms(&self) {
+    pub(super) fn enforce_terms(&self) {
         if self.is_lent.load(Ordering::Relaxed) {
-            self.look_at_terms();
+            self.check_terms();
         }
     }
 
     #[cold]
-    fn look_at_terms(&self) {
+    fn check_terms(&self) {
         let mut guard = lock(&self.terms);
         let Some(terms) = *guard else { return };
         let now = stamp::nanos();

@@ -598,13 +598,13 @@ impl Counts {
 
 /// What a listener has received.
 #[derive(Default)]
-struct Heard {
+struct Recorded {
     tallies: [Tally; NAMES.len()],
     transitions: AtomicU64,
     empty: AtomicU64,
 }
 
-impl Heard {
+impl Recorded {
     fn hear(&self, event: &Event<'_>) {
         let tally = NAMES.iter().position(|name| *name == event.name()).map(|at| &self.tallies[at]);
         match (tally, event) {
@@ -697,7 +697,7 @@ fn soak(plan: Plan) -> Seen {
             runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()
         }
     };
-    let heard = Arc::new(Heard::default());
+    let heard = Arc::new(Recorded::default());
     let listener = Arc::clone(&heard);
     let listening = on_event(move |event| listener.hear(event));
     let seen = runtime.unwrap().block_on(rounds_of(plan, &heard));
@@ -714,7 +714,7 @@ fn soak(plan: Plan) -> Seen {
     seen
 }
 
-async fn rounds_of(plan: Plan, heard: &Heard) -> Seen {
+async fn rounds_of(plan: Plan, heard: &Recorded) -> Seen {
     // Leaked: spawned tasks may borrow it.
     let world: &'static World = Box::leak(Box::new(World::new(plan)));
     let sites: [_; NAMES.len()] = std::array::from_fn(site);

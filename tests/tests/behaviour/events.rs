@@ -6,7 +6,7 @@ use retry_runtime::{
 };
 use tracing::Level;
 
-use crate::support::{Calls, Failure, Heard, heard, listen, secs};
+use crate::support::{Calls, Failure, Recorded, listen, secs, take_events};
 
 #[tokio::test(start_paused = true)]
 async fn a_retry_and_a_recovery_are_reported() {
@@ -19,7 +19,7 @@ async fn a_retry_and_a_recovery_are_reported() {
     }
     listen();
     fetch(&Calls::new()).await.unwrap();
-    let heard = heard();
+    let heard = take_events();
     assert_eq!(heard.len(), 3, "{heard:?}");
     for (event, [attempt, wait, waited, error]) in heard
         .iter()
@@ -56,7 +56,7 @@ async fn the_cause_of_a_retry_error_and_of_an_erased_one_is_reported_with_it() {
     outer(inner).await.unwrap_err();
     erased().await.unwrap_err();
     let errors: Vec<_> =
-        heard().iter().map(|event| event.field("error").unwrap().to_owned()).collect();
+        take_events().iter().map(|event| event.field("error").unwrap().to_owned()).collect();
     assert_eq!(
         errors,
         ["gave up after 1 attempt (all attempts were used): no route", "no table: no disk"]
@@ -71,7 +71,7 @@ async fn a_success_at_once_says_nothing() {
     }
     listen();
     fetch().await.unwrap();
-    assert_eq!(heard(), []);
+    assert_eq!(take_events(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +81,7 @@ async fn the_end_is_reported_with_its_reason() {
     async fn last_event(retrier: Retrier) -> (Level, String, String, String) {
         listen();
         let error = retrier.run(|| async { Err::<(), _>(Failure::Corrupt) }).await.unwrap_err();
-        let heard = heard();
+        let heard = take_events();
         let last = heard.last().unwrap();
         assert_eq!(last.message, "gave up");
         assert_eq!(last.field("attempts"), Some(error.attempts().to_string().as_str()));
@@ -117,7 +117,7 @@ async fn a_failure_that_nobody_wanted_retried_is_no_warning() {
     }
     listen();
     fetch().await.unwrap_err();
-    let heard = heard();
+    let heard = take_events();
     assert_eq!(heard.len(), 1);
     assert_eq!((heard[0].level, heard[0].field("reason")), (Level::DEBUG, Some("not_retryable")));
 }
@@ -146,16 +146,16 @@ async fn an_error_is_described_as_well_as_it_can_be() {
     listen();
     let _ = (debug().await, mute().await, missing().await, value().await);
     let errors: Vec<String> =
-        heard().iter().map(|event| event.field("error").unwrap().to_owned()).collect();
+        take_events().iter().map(|event| event.field("error").unwrap().to_owned()).collect();
     assert_eq!(errors[0], "OnlyDebug");
     assert!(errors[1].ends_with("::Mute"), "{}", errors[1]);
     assert_eq!(errors[2], "there is no value");
     assert_eq!(errors[3..], ["the value is one that is retried"; 2]);
 }
 
-fn line(level: Level, message: &str, fields: &[(&'static str, &str)]) -> Heard {
+fn line(level: Level, message: &str, fields: &[(&'static str, &str)]) -> Recorded {
     let fields = fields.iter().map(|&(name, value)| (name, value.to_owned())).collect();
-    Heard { level, message: message.to_owned(), fields }
+    Recorded { level, message: message.to_owned(), fields }
 }
 
 /// The levels, messages, names and order of the fields, on which people have built filters.
@@ -181,7 +181,7 @@ async fn every_event_of_a_call_has_these_fields_and_no_others() {
     fetch(&Calls::new(), 2).await.unwrap();
     let recovered = [("name", "events.fetch"), ("attempt", "2"), ("waited_ms", "1000")];
     assert_eq!(
-        heard(),
+        take_events(),
         [retry("1", "1000", "0", "busy at call 1"), line(Level::INFO, "recovered", &recovered)]
     );
     fetch(&Calls::new(), 0).await.unwrap_err();
@@ -193,7 +193,7 @@ async fn every_event_of_a_call_has_these_fields_and_no_others() {
         ("error", "busy at call 3"),
     ];
     assert_eq!(
-        heard(),
+        take_events(),
         [
             retry("1", "1000", "0", "busy at call 1"),
             retry("2", "2000", "1000", "busy at call 2"),
@@ -210,7 +210,7 @@ async fn unlimited_attempts_are_no_number() {
     }
     listen();
     fetch().await.unwrap_err();
-    let heard = heard();
+    let heard = take_events();
     assert_eq!(heard[0].field("attempts"), None);
     assert_eq!(heard[1].field("reason"), Some("budget"));
 }
@@ -236,7 +236,7 @@ async fn a_breaker_tells_each_of_its_moves() {
     DB.force_open();
     DB.reset();
     assert_eq!(
-        heard(),
+        take_events(),
         [
             moved("closed", "open", "failures"),
             moved("open", "half_open", "time_up"),
@@ -266,14 +266,15 @@ async fn a_rejected_call_is_given_up_after_no_attempt() {
         ("reason", "circuit_open"),
         ("error", "circuit breaker `events.shut` is open until it is reset"),
     ];
-    assert_eq!(heard(), [line(Level::WARN, "gave up", &fields)]);
+    assert_eq!(take_events(), [line(Level::WARN, "gave up", &fields)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_quota_is_told_once_and_again_only_after_it_was_half_full() {
     static OUT: RetryQuota = RetryQuota::new("events.out", QuotaConfig::new().capacity(20));
     let empty = || {
-        let heard: Vec<_> = heard().into_iter().filter(|e| e.field("quota").is_some()).collect();
+        let heard: Vec<_> =
+            take_events().into_iter().filter(|e| e.field("quota").is_some()).collect();
         let told = [("quota", "events.out")];
         let line = line(Level::WARN, "quota empty, failed calls are not retried", &told);
         assert!(heard.iter().all(|event| *event == line), "{heard:?}");
@@ -309,7 +310,8 @@ fn a_quota_with_room_for_one_retry_is_not_told_empty_at_each_success() {
         assert!(tiny.try_acquire(Class::empty()).is_none());
         tiny.refund();
     }
-    let told = heard().into_iter().filter(|event| event.field("quota") == Some("events.tiny"));
+    let told =
+        take_events().into_iter().filter(|event| event.field("quota") == Some("events.tiny"));
     assert_eq!(told.count(), 1);
 }
 
@@ -322,7 +324,8 @@ fn a_sync_function_that_stalls_tasks_is_told_with_the_wait() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     listen();
     runtime.block_on(async { stalls().unwrap_err() });
-    let warnings: Vec<_> = heard().into_iter().filter(|event| event.level == Level::WARN).collect();
+    let warnings: Vec<_> =
+        take_events().into_iter().filter(|event| event.level == Level::WARN).collect();
     let fields = [("name", "events.stalls"), ("wait_ms", "1")];
     let message = "sleeps on a thread that drives async tasks, which stalls them: \
                    make the function async, or call it through `spawn_blocking`";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use retry_runtime::{BreakerConfig, CircuitBreaker, Interrupted, Policy, Retrier, retry};
 
-use crate::support::{Failure, heard, listen};
+use crate::support::{Failure, listen, take_events};
 
 #[tokio::test(start_paused = true)]
 async fn by_default_it_is_the_path_of_the_function() {
@@ -31,7 +31,7 @@ async fn by_default_it_is_the_path_of_the_function() {
 async fn a_retrier_has_one_too() {
     listen();
     let _ = Retrier::new(Policy::new()).name("poller").run(|| async { Err::<(), _>("down") }).await;
-    assert!(heard().iter().all(|event| event.field("name") == Some("poller")));
+    assert!(take_events().iter().all(|event| event.field("name") == Some("poller")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,7 +46,7 @@ async fn names_can_be_made_while_the_program_runs() {
         panic!("{error:?}");
     };
     assert_eq!(breaker, "example.org");
-    let heard = heard();
+    let heard = take_events();
     assert_eq!(heard[0].field("breaker"), Some("example.org"));
     assert_eq!(heard[1].field("name"), Some("get example.org"));
 }

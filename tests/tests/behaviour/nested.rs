@@ -6,21 +6,25 @@ use std::sync::{Arc, Mutex};
 use tokio::time::sleep;
 use tracing::Level;
 
-use crate::support::{Calls, Failure, Heard, heard, listen, millis};
+use crate::support::{Calls, Failure, Recorded, listen, millis, take_events};
 
 /// The events about multiplied retries among those received.
-fn nested(heard: Vec<Heard>) -> Vec<Heard> {
+fn nested(heard: Vec<Recorded>) -> Vec<Recorded> {
     heard.into_iter().filter(|event| event.field("inner").is_some()).collect()
 }
 
-fn told(level: Level, message: &str, [name, retries, inner, inner_attempts]: [&str; 4]) -> Heard {
+fn told(
+    level: Level,
+    message: &str,
+    [name, retries, inner, inner_attempts]: [&str; 4],
+) -> Recorded {
     let fields = [
         ("name", name),
         ("retries", retries),
         ("inner", inner),
         ("inner_attempts", inner_attempts),
     ];
-    Heard {
+    Recorded {
         level,
         message: message.to_owned(),
         fields: fields.map(|(field, value)| (field, value.to_owned())).to_vec(),
@@ -48,7 +52,7 @@ async fn three_levels_of_five_attempts_make_125() {
     let calls = Calls::new();
     a(&calls).await.unwrap_err();
     assert_eq!(calls.made(), 125);
-    let told_of = nested(heard());
+    let told_of = nested(take_events());
     // `b` ends five times, and reports its four retries each time; `a` reports everything inside
     // its own retries.
     let of_b = told(Level::INFO, MULTIPLY, ["nested.b", "4", "nested.c", "20"]);
@@ -96,7 +100,7 @@ async fn once_makes_one_attempt_of_what_a_retry_calls() {
     let error = outer(&calls).await.unwrap_err();
     assert_eq!(calls.made(), 5 + 4, "all attempts inside the first one, then one each");
     assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 5));
-    let heard = heard();
+    let heard = take_events();
     let given_up: Vec<_> = heard
         .iter()
         .filter(|event| event.message == "gave up")
@@ -170,7 +174,7 @@ async fn once_says_nothing_about_an_inner_success() {
     }
     listen();
     assert_eq!(outer(&Calls::new()).await, Ok(3));
-    assert_eq!(nested(heard()), []);
+    assert_eq!(nested(take_events()), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,7 +191,7 @@ async fn an_inner_failure_that_is_swallowed_is_not_held_against_the_outer_call()
     listen();
     let calls = Calls::new();
     outer(&calls).await.unwrap();
-    assert_eq!((calls.made(), nested(heard())), (3, Vec::new()));
+    assert_eq!((calls.made(), nested(take_events())), (3, Vec::new()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,7 +226,7 @@ async fn a_sibling_that_fails_beside_a_retry_is_not_taken_for_one_inside() {
     }
     listen();
     let _ = tokio::join!(fetch(2_000), fetch(500), fetch(900));
-    assert_eq!(nested(heard()), []);
+    assert_eq!(nested(take_events()), []);
 }
 
 #[test]
@@ -282,7 +286,7 @@ fn sync_in_sync() {
     plain(&calls).unwrap_err();
     assert_eq!(calls.made(), 9);
     assert_eq!(
-        nested(heard()),
+        nested(take_events()),
         [
             told(
                 Level::DEBUG,
@@ -351,7 +355,7 @@ async fn an_inner_call_that_is_rejected_made_no_attempts() {
     listen();
     DB.force_open();
     outer().await.unwrap_err();
-    assert_eq!(nested(heard()), []);
+    assert_eq!(nested(take_events()), []);
 }
 
 #[test]

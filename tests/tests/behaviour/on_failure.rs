@@ -3,7 +3,7 @@
 use retry_runtime::{Interrupted, Missing, Reason, RetryError, retry};
 use tokio::time::sleep;
 
-use crate::support::{Calls, Failure, heard, listen, millis, secs};
+use crate::support::{Calls, Failure, listen, millis, secs, take_events};
 
 #[tokio::test(start_paused = true)]
 async fn stop_returns_the_error() {
@@ -38,7 +38,7 @@ async fn continue_goes_on_with_the_default_and_reports() {
     }
     listen();
     assert_eq!(result().await, Ok(Vec::new()));
-    assert_eq!(heard().last().unwrap().field("reason"), Some("attempts"));
+    assert_eq!(take_events().last().unwrap().field("reason"), Some("attempts"));
     assert_eq!(option().await, Some(0));
     assert_eq!(with_reason().await, Ok(String::new()));
     assert_eq!(plain().await, 0);

@@ -113,25 +113,25 @@ impl Classify for Classified {
 
 /// One event with the target `retry`: level, message, fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct Recorded {
     pub(crate) level: Level,
     pub(crate) message: String,
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
-impl Heard {
+impl Recorded {
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| *field == name).map(|(_, value)| value.as_str())
     }
 }
 
 thread_local! {
-    static HEARD: RefCell<Vec<Heard>> = const { RefCell::new(Vec::new()) };
+    static EVENTS: RefCell<Vec<Recorded>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The events on this thread since the last call of this function or of [`listen`].
-pub(crate) fn heard() -> Vec<Heard> {
-    HEARD.take()
+pub(crate) fn take_events() -> Vec<Recorded> {
+    EVENTS.take()
 }
 
 /// Starts collecting events.
@@ -139,13 +139,15 @@ pub(crate) fn listen() {
     static ONCE: Once = Once::new();
     // One for the whole program: the subscriber of a single thread would have to share the cached
     // interest of each call site with the tests on other threads.
-    ONCE.call_once(|| tracing::subscriber::set_global_default(Ear).expect("nobody else listens"));
-    HEARD.take();
+    ONCE.call_once(|| {
+        tracing::subscriber::set_global_default(Collector).expect("nobody else listens")
+    });
+    EVENTS.take();
 }
 
-struct Ear;
+struct Collector;
 
-impl Subscriber for Ear {
+impl Subscriber for Collector {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target() == "retry"
     }
@@ -163,7 +165,7 @@ impl Subscriber for Ear {
         event.record(&mut line);
         let Line { message, fields } = line;
         let level = *event.metadata().level();
-        HEARD.with_borrow_mut(|heard| heard.push(Heard { level, message, fields }));
+        EVENTS.with_borrow_mut(|heard| heard.push(Recorded { level, message, fields }));
     }
 
     fn enter(&self, _: &span::Id) {}

@@ -7,7 +7,7 @@ use std::time::Instant;
 use retry_runtime::{Backoff, Policy, Reason, Retrier, RetryError, retry};
 use tracing::Level;
 
-use crate::support::{Calls, Failure, heard, listen, millis};
+use crate::support::{Calls, Failure, listen, millis, take_events};
 
 const SOON: Policy = Policy::new().backoff(Backoff::Fixed).initial_delay(millis(1));
 
@@ -50,7 +50,7 @@ fn an_option_is_one_more_outcome() {
 
 /// The names in the warnings received so far.
 fn warnings() -> Vec<String> {
-    let mut heard = heard();
+    let mut heard = take_events();
     heard.retain(|event| event.message.starts_with("sleeps on a thread"));
     assert!(heard.iter().all(|event| event.level == Level::WARN));
     heard.iter().map(|event| event.field("name").expect("a name").to_owned()).collect()
@@ -79,7 +79,7 @@ async fn on_a_thread_that_drives_async_tasks_it_warns_once() {
 async fn on_a_worker_of_a_runtime_it_warns_too() {
     listen();
     let warned = tokio::spawn(async {
-        let _ = heard();
+        let _ = take_events();
         let _ = Retrier::new(SOON).name("in a task").run_sync(|| Err::<(), _>("down"));
         warnings()
     });
@@ -90,7 +90,7 @@ async fn on_a_worker_of_a_runtime_it_warns_too() {
 async fn where_it_may_block_it_does_not_warn() {
     listen();
     let warned = tokio::task::spawn_blocking(|| {
-        let _ = heard();
+        let _ = take_events();
         let _ = Retrier::new(SOON).name("blocking").run_sync(|| Err::<(), _>("down"));
         warnings()
     });

@@ -380,7 +380,7 @@ where
 }
 
 /// The retrier as it is, boxed, in a layer, and for the step of a job.
-fn doors<'a, E, K, M, V>(
+fn entry_points<'a, E, K, M, V>(
     script: &'a Script,
     retrier: &Retrier<M, V>,
 ) -> Vec<(&'static str, Playing<'a>)>
@@ -411,7 +411,7 @@ where
             told(tower::Layer::layer(&layer, inner).oneshot(()).await)
         }
     });
-    let mut doors = vec![("retrier", run), ("boxed", boxed), ("layer", layered)];
+    let mut entry_points = vec![("retrier", run), ("boxed", boxed), ("layer", layered)];
     let policy = POLICIES[script.policy];
     if !script.guarded
         && !policy.has_deadline()
@@ -419,9 +419,9 @@ where
         && script.matching != Matching::Values
     {
         let retrier = retrier.clone();
-        doors.push(("step", play(script, move |world| step(retrier.clone(), world))));
+        entry_points.push(("step", play(script, move |world| step(retrier.clone(), world))));
     }
-    doors
+    entry_points
 }
 
 /// The way a job does it: stores the progress outside the call, and has its own timeout.
@@ -480,30 +480,31 @@ fn all_doors(script: &Script) -> Vec<(&'static str, Playing<'_>)> {
     let listed = any.clone().retry_on([network, timeout, rate_limit]);
     let listed = listed.abort_on([ABORTS.clone()]);
     match (script.kind, script.matching) {
-        (Kind::Erased, _) => doors::<anyhow::Error, _, _, _>(script, &listed),
-        (Kind::Text, _) => doors::<String, _, _, _>(script, &listed),
-        (Kind::Classified, _) => doors::<Own, _, _, _>(script, &listed.classified()),
-        (Kind::Io, Matching::Listed) => doors::<io::Error, _, _, _>(script, &listed),
+        (Kind::Erased, _) => entry_points::<anyhow::Error, _, _, _>(script, &listed),
+        (Kind::Text, _) => entry_points::<String, _, _, _>(script, &listed),
+        (Kind::Classified, _) => entry_points::<Own, _, _, _>(script, &listed.classified()),
+        (Kind::Io, Matching::Listed) => entry_points::<io::Error, _, _, _>(script, &listed),
         (Kind::Io, Matching::Everything) => {
-            let mut all = doors::<io::Error, _, _, _>(script, &any);
+            let mut all = entry_points::<io::Error, _, _, _>(script, &any);
             // An empty list matches nothing, and the closures added here change nothing.
-            all.extend(doors::<io::Error, _, _, _>(script, &any.abort_on([])));
+            all.extend(entry_points::<io::Error, _, _, _>(script, &any.abort_on([])));
             all
         }
         (Kind::Io, Matching::When) => {
-            let mut all = doors::<io::Error, _, _, _>(script, &any.clone().when(is_picked));
+            let mut all = entry_points::<io::Error, _, _, _>(script, &any.clone().when(is_picked));
             all.push(("at the call", at_the_call(script, any)));
             all
         }
         (Kind::Io, Matching::ListedAndWhen) => {
             let listed = any.retry_on([network]);
-            let mut all = doors::<io::Error, _, _, _>(script, &listed.clone().when(is_picked));
+            let mut all =
+                entry_points::<io::Error, _, _, _>(script, &listed.clone().when(is_picked));
             all.push(("at the call", at_the_call(script, listed)));
             all
         }
         (Kind::Io, Matching::Values) => {
             let values = any.retry_on([network]).retry_on_value(is_unfinished);
-            doors::<io::Error, _, _, _>(script, &values)
+            entry_points::<io::Error, _, _, _>(script, &values)
         }
     }
 }

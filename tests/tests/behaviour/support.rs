@@ -140,7 +140,7 @@ pub(crate) fn listen() {
     // One for the whole program: the subscriber of a single thread would have to share the cached
     // interest of each call site with the tests on other threads.
     ONCE.call_once(|| {
-        tracing::subscriber::set_global_default(Collector).expect("nobody else listens")
+        tracing::subscriber::set_global_default(Collector).expect("nobody else listens");
     });
     EVENTS.take();
 }

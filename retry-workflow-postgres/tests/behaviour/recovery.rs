@@ -312,6 +312,17 @@ fn with_standby() -> Option<(String, Node, Node)> {
     Some((both, primary, standby))
 }
 
+/// Opens the store of a standby, once its tables have arrived there.
+async fn opens(url: &str) -> PostgresStore {
+    for _ in 0..1_000 {
+        if let Ok(store) = PostgresStore::connect(url).await {
+            return store;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    PostgresStore::connect(url).await.expect("a standby of a store")
+}
+
 /// Waits for a value to arrive at a standby.
 async fn arrives(store: &PostgresStore, key: &str) -> String {
     loop {
@@ -327,7 +338,7 @@ async fn a_standby_can_be_looked_at_and_says_what_it_is() {
     let Some((_, primary, standby)) = with_standby() else { return };
     let writes = PostgresStore::connect(&primary.0).await.expect("a store");
     assert_eq!(writes.cas("k", 0, "one").await, Ok(true));
-    let reads = PostgresStore::connect(&standby.0).await.expect("a standby of a store");
+    let reads = opens(&standby.0).await;
     assert_eq!(arrives(&reads, "k").await, "one");
     let error = reads.cas("k", 1, "two").await.unwrap_err();
     let why = std::error::Error::source(&error).expect("a reason").to_string();
@@ -343,7 +354,7 @@ async fn a_job_goes_on_at_the_standby_that_is_promoted() {
     assert_eq!(store.enqueue("job", items, at(0)).await, Ok(50));
     let leases = store.claim("job", "worker", at(1), 10, 10, MINUTE).await.unwrap();
     assert_eq!(store.cas("k", 0, "said last").await, Ok(true));
-    let reads = PostgresStore::connect(&standby.0).await.expect("a standby of a store");
+    let reads = opens(&standby.0).await;
     assert_eq!(arrives(&reads, "k").await, "said last");
     let failover = tokio::task::spawn_blocking(move || {
         primary.1.crash();

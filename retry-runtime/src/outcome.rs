@@ -134,25 +134,25 @@ impl<T> Interruptible for Option<T> {
 )]
 pub trait Continue {
     /// Creates the success that the caller receives.
-    fn go_on() -> Self;
+    fn default_value() -> Self;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Default, E> Continue for Result<T, E> {
-    fn go_on() -> Self {
+    fn default_value() -> Self {
         Ok(T::default())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Default> Continue for Option<T> {
-    fn go_on() -> Self {
+    fn default_value() -> Self {
         Some(T::default())
     }
 }
 
 impl<T: Default> Continue for Plain<T> {
-    fn go_on() -> Self {
+    fn default_value() -> Self {
         Self(T::default())
     }
 }

@@ -172,6 +172,6 @@ pub fn resolve_now<R, Kind, X: FallbackNow<R, Kind>>(value: X) -> R {
 }
 
 /// The default value to continue with, of the same type as the outcome.
-pub fn go_on<R: Continue>(_: &R) -> R {
-    R::go_on()
+pub fn continue_with_default<R: Continue>(_: &R) -> R {
+    R::default_value()
 }

@@ -30,7 +30,7 @@ impl Expansion<'_> {
             }
             OnFailure::Continue => {
                 let outcome = self.return_place.locate(quote!(&outcome));
-                let default = self.on_return_type(&quote!(go_on), &outcome);
+                let default = self.on_return_type(&quote!(continue_with_default), &outcome);
                 if self.is_tracked() {
                     return quote!(return #private::ended(#default, ended););
                 }

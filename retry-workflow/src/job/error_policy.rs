@@ -257,8 +257,8 @@ impl ErrorPolicy {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn continue_on_failure(mut self, go_on: bool) -> Self {
-        self.continue_on_failure = go_on;
+    pub fn continue_on_failure(mut self, continues: bool) -> Self {
+        self.continue_on_failure = continues;
         self
     }
 

@@ -18,8 +18,7 @@ const TABLES: &str = "
     CREATE TABLE history (item bigint NOT NULL, attempt integer NOT NULL, worker text NOT NULL,
         outcome text NOT NULL, at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (item, attempt));";
 
-const ENQUEUE: &str =
-    "INSERT INTO item (id, payload) SELECT * FROM unnest($1::text[], $2::text[])";
+const ENQUEUE: &str = "INSERT INTO item (id, payload) SELECT * FROM unnest($1::text[], $2::text[])";
 
 const CLAIM: &str = "
     UPDATE item SET status = 'running', worker = $1, changed = now()

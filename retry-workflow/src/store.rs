@@ -36,8 +36,8 @@ use crate::item::summary::{Group, JobRow, Minute};
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
 pub const MAX_CLAIM_BYTES: usize = 16 << 20;
 
-/// A page of a list ends after this many rows that its filter does not want: 5,000.
-pub const MAX_ROWS_SCANNED: usize = 5_000;
+/// A page of a list ends after this many rows that its filter does not want: 2,000.
+pub const MAX_ROWS_SCANNED: usize = 2_000;
 
 /// How often to look at a store that cannot report changes.
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);

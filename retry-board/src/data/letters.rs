@@ -18,9 +18,10 @@ use retry_workflow::words::cut;
 const PAGE: usize = 50;
 /// The number of groups on a page.
 const GROUPS: usize = 100;
-/// The limits of one step of a text search: rows read, and time taken.
+/// The limits of a search: rows read for a text, and time since the page was asked for. A page takes
+/// one look at the store even if its groups took longer than that.
 const ROWS: usize = 20_000;
-const AT_MOST: Duration = Duration::from_millis(30);
+const AT_MOST: Duration = Duration::from_millis(60);
 /// How many rows a text search reads between two looks at the clock.
 const BATCH: usize = 500;
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -252,6 +253,7 @@ impl Letters {
         fields: FilterFields,
         after: Option<Cursor>,
     ) -> Result<Self, Problem> {
+        let began = Instant::now();
         let filter = fields.filter(letters).await?;
         // The groups ignore the text, which can only be found by reading each item.
         let groups = match after {
@@ -263,7 +265,7 @@ impl Letters {
             // Without a group, there is no such item.
             Found::default()
         } else {
-            Found::search(letters, &filter, fields.text.as_deref(), after).await?
+            Found::search(letters, &filter, fields.text.as_deref(), after, began).await?
         };
         Ok(Self {
             count: groups.iter().fold(0, |sum, group| sum.saturating_add(group.count)),
@@ -335,8 +337,8 @@ impl Found {
         filter: &Filter,
         text: Option<&str>,
         after: Option<Cursor>,
+        began: Instant,
     ) -> Result<Self, StoreError> {
-        let began = Instant::now();
         let mut found = Self { next: after, ..Self::default() };
         loop {
             let most = if text.is_some() { BATCH } else { PAGE - found.items.len() };

@@ -96,6 +96,11 @@ impl<S: Store> DeadLetters<S> {
         filter: &Filter,
         given: &str,
     ) -> Result<Signature, SignatureError> {
+        // Usually it is given in full, which an index answers.
+        let exact = Filter { signature: Some(given.to_owned()), ..filter.clone() };
+        if let Some(group) = self.stats(&exact).await?.into_iter().next() {
+            return Ok(group.signature);
+        }
         let any = Filter { signature: None, ..filter.clone() };
         // Groups of different classes may share a signature.
         let mut counts: BTreeMap<Signature, u64> = BTreeMap::new();
@@ -111,9 +116,6 @@ impl<S: Store> DeadLetters<S> {
 
 /// Chooses from signatures, which are in order of frequency.
 fn choose(given: &str, mut all: Vec<Signature>) -> Result<Signature, SignatureError> {
-    if let Some(exact) = all.iter().position(|one| one.as_str() == given) {
-        return Ok(all.swap_remove(exact));
-    }
     let prefix = given.trim().to_ascii_lowercase();
     let begins = |one: &Signature| !prefix.is_empty() && one.id().starts_with(&prefix);
     let mut candidates: Vec<_> = all.iter().filter(|one| begins(one)).cloned().collect();

@@ -2,12 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// A group of pages that is mounted together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PageGroup {
-    Jobs,
-    Policies,
-}
+use crate::page_group::PageGroup;
 
 /// An operation: its group of pages, path, method and summary, and its parameters or body fields.
 type Row =

@@ -7,6 +7,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 
+use crate::page_group::PageGroup;
 use crate::safety::secret::hex;
 
 /// A static file of the pages.
@@ -39,7 +40,7 @@ pub(crate) static ALL: [&Asset; 3] = [&STYLE, &SCRIPT, &ICON];
 impl Asset {
     /// The file's path below a group of pages. Each group serves its own assets, so that it can
     /// be mounted without the other.
-    pub(crate) fn path(&self, page_group: &str) -> String {
+    pub(crate) fn path(&self, page_group: PageGroup) -> String {
         format!("{page_group}.{}.{}", &*self.hash, self.extension)
     }
 

@@ -42,6 +42,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // In order of dependency: each module imports only from those above it.
+mod page_group;
 mod safety;
 mod assets;
 mod board;

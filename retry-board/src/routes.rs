@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::assets;
 use crate::board::Board;
+use crate::page_group::PageGroup;
 use crate::pages::sign_in::{SignInForm, sign_in};
 use crate::visit::Visit;
 use crate::visit::query::Sent;
@@ -54,7 +55,11 @@ impl Board {
     pub fn jobs<S: Store>(&self, store: S) -> Router {
         self.mounted.add_jobs();
         let board = Arc::new(self.clone());
-        door::behind(jobs_routes::router(&board, store).merge(common("jobs")), board, "jobs")
+        door::behind(
+            jobs_routes::router(&board, store).merge(common(PageGroup::Jobs)),
+            board,
+            PageGroup::Jobs,
+        )
     }
 
     /// Returns the page of what this process retries: functions with `#[retry]`, breakers, quotas
@@ -67,20 +72,20 @@ impl Board {
     pub fn policies(&self) -> Router {
         self.mounted.add_policies();
         let board = Arc::new(self.clone());
-        let router = policies_routes::router(&board).merge(common("policies"));
-        door::behind(router, board, "policies")
+        let router = policies_routes::router(&board).merge(common(PageGroup::Policies));
+        door::behind(router, board, PageGroup::Policies)
     }
 }
 
 /// The routes that each group of pages has for itself: assets, sign-in, and the form token.
-fn common(page_group: &'static str) -> Router {
+fn common(page_group: PageGroup) -> Router {
     let mut router = Router::new()
         .route(
             &format!("/{page_group}-sign-in"),
             post(
                 move |Extension(visit): Extension<Visit>, Sent(form): Sent<SignInForm>| async move {
                     visit.is_own_page()?;
-                    sign_in(&visit, &form, page_group)
+                    sign_in(&visit, &form, page_group.as_str())
                 },
             ),
         )
@@ -111,7 +116,7 @@ fn both<S: Clone + Send + Sync + 'static>(
 }
 
 /// The `OpenAPI` description as a response.
-fn described(groups: &[crate::api::PageGroup]) -> axum::response::Response {
+fn described(groups: &[PageGroup]) -> axum::response::Response {
     let text = crate::api::openapi(groups).to_string();
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }

@@ -12,6 +12,7 @@ use axum::http::{Method, StatusCode};
 
 use self::problem::Problem;
 use crate::board::Board;
+use crate::page_group::PageGroup;
 use crate::safety::session::Session;
 use crate::safety::{host, origin};
 
@@ -45,7 +46,7 @@ pub(crate) struct Visit {
     pub(crate) wants: Wants,
     pub(crate) board: Arc<Board>,
     /// The group of pages that answers; its name is the prefix of its assets.
-    pub(crate) page_group: &'static str,
+    pub(crate) page_group: PageGroup,
     pub(crate) session: Option<Session>,
     /// Whether the browser does not have the session's cookie yet.
     pub(crate) is_new: bool,
@@ -61,7 +62,7 @@ impl Visit {
     /// Admits a request, or explains why not.
     pub(crate) fn admit(
         board: &Arc<Board>,
-        page_group: &'static str,
+        page_group: PageGroup,
         parts: &Parts,
     ) -> Result<Self, Problem> {
         let name = host::of(parts).unwrap_or_default();
@@ -107,7 +108,7 @@ impl Visit {
     }
 
     /// A visit that was not admitted, used to render the error.
-    pub(crate) fn stranger(board: &Arc<Board>, page_group: &'static str, parts: &Parts) -> Self {
+    pub(crate) fn stranger(board: &Arc<Board>, page_group: PageGroup, parts: &Parts) -> Self {
         Self {
             wants: Wants::of(parts),
             board: Arc::clone(board),
@@ -159,8 +160,8 @@ impl Visit {
 }
 
 /// Style, script and icon contain no data, and the sign-in page needs them.
-fn is_open(page_group: &str, path: &str) -> bool {
-    let name = path.trim_start_matches('/').strip_prefix(page_group);
+fn is_open(page_group: PageGroup, path: &str) -> bool {
+    let name = path.trim_start_matches('/').strip_prefix(page_group.as_str());
     name.is_some_and(|rest| rest.starts_with('.') || rest == "-sign-in")
 }
 

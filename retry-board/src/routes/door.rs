@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::board::Board;
+use crate::page_group::PageGroup;
 use crate::parts::layout;
 use crate::safety::headers;
 use crate::visit::problem::Problem;
@@ -22,10 +23,10 @@ const LARGEST_BODY: usize = 64 * 1024;
 #[derive(Clone)]
 struct Door {
     board: Arc<Board>,
-    page_group: &'static str,
+    page_group: PageGroup,
 }
 
-pub(super) fn behind(router: Router, board: Arc<Board>, page_group: &'static str) -> Router {
+pub(super) fn behind(router: Router, board: Arc<Board>, page_group: PageGroup) -> Router {
     router
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(from_fn_with_state(Door { board, page_group }, pass))

@@ -2,7 +2,9 @@
 
 use std::io::{self, BufReader, Read};
 
-use retry_workflow::{DeadLetters, Filter, ImportError, Imported, ItemState, MemoryStore, Store};
+use retry_workflow::{
+    DeadLetters, Filter, ImportError, Imported, ItemState, MemoryStore, Signature, Store,
+};
 
 /// A line as written by `export`.
 fn line(id: &str) -> String {
@@ -101,4 +103,17 @@ async fn a_reader_that_fails_is_told_with_its_line() {
     let error = letters.import(input, None).await.unwrap_err();
     assert_eq!(error.to_string(), "line 2 cannot be read");
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "unplugged");
+}
+
+/// A signature may read like the beginning of another one's id.
+#[tokio::test]
+async fn a_signature_in_full_is_meant_before_an_id() {
+    let letters = DeadLetters::new(MemoryStore::new());
+    let beginning = Signature::new("m <n>").id()[..4].to_owned();
+    let text = line("1") + &line("2").replace("m <n>", &beginning);
+    letters.import(text.as_bytes(), None).await.unwrap();
+    for given in ["m <n>", &beginning] {
+        let found = letters.signature(&Filter::default(), given).await.unwrap();
+        assert_eq!(found.as_str(), given);
+    }
 }

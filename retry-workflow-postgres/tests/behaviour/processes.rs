@@ -7,12 +7,14 @@
 //! `cargo test -p retry-workflow-postgres --test behaviour processes -- --nocapture`.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use futures_util::{Stream, StreamExt as _, stream};
 use retry_workflow::{
     AttemptOutcome, Filter, ItemState, Job, JobStatus, Store, Workflow, keyed, policy,
 };
@@ -25,6 +27,8 @@ const WORKERS: u64 = 4;
 const JOB: &str = "import";
 const URL: &str = "RETRY_TEST_WORKER_OF";
 const SCHEMA: &str = "RETRY_TEST_WORKER_IN";
+/// Names a file: once it is there, the last item comes.
+const LAST: &str = "RETRY_TEST_WORKER_LAST";
 
 fn number(variable: &str, default: u32) -> u32 {
     std::env::var(variable).map_or(default, |number| number.parse().unwrap())
@@ -46,6 +50,20 @@ fn failures(item: u32) -> u32 {
     }
 }
 
+/// All items; the last one keeps its worker waiting for as long as workers are killed, so that none
+/// of them has finished the job before.
+fn input() -> impl Stream<Item = u32> + Send {
+    let last = stream::once(async {
+        if let Some(file) = std::env::var_os(LAST) {
+            while !Path::new(&file).exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        items()
+    });
+    stream::iter(1..items()).chain(last)
+}
+
 /// A worker on the job, until it is killed or the job is done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker() {
@@ -59,8 +77,9 @@ async fn worker() {
         .retry(policy!(attempts = 3, initial_delay = "50ms", backoff = fixed, jitter))
         .lease(Duration::from_secs(1))
         .max_parallel(8)
-        .run(keyed(1..=items(), u32::to_string), |item: u32, cx| async move {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        .run(keyed(input(), u32::to_string), |item: u32, cx| async move {
+            // With 2,000 items for six kills, and 10,000 for 25, there is always work to interrupt.
+            tokio::time::sleep(Duration::from_millis(40)).await;
             if cx.retry_count() < failures(item) {
                 Err(format!("item {item} is not ready"))
             } else {
@@ -78,10 +97,6 @@ fn command(url: &str) -> Command {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     command
-}
-
-fn start(url: &str) -> Child {
-    command(url).spawn().unwrap()
 }
 
 /// The library that changes the time of a process; `None`, with a message, if it is not installed.
@@ -149,19 +164,16 @@ async fn each_item_ends_once_whoever_is_killed_stopped_or_crashes() {
     // Connecting creates the tables.
     let store = PostgresStore::connect(&url).await.unwrap();
     let (kills, crashes) = (number("KILLS", 6), number("CRASHES", 1));
+    let folder = tempfile::tempdir().unwrap();
+    let last = folder.path().join("last");
+    let start = || command(&url).env(LAST, &last).spawn().unwrap();
     let random = RandomState::new();
-    let mut workers: Vec<Child> = (0..WORKERS).map(|_| start(&url)).collect();
-    let (mut killed, mut stopped) = (0, None);
+    let mut workers: Vec<Child> = (0..WORKERS).map(|_| start()).collect();
+    let mut stopped: Option<(usize, Instant)> = None;
     for step in 0..kills {
         let moment = 300 + random.hash_one(step) % 500;
         tokio::time::sleep(Duration::from_millis(moment)).await;
-        let place = usize::try_from(random.hash_one((step, "who")) % WORKERS).unwrap();
-        if step % 6 == 2 && stopped.is_none() {
-            // For longer than its leases last.
-            signal(&workers[place], "-STOP");
-            stopped = Some((place, Instant::now()));
-            continue;
-        }
+        // For longer than its leases last.
         if let Some((place, _)) = stopped.take_if(|(_, since)| since.elapsed().as_millis() > 1800) {
             signal(&workers[place], "-CONT");
         }
@@ -170,17 +182,25 @@ async fn each_item_ends_once_whoever_is_killed_stopped_or_crashes() {
             tokio::time::sleep(Duration::from_millis(200)).await;
             server.resume();
         }
-        if stopped.is_none_or(|(stopped, _)| stopped != place) {
+        let mut place = usize::try_from(random.hash_one((step, "who")) % WORKERS).unwrap();
+        if stopped.is_some_and(|(stopped, _)| stopped == place) {
+            place = (place + 1) % workers.len();
+        }
+        if step % 6 == 2 && stopped.is_none() {
+            signal(&workers[place], "-STOP");
+            stopped = Some((place, Instant::now()));
+        } else {
             workers[place].kill().unwrap();
-            killed += u32::from(!workers[place].wait().unwrap().success());
-            workers[place] = start(&url);
+            let exit = workers[place].wait().unwrap();
+            assert!(!exit.success(), "a worker has ended before the last item has come");
+            workers[place] = start();
         }
     }
+    File::create(&last).unwrap();
     if let Some((place, _)) = stopped {
         tokio::time::sleep(Duration::from_millis(1500)).await;
         signal(&workers[place], "-CONT");
     }
-    assert!(killed > kills / 3, "the job has ended after {killed} kills");
     for worker in &mut workers {
         assert!(worker.wait().unwrap().success(), "a worker was left alone and has failed");
     }
@@ -207,6 +227,7 @@ async fn check(store: &PostgresStore) {
         lost += item.history.len() - settled;
     }
     assert_eq!(counts.lost, u64::try_from(lost).unwrap());
+    assert!(lost > 0, "no kill has hit an attempt");
     let letters = store.list(&Filter::job(JOB), None, items() as usize).await.unwrap();
     assert_eq!(u64::try_from(letters.items.len()).unwrap(), counts.dead);
     println!("{} items, {} dead letters, {lost} attempts lost", items(), counts.dead);

@@ -38,7 +38,7 @@ const PLAN_TTL: Duration = Duration::from_secs(10);
 /// Its row estimates for tables that fill and empty within seconds choose worse plans.
 const PLANNING: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
      -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off \
-     -c default_transaction_isolation=read\\ committed";
+     -c max_parallel_workers_per_gather=0 -c default_transaction_isolation=read\\ committed";
 
 /// A connection outside the pool, and what has to be polled for it.
 pub(crate) type Alone =

@@ -132,14 +132,22 @@ pub(crate) async fn list(
             let (job, signature) = (look.job, look.signature.clone());
             let places = [selection.add(job), selection.add(signature), after, selection.add(most)];
             let looked_at = look.sql(places.each_ref().map(String::as_str));
-            let states = format!("FROM ({looked_at}) w JOIN @states s ON s.item = w.item");
-            // Looks each failure up by its own key, whatever the planner believes about tables that
+            // Looks each item up by its own key, whatever the planner believes about tables that
             // have grown since they were last analysed: it does not look through `OFFSET 0`.
-            let own =
-                "LATERAL (SELECT * FROM @failures o WHERE o.item = s.item OFFSET 0) f ON true";
-            let from = selection.from.replacen("FROM @states s", &states, 1);
-            let from = from.replacen("@failures f ON f.item = s.item", own, 1);
-            format!("SELECT {COLUMNS} {from} ORDER BY w.item LIMIT {max_and_one}::bigint")
+            let own = |table: &str, item: &str| {
+                format!("LATERAL (SELECT * FROM {table} o WHERE o.item = {item} OFFSET 0)")
+            };
+            let states = own("@states", "w.item");
+            let from = selection
+                .from
+                .replacen("@states s", &format!("({looked_at}) w CROSS JOIN {states} s"), 1)
+                .replacen(
+                    "@failures f ON f.item = s.item",
+                    &format!("{} f ON true", own("@failures", "s.item")),
+                    1,
+                );
+            let order = look.columns("w");
+            format!("SELECT {COLUMNS} {from} ORDER BY {order} LIMIT {max_and_one}::bigint")
         }
         None => {
             let Selection { from, order, .. } = &selection;

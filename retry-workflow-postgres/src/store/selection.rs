@@ -26,20 +26,36 @@ pub(crate) struct Selection {
 pub(crate) struct Look {
     table: &'static str,
     conditions: &'static str,
+    /// All columns of the index, see [`JOB`].
+    columns: &'static [&'static str],
     pub(crate) job: Option<i64>,
     pub(crate) signature: Option<String>,
 }
 
+/// The items of a job, as a range: an equality would be a constant to the planner, which may then
+/// read all jobs in the order of their items, and does if it was told of one job only.
+const JOB: &str = "s.job >= $x AND s.job <= $x";
+
 impl Look {
-    /// Selects the numbers of items after a given one, in order, up to a limit. Takes the
-    /// placeholders of job, signature, that number and the limit.
+    /// Selects the columns of the index of items after a given one, in order, up to a limit. Takes
+    /// the placeholders of job, signature, the number of that item and the limit.
     pub(crate) fn sql(&self, [job, signature, after, most]: [&str; 4]) -> String {
         let Self { table, conditions, .. } = self;
-        let conditions = conditions.replace("$job", job).replace("$signature", signature);
+        let columns = self.columns("l");
+        let conditions = conditions
+            .replace("$job", &format!("{job}::bigint"))
+            .replace("$signature", &format!("{signature}::text"))
+            .replace("$after", &format!("{after}::bigint"));
         format!(
-            "SELECT l.item FROM {table} l WHERE {conditions} AND l.item > {after}::bigint \
-             ORDER BY l.item LIMIT {most}::bigint"
+            "SELECT {columns} FROM {table} l WHERE {conditions} ORDER BY {columns} \
+             LIMIT {most}::bigint"
         )
+    }
+
+    /// The columns of the index, of a table of this name: what is selected is in their order.
+    pub(crate) fn columns(&self, table: &str) -> String {
+        let columns: Vec<_> = self.columns.iter().map(|name| format!("{table}.{name}")).collect();
+        columns.join(", ")
     }
 }
 
@@ -102,17 +118,28 @@ impl Selection {
         }
         let signature = filter.signature.as_deref().filter(|_| job.is_some());
         let signature = signature.map(|signature| encode(signature).into_owned());
-        let (table, conditions) = match (job, &signature) {
-            (Some(_), Some(_)) => {
-                ("@failures", "l.job = $job::bigint AND l.signature = $signature::text")
+        let (table, conditions, columns): (_, _, &[_]) = match (job, &signature) {
+            (Some(_), Some(_)) => (
+                "@failures",
+                "(l.job, l.signature, l.item) > ($job, $signature, $after) \
+                 AND (l.job, l.signature) <= ($job, $signature)",
+                &["job", "signature", "item"],
+            ),
+            (Some(_), None) if is_failed => (
+                "@states",
+                "(l.job, l.item) > ($job, $after) AND l.job <= $job AND l.state >= 3 \
+                 AND $signature IS NULL",
+                &["job", "item"],
+            ),
+            (Some(_), None) => {
+                ("@items", "l.job = $job AND l.item > $after AND $signature IS NULL", &["item"])
             }
-            (Some(_), None) if is_failed => {
-                ("@states", "l.job = $job::bigint AND l.state >= 3 AND $signature::text IS NULL")
+            (None, _) => {
+                ("@states", "l.item > $after AND $job IS NULL AND $signature IS NULL", &["item"])
             }
-            (Some(_), None) => ("@items", "l.job = $job::bigint AND $signature::text IS NULL"),
-            (None, _) => ("@states", "$job::bigint IS NULL AND $signature::text IS NULL"),
         };
-        let look = filter.ids.is_none().then_some(Look { table, conditions, job, signature });
+        let look =
+            filter.ids.is_none().then_some(Look { table, conditions, columns, job, signature });
         let mut values: Vec<Box<dyn ToSql + Sync + Send>> = Vec::new();
         let mut add = |condition: &str, value: Box<dyn ToSql + Sync + Send>| {
             values.push(value);
@@ -120,7 +147,7 @@ impl Selection {
             let _infallible = write!(from, " AND {}", condition.replace("$x", &place));
         };
         if let Some(job) = job {
-            add("s.job = $x AND i.job = $x", Box::new(job));
+            add(JOB, Box::new(job));
             if by_failure {
                 add("f.job = $x", Box::new(job));
             }
@@ -156,7 +183,8 @@ impl Selection {
         if let Some(until) = filter.until {
             add("s.ended < $x::bigint", time(until));
         }
-        Self { from, order: "ORDER BY s.item", look, values }
+        let order = if job.is_some() { "ORDER BY s.job, s.item" } else { "ORDER BY s.item" };
+        Self { from, order, look, values }
     }
 
     /// Adds a value, and returns its placeholder.

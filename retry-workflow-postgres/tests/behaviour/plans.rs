@@ -95,8 +95,8 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     let store = PostgresStore::options().pool_size(1).connect(&url).await.unwrap();
     fill(&store, &url).await;
     let mut read = server.log().len();
-    let mut check = |what: &str, index: &str, rows: f64| {
-        let plans = plans(&server, &mut read);
+    let check = |read: &mut usize, what: &str, index: &str, rows: f64| {
+        let plans = plans(&server, read);
         assert!(!plans.is_empty(), "{what} has a plan");
         for plan in &plans {
             let tables = ["states", "items", "history", "failures", "vals", "counts"];
@@ -110,15 +110,16 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
         let plans = plans.join("\n");
         assert!(plans.contains(index), "{what} does not go by {index}: {plans}");
     };
+    let mut of_the_job = |what: &str, index: &str, rows: f64| check(&mut read, what, index, rows);
 
     let leases = store.claim("job", "worker", at(1), 100, 50, MINUTE).await.unwrap();
     assert_eq!(leases.len(), 100);
-    check("a claim", "using claimable", 100.0);
+    of_the_job("a claim", "using claimable", 100.0);
     let leases_on = store.claim("job", "worker", at(1), 100, 50, MINUTE).await.unwrap();
     assert_eq!(leases_on.len(), 100);
-    check("a claim behind the last one", "using claimable", 100.0);
+    of_the_job("a claim behind the last one", "using claimable", 100.0);
     assert_eq!(store.claim_suspect("job", "worker", at(1), MINUTE).await, Ok(None));
-    check("a claim of a suspect", "using claimable", 100.0);
+    of_the_job("a claim of a suspect", "using claimable", 100.0);
 
     let settlement = |lease: &retry_workflow::Lease, end| {
         let row = AttemptRecord::new("worker", at(1), AttemptOutcome::Failed);
@@ -135,62 +136,99 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
     let starts = leases_on.iter().map(|lease| Start::new(lease.key, at(1))).collect();
     let settled = store.settle(settlements, starts, at(2)).await.unwrap();
     assert!(settled.iter().all(|good| *good));
-    check("a settlement of 100", "states_pkey", 100.0);
+    of_the_job("a settlement of 100", "states_pkey", 100.0);
     let keys = leases_on.iter().map(|lease| lease.key).collect();
     assert!(store.extend(keys, Vec::new(), at(500)).await.unwrap().iter().all(|good| *good));
-    check("an extension of 100", "states_pkey", 100.0);
+    of_the_job("an extension of 100", "states_pkey", 100.0);
 
     let new = (0..100).map(|number| NewItem::new(format!("new-{number}"), "1")).collect();
     assert_eq!(store.enqueue("job", new, at(3)).await, Ok(100));
-    check("enqueueing 100", "Conflict Arbiter Indexes: items_job_id_key", 100.0);
+    of_the_job("enqueueing 100", "Conflict Arbiter Indexes: items_job_id_key", 100.0);
     store.next_due("job").await.unwrap();
-    check("the next due time", "using claimable", 2.0);
+    of_the_job("the next due time", "using claimable", 2.0);
     store.next_suspect("job").await.unwrap();
-    check("the next suspect", "using claimable", 1.0);
+    of_the_job("the next suspect", "using claimable", 1.0);
     assert_eq!(store.waiting("job", 1000).await, Ok(1000));
     store.counts("job").await.unwrap();
     let _ = store.item("job", "item-77").await.unwrap().unwrap();
     // Waiting items are found among those that are due.
-    check("counts, and an item", "items_job_id_key", f64::from(ITEMS));
+    of_the_job("counts, and an item", "items_job_id_key", f64::from(ITEMS));
 
     let job = || Filter::job("job");
     let mut page = store.list(&job().states(ItemState::ALL), None, 100).await.unwrap();
-    check("a page of all items", "_pkey", 101.0);
+    of_the_job("a page of all items", "_pkey", 101.0);
     page = store.list(&job().states(ItemState::ALL), page.next, 100).await.unwrap();
     assert_eq!(page.items.len(), 100);
-    check("the next page", "_pkey", 101.0);
+    of_the_job("the next page", "_pkey", 101.0);
     assert_eq!(store.list(&job(), None, 100).await.unwrap().items.len(), 100);
-    check("a page of dead letters", "using failed", 101.0);
+    of_the_job("a page of dead letters", "using failed", 101.0);
     assert_eq!(store.list(&job().ids(["item-7", "item-9"]), None, 9).await.unwrap().items.len(), 0);
-    check("items by their ids", "items_job_id_key", 2.0);
+    of_the_job("items by their ids", "items_job_id_key", 2.0);
     assert_eq!(store.list(&job().signature("like 1"), None, 100).await.unwrap().items.len(), 100);
-    check("dead letters that are alike", "Index", f64::from(ITEMS) * 0.06);
+    of_the_job("dead letters that are alike", "Index", f64::from(ITEMS) * 0.06);
     assert_eq!(store.stats(&job()).await.unwrap().len(), 2);
-    check("groups of dead letters", "groups_pkey", 100.0);
+    of_the_job("groups of dead letters", "groups_pkey", 100.0);
     assert_eq!(store.stats(&job().since(at(0))).await.unwrap().len(), 2);
-    check("groups of some dead letters", "Index", f64::from(ITEMS) * 0.06);
+    of_the_job("groups of some dead letters", "Index", f64::from(ITEMS) * 0.06);
     assert_eq!(store.minutes("job", at(0)).await.unwrap().len(), 1);
-    check("minutes", "minutes_pkey", 16.0);
+    of_the_job("minutes", "minutes_pkey", 16.0);
     assert_eq!(store.jobs(None, 100).await.unwrap().items.len(), 1);
-    check("jobs", "counts_pkey", 200.0);
+    of_the_job("jobs", "counts_pkey", 200.0);
     let long = store.list(&job().states([ItemState::Succeeded]).class("none"), None, 9).await;
     assert!(long.unwrap().next.is_some());
-    check("a look for what is not there", "items_pkey", 40_100.0);
+    of_the_job("a look for what is not there", "items_pkey", 40_100.0);
     assert_eq!(store.redrive(&job(), Some(100), at(9), Duration::ZERO).await, Ok(100));
-    check("a re-drive of 100", "using failed", 101.0);
+    of_the_job("a re-drive of 100", "using failed", 101.0);
     assert_eq!(store.purge(&job().ids(["item-41"])).await, Ok(0));
-    check("a purge by id", "items_job_id_key", 2.0);
+    of_the_job("a purge by id", "items_job_id_key", 2.0);
     assert_eq!(store.skip("job", 50, Failure::new("cancelled", "no"), at(9)).await, Ok(50));
-    check("leaving out 50", "using claimable", 500.0);
+    of_the_job("leaving out 50", "using claimable", 500.0);
     assert_eq!(store.edit("job", "item-2", "2".to_owned()).await, Ok(false));
-    check("an edit", "items_job_id_key", 1.0);
+    of_the_job("an edit", "items_job_id_key", 1.0);
     let items = (0..100).map(|number| ItemRecord::new("job", format!("import-{number}"), "1"));
     assert_eq!(store.import(items.collect(), at(9)).await, Ok(100));
-    check("an import of 100", "Conflict Arbiter Indexes: items_job_id_key", 10_000.0);
+    of_the_job("an import of 100", "Conflict Arbiter Indexes: items_job_id_key", 10_000.0);
     assert_eq!(store.cas("key-7", 1, "x").await, Ok(true));
     store.get("key-7").await.unwrap();
     store.values("key-77").await.unwrap();
-    check("values", "vals_pkey", 200.0);
+    of_the_job("values", "vals_pkey", 200.0);
     assert_eq!(store.remove("job", 100, Vec::new()).await, Ok(100));
-    check("removing 100", "items_pkey", 200.0);
+    of_the_job("removing 100", "items_pkey", 200.0);
+
+    // To the statistics, there is one job with failures of one kind; then another one has a few.
+    let alike = "UPDATE retry.failures SET signature = 'like', class = 'other' WHERE job = 1";
+    execute(&url, alike).await;
+    execute(&url, "ANALYZE").await;
+    let failure = Failure::new("other", "it is late");
+    let late = (0..30).map(|number| {
+        let mut item = ItemRecord::new("late", format!("late-{number}"), "1");
+        item.state = ItemState::Dead;
+        item.ended = Some(at(number));
+        item.failure = Some(failure.clone());
+        item
+    });
+    assert_eq!(store.import(late.collect(), at(9)).await, Ok(30));
+    plans(&server, &mut read);
+    let mut of_late = |what: &str, index: &str, rows: f64| check(&mut read, what, index, rows);
+    let late = || Filter::job("late");
+    assert_eq!(store.list(&late(), None, 100).await.unwrap().items.len(), 30);
+    of_late("a page of a small job", "using failed", 60.0);
+    let signature = late().signature(failure.signature.as_str());
+    assert_eq!(store.list(&signature, None, 100).await.unwrap().items.len(), 30);
+    of_late("what is alike of a small job", "using alike", 60.0);
+    let all = late().states(ItemState::ALL);
+    assert_eq!(store.list(&all, None, 100).await.unwrap().items.len(), 30);
+    of_late("all items of a small job", "items_pkey", 60.0);
+    assert_eq!(store.stats(&late().since(at(9))).await.unwrap()[0].count, 21);
+    of_late("groups of a small job since a time", "Index", 60.0);
+    assert_eq!(store.counts("late").await.unwrap().dead, 30);
+    of_late("counts of a small job", "counts_pkey", 16.0);
+    assert_eq!(store.stats(&late()).await.unwrap()[0].count, 30);
+    of_late("groups of a small job", "groups_pkey", 60.0);
+    assert_eq!(store.redrive(&late(), Some(10), at(9), Duration::ZERO).await, Ok(10));
+    of_late("a re-drive of a small job", "using failed", 60.0);
+    assert_eq!(store.redrive(&signature, Some(10), at(9), Duration::ZERO).await, Ok(10));
+    of_late("a re-drive of what is alike", "Index", 60.0);
+    assert_eq!(store.purge(&late()).await, Ok(10));
+    of_late("a purge of a small job", "using failed", 60.0);
 }

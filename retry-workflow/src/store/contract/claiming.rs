@@ -1,0 +1,273 @@
+//! Claims and leases: who gets which item, and what happens if a worker is lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::steps::{
+    MINUTE, at, claim, claim_one, claim_suspect, counts, enqueue, failure, found, new,
+    nothing_is_due, prefetch, settle,
+};
+use crate::item::clock::Timestamp;
+use crate::item::record::{
+    AttemptOutcome, AttemptRecord, Filter, ItemState, LeaseKey, NewItem, Settled, Settlement, Start,
+};
+use crate::store::Store;
+
+/// Items are claimed by due time; those due at the same time in the order in which they were added.
+pub async fn what_is_due_first_is_claimed_first<S: Store>(store: &S) {
+    for (id, due) in [("c", 3), ("a", 1), ("b", 1), ("d", 2)] {
+        assert_eq!(store.enqueue("job", vec![new(id)], at(due)).await, Ok(1));
+    }
+    let leases = claim(store, 9, 10).await;
+    let order: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
+    assert_eq!(order, ["a", "b", "d", "c"]);
+    assert!(leases.iter().all(|lease| lease.payload == new(&lease.id).payload));
+}
+
+/// An item is due at its time, and not before.
+pub async fn what_is_not_due_is_not_claimed<S: Store>(store: &S) {
+    assert_eq!(store.enqueue("job", vec![new("a")], at(5)).await, Ok(1));
+    nothing_is_due(store, 4).await;
+    let lease = claim_one(store, 5).await;
+    assert_eq!((lease.run, lease.attempt, lease.lost, lease.key.token), (0, 1, 0, 1));
+    assert_eq!(lease.checkpoint, None);
+    let item = found(store, "a").await;
+    assert_eq!((item.state, item.attempt), (ItemState::Leased, 1));
+    assert_eq!(item.due, Some(at(5) + MINUTE), "it shows the end of the lease");
+}
+
+/// [`Timestamp::NEVER`] never comes.
+pub async fn what_is_never_due_is_never_claimed<S: Store>(store: &S) {
+    assert_eq!(store.enqueue("job", vec![new("a")], Timestamp::NEVER).await, Ok(1));
+    let leases = store.claim("job", "worker", Timestamp::NEVER, 1, 1, MINUTE).await;
+    assert_eq!(leases, Ok(Vec::new()));
+    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(found(store, "a").await.due, Some(Timestamp::NEVER));
+}
+
+/// A claim respects `max`.
+pub async fn no_more_than_asked_for_is_claimed<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    assert_eq!(claim(store, 0, 2).await.len(), 2);
+    assert_eq!(claim(store, 0, usize::MAX).await.len(), 1);
+}
+
+/// No other worker gets an item before its lease has expired.
+pub async fn a_lease_is_exclusive_until_it_ends<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    claim_one(store, 0).await;
+    nothing_is_due(store, 59).await;
+    claim_one(store, 60).await;
+}
+
+/// The next lease has a higher token and attempt; the lost one is in the history.
+pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    let first = store.claim("job", "one", at(5), 1, 1, MINUTE).await.expect("claimed").remove(0);
+    let second = store.claim("job", "two", at(500), 1, 1, MINUTE).await.expect("claimed").remove(0);
+    assert_eq!(first.key.item, second.key.item);
+    assert!(second.key.token > first.key.token, "the token fences");
+    assert_eq!((second.attempt, second.lost, second.dropped), (2, 1, 0));
+    let lost = AttemptRecord {
+        run: 0,
+        attempt: 1,
+        started: at(5),
+        duration: MINUTE,
+        wait: Duration::ZERO,
+        worker: Arc::from("one"),
+        step: None,
+        outcome: AttemptOutcome::Lost,
+        failure: None,
+        output: None,
+    };
+    assert_eq!(found(store, "a").await.history, [lost]);
+    let counts = counts(store).await;
+    assert_eq!((counts.lost, counts.attempts, counts.leased, counts.pending), (1, 0, 1, 0));
+    // How long it worked is unknown.
+    assert_eq!(counts.worked, Duration::ZERO);
+}
+
+/// If an item was claimed ahead, and its worker died before starting it, no attempt was made, and
+/// the attempt's number is not used again.
+pub async fn a_lease_whose_item_was_not_started_is_dropped<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    assert_eq!(prefetch(store, 0, 1, 0).await.len(), 1);
+    let lease = claim_one(store, 100).await;
+    assert_eq!((lease.attempt, lease.lost, lease.dropped), (2, 0, 1));
+    assert_eq!((found(store, "a").await.history, counts(store).await.lost), (Vec::new(), 0));
+    settle(store, &lease, 101, Settled::RetryAt { due: at(110), checkpoint: None }).await;
+    let lease = claim_one(store, 110).await;
+    assert_eq!((lease.attempt, lease.lost, lease.dropped), (3, 0, 0));
+    let attempts: Vec<_> = found(store, "a").await.history.iter().map(|row| row.attempt).collect();
+    assert_eq!(attempts, [2]);
+}
+
+/// As many items start as there are free slots; the ones after them wait for one.
+pub async fn the_first_of_a_claim_start_with_it<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    assert_eq!(prefetch(store, 0, 3, 2).await.len(), 3);
+    let leases = claim(store, 100, 3).await;
+    let losses: Vec<_> = leases.iter().map(|lease| (lease.lost, lease.dropped)).collect();
+    assert_eq!(losses, [(1, 0), (1, 0), (0, 1)]);
+    assert_eq!(found(store, "b").await.history[0].started, at(0));
+    assert_eq!(counts(store).await.lost, 2);
+}
+
+/// The start that was recorded is when the lost attempt began.
+pub async fn a_start_is_written_with_a_settlement_or_an_extension<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    let leases = prefetch(store, 0, 3, 1).await;
+    let start = |place: usize, now| vec![Start::new(leases[place].key, at(now))];
+    let end = Settled::Succeeded(None);
+    let settlement = Settlement { lease: leases[0].key, end, history: Vec::new() };
+    assert_eq!(store.settle(vec![settlement], start(1, 7), at(8)).await, Ok(vec![true]));
+    assert_eq!(store.extend(vec![leases[1].key], start(2, 9), at(90)).await, Ok(vec![true]));
+    let again = claim(store, 100, 3).await;
+    assert!(again.iter().all(|lease| (lease.lost, lease.dropped) == (1, 0)), "{again:?}");
+    let (b, c) = (found(store, "b").await, found(store, "c").await);
+    assert_eq!((b.history[0].started, b.history[0].duration), (at(7), Duration::from_secs(83)));
+    assert_eq!((c.history[0].started, c.history[0].duration), (at(9), Duration::from_secs(51)));
+}
+
+/// Only the current lease of an item can record a start, and only while it is held.
+pub async fn a_stale_start_is_left_out<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b"]).await;
+    let stale = prefetch(store, 0, 2, 0).await;
+    settle(store, &stale[1], 1, Settled::RetryAt { due: at(2), checkpoint: None }).await;
+    let held = prefetch(store, 100, 1, 0).await;
+    assert_eq!(held[0].id, "b");
+    let held = prefetch(store, 100, 1, 0).await;
+    assert_eq!((held[0].id.as_str(), held[0].dropped), ("a", 1));
+    let starts = |now| {
+        let mut starts: Vec<_> = stale.iter().map(|lease| Start::new(lease.key, at(now))).collect();
+        starts.push(Start::new(LeaseKey { item: -1, token: u64::MAX }, at(now)));
+        starts
+    };
+    assert_eq!(store.settle(Vec::new(), starts(101), at(101)).await, Ok(Vec::new()));
+    assert_eq!(store.extend(Vec::new(), starts(101), at(101)).await, Ok(Vec::new()));
+    let lease = claim_suspect(store, 300).await.expect("dropped twice");
+    assert_eq!((lease.id.as_str(), lease.lost, lease.dropped), ("a", 0, 2));
+    assert_eq!(claim_one(store, 300).await.dropped, 1, "of `b`");
+}
+
+/// [`Lease::lost`](crate::Lease::lost) and [`Lease::dropped`](crate::Lease::dropped) are 0 again after a settlement.
+pub async fn losses_in_a_row_are_counted_until_one_is_settled<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    assert_eq!(claim_one(store, 0).await.lost, 0);
+    assert_eq!(claim_one(store, 100).await.lost, 1);
+    let lease = claim_suspect(store, 200).await.expect("it is due");
+    assert_eq!((lease.lost, lease.attempt, lease.is_suspect()), (2, 3, true));
+    let lease = claim_suspect(store, 300).await.expect("its lease has ended");
+    assert_eq!((lease.lost, lease.strikes()), (3, 1));
+    settle(store, &lease, 301, Settled::RetryAt { due: at(310), checkpoint: None }).await;
+    let lease = claim_one(store, 310).await;
+    assert_eq!((lease.lost, lease.attempt, lease.is_suspect()), (0, 5, false));
+    assert_eq!(claim_one(store, 400).await.lost, 1);
+    assert_eq!(counts(store).await.lost, 4);
+}
+
+/// An item that may have killed its workers is kept apart from the others, but not hidden.
+pub async fn two_losses_of_any_kind_make_a_suspect<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    assert_eq!(prefetch(store, 0, 2, 1).await.len(), 2);
+    assert_eq!(store.next_suspect("job").await, Ok(None));
+    assert_eq!(prefetch(store, 100, 2, 0).await[1].id, "a");
+    assert_eq!(store.next_suspect("job").await, Ok(Some(at(160))), "when its lease has ended");
+    assert!(claim_suspect(store, 159).await.is_none());
+    let leases = claim(store, 200, 9).await;
+    assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    for lease in &leases {
+        settle(store, lease, 200, Settled::Succeeded(None)).await;
+    }
+    nothing_is_due(store, 200).await;
+    assert_eq!(store.next_due("job").await, Ok(Some(at(160))));
+    assert_eq!(counts(store).await.leased, 1);
+}
+
+/// Each lease of a suspect that expires unsettled is a strike, because the claim started it. After
+/// a release it is still a suspect.
+pub async fn a_suspect_is_claimed_alone_and_started<S: Store>(store: &S) {
+    enqueue(store, "job", &["a"]).await;
+    assert!(claim_suspect(store, 0).await.is_none(), "it is above suspicion");
+    for now in [0, 100] {
+        assert_eq!(prefetch(store, now, 1, 0).await.len(), 1);
+    }
+    for (strikes, now) in (0..4).zip([200, 300, 400, 500]) {
+        nothing_is_due(store, now).await;
+        let lease = claim_suspect(store, now).await.expect("it is due");
+        assert_eq!((lease.strikes(), lease.lost, lease.dropped), (strikes, strikes, 2));
+        assert!(claim_suspect(store, now).await.is_none(), "another worker has it");
+        if now == 500 {
+            settle(store, &lease, now, Settled::Released).await;
+        }
+    }
+    let lease = claim_suspect(store, 500).await.expect("it was released");
+    assert_eq!((lease.strikes(), lease.attempt), (3, 6));
+    assert_eq!(found(store, "a").await.history.len(), 4, "three were lost, and one says why");
+    settle(store, &lease, 501, Settled::Dead(failure("lost", "no"))).await;
+    assert_eq!(store.redrive(&Filter::job("job"), None, at(600), MINUTE).await, Ok(1));
+    let lease = claim_one(store, 600).await;
+    assert_eq!((lease.lost, lease.dropped, lease.run), (0, 0, 1));
+}
+
+/// Suspects are claimed by due time, one at a time.
+pub async fn suspects_are_claimed_in_their_order<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    assert_eq!(prefetch(store, 0, 3, 0).await.len(), 3);
+    for now in [102, 101, 100] {
+        assert_eq!(prefetch(store, now, 1, 0).await.len(), 1);
+    }
+    for id in ["c", "b", "a"] {
+        assert_eq!(claim_suspect(store, 300).await.map(|lease| lease.id).as_deref(), Some(id));
+    }
+    assert!(claim_suspect(store, 300).await.is_none());
+    assert_eq!(store.next_suspect("job").await, Ok(Some(at(360))));
+    assert_eq!(store.next_suspect("other").await, Ok(None));
+}
+
+/// Leases of other workers, and in other jobs, do not end.
+pub async fn leases_of_the_dead_end_at_once<S: Store>(store: &S) {
+    enqueue(store, "job", &["a", "b", "c", "d"]).await;
+    enqueue(store, "other", &["a"]).await;
+    for (job, worker, max) in [("job", "one", 2), ("job", "two", 1), ("other", "one", 1)] {
+        let leases = store.claim(job, worker, at(0), max, 1, MINUTE).await.expect("claimed");
+        assert_eq!(leases.len(), max);
+    }
+    let dead = || vec!["one".to_owned(), "nobody".to_owned()];
+    assert_eq!(store.expire("nowhere", dead(), at(5)).await, Ok(0));
+    assert_eq!(store.expire("job", Vec::new(), at(5)).await, Ok(0));
+    assert_eq!(store.expire("job", dead(), at(5)).await, Ok(2));
+    assert_eq!(store.expire("job", dead(), at(6)).await, Ok(0), "they have ended");
+    let leases = claim(store, 6, 9).await;
+    let ids: Vec<_> = leases.iter().map(|lease| lease.id.as_str()).collect();
+    assert_eq!(ids, ["d", "a", "b"]);
+    assert_eq!((leases[1].lost, leases[2].dropped), (1, 1));
+    assert_eq!(found(store, "a").await.history[0].duration, Duration::from_secs(5));
+}
+
+/// Items that were released before they started count, too; those that wait for another attempt do
+/// not.
+pub async fn what_was_never_leased_is_counted_as_waiting<S: Store>(store: &S) {
+    assert_eq!(store.waiting("job", 9).await, Ok(0));
+    enqueue(store, "other", &["a"]).await;
+    enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
+    assert_eq!((store.waiting("job", 9).await, store.waiting("job", 2).await), (Ok(5), Ok(2)));
+    let leases = prefetch(store, 0, 4, 2).await;
+    assert_eq!(store.waiting("job", 9).await, Ok(1));
+    settle(store, &leases[0], 1, Settled::RetryAt { due: at(9), checkpoint: None }).await;
+    settle(store, &leases[1], 1, Settled::Dead(failure("other", "no"))).await;
+    let release = Settlement { lease: leases[2].key, end: Settled::Released, history: Vec::new() };
+    assert_eq!(store.settle(vec![release], Vec::new(), at(1)).await, Ok(vec![true]));
+    assert_eq!(store.waiting("job", 9).await, Ok(2));
+    assert_eq!(store.redrive(&Filter::job("job"), None, at(1), MINUTE).await, Ok(1));
+    assert_eq!(store.waiting("job", 9).await, Ok(2));
+}
+
+/// A claim ends with the payload that reaches the limit.
+pub async fn large_payloads_are_claimed_a_few_at_a_time<S: Store>(store: &S) {
+    let payload = "x".repeat(crate::store::MAX_CLAIM_BYTES / 2);
+    let items = ["a", "b", "c"].map(|id| NewItem::new(id, payload.clone()));
+    assert_eq!(store.enqueue("job", items.into(), at(0)).await, Ok(3));
+    assert_eq!(claim(store, 0, 10).await.len(), 2);
+    assert_eq!(claim(store, 0, 10).await.len(), 1);
+}

@@ -1,0 +1,146 @@
+//! Several handles of one store, waits for a change, and numbers at their ends.
+
+use std::time::Duration;
+
+use super::steps::{MINUTE, at, claim_one, counts, enqueue, failure, found, new, row, settle};
+use crate::item::clock::Timestamp;
+use crate::item::record::{Filter, ItemRecord, ItemState, Settled, Settlement};
+use crate::store::Store;
+
+/// How long a store may take to report a change; one that polls takes a second.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
+
+/// A wait for changes of `job` that has begun.
+async fn waiting_for<S: Store>(store: &S, seen: u64) -> tokio::task::JoinHandle<u64> {
+    let own = store.clone();
+    let wait = tokio::spawn(async move { own.changed("job", seen).await.expect("looked") });
+    tokio::task::yield_now().await;
+    wait
+}
+
+async fn told(wait: tokio::task::JoinHandle<u64>, of: &str) -> u64 {
+    let told = tokio::time::timeout(TOLD_WITHIN, wait).await;
+    told.unwrap_or_else(|_| panic!("nobody was told of {of}")).expect("it does not panic")
+}
+
+/// Each change that a job's workers wait for ends the wait.
+pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
+    let failed = || Filter::job("job");
+    let wait = waiting_for(store, 0).await;
+    enqueue(store, "job", &["a", "b", "c"]).await;
+    let mut seen = told(wait, "items that are added").await;
+    for change in
+        ["retry", "redrive", "purge", "skip", "edit", "expire", "import", "value", "remove"]
+    {
+        // The preparations may be reported, too.
+        match change {
+            "redrive" | "edit" => {
+                let lease = claim_one(store, 100).await;
+                settle(store, &lease, 100, Settled::Dead(failure("network", "refused"))).await;
+            }
+            "purge" => {
+                store.skip("job", 1, failure("cancelled", "out"), at(100)).await.expect("skipped");
+            }
+            "expire" => {
+                store.redrive(&failed(), None, at(100), Duration::ZERO).await.expect("redriven");
+                claim_one(store, 100).await;
+            }
+            _ => {}
+        }
+        while let Ok(wait) =
+            tokio::time::timeout(Duration::from_millis(20), store.changed("job", seen)).await
+        {
+            seen = wait.expect("looked");
+        }
+        let lease = if change == "retry" { Some(claim_one(store, 10).await) } else { None };
+        let wait = waiting_for(store, seen).await;
+        let done = match (change, lease) {
+            ("retry", Some(lease)) => {
+                settle(store, &lease, 10, Settled::RetryAt { due: at(50), checkpoint: None }).await;
+                1
+            }
+            ("redrive", _) => {
+                store.redrive(&failed(), None, at(100), Duration::ZERO).await.expect("redriven")
+            }
+            ("purge", _) => {
+                let skipped = failed().states([ItemState::Skipped]);
+                store.purge(&skipped).await.expect("purged")
+            }
+            ("skip", _) => {
+                store.skip("job", 1, failure("cancelled", "out"), at(100)).await.expect("skipped")
+            }
+            ("edit", _) => {
+                let id = store.list(&failed().states([ItemState::Dead]), None, 1).await;
+                let id = id.expect("listed").items.remove(0).id;
+                store.edit("job", &id, "1".to_owned()).await.expect("edited").into()
+            }
+            ("expire", _) => {
+                store.expire("job", vec!["worker".to_owned()], at(100)).await.expect("expired")
+            }
+            ("import", _) => {
+                let new = store.list(&failed().states(ItemState::ALL), None, 1).await;
+                let mut new = new.expect("listed").items.remove(0);
+                "d".clone_into(&mut new.id);
+                store.import(vec![new], at(100)).await.expect("imported")
+            }
+            ("value", _) => store.cas("job/job", 0, "1").await.expect("written").into(),
+            _ => store.remove("job", 100, Vec::new()).await.expect("removed"),
+        };
+        assert!(done > 0, "{change} has changed something");
+        seen = told(wait, change).await;
+    }
+}
+
+/// No change between two waits is lost.
+pub async fn a_change_before_the_wait_for_it_ends_it<S: Store>(store: &S) {
+    let wait = waiting_for(store, 0).await;
+    enqueue(store, "job", &["a"]).await;
+    let seen = told(wait, "the first").await;
+    enqueue(store, "job", &["b"]).await;
+    told(waiting_for(store, seen).await, "the second").await;
+}
+
+/// Times before 1970, the end of time and infinite durations do not cause a panic.
+pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
+    let early = Timestamp::from_micros(i64::MIN);
+    assert_eq!(store.enqueue("job", vec![new("a"), new("b")], early).await, Ok(2));
+    assert_eq!(store.next_due("job").await, Ok(Some(early)));
+    let leases = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed");
+    let mut long = row(&leases[0], 0, false);
+    long.duration = Duration::MAX;
+    long.wait = Duration::MAX;
+    (long.run, long.attempt) = (u32::MAX, u32::MAX);
+    let history = vec![long.clone(), long];
+    let settlement =
+        Settlement { lease: leases[0].key, end: Settled::Dead(failure("other", "no")), history };
+    assert_eq!(store.settle(vec![settlement], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
+    let longest = Duration::from_micros(i64::MAX.unsigned_abs());
+    let counts = counts(store).await;
+    assert_eq!((counts.worked, counts.waited), (longest, longest));
+    let item = found(store, "a").await;
+    assert_eq!(item.history[1].duration, longest);
+    assert_eq!((item.history[1].run, item.history[1].attempt), (u32::MAX, u32::MAX));
+
+    let mut imported = ItemRecord { id: "c".to_owned(), ..item };
+    (imported.run, imported.attempt) = (u32::MAX, u32::MAX);
+    assert_eq!(store.import(vec![imported], at(0)).await, Ok(1));
+    let redriven = store.redrive(&Filter::job("job"), None, at(0), Duration::MAX).await;
+    assert_eq!(redriven, Ok(2));
+    let item = found(store, "c").await;
+    assert_eq!((item.run, item.due), (u32::MAX, Some(Timestamp::NEVER)));
+    // The lease of `b` never expires.
+    let b = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed").remove(0);
+    assert_eq!(store.extend(vec![b.key], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
+    let leases = store.claim("job", "w", Timestamp::NEVER, 9, 9, MINUTE).await.expect("claimed");
+    assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["a"]);
+}
+
+/// A clone is another handle to the same store.
+pub async fn handles_share_one_store<S: Store>(store: &S) {
+    let other = store.clone();
+    enqueue(&other, "job", &["a"]).await;
+    let lease = claim_one(store, 0).await;
+    settle(&other, &lease, 1, Settled::Succeeded(None)).await;
+    drop(other);
+    assert_eq!(found(store, "a").await.state, ItemState::Succeeded);
+}

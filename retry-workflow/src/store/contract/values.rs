@@ -1,0 +1,85 @@
+//! Values: revisions, prefixes, and values that are chosen once.
+
+use crate::store::{Store, StoreError};
+
+/// A caller that has not seen the last change cannot change the value.
+pub async fn a_value_changes_with_its_revision<S: Store>(store: &S) {
+    assert_eq!(store.get("k").await, Ok(None));
+    assert_eq!(store.cas("k", 1, "x").await, Ok(false));
+    assert_eq!(store.get("k").await, Ok(None));
+    assert_eq!(store.cas("k", 0, "one").await, Ok(true));
+    assert_eq!(store.cas("k", 0, "x").await, Ok(false));
+    assert_eq!(store.get("k").await, Ok(Some((1, "one".to_owned()))));
+    assert_eq!(store.cas("k", 1, "two").await, Ok(true));
+    assert_eq!(store.cas("k", 1, "x").await, Ok(false));
+    assert_eq!(store.cas("k", u64::MAX, "x").await, Ok(false));
+    assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
+}
+
+/// Prefixes match literally: there are no wildcards, and case matters.
+pub async fn values_are_found_by_the_beginning_of_their_keys<S: Store>(store: &S) {
+    let mut all = ["", "a", "a%b", "a_b", "axb", "A", "a\0b", "ä", "äb", "b", "\u{10ffff}"];
+    for key in all {
+        assert_eq!(store.cas(key, 0, &format!("of {key}")).await, Ok(true), "{key:?}");
+    }
+    all.sort_unstable();
+    for prefix in ["", "a", "a%", "a_", "A", "a\0", "ä", "\u{10ffff}", "nobody"] {
+        let begins = all.iter().filter(|key| key.starts_with(prefix));
+        let expected = begins.map(|&key| (key.to_owned(), format!("of {key}"))).collect();
+        assert_eq!(store.values(prefix).await, Ok(expected), "{prefix:?}");
+    }
+}
+
+/// Concurrent callers get the same value, and nothing changes between reading the values and
+/// choosing.
+pub async fn a_value_is_found_or_added_in_one_step<S: Store>(store: &S) {
+    // The first value, or one that says who added it.
+    let choose = |number: usize| {
+        move |values: &[(String, String)]| {
+            let first = values.first().cloned();
+            Ok(first.unwrap_or_else(|| (format!("k/{number}"), format!("{number}"))))
+        }
+    };
+    assert_eq!(store.cas("j", 0, "").await, Ok(true));
+    let tasks: Vec<_> = (0..32)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move { store.find_or_insert("k/", choose(number)).await })
+        })
+        .collect();
+    let mut found = Vec::new();
+    for task in tasks {
+        found.push(task.await.expect("no panic").expect("found or added"));
+    }
+    let first = found.first().cloned().expect("32 of them");
+    assert!(found.iter().all(|one| *one == first), "several were added: {found:?}");
+    assert_eq!(store.get(&first.0).await, Ok(Some((1, first.1.clone()))));
+    assert_eq!(store.values("k/").await, Ok(vec![first]));
+}
+
+/// A key that has a value keeps it, with its revision, whatever value was chosen; the chosen key
+/// need not start with the prefix.
+pub async fn what_is_chosen_is_found_to_the_letter<S: Store>(store: &S) {
+    for (key, revision, value) in [("k", 0, "one"), ("k", 1, "two"), ("K", 0, "other")] {
+        assert_eq!(store.cas(key, revision, value).await, Ok(true));
+    }
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    for (key, value, kept) in [("k", "new", "two"), ("K", "", "other"), ("", "first", "first")] {
+        let chosen = pair(key, value);
+        let kept = pair(key, kept);
+        let choose = move |values: &[(String, String)]| {
+            assert_eq!(values, [("k".to_owned(), "two".to_owned())]);
+            Ok(chosen.clone())
+        };
+        assert_eq!(store.find_or_insert("k", choose).await, Ok(kept));
+    }
+    assert_eq!(store.get("k").await, Ok(Some((2, "two".to_owned()))));
+    assert_eq!(store.get("").await, Ok(Some((1, "first".to_owned()))));
+}
+
+/// The caller gets the error that choosing returned.
+pub async fn nothing_is_added_where_choosing_fails<S: Store>(store: &S) {
+    let failed = store.find_or_insert("k", |_| Err(StoreError::Closed)).await;
+    assert_eq!(failed, Err(StoreError::Closed));
+    assert_eq!(store.values("").await, Ok(Vec::new()));
+}

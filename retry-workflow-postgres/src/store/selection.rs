@@ -15,10 +15,11 @@ use crate::server::{PooledClient, PostgresError};
 pub(crate) struct Selection {
     /// Starts with `FROM`: states `s`, items `i`, and failures `f` if there are any.
     pub(crate) from: String,
-    /// In the order in which they were added.
+    /// Orders items by their numbers, which are those of one job if the filter names one.
     pub(crate) order: &'static str,
     /// Where to look for items; `None` if the filter names them.
     pub(crate) look: Option<Look>,
+    /// In the order in which they were added.
     values: Vec<Box<dyn ToSql + Sync + Send>>,
 }
 
@@ -32,8 +33,9 @@ pub(crate) struct Look {
     pub(crate) signature: Option<String>,
 }
 
-/// The items of a job, as a range: an equality would be a constant to the planner, which may then
-/// read all jobs in the order of their items, and does if it was told of one job only.
+/// The items of a job, as a range. An equality makes the job a constant for the planner, so that it
+/// may read the items of all jobs in their order instead of using an index that begins with the job;
+/// it does so if there was only one job when the tables were last analysed.
 const JOB: &str = "s.job >= $x AND s.job <= $x";
 
 impl Look {

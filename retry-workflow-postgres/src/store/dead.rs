@@ -39,7 +39,7 @@ pub(crate) async fn stats(
          JOIN @failures f ON f.item = g.item JOIN @items i ON i.job = f.job AND i.item = f.item \
          ORDER BY g.count DESC, g.class, g.signature",
         summary::hour("s.ended"),
-        selection.from
+        selection.clauses()
     );
     let rows = shared.query(client, &sql, &selection.values()).await?;
     rows.iter().map(summary::group).collect()
@@ -76,10 +76,10 @@ pub(crate) async fn redrive(
     let every = selection.add(micros(every));
     let moved =
         MOVED.replace("@TO", "count(*) AS pending, -count(*) FILTER (WHERE state = 4) AS skipped");
-    let Selection { from, order, .. } = &selection;
+    let (clauses, order) = (selection.clauses(), selection.order);
     let sql = format!(
         "WITH meant AS MATERIALIZED (\
-             SELECT s.item, s.job, s.state, s.ended {from} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
+             SELECT s.item, s.job, s.state, s.ended {clauses} {order} LIMIT {max}::bigint FOR UPDATE OF s), \
          placed AS MATERIALIZED (\
              SELECT item, row_number() OVER (ORDER BY item) - 1 AS place FROM meant), \
          moved AS (\
@@ -106,9 +106,9 @@ pub(crate) async fn purge(
     let selection = Selection::resolve_failed(client, shared, filter).await?;
     let Some(selection) = selection else { return Ok(0) };
     let moved = MOVED.replace("@TO", "0 AS pending, count(*) FILTER (WHERE state = 3) AS skipped");
-    let Selection { from, order, .. } = &selection;
+    let (clauses, order) = (selection.clauses(), selection.order);
     let sql = format!(
-        "WITH meant AS MATERIALIZED (SELECT s.item, s.job, s.state, s.ended {from} {order} FOR UPDATE OF s), \
+        "WITH meant AS MATERIALIZED (SELECT s.item, s.job, s.state, s.ended {clauses} {order} FOR UPDATE OF s), \
          moved AS (UPDATE @states s SET state = 5 FROM meant m WHERE s.item = m.item), \
          emptied AS (UPDATE @items i SET payload = '' FROM meant m \
              WHERE i.job = m.job AND i.item = m.item), \

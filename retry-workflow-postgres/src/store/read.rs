@@ -132,27 +132,14 @@ pub(crate) async fn list(
             let (job, signature) = (look.job, look.signature.clone());
             let places = [selection.add(job), selection.add(signature), after, selection.add(most)];
             let looked_at = look.sql(places.each_ref().map(String::as_str));
-            // Looks each item up by its own key, whatever the planner believes about tables that
-            // have grown since they were last analysed: it does not look through `OFFSET 0`.
-            let own = |table: &str, item: &str| {
-                format!("LATERAL (SELECT * FROM {table} o WHERE o.item = {item} OFFSET 0)")
-            };
-            let states = own("@states", "w.item");
-            let from = selection
-                .from
-                .replacen("@states s", &format!("({looked_at}) w CROSS JOIN {states} s"), 1)
-                .replacen(
-                    "@failures f ON f.item = s.item",
-                    &format!("{} f ON true", own("@failures", "s.item")),
-                    1,
-                );
+            let clauses = selection.clauses_for_each_of(&looked_at);
             let order = look.columns("w");
-            format!("SELECT {COLUMNS} {from} ORDER BY {order} LIMIT {max_and_one}::bigint")
+            format!("SELECT {COLUMNS} {clauses} ORDER BY {order} LIMIT {max_and_one}::bigint")
         }
         None => {
-            let Selection { from, order, .. } = &selection;
+            let (clauses, order) = (selection.clauses(), selection.order);
             format!(
-                "SELECT {COLUMNS} {from} AND s.item > {after}::bigint {order} \
+                "SELECT {COLUMNS} {clauses} AND s.item > {after}::bigint {order} \
                  LIMIT {max_and_one}::bigint"
             )
         }

@@ -11,10 +11,12 @@ use super::shared::Shared;
 use super::text::encode;
 use crate::server::{PooledClient, PostgresError};
 
-/// The items that a filter selects.
+/// The items that a filter selects: their states `s`, items `i`, and failures `f` if there are any.
 pub(crate) struct Selection {
-    /// Starts with `FROM`: states `s`, items `i`, and failures `f` if there are any.
-    pub(crate) from: String,
+    /// How failures are joined.
+    failures: &'static str,
+    /// Conditions on `s`, `i` and `f`.
+    conditions: String,
     /// Orders items by their numbers, which are those of one job if the filter names one.
     pub(crate) order: &'static str,
     /// Where to look for items; `None` if the filter names them.
@@ -27,7 +29,7 @@ pub(crate) struct Selection {
 pub(crate) struct Look {
     table: &'static str,
     conditions: &'static str,
-    /// All columns of the index, see [`JOB`].
+    /// The columns by which the index orders the items.
     columns: &'static [&'static str],
     pub(crate) job: Option<i64>,
     pub(crate) signature: Option<String>,
@@ -108,15 +110,11 @@ impl Selection {
         let by_failure = filter.signature.is_some() || filter.class.is_some();
         let failures = if by_failure { "JOIN" } else { "LEFT JOIN" };
         let codes_text: Vec<_> = codes.iter().map(ToString::to_string).collect();
-        let mut from = format!(
-            "FROM @states s JOIN @items i ON i.job = s.job AND i.item = s.item \
-             {failures} @failures f ON f.item = s.item WHERE s.state IN ({})",
-            codes_text.join(", ")
-        );
+        let mut wanted = format!("s.state IN ({})", codes_text.join(", "));
         let is_failed = codes.iter().all(|code| *code >= DEAD);
         if is_failed {
             // Word for word the predicate of the index `failed`, or the planner would not use it.
-            from.push_str(" AND s.state >= 3");
+            wanted.push_str(" AND s.state >= 3");
         }
         let signature = filter.signature.as_deref().filter(|_| job.is_some());
         let signature = signature.map(|signature| encode(signature).into_owned());
@@ -146,7 +144,7 @@ impl Selection {
         let mut add = |condition: &str, value: Box<dyn ToSql + Sync + Send>| {
             values.push(value);
             let place = format!("${}", values.len());
-            let _infallible = write!(from, " AND {}", condition.replace("$x", &place));
+            let _infallible = write!(wanted, " AND {}", condition.replace("$x", &place));
         };
         if let Some(job) = job {
             add(JOB, Box::new(job));
@@ -186,7 +184,31 @@ impl Selection {
             add("s.ended < $x::bigint", time(until));
         }
         let order = if job.is_some() { "ORDER BY s.job, s.item" } else { "ORDER BY s.item" };
-        Self { from, order, look, values }
+        Self { failures, conditions: wanted, order, look, values }
+    }
+
+    /// `FROM` and `WHERE`.
+    pub(crate) fn clauses(&self) -> String {
+        self.joined("@states s", "@failures f ON f.item = s.item")
+    }
+
+    /// As [`clauses`](Self::clauses), but only the items `w` of `looked_at`. Each of them is looked
+    /// up by its own key, whatever the planner believes about tables that have grown since they
+    /// were last analysed: it does not look through `OFFSET 0`.
+    pub(crate) fn clauses_for_each_of(&self, looked_at: &str) -> String {
+        let own = |table: &str, item: &str| {
+            format!("LATERAL (SELECT * FROM {table} o WHERE o.item = {item} OFFSET 0)")
+        };
+        let states = format!("({looked_at}) w CROSS JOIN {} s", own("@states", "w.item"));
+        self.joined(&states, &format!("{} f ON true", own("@failures", "s.item")))
+    }
+
+    fn joined(&self, states: &str, of_item: &str) -> String {
+        let Self { failures, conditions, .. } = self;
+        format!(
+            "FROM {states} JOIN @items i ON i.job = s.job AND i.item = s.item \
+             {failures} {of_item} WHERE {conditions}"
+        )
     }
 
     /// Adds a value, and returns its placeholder.

@@ -90,6 +90,11 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
         "auto_explain.log_timing=off",
         "log_min_messages=log",
         "autovacuum=off",
+        // The planner would use several processes for everything that may be.
+        "min_parallel_table_scan_size=0",
+        "min_parallel_index_scan_size=0",
+        "parallel_setup_cost=0",
+        "parallel_tuple_cost=0",
     ];
     let Some((url, server)) = OwnServer::start(&settings) else { return };
     let store = PostgresStore::options().pool_size(1).connect(&url).await.unwrap();
@@ -105,6 +110,7 @@ async fn each_statement_goes_by_the_indexes_to_the_rows_that_are_meant() {
                     || plan.contains(&format!("Seq Scan on retry.{table}"));
                 assert!(!is_scanned, "{what} looks at all rows: {plan}");
             }
+            assert!(!plan.contains("Gather"), "{what} starts processes: {plan}");
             assert!(most_rows(plan) <= rows, "{what} looks at {}: {plan}", most_rows(plan));
         }
         let plans = plans.join("\n");

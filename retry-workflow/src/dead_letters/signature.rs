@@ -96,7 +96,7 @@ impl<S: Store> DeadLetters<S> {
         filter: &Filter,
         given: &str,
     ) -> Result<Signature, SignatureError> {
-        // Usually it is given in full, which an index answers.
+        // Usually it is given in full: then the store returns one group, and not all of them.
         let exact = Filter { signature: Some(given.to_owned()), ..filter.clone() };
         if let Some(group) = self.stats(&exact).await?.into_iter().next() {
             return Ok(group.signature);

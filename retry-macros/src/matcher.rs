@@ -12,7 +12,7 @@ use crate::value::plain;
 /// One entry.
 #[derive(Clone)]
 pub(crate) enum Matcher {
-    /// `network`, `timeout`, `server_error`, `rate_limit`.
+    /// `network`, `timeout`, `server_error`, `rate_limit`, `conflict`; `transient` is all of them.
     Class(Ident),
     /// `pattern("…")`: a regular expression over the error's text.
     Pattern(LitStr),
@@ -24,9 +24,20 @@ pub(crate) enum Matcher {
     Ok(Expr),
 }
 
-const CLASSES: [&str; 4] = ["network", "timeout", "server_error", "rate_limit"];
-pub(crate) const NAMES: [&str; 8] =
-    ["network", "timeout", "server_error", "rate_limit", "pattern", "matches", "when", "ok"];
+const CLASSES: [&str; 6] =
+    ["transient", "network", "timeout", "server_error", "rate_limit", "conflict"];
+pub(crate) const NAMES: [&str; 10] = [
+    "transient",
+    "network",
+    "timeout",
+    "server_error",
+    "rate_limit",
+    "conflict",
+    "pattern",
+    "matches",
+    "when",
+    "ok",
+];
 
 /// Parses the list after `retry_on =` or `abort_on =`; invalid entries are reported and left out.
 pub(crate) fn list(
@@ -37,7 +48,7 @@ pub(crate) fn list(
     if !input.peek(token::Bracket) {
         let rest: TokenStream = until_comma(input);
         let example = match plain(&rest) {
-            written if written.is_empty() => "network, timeout".to_owned(),
+            written if written.is_empty() => "transient".to_owned(),
             written if is_callable(&rest) => format!("when({written})"),
             written => written,
         };
@@ -53,8 +64,8 @@ pub(crate) fn list(
         return Err(syn::Error::new(
             brackets.span.join(),
             format!(
-                "`{option}` is empty: list at least one matcher, as in `{option} = [network, \
-                 timeout]`, or leave it out"
+                "`{option}` is empty: list at least one matcher, as in `{option} = [transient]`, or \
+                 leave it out"
             ),
         ));
     }
@@ -63,6 +74,10 @@ pub(crate) fn list(
             Ok(matcher) => {
                 if let (Matcher::Ok(expr), true) = (&matcher, option == "abort_on") {
                     errors.at(expr, "`ok(…)` selects the values to retry, and a value that is not retried is simply returned: write it in `retry_on`");
+                } else if let (Matcher::Class(name), true) = (&matcher, option == "breaker_on")
+                    && name == "conflict"
+                {
+                    errors.at(name, "a conflict never counts against a breaker, because a server that lets one transaction lose works: leave `conflict` out of `breaker_on`");
                 } else {
                     matchers.push(matcher);
                 }
@@ -127,7 +142,7 @@ fn matcher(input: ParseStream) -> syn::Result<Matcher> {
         return Err(not_a_matcher(&name, &word, input));
     }
     let example = match word.as_str() {
-        "pattern" => "pattern(\"(?i)database is locked\")",
+        "pattern" => "pattern(\"(?i)try again\")",
         "matches" => "matches(DbError::Busy | DbError::Locked { .. })",
         "when" => "when(is_transient)",
         _ => "ok(|page: &Page| page.is_pending())",
@@ -237,7 +252,7 @@ fn pattern(input: ParseStream) -> syn::Result<Matcher> {
         return Err(syn::Error::new_spanned(
             rest,
             "a pattern must be a string literal, so that it can be checked at compile time: write \
-             `pattern(\"(?i)database is locked\")`",
+             `pattern(\"(?i)try again\")`",
         ));
     };
     check_pattern(&text)?;

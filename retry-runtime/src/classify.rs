@@ -4,156 +4,25 @@
 //! This says what a failure *is*, not whether it is retried; the policy's `retry_on` and
 //! `abort_on` decide that.
 
+pub(crate) mod class;
+pub(crate) mod clients;
 mod known;
 pub mod matchers;
 #[cfg(feature = "pattern")]
 pub(crate) mod pattern;
 pub(crate) mod probe;
+mod sqlstate;
 mod text;
 
 use core::error::Error;
-use core::fmt::{self, Display};
-use core::ops::BitOr;
+use core::fmt::Display;
 use core::time::Duration;
 
 use crate::base::full_text::full_text;
 
+pub use class::Class;
 pub(crate) use known::Known;
 pub use text::text;
-
-/// The kinds of failure that an error belongs to, as a set.
-///
-/// A set, because one failure can be two things: HTTP 504 is a server error and a
-/// timeout. Most errors belong to none.
-///
-/// ```
-/// use retry_runtime::Class;
-///
-/// let gateway_timeout = Class::SERVER_ERROR | Class::TIMEOUT;
-/// assert!(gateway_timeout.contains(Class::TIMEOUT));
-/// assert!(!gateway_timeout.contains(Class::NETWORK));
-/// ```
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Class(u8);
-
-impl Class {
-    /// Returns the empty set: an error that no built-in matcher matches.
-    ///
-    /// ```
-    /// # use retry_runtime::Class;
-    /// assert!(Class::empty().is_empty());
-    /// ```
-    pub const fn empty() -> Self {
-        Self(0)
-    }
-
-    /// The peer could not be reached, or the connection broke.
-    ///
-    /// ```
-    /// # use retry_runtime::{Class, classify};
-    /// assert_eq!(classify::text("Connection refused (os error 111)"), Class::NETWORK);
-    /// ```
-    pub const NETWORK: Self = Self(1);
-
-    /// Something took longer than allowed.
-    ///
-    /// ```
-    /// # use retry_runtime::{Class, classify};
-    /// assert_eq!(classify::text("operation timed out"), Class::TIMEOUT);
-    /// ```
-    pub const TIMEOUT: Self = Self(1 << 1);
-
-    /// The server itself failed: HTTP 5xx and the like.
-    ///
-    /// ```
-    /// # use retry_runtime::{Class, classify};
-    /// assert_eq!(classify::text("HTTP 500"), Class::SERVER_ERROR);
-    /// ```
-    pub const SERVER_ERROR: Self = Self(1 << 2);
-
-    /// The server asks for fewer requests: HTTP 429 and the like.
-    ///
-    /// ```
-    /// # use retry_runtime::{Class, classify};
-    /// assert_eq!(classify::text("429 Too Many Requests"), Class::RATE_LIMIT);
-    /// ```
-    pub const RATE_LIMIT: Self = Self(1 << 3);
-
-    /// Returns `true` if the set has at least one kind of `other`.
-    ///
-    /// ```
-    /// # use retry_runtime::Class;
-    /// let wanted = Class::NETWORK | Class::TIMEOUT;
-    /// assert!(Class::TIMEOUT.intersects(wanted));
-    /// assert!(!Class::RATE_LIMIT.intersects(wanted));
-    /// ```
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Returns `true` if the set has every kind of `other`.
-    ///
-    /// ```
-    /// # use retry_runtime::Class;
-    /// let gateway_timeout = Class::SERVER_ERROR | Class::TIMEOUT;
-    /// assert!(gateway_timeout.contains(Class::TIMEOUT));
-    /// assert!(!gateway_timeout.contains(Class::TIMEOUT | Class::NETWORK));
-    /// ```
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Returns `true` if the set is empty.
-    ///
-    /// ```
-    /// # use retry_runtime::{Class, classify};
-    /// assert!(classify::text("permission denied").is_empty());
-    /// ```
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Returns the kinds of both sets; `|` for constants.
-    ///
-    /// ```
-    /// # use retry_runtime::Class;
-    /// const TRANSIENT: Class = Class::NETWORK.union(Class::TIMEOUT);
-    /// assert_eq!(TRANSIENT, Class::NETWORK | Class::TIMEOUT);
-    /// ```
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-impl BitOr for Class {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        self.union(other)
-    }
-}
-
-impl fmt::Debug for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Class, &str); 4] = [
-            (Class::NETWORK, "NETWORK"),
-            (Class::TIMEOUT, "TIMEOUT"),
-            (Class::SERVER_ERROR, "SERVER_ERROR"),
-            (Class::RATE_LIMIT, "RATE_LIMIT"),
-        ];
-        let mut empty = true;
-        for (class, name) in NAMES {
-            if self.contains(class) {
-                if !empty {
-                    f.write_str(" | ")?;
-                }
-                f.write_str(name)?;
-                empty = false;
-            }
-        }
-        if empty { f.write_str("NONE") } else { Ok(()) }
-    }
-}
 
 /// An error that knows what kind of failure it is.
 ///
@@ -254,9 +123,12 @@ pub trait Classify: Display {
 /// Returns what kind of failure an error is, judged by every error in its `source()`
 /// chain.
 ///
-/// If a known type is found anywhere in the chain, types alone decide, and the result
-/// combines what all known types in the chain say. Only a chain without any is judged by
-/// its texts, with [`text`].
+/// Types decide, from the inside out. The innermost known type says whether the failure is final:
+/// nothing around an untrusted certificate or a denied permission makes a network failure of it.
+/// Known types further out add to a failure that passes. Only a chain without any known type is
+/// judged by its texts, with [`text`], link by link from the inside out as well: the first one that
+/// says anything decides, so that a context ("could not connect to the database") never overrules
+/// its cause.
 ///
 /// | known type | class |
 /// | --- | --- |
@@ -268,12 +140,17 @@ pub trait Classify: Display {
 /// | [`Interrupted`](crate::Interrupted) by a timeout or deadline | timeout |
 /// | `Interrupted` by an open circuit | none |
 /// | `retry_runtime::http::StatusError` (feature `http`) | its status, with [`status`] |
-/// | `reqwest::Error` (feature `reqwest`) | its status, with [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
-/// | `hyper::Error` (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
-/// | `tonic::Status` (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Internal`, and `Unknown` without a source → server error; `Unknown` with one: its source decides; any other code → none |
+/// | `reqwest::Error` 0.13 (feature `reqwest`) | its status, with [`status`]; timeout; connect → network; a request that could not be built, a redirect or a body that could not be decoded → none |
+/// | `hyper::Error` 1 (feature `hyper`) | timeout; canceled, closed, incomplete → network; a message that could not be parsed, a mistake of the caller → none |
+/// | `tonic::Status` 0.14 (feature `tonic`) | `Unavailable` → network and server error; `DeadlineExceeded` → timeout; `ResourceExhausted` → rate limit; `Aborted` → conflict; `Internal`, and `Unknown` without a source → server error, or the HTTP status of a proxy that answered; `Unknown` with one: its source decides; any other code → none |
+/// | `tokio_postgres::Error` and `DbError` 0.7 (feature `tokio-postgres`) | its SQLSTATE; a closed connection → network |
+/// | `sqlx::Error` and its database errors (features `sqlx-0_8`, `sqlx-0_9`) | the SQLSTATE, or the code of SQLite; a pool that timed out → timeout |
+/// | `redis::RedisError` 1 (feature `redis`) | its kind: `LOADING`, `MOVED`, `TRYAGAIN`, `CLUSTERDOWN`, `MASTERDOWN`, `READONLY` → server error |
+/// | `lettre::transport::smtp::Error` 0.11 (feature `lettre`) | a reply 4xx → server error, 5xx → none; timeout |
+/// | `tungstenite::Error` 0.30 (feature `tungstenite`) | the status of a response that refused the upgrade |
 ///
-/// Types are known in the version that this crate depends on; other versions are judged
-/// by the rest of their chain and by their texts.
+/// Types are known in the version that stands here; other versions are judged by the rest of their
+/// chain and by their texts.
 ///
 /// ```
 /// use retry_runtime::{Class, classify};
@@ -287,22 +164,23 @@ pub trait Classify: Display {
 /// assert_eq!(classify::error(&corrupt), Class::empty());
 /// ```
 pub fn error(error: &(dyn Error + 'static)) -> Class {
-    chain(error).unwrap_or_else(|| texts(error))
+    by_types(error).or_else(|| by_texts(links(error).map(text_of))).unwrap_or_default()
 }
 
 /// How long the server asked callers to wait, from the first error in the chain that knows.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
-    links(error).find_map(known::hint)
+    links(error).find_map(known::wait)
 }
 
 /// [`error`] for an error that need not be `'static`: only its own text can be read, but the types
 /// of the errors that it wraps can be inspected.
 pub(crate) fn borrowed(error: &(dyn Error + '_)) -> Class {
     let source = error.source();
-    source.and_then(chain).unwrap_or_else(|| {
-        let own = display(error);
-        source.map_or(own, |source| own | texts(source))
-    })
+    let texts = || {
+        let inner = source.into_iter().flat_map(links).map(text_of);
+        by_texts(core::iter::once(full_text(error)).chain(inner))
+    };
+    source.and_then(by_types).or_else(texts).unwrap_or_default()
 }
 
 /// Returns the class of a response with this HTTP status code.
@@ -328,7 +206,7 @@ pub const fn status(code: u16) -> Class {
 }
 
 /// The class of something that is known only by its text.
-pub(crate) fn display(text: &(impl fmt::Display + ?Sized)) -> Class {
+pub(crate) fn display(text: &(impl Display + ?Sized)) -> Class {
     self::text(&full_text(text))
 }
 
@@ -343,11 +221,50 @@ pub(crate) fn links<'a>(
         .take(LONGEST_CHAIN)
 }
 
-/// The combined classes of all known types in the chain; `None` if there are none.
-fn chain(error: &(dyn Error + 'static)) -> Option<Class> {
-    links(error).filter_map(known::class).reduce(Class::union)
+fn text_of(link: &(dyn Error + 'static)) -> String {
+    full_text(link)
 }
 
-fn texts(error: &(dyn Error + 'static)) -> Class {
-    links(error).map(display).fold(Class::empty(), Class::union)
+/// What the known types of the chain say; `None` if there are none.
+fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
+    let mut said = None;
+    for link in links(error) {
+        // Each one is further inside than all before it, and so decides whether the failure is
+        // final.
+        if let Some(class) = known::class(link) {
+            let outside = said.map_or(Class::empty(), |(outside, _)| outside);
+            let class = if class.is_empty() { class } else { class | outside };
+            said = Some((class, link));
+        }
+    }
+    let (class, innermost) = said?;
+    // `is_connect()` and `Unavailable` are also said of a proxy that wants a password, and of a
+    // certificate that a library of another version rejects.
+    let refused = class.contains(Class::NETWORK)
+        && links(innermost)
+            .skip(1)
+            .any(|below| text::read(&full_text(below)) == Some(Class::empty()));
+    Some(if refused { Class::empty() } else { class.settled() })
 }
+
+/// What the texts of a chain say, outermost first; `None` if they say nothing.
+fn by_texts(texts: impl Iterator<Item = String>) -> Option<Class> {
+    let texts: Vec<String> = texts.collect();
+    let mut outwards = texts.iter().rev().peekable();
+    while let Some(text) = outwards.next() {
+        // "permanent error (550): No such user" around "No such user" is one sentence.
+        let is_repeated = outwards.peek().is_some_and(|outer| {
+            outer.trim_end_matches(CLOSING).ends_with(text.trim_end_matches(CLOSING))
+        });
+        if is_repeated {
+            continue;
+        }
+        if let Some(class) = text::read(text) {
+            return Some(class);
+        }
+    }
+    None
+}
+
+/// What may stand after a text that another one repeats: `Connect("connection refused")`.
+const CLOSING: [char; 6] = [')', ']', '}', '"', '\'', '`'];

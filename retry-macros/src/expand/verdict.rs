@@ -93,9 +93,11 @@ impl Expansion<'_> {
             }
             _ => quote!(probed.classifier.retry_after()),
         };
-        let class = match &self.args.quota {
-            Some(_) => quote!(probed.classifier.class()),
-            None => quote!(#private::Class::empty()),
+        // A quota charges by class, and a breaker lets conflicts pass.
+        let class = if self.args.quota.is_some() || self.args.breaker.is_some() {
+            quote!(probed.classifier.class())
+        } else {
+            quote!(#private::Class::empty())
         };
         quote!({
             #lets

@@ -51,13 +51,20 @@ pub struct Verdict<'a> {
     pub failure: bool,
     /// The wait that the server asked for.
     pub hint: Option<Duration>,
-    /// The class of the failure, if a quota needs it to determine the cost of the retry.
+    /// The class of the failure, if a quota needs it to determine the cost of the retry, or a
+    /// breaker to let a conflict pass.
     pub class: Class,
     /// What went wrong, for events.
     pub error: ErrorDisplay<'a>,
 }
 
 impl Verdict<'_> {
+    /// Whether a breaker counts it as a failure. Never a conflict: a server that lets one
+    /// transaction lose works.
+    fn counts_for_breaker(&self) -> bool {
+        self.failure && !self.class.contains(Class::CONFLICT)
+    }
+
     /// This verdict, unless the attempt itself ruled on its failure. A ruling does not affect how a
     /// breaker counts the failure.
     #[must_use]
@@ -395,7 +402,7 @@ impl SoFar {
                 Some(LimitKind::Timeout) => permit.failure_with(&verdict.error),
                 // The caller ran out of time, which says nothing about the other side.
                 Some(LimitKind::Deadline) => drop(permit),
-                None if verdict.failure => permit.failure_with(&verdict.error),
+                None if verdict.counts_for_breaker() => permit.failure_with(&verdict.error),
                 None => permit.success(),
             }
         }

@@ -1,4 +1,5 @@
-//! The error types whose meaning is known, and their classes.
+//! The error types whose meaning is known, and their classes: those of std, of tokio and of this
+//! crate. Those of clients have a file each in `clients/`.
 //!
 //! There is one `Known` implementation for each type; nothing here looks at texts.
 
@@ -7,13 +8,18 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
-use super::Class;
+use super::{Class, clients};
 use crate::outcome::error::Interrupted;
 
 /// An error type whose meaning is known.
 pub trait Known: Error + 'static {
     /// The class of this error; `None` if it has none of its own, so that what it wraps decides.
     fn known(&self) -> Option<Class>;
+
+    /// How long the server asked callers to wait, according to this error.
+    fn wait(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The class of one error, regardless of what it wraps.
@@ -21,48 +27,21 @@ pub(super) fn class(error: &(dyn Error + 'static)) -> Option<Class> {
     said::<io::Error>(error)
         .or_else(|| said::<tokio::time::error::Elapsed>(error))
         .or_else(|| said::<Interrupted>(error))
-        .or_else(|| optional(error))
-}
-
-#[cfg_attr(
-    not(any(feature = "http", feature = "reqwest", feature = "hyper", feature = "tonic")),
-    expect(unused_variables, reason = "none of the types is built in")
-)]
-fn optional(error: &(dyn Error + 'static)) -> Option<Class> {
-    let said_by = None;
-    #[cfg(feature = "http")]
-    let said_by = said_by.or_else(|| said::<crate::http::StatusError>(error));
-    #[cfg(feature = "reqwest")]
-    let said_by = said_by.or_else(|| said::<reqwest::Error>(error));
-    #[cfg(feature = "hyper")]
-    let said_by = said_by.or_else(|| said::<hyper::Error>(error));
-    #[cfg(feature = "tonic")]
-    let said_by = said_by
-        .or_else(|| said::<tonic::Status>(error))
-        .or_else(|| said::<tonic::TimeoutExpired>(error))
-        .or_else(|| said::<tonic::ConnectError>(error));
-    said_by
+        .or_else(|| clients::class(error))
 }
 
 /// How long the server asked callers to wait, according to this one error.
-#[cfg_attr(
-    not(feature = "http"),
-    expect(unused_variables, reason = "none of the types that know is built in")
-)]
-pub(super) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
-    #[cfg(feature = "http")]
-    return held::<crate::http::StatusError>(error)?.retry_after();
-    #[cfg(not(feature = "http"))]
-    return None;
+pub(super) fn wait(error: &(dyn Error + 'static)) -> Option<Duration> {
+    clients::wait(error)
 }
 
-fn said<T: Known>(error: &(dyn Error + 'static)) -> Option<Class> {
+pub(super) fn said<T: Known>(error: &(dyn Error + 'static)) -> Option<Class> {
     held::<T>(error)?.known()
 }
 
 /// The error as a `T`, even if held by a pointer that is itself an error. The `source()` of such a
 /// pointer is that of the `T`, so the `T` is missing from the chain.
-fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+pub(super) fn held<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     error
         .downcast_ref::<T>()
         .or_else(|| error.downcast_ref::<Box<T>>().map(|held| &**held))
@@ -149,103 +128,23 @@ impl Known for Interrupted {
     }
 }
 
-#[cfg(feature = "http")]
-impl Known for crate::http::StatusError {
-    fn known(&self) -> Option<Class> {
-        Some(super::Classify::class(self))
-    }
-}
-
-#[cfg(feature = "http")]
-impl super::Classify for crate::http::StatusError {
-    fn class(&self) -> Class {
-        super::status(self.status().as_u16())
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        Self::retry_after(self)
-    }
-}
-
-#[cfg(feature = "reqwest")]
-impl Known for reqwest::Error {
-    fn known(&self) -> Option<Class> {
-        if let Some(status) = self.status() {
-            return Some(super::status(status.as_u16()));
-        }
-        // reqwest keeps its own "timed out" type private, so the error must be asked.
-        let timeout = if self.is_timeout() { Class::TIMEOUT } else { Class::empty() };
-        #[cfg(not(target_arch = "wasm32"))]
-        let network = if self.is_connect() { Class::NETWORK } else { Class::empty() };
-        #[cfg(target_arch = "wasm32")]
-        let network = Class::empty();
-
-        let said = timeout | network;
-        let final_word = self.is_builder() || self.is_redirect() || self.is_decode();
-        (final_word || !said.is_empty()).then_some(said)
-    }
-}
-
-#[cfg(feature = "hyper")]
-impl Known for hyper::Error {
-    fn known(&self) -> Option<Class> {
-        if self.is_timeout() {
-            Some(Class::TIMEOUT)
-        } else if self.is_closed() || self.is_incomplete_message() || self.is_canceled() {
-            Some(Class::NETWORK)
-        } else if self.is_parse() || self.is_user() {
-            Some(Class::empty())
-        } else {
-            None
-        }
-    }
-}
-
-#[cfg(feature = "tonic")]
-impl Known for tonic::Status {
-    fn known(&self) -> Option<Class> {
-        use tonic::Code;
-
-        Some(match self.code() {
-            // The one code for "could not connect", "the connection broke" and "the server is
-            // overloaded"; a caller cannot tell them apart.
-            Code::Unavailable => Class::NETWORK | Class::SERVER_ERROR,
-            Code::DeadlineExceeded => Class::TIMEOUT,
-            Code::ResourceExhausted => Class::RATE_LIMIT,
-            // The client itself uses it for errors that have no code of their own.
-            Code::Unknown if self.source().is_some() => return None,
-            Code::Internal | Code::Unknown => Class::SERVER_ERROR,
-            // What tonic turns its own `TimeoutExpired` into.
-            Code::Cancelled if self.message() == "Timeout expired" => Class::TIMEOUT,
-            // `DataLoss` maps to HTTP 500, but is defined as unrecoverable.
-            _ => Class::empty(),
-        })
-    }
-}
-
-#[cfg(feature = "tonic")]
-impl Known for tonic::TimeoutExpired {
-    fn known(&self) -> Option<Class> {
-        Some(Class::TIMEOUT)
-    }
-}
-
-#[cfg(feature = "tonic")]
-impl Known for tonic::ConnectError {
-    fn known(&self) -> Option<Class> {
-        Some(Class::NETWORK)
-    }
-}
-
 impl<T: Known> Known for Box<T> {
     fn known(&self) -> Option<Class> {
         T::known(self)
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        T::wait(self)
     }
 }
 
 impl<T: Known> Known for Arc<T> {
     fn known(&self) -> Option<Class> {
         T::known(self)
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        T::wait(self)
     }
 }
 
@@ -342,12 +241,43 @@ mod tests {
     }
 
     #[test]
-    fn without_a_known_type_all_texts_of_the_chain_count() {
+    fn without_a_known_type_the_innermost_text_that_says_anything_decides() {
         let middle = Wrapper("HTTP 500", "operation timed out".into());
-        assert_eq!(
-            class(Wrapper("while paying", middle.into())),
-            Class::SERVER_ERROR | Class::TIMEOUT
-        );
+        assert_eq!(class(Wrapper("while paying", middle.into())), Class::TIMEOUT);
+        let mute = Wrapper("HTTP 500", "no tax rate".into());
+        assert_eq!(class(Wrapper("while paying", mute.into())), Class::SERVER_ERROR);
+    }
+
+    #[test]
+    fn a_context_never_overrules_its_cause() {
+        let cause = "password authentication failed for user \"app\"";
+        let outer = Wrapper("could not connect to the database", cause.into());
+        assert_eq!(class(outer), Class::empty());
+    }
+
+    #[test]
+    fn a_text_that_ends_with_its_cause_is_read_as_a_whole() {
+        let outer = "permanent error (550): No such user timeout";
+        assert_eq!(class(Wrapper(outer, "No such user timeout".into())), Class::empty());
+        let outer = "Database(\"request timeout\")";
+        assert_eq!(class(Wrapper(outer, "request timeout".into())), Class::TIMEOUT);
+    }
+
+    #[test]
+    fn nothing_outside_makes_a_final_failure_pass() {
+        let invalid = io::Error::new(io::ErrorKind::InvalidData, "certificate has expired");
+        let refused = io::Error::new(io::ErrorKind::ConnectionRefused, invalid);
+        assert_eq!(class(refused), Class::empty());
+    }
+
+    #[test]
+    fn below_a_known_type_a_text_may_only_refuse() {
+        let proxy = Wrapper("tunnel", "407 Proxy Authentication Required".into());
+        let connect = io::Error::new(io::ErrorKind::ConnectionRefused, proxy);
+        assert_eq!(class(connect), Class::empty());
+        let busy = Wrapper("tunnel", "429 Too Many Requests".into());
+        let connect = io::Error::new(io::ErrorKind::ConnectionRefused, busy);
+        assert_eq!(class(connect), Class::NETWORK);
     }
 
     #[test]
@@ -377,44 +307,5 @@ mod tests {
         }
 
         assert_eq!(class(Ouroboros), Class::SERVER_ERROR);
-    }
-
-    #[cfg(feature = "reqwest")]
-    #[test]
-    fn reqwest_errors_are_known() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let error = runtime.block_on(async {
-            // Nothing listens on port 1.
-            let client = reqwest::Client::builder().no_proxy().build().unwrap();
-            client.get("http://127.0.0.1:1/HTTP-500").send().await.unwrap_err()
-        });
-        assert_eq!(class(error), Class::NETWORK);
-        let builder = reqwest::Client::new().get("no address: timed out").build().unwrap_err();
-        assert_eq!(class(builder), Class::empty());
-    }
-
-    #[cfg(feature = "tonic")]
-    #[test]
-    fn grpc_codes_are_known() {
-        use tonic::{Code, Status};
-
-        for (code, expected) in [
-            (Code::Unavailable, Class::NETWORK | Class::SERVER_ERROR),
-            (Code::DeadlineExceeded, Class::TIMEOUT),
-            (Code::ResourceExhausted, Class::RATE_LIMIT),
-            (Code::Internal, Class::SERVER_ERROR),
-            (Code::Unknown, Class::SERVER_ERROR),
-            (Code::DataLoss, Class::empty()),
-            (Code::NotFound, Class::empty()),
-            (Code::Cancelled, Class::empty()),
-        ] {
-            assert_eq!(class(Status::new(code, "HTTP 429")), expected, "{code:?}");
-        }
-        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        let unknown = Status::from_error(refused.into());
-        assert_eq!(unknown.code(), Code::Unknown);
-        assert_eq!(class(unknown), Class::NETWORK);
-        let timeout = tonic::TimeoutExpired(());
-        assert_eq!(class(Status::from_error(Box::new(timeout))), Class::TIMEOUT);
     }
 }

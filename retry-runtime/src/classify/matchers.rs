@@ -4,12 +4,12 @@
 //! The attribute has these too, and more that need a macro (`matches(…)`, `ok(…)`).
 //!
 //! ```
-//! use retry_runtime::matchers::{network, pattern, timeout};
+//! use retry_runtime::matchers::{pattern, transient};
 //! use retry_runtime::{Policy, Retrier};
 //!
 //! # fn main() -> Result<(), retry_runtime::matchers::InvalidPattern> {
 //! let retrier = Retrier::new(Policy::new())
-//!     .retry_on([network, timeout, pattern("(?i)database is locked")?]);
+//!     .retry_on([transient, pattern("(?i)try again")?]);
 //! # Ok(())
 //! # }
 //! ```
@@ -25,9 +25,9 @@ use crate::classify::probe::ErrorView;
 /// use retry_runtime::matchers::{Matcher, network, rate_limit};
 /// use retry_runtime::{Policy, Retrier};
 ///
-/// const TRANSIENT: [Matcher; 2] = [network, rate_limit];
+/// const BUSY: [Matcher; 2] = [network, rate_limit];
 ///
-/// let retrier = Retrier::new(Policy::new()).retry_on(TRANSIENT);
+/// let retrier = Retrier::new(Policy::new()).retry_on(BUSY);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Matcher(Kind);
@@ -92,9 +92,39 @@ mod named {
     /// assert_eq!(error.attempts(), 2);
     /// ```
     pub const rate_limit: Matcher = Matcher(Kind::Class(Class::RATE_LIMIT));
+    /// Matches transactions that lost against others: serialization failures, deadlocks, locks
+    /// that somebody else holds.
+    ///
+    /// The operation has to be the whole transaction, because a single statement of it fails
+    /// again. A conflict never counts against a breaker.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Policy, Retrier, matchers::conflict};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
+    ///     .retry_on([conflict]);
+    /// let error = retrier.run_sync(|| Err::<(), _>("deadlock detected")).unwrap_err();
+    /// assert_eq!(error.attempts(), 2);
+    /// ```
+    pub const conflict: Matcher = Matcher(Kind::Class(Class::CONFLICT));
+    /// Matches what any of [`network`], [`timeout`], [`server_error`], [`rate_limit`] and
+    /// [`conflict`] matches: every failure that another attempt may cure.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use retry_runtime::{Policy, Retrier, matchers::transient};
+    ///
+    /// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
+    ///     .retry_on([transient]);
+    /// let busy = retrier.run_sync(|| Err::<(), _>("503 Service Unavailable")).unwrap_err();
+    /// let gone = retrier.run_sync(|| Err::<(), _>("404 Not Found")).unwrap_err();
+    /// assert_eq!((busy.attempts(), gone.attempts()), (2, 1));
+    /// ```
+    pub const transient: Matcher = Matcher(Kind::Class(Class::TRANSIENT));
 }
 
-pub use named::{network, rate_limit, server_error, timeout};
+pub use named::{conflict, network, rate_limit, server_error, timeout, transient};
 
 /// Creates a matcher from a regular expression, applied to the text of an error and of each error
 /// that it wraps.
@@ -106,10 +136,10 @@ pub use named::{network, rate_limit, server_error, timeout};
 ///
 /// # fn main() -> Result<(), retry_runtime::matchers::InvalidPattern> {
 /// let retrier = Retrier::new(Policy::new().attempts(2).initial_delay(Duration::ZERO))
-///     .retry_on([pattern("(?i)database is locked")?]);
-/// let locked = retrier.run_sync(|| Err::<(), _>("Database is locked")).unwrap_err();
-/// let missing = retrier.run_sync(|| Err::<(), _>("no such table")).unwrap_err();
-/// assert_eq!((locked.attempts(), missing.attempts()), (2, 1));
+///     .retry_on([pattern("(?i)not ready yet")?]);
+/// let early = retrier.run_sync(|| Err::<(), _>("The report is not ready yet")).unwrap_err();
+/// let missing = retrier.run_sync(|| Err::<(), _>("no such report")).unwrap_err();
+/// assert_eq!((early.attempts(), missing.attempts()), (2, 1));
 /// # Ok(())
 /// # }
 /// ```
@@ -165,6 +195,8 @@ mod file {
         Timeout,
         ServerError,
         RateLimit,
+        Conflict,
+        Transient,
         Pattern(String),
     }
 
@@ -175,6 +207,8 @@ mod file {
                 Form::Timeout => super::timeout,
                 Form::ServerError => super::server_error,
                 Form::RateLimit => super::rate_limit,
+                Form::Conflict => super::conflict,
+                Form::Transient => super::transient,
                 Form::Pattern(text) => pattern(&text).map_err(D::Error::custom)?,
             })
         }
@@ -187,7 +221,9 @@ mod file {
                 Kind::Class(class) if *class == Class::NETWORK => Form::Network,
                 Kind::Class(class) if *class == Class::TIMEOUT => Form::Timeout,
                 Kind::Class(class) if *class == Class::SERVER_ERROR => Form::ServerError,
-                Kind::Class(_) => Form::RateLimit,
+                Kind::Class(class) if *class == Class::RATE_LIMIT => Form::RateLimit,
+                Kind::Class(class) if *class == Class::CONFLICT => Form::Conflict,
+                Kind::Class(_) => Form::Transient,
             };
             form.serialize(serializer)
         }

@@ -227,7 +227,7 @@ impl<'a, E> Base<'a, E, false> {
 /// Stands for the bounds of all rungs. Nothing implements it, so it is the bound that a compile
 /// error names.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be matched by `network`, `timeout`, `server_error` or `rate_limit`",
+    message = "`{Self}` cannot be matched by `transient` or by another kind of failure",
     label = "this error does not reveal its kind",
     note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
             read",
@@ -412,14 +412,19 @@ judged_by_type!(
     Arc<dyn Error + Send + Sync>
 );
 judged_by_type!(known io::Error, tokio::time::error::Elapsed, Interrupted);
+
+// `StatusError` classifies itself.
 #[cfg(feature = "http")]
 judged_by_type!(Box<crate::http::StatusError>, Arc<crate::http::StatusError>);
-#[cfg(feature = "reqwest")]
-judged_by_type!(known reqwest::Error);
-#[cfg(feature = "hyper")]
-judged_by_type!(known hyper::Error);
-#[cfg(feature = "tonic")]
-judged_by_type!(known tonic::Status, tonic::TimeoutExpired, tonic::ConnectError);
+
+macro_rules! judge_client {
+    ("http": $Type:ty) => {};
+    ($feature:literal: $($Type:ty),+) => {
+        #[cfg(feature = $feature)]
+        judged_by_type!(known $($Type),+);
+    };
+}
+classify::clients::for_each_client!(judge_client);
 
 /// An error that the closure API can classify.
 ///

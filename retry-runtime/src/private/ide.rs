@@ -116,6 +116,10 @@ pub mod retry_on {
 ///
 /// `abort_on = [ … ]`. Default: none.
 pub mod abort_on {
+    /// Matches what any of [`network`], [`timeout`], [`server_error`], [`rate_limit`] and
+    /// [`conflict`] matches: every failure that another attempt may cure.
+    pub mod transient {}
+
     /// Matches failures to reach the other side, and connections that broke.
     pub mod network {}
 
@@ -128,6 +132,13 @@ pub mod abort_on {
 
     /// Matches servers that ask for fewer calls: HTTP 429 and the like.
     pub mod rate_limit {}
+
+    /// Matches transactions that lost against others: serialization failures, deadlocks, locks
+    /// that somebody else holds.
+    ///
+    /// The operation has to be the whole transaction, because a single statement of it fails
+    /// again. A conflict never counts against a breaker.
+    pub mod conflict {}
 
     /// A regular expression over the error's text and its sources'.
     pub type pattern = str;
@@ -198,7 +209,9 @@ pub mod breaker {
 ///
 /// `breaker_on = [ … ]`. Default: what is retried.
 pub mod breaker_on {
-    pub use super::abort_on::{matches, network, pattern, rate_limit, server_error, timeout, when};
+    pub use super::abort_on::{
+        matches, network, pattern, rate_limit, server_error, timeout, transient, when,
+    };
 
     /// A *value* that counts as a failure.
     pub type ok<T> = dyn Fn(&T) -> bool;

@@ -518,7 +518,7 @@ pub(crate) struct FilterArguments {
     pub(crate) signature: Option<String>,
     #[arg(
         long,
-        help = "With this class: network, timeout, server_error, rate_limit, panic, lost, \
+        help = "With this class: network, timeout, server_error, rate_limit, conflict, panic, lost, \
         payload, dependency, other"
     )]
     pub(crate) class: Option<String>,

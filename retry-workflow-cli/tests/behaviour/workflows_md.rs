@@ -22,6 +22,8 @@ const WORDS: &[&str] = &[
     "timeout",
     "server_error",
     "rate_limit",
+    "conflict",
+    "transient",
     "pattern",
     "unlimited",
     "full",

@@ -14,8 +14,8 @@ use crate::item::signature::Signature;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// The kind of failure: `network`, `timeout`, `server_error`, `rate_limit`, several of these
-    /// joined with `+`, `panic`, `lost` (its worker was never heard from again), `payload` (it
+    /// The kind of failure: `network`, `timeout`, `server_error`, `rate_limit`, `conflict`,
+    /// several of these joined with `+`, `panic`, `lost` (its worker was never heard from again), `payload` (it
     /// could not be read), `dependency` (a task that it needs failed), otherwise `other`.
     pub class: String,
     /// The error's message.
@@ -111,17 +111,14 @@ impl fmt::Display for Failure {
 
 /// The name of a class in a history: `network`, `timeout+server_error`, `other`.
 pub(crate) fn class_name(class: Class) -> String {
-    const NAMES: [(Class, &str); 4] = [
-        (Class::NETWORK, "network"),
-        (Class::TIMEOUT, "timeout"),
-        (Class::SERVER_ERROR, "server_error"),
-        (Class::RATE_LIMIT, "rate_limit"),
-    ];
     if class.is_empty() {
         return "other".to_owned();
     }
-    let names: Vec<_> =
-        NAMES.iter().filter(|(one, _)| class.contains(*one)).map(|(_, name)| *name).collect();
+    let names: Vec<_> = Class::NAMES
+        .iter()
+        .filter(|(one, _)| class.contains(*one))
+        .map(|(_, name)| *name)
+        .collect();
     names.join("+")
 }
 

@@ -70,6 +70,11 @@ fn by_class(class: &str) -> Option<&'static str> {
             "timeout",
             "these took too long: find out what is slow, or raise the timeout, then re-drive these",
         ),
+        (
+            "conflict",
+            "these lost against other transactions: lower `max_parallel`, or re-drive these when \
+             less is going on",
+        ),
         ("server_error", "the other side failed: re-drive these once it has recovered"),
         ("panic", "a bug in the handler: fix it, then re-drive these"),
         ("payload", "the handler cannot read these items: fix the input or the type"),

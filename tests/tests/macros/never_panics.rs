@@ -27,6 +27,8 @@ const SOUP: &[&str] = &[
     "network",
     "server_error",
     "rate_limit",
+    "conflict",
+    "transient",
     "pattern",
     "matches",
     "when",

@@ -46,6 +46,7 @@ pub(super) const NETWORK: Class = Class::NETWORK;
 pub(super) const TIMEOUT: Class = Class::TIMEOUT;
 pub(super) const SERVER: Class = Class::SERVER_ERROR;
 pub(super) const RATE: Class = Class::RATE_LIMIT;
+pub(super) const CONFLICT: Class = Class::CONFLICT;
 pub(super) const UNAVAILABLE: Class = NETWORK.union(SERVER);
 pub(super) const GATEWAY_TIMEOUT: Class = SERVER.union(TIMEOUT);
 
@@ -118,6 +119,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "name ~ not resolved"),
     event(NETWORK, "no such host"),
     event(NETWORK, "unknown host"),
+    event(NETWORK, "host not found"),
     event(NETWORK, "name or service not known"),
     event(NETWORK, "nodename nor servname provided"),
     event(NETWORK, "temporary failure in name resolution"),
@@ -176,6 +178,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(TIMEOUT, "deadlineexceeded"),
     event(TIMEOUT, "did not properly respond after a period of time"),
     event(TIMEOUT, "os error : 10060"),
+    event(TIMEOUT, "query wait timeout"),
     noun(TIMEOUT, "timeout"),
 
     event(SERVER, "internal server error"),
@@ -229,7 +232,19 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "server shutdown in progress"),
     event(SERVER, "is loading the dataset"),
     event(SERVER, "clusterdown"),
+    event(SERVER, "cluster down"),
     event(SERVER, "masterdown"),
+    event(SERVER, "master down"),
+    event(SERVER, "read only replica"),
+    event(SERVER, "tryagain"),
+    event(SERVER, "redis is busy"),
+    event(SERVER, "max number of clients reached"),
+    event(SERVER, "no more connections allowed"),
+    event(SERVER, "server login has been failing"),
+    // SMTP.
+    event(SERVER, "transient error"),
+    event(SERVER, "transient failure"),
+    event(SERVER, "try again later"),
 
     event(RATE, "too many requests"),
     event(RATE, "rate limited"),
@@ -258,6 +273,71 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(RATE, "quota exceeded for quota"),
     event(RATE, "api quota exceeded"),
     event(RATE, "request quota exceeded"),
+
+    // Transactions that lost against others.
+    event(CONFLICT, "could not serialize access"),
+    event(CONFLICT, "can t serialize access"),
+    event(CONFLICT, "serialization failure"),
+    event(CONFLICT, "serialization error"),
+    event(CONFLICT, "deadlock found"),
+    event(CONFLICT, "deadlock detected"),
+    event(CONFLICT, "deadlock victim"),
+    event(CONFLICT, "deadlocked on lock"),
+    event(CONFLICT, "could not obtain lock"),
+    event(CONFLICT, "lock not available"),
+    event(CONFLICT, "lock wait timeout exceeded"),
+    event(CONFLICT, "lock request time out"),
+    event(CONFLICT, "database is locked"),
+    event(CONFLICT, "database table is locked"),
+    event(CONFLICT, "database schema is locked"),
+    event(CONFLICT, "sqlite busy"),
+    event(CONFLICT, "sqlite locked"),
+    event(CONFLICT, "restart transaction"),
+    event(CONFLICT, "try restarting transaction"),
+    event(CONFLICT, "restart read required"),
+    event(CONFLICT, "write conflict"),
+    event(CONFLICT, "transaction conflict"),
+    event(CONFLICT, "transaction ~ conflicted"),
+    event(CONFLICT, "optimistic lock"),
+    event(CONFLICT, "version conflict"),
+    event(CONFLICT, "code : aborted"),
+    event(CONFLICT, "status : aborted"),
+    event(CONFLICT, "10 aborted"),
+];
+
+/// Words of a failure that lasts: they silence what is said beside and around them.
+#[rustfmt::skip]
+pub(super) const REFUSALS: &[&str] = &[
+    // Who asks.
+    "permission denied", "permission ~ denied", "access denied", "access is denied", "not authorized", "not authorised",
+    "unauthorized", "unauthorised", "unauthenticated", "not authenticated", "forbidden",
+    "authentication failed", "authentication failure", "authentication required",
+    "authentication error", "auth failed", "auth error", "authorization required", "authorization failed",
+    "invalid password", "wrong password", "incorrect password", "bad password",
+    "invalid credentials", "bad credentials", "incorrect credentials", "login failed", "login incorrect",
+    "logon failed", "invalid token", "token expired", "token has expired", "token is expired",
+    "invalid api key", "incorrect api key", "bad user name", "bad username", "identifier rejected",
+    "insufficient privilege", "insufficient privileges", "insufficient permissions",
+    "not permitted", "not allowed", "noauth", "noperm", "wrongpass", "pg hba",
+    "proxy authorization required", "due to user request",
+    // What is asked for.
+    "does not exist", "doesn t exist", "do not exist", "not found", "no such", "unknown column",
+    "unknown database", "unknown table", "unknown command", "unknown topic", "unknown method",
+    "unknown option", "unknown flag", "undefined column", "undefined table", "undefined function",
+    "already exists", "moved permanently",
+    // How it is asked.
+    "invalid input syntax", "syntax error", "parse error", "parsing error", "invalid argument",
+    "invalid request", "bad request", "invalid syntax", "invalid url", "invalid uri", "malformed",
+    "failed to parse", "could not parse", "cannot parse", "unsupported", "not supported",
+    "wrongtype", "noscript", "too long", "too large", "out of range", "division by zero",
+    // What the data must not be.
+    "duplicate key", "duplicate entry", "violates", "constraint failed", "constraint violation",
+    // Who answers.
+    "certificate", "x509", "unknown issuer", "unknownissuer", "wrong version number",
+    "invalidcontenttype", "invalid content type", "host key verification failed",
+    // The server's own word.
+    "permanent error", "permanent failure", "permanently",
+    "no space left", "read only file system",
 ];
 
 /// Words that may occur inside a phrase without changing it.

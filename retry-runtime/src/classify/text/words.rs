@@ -1,4 +1,5 @@
-//! Splits a text into words: identifiers are taken apart, addresses left out.
+//! Splits a text into words: identifiers are taken apart, addresses left out. Each word knows in
+//! which part of the text it stands (`a: b: c` has three), and whether it is quoted.
 
 /// Longer than any error message; an HTML page names its status near the top.
 pub(super) const LONGEST_TEXT: usize = 16 * 1024;
@@ -9,6 +10,20 @@ pub(super) struct Word<'a> {
     pub(super) text: &'a str,
     pub(super) start: usize,
     pub(super) end: usize,
+    /// In which part of the text it stands; an error's text goes from the outside to the inside.
+    pub(super) part: usize,
+    pub(super) quoted: Quoted,
+}
+
+/// Whether a word is quoted, and what that says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quoted {
+    /// It is the text's own word.
+    No,
+    /// It is what somebody else said: `message: "…"`, `{"error": "…"}`.
+    Statement,
+    /// It is the name of a thing, after a word: `user "timeout"`.
+    Name,
 }
 
 impl Word<'_> {
@@ -49,6 +64,8 @@ impl<'a> Words<'a> {
             split_identifier(text, start, end, &mut list);
             at = end;
         }
+        mark_parts(text, &mut list);
+        mark_quotations(text, &mut list);
         Self { text, list }
     }
 
@@ -98,7 +115,13 @@ fn split_identifier<'a>(text: &'a str, start: usize, end: usize, list: &mut Vec<
     let mut word_start = start;
     let mut push = |from: usize, to: usize| {
         if from < to {
-            list.push(Word { text: &text[from..to], start: from, end: to });
+            list.push(Word {
+                text: &text[from..to],
+                start: from,
+                end: to,
+                part: 0,
+                quoted: Quoted::No,
+            });
         }
     };
     for at in start..end {
@@ -118,4 +141,97 @@ fn split_identifier<'a>(text: &'a str, start: usize, end: usize, list: &mut Vec<
         }
     }
     push(word_start, end);
+}
+
+/// Numbers the parts: a new one begins after a colon with a space behind it, after a semicolon,
+/// and with each line.
+fn mark_parts(text: &str, list: &mut [Word<'_>]) {
+    let mut part = 0;
+    let mut before = 0;
+    for word in list {
+        let glue = &text[before..word.start];
+        let ends = |(at, c): (usize, char)| {
+            matches!(c, ';' | '\n')
+                || (c == ':' && glue[at + 1..].starts_with(|c: char| c.is_whitespace()))
+        };
+        part += glue.char_indices().filter(|&place| ends(place)).count();
+        word.part = part;
+        before = word.end;
+    }
+}
+
+/// Marks what stands between quotation marks.
+fn mark_quotations(text: &str, list: &mut [Word<'_>]) {
+    let mut words = list.iter_mut().peekable();
+    let mut at = 0;
+    // `columns "a", "b"`: what one of a list is, the next one is too.
+    let mut before = Quoted::Statement;
+    // Marks that nothing closes any more; without them a text of quotation marks takes forever.
+    let mut unclosed = Vec::new();
+    while let Some((open, close)) = next_quotation(text, at, &mut unclosed) {
+        while words.next_if(|word| word.end <= open).is_some() {}
+        let quoted = match text[..open].trim_end().chars().next_back() {
+            Some(',') => before,
+            Some(c) if c.is_alphanumeric() && !introduces_statement(&text[..open]) => Quoted::Name,
+            _ => Quoted::Statement,
+        };
+        while let Some(word) = words.next_if(|word| word.start < close) {
+            word.quoted = quoted;
+        }
+        before = quoted;
+        at = close + text[close..].chars().next().map_or(1, char::len_utf8);
+    }
+}
+
+/// The next quotation from `at` on: where its marks stand.
+fn next_quotation(text: &str, at: usize, unclosed: &mut Vec<char>) -> Option<(usize, usize)> {
+    let is_inside_word = |mark: usize, len: usize| {
+        let is_word = |c: char| c.is_alphanumeric();
+        text[..mark].ends_with(is_word) && text[mark + len..].starts_with(is_word)
+    };
+    let mut from = at;
+    loop {
+        let (skipped, mark) = text[from..].char_indices().find(|(_, c)| closing(*c).is_some())?;
+        let open = from + skipped;
+        let inside = open + mark.len_utf8();
+        from = inside;
+        // "couldn't", "users' data": no quotation begins behind a letter.
+        let is_apostrophe = mark == '\'' && text[..open].ends_with(char::is_alphanumeric);
+        if is_apostrophe || unclosed.contains(&mark) {
+            continue;
+        }
+        let closes = closing(mark)?;
+        let close =
+            text[inside..].char_indices().map(|(at, c)| (inside + at, c)).find(|&(at, c)| {
+                c == closes && !is_inside_word(at, c.len_utf8()) && !text[..at].ends_with('\\')
+            });
+        if let Some((close, _)) = close {
+            return Some((open, close));
+        }
+        unclosed.push(mark);
+    }
+}
+
+/// The mark that ends a quotation which begins with this one.
+const fn closing(open: char) -> Option<char> {
+    match open {
+        '"' | '\'' | '`' => Some(open),
+        '“' => Some('”'),
+        '„' => Some('“'),
+        '‘' => Some('’'),
+        '«' => Some('»'),
+        _ => None,
+    }
+}
+
+/// Whether what is quoted after this is what somebody said: `error "…"`.
+fn introduces_statement(before: &str) -> bool {
+    const VERBS: [&str; 9] =
+        ["error", "exception", "message", "reason", "returned", "replied", "said", "says", "with"];
+    let before = before.trim_end();
+    let last = before.rfind(|c: char| !c.is_alphanumeric()).map_or(before, |at| {
+        let word = at + before[at..].chars().next().map_or(1, char::len_utf8);
+        &before[word..]
+    });
+    VERBS.iter().any(|verb| last.eq_ignore_ascii_case(verb))
 }

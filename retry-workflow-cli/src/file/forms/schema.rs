@@ -409,7 +409,7 @@ fn retry_key(name: &'static str) -> Value {
         "timeout" => key(&bound("timeout"), "Bounds one attempt: a duration, or seconds"),
         "retry_on" => key(
             &json!({ "type": "array", "minItems": 1, "items": { "anyOf": [
-                { "enum": ["network", "timeout", "server_error", "rate_limit"] },
+                { "enum": ["transient", "network", "timeout", "server_error", "rate_limit", "conflict"] },
                 {
                     "type": "object", "required": ["pattern"], "additionalProperties": false,
                     "properties": { "pattern": named("text", "A regular expression") },

@@ -9,6 +9,7 @@ fn class_of(matcher: &str) -> Class {
         "timeout" => Class::TIMEOUT,
         "server_error" => Class::SERVER_ERROR,
         "rate_limit" => Class::RATE_LIMIT,
+        "conflict" => Class::CONFLICT,
         other => panic!("no such matcher: {other}"),
     }
 }

@@ -1,0 +1,181 @@
+//! [`Class`]: the kinds of failure.
+
+use core::fmt;
+use core::ops::BitOr;
+
+/// The kinds of failure that an error belongs to, as a set.
+///
+/// A set, because one failure can be two things: HTTP 504 is a server error and a
+/// timeout. Most errors belong to none.
+///
+/// ```
+/// use retry_runtime::Class;
+///
+/// let gateway_timeout = Class::SERVER_ERROR | Class::TIMEOUT;
+/// assert!(gateway_timeout.contains(Class::TIMEOUT));
+/// assert!(!gateway_timeout.contains(Class::NETWORK));
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Class(u8);
+
+impl Class {
+    /// Returns the empty set: an error that no built-in matcher matches.
+    ///
+    /// ```
+    /// # use retry_runtime::Class;
+    /// assert!(Class::empty().is_empty());
+    /// ```
+    pub const fn empty() -> Self {
+        Self(0)
+    }
+
+    /// The peer could not be reached, or the connection broke.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, classify};
+    /// assert_eq!(classify::text("Connection refused (os error 111)"), Class::NETWORK);
+    /// ```
+    pub const NETWORK: Self = Self(1);
+
+    /// Something took longer than allowed.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, classify};
+    /// assert_eq!(classify::text("operation timed out"), Class::TIMEOUT);
+    /// ```
+    pub const TIMEOUT: Self = Self(1 << 1);
+
+    /// The server itself failed: HTTP 5xx and the like.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, classify};
+    /// assert_eq!(classify::text("HTTP 500"), Class::SERVER_ERROR);
+    /// ```
+    pub const SERVER_ERROR: Self = Self(1 << 2);
+
+    /// The server asks for fewer requests: HTTP 429 and the like.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, classify};
+    /// assert_eq!(classify::text("429 Too Many Requests"), Class::RATE_LIMIT);
+    /// ```
+    pub const RATE_LIMIT: Self = Self(1 << 3);
+
+    /// A transaction lost against another one: a serialization failure, a deadlock, a lock that
+    /// somebody else holds.
+    ///
+    /// The server works, so a conflict never counts against a breaker. Whoever retries one has to
+    /// repeat the whole transaction, from `BEGIN` on: a single statement of it fails again.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, classify};
+    /// assert_eq!(classify::text("ERROR 1213 (40001): Deadlock found"), Class::CONFLICT);
+    /// assert_eq!(classify::text("database is locked"), Class::CONFLICT);
+    /// assert!(classify::text("HTTP 409 Conflict").is_empty());
+    /// ```
+    pub const CONFLICT: Self = Self(1 << 4);
+
+    /// All five kinds: every failure that another attempt may cure.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, classify};
+    /// assert!(classify::text("503 Service Unavailable").intersects(Class::TRANSIENT));
+    /// assert!(classify::text("deadlock detected").intersects(Class::TRANSIENT));
+    /// assert!(!classify::text("404 Not Found").intersects(Class::TRANSIENT));
+    /// ```
+    pub const TRANSIENT: Self = Self::NETWORK
+        .union(Self::TIMEOUT)
+        .union(Self::SERVER_ERROR)
+        .union(Self::RATE_LIMIT)
+        .union(Self::CONFLICT);
+
+    /// The single kinds with their names, which are the words of `retry_on`.
+    ///
+    /// ```
+    /// # use retry_runtime::Class;
+    /// let names: Vec<_> = Class::NAMES.iter().map(|(_, name)| *name).collect();
+    /// assert_eq!(names, ["network", "timeout", "server_error", "rate_limit", "conflict"]);
+    /// ```
+    pub const NAMES: [(Self, &'static str); 5] = [
+        (Self::NETWORK, "network"),
+        (Self::TIMEOUT, "timeout"),
+        (Self::SERVER_ERROR, "server_error"),
+        (Self::RATE_LIMIT, "rate_limit"),
+        (Self::CONFLICT, "conflict"),
+    ];
+
+    /// Returns `true` if the set has at least one kind of `other`.
+    ///
+    /// ```
+    /// # use retry_runtime::Class;
+    /// let wanted = Class::NETWORK | Class::TIMEOUT;
+    /// assert!(Class::TIMEOUT.intersects(wanted));
+    /// assert!(!Class::RATE_LIMIT.intersects(wanted));
+    /// ```
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Returns `true` if the set has every kind of `other`.
+    ///
+    /// ```
+    /// # use retry_runtime::Class;
+    /// let gateway_timeout = Class::SERVER_ERROR | Class::TIMEOUT;
+    /// assert!(gateway_timeout.contains(Class::TIMEOUT));
+    /// assert!(!gateway_timeout.contains(Class::TIMEOUT | Class::NETWORK));
+    /// ```
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Returns `true` if the set is empty.
+    ///
+    /// ```
+    /// # use retry_runtime::{Class, classify};
+    /// assert!(classify::text("permission denied").is_empty());
+    /// ```
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the set without the other kinds if one of them is a conflict: that is what the
+    /// failure is then, whatever else its text or its code says.
+    pub(crate) const fn settled(self) -> Self {
+        if self.contains(Self::CONFLICT) { Self::CONFLICT } else { self }
+    }
+
+    /// Returns the kinds of both sets; `|` for constants.
+    ///
+    /// ```
+    /// # use retry_runtime::Class;
+    /// const TRANSIENT: Class = Class::NETWORK.union(Class::TIMEOUT);
+    /// assert_eq!(TRANSIENT, Class::NETWORK | Class::TIMEOUT);
+    /// ```
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOr for Class {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.union(other)
+    }
+}
+
+impl fmt::Debug for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut empty = true;
+        for (class, name) in Class::NAMES {
+            if self.contains(class) {
+                if !empty {
+                    f.write_str(" | ")?;
+                }
+                f.write_str(&name.to_ascii_uppercase())?;
+                empty = false;
+            }
+        }
+        if empty { f.write_str("NONE") } else { Ok(()) }
+    }
+}

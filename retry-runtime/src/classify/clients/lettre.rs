@@ -1,0 +1,20 @@
+//! lettre 0.11: SMTP's own distinction, 4xx passes and 5xx lasts.
+
+use ::lettre::transport::smtp::Error;
+
+use crate::classify::{Class, Known};
+
+impl Known for Error {
+    fn known(&self) -> Option<Class> {
+        if self.is_timeout() {
+            Some(Class::TIMEOUT)
+        } else if self.is_transient() {
+            Some(Class::SERVER_ERROR)
+        } else if self.is_permanent() || self.is_client() || self.is_transport_shutdown() {
+            Some(Class::empty())
+        } else {
+            // The connection: what broke is its source.
+            None
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! redis 1: the kind of a reply, and what the client itself would do about it.
+
+use ::redis::{ErrorKind, RedisError, RetryMethod, ServerErrorKind};
+
+use crate::classify::{Class, Known};
+
+impl Known for RedisError {
+    fn known(&self) -> Option<Class> {
+        if self.is_timeout() {
+            return Some(Class::TIMEOUT);
+        }
+        match self.kind() {
+            // A plain `ERR …`, such as that of a server with too many clients: only its text says
+            // what it is. And an I/O error is its source.
+            ErrorKind::Server(ServerErrorKind::ResponseError) => None,
+            ErrorKind::Io if !self.is_connection_dropped() => None,
+            // The client would connect anew, with the same password.
+            ErrorKind::AuthenticationFailed => Some(Class::empty()),
+            // A replica that was told to write: the client of old versions would not ask again.
+            ErrorKind::Server(ServerErrorKind::ReadOnly) => Some(Class::SERVER_ERROR),
+            ErrorKind::Server(_) => Some(match self.retry_method() {
+                RetryMethod::NoRetry => Class::empty(),
+                _ => Class::SERVER_ERROR,
+            }),
+            // Codes that the client has no kind for: a script that runs, replicas that are missing.
+            ErrorKind::Extension => Some(match self.code() {
+                Some("BUSY" | "NOREPLICAS") => Class::SERVER_ERROR,
+                _ => Class::empty(),
+            }),
+            _ => Some(match self.retry_method() {
+                RetryMethod::NoRetry => Class::empty(),
+                RetryMethod::WaitAndRetry => Class::SERVER_ERROR,
+                _ => Class::NETWORK,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify;
+
+    #[test]
+    fn replies_are_known_by_their_kind() {
+        for kind in [
+            ServerErrorKind::BusyLoading,
+            ServerErrorKind::Moved,
+            ServerErrorKind::Ask,
+            ServerErrorKind::TryAgain,
+            ServerErrorKind::ClusterDown,
+            ServerErrorKind::MasterDown,
+            ServerErrorKind::ReadOnly,
+        ] {
+            let error = RedisError::from((ErrorKind::Server(kind), "no such key"));
+            assert_eq!(classify::error(&error), Class::SERVER_ERROR, "{kind:?}");
+        }
+        for kind in [ServerErrorKind::NoPerm, ServerErrorKind::NoScript, ServerErrorKind::CrossSlot]
+        {
+            let error = RedisError::from((ErrorKind::Server(kind), "connection refused"));
+            assert_eq!(classify::error(&error), Class::empty(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_password_is_not_cured_by_connecting_anew() {
+        let error = RedisError::from((ErrorKind::AuthenticationFailed, "connection refused"));
+        assert_eq!(classify::error(&error), Class::empty());
+    }
+}

@@ -1,0 +1,37 @@
+//! sqlx 0.8 and 0.9, through the crate of its core, which all of its drivers share: the SQLSTATE
+//! of Postgres and MySQL, the result code of SQLite.
+
+use crate::classify::{Class, Known, sqlstate};
+
+macro_rules! known {
+    ($core:ident) => {
+        impl Known for ::$core::Error {
+            fn known(&self) -> Option<Class> {
+                use ::$core::Error;
+
+                match self {
+                    // What is inside says more.
+                    Error::Database(_) | Error::Io(_) | Error::Tls(_) => None,
+                    Error::PoolTimedOut => Some(Class::TIMEOUT),
+                    _ => Some(Class::empty()),
+                }
+            }
+        }
+
+        impl Known for Box<dyn ::$core::error::DatabaseError> {
+            fn known(&self) -> Option<Class> {
+                let code = self.code()?;
+                match code.parse() {
+                    // A SQLSTATE has five characters; SQLite's codes are smaller.
+                    Ok(number) if code.len() < 5 => Some(sqlstate::sqlite(number)),
+                    _ => sqlstate::with_message(&code, self.message()),
+                }
+            }
+        }
+    };
+}
+
+#[cfg(feature = "sqlx-0_8")]
+known!(sqlx_core_0_8);
+#[cfg(feature = "sqlx-0_9")]
+known!(sqlx_core_0_9);

@@ -1,0 +1,46 @@
+//! tungstenite 0.30: the response of a server that refused the upgrade to a WebSocket.
+
+use core::time::Duration;
+
+use ::tungstenite::Error;
+use ::tungstenite::error::ProtocolError;
+
+use crate::classify::{Class, Known, status};
+use crate::http::retry_after;
+
+impl Known for Error {
+    fn known(&self) -> Option<Class> {
+        match self {
+            Error::Http(response) => Some(status(response.status().as_u16())),
+            Error::ConnectionClosed
+            | Error::AlreadyClosed
+            | Error::Protocol(
+                ProtocolError::ResetWithoutClosingHandshake | ProtocolError::HandshakeIncomplete,
+            ) => Some(Class::NETWORK),
+            // What is inside says more.
+            Error::Io(_) | Error::Tls(_) => None,
+            _ => Some(Class::empty()),
+        }
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        match self {
+            Error::Http(response) => retry_after::from_headers(response.headers()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify;
+
+    #[test]
+    fn a_refused_upgrade_is_its_status_and_its_wait() {
+        let response = ::http::Response::builder().status(429).header("retry-after", "7");
+        let error = Error::Http(Box::new(response.body(None).unwrap()));
+        assert_eq!(classify::error(&error), Class::RATE_LIMIT);
+        assert_eq!(classify::hint(&error), Some(Duration::from_secs(7)));
+    }
+}

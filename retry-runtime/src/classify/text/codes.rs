@@ -1,0 +1,170 @@
+//! Codes, where the text says that they are codes: HTTP statuses, SQLSTATEs, the numbers of MySQL.
+
+use super::Says;
+use super::phrases::{OTHER_CODES, REASONS, STATUS_FILLERS, STATUS_WORDS, UNITS};
+use super::words::{Word, Words};
+use crate::classify::{Class, sqlstate, status};
+
+/// The class of the first HTTP status that the text names: empty for 4xx, `None` without one.
+#[cfg(feature = "tonic")]
+pub(in crate::classify) fn status_code(text: &str) -> Option<Class> {
+    let words = Words::split(text);
+    let code = (0..words.list.len()).find_map(|at| words.status_at(at))?;
+    (code >= 400).then(|| status(code))
+}
+
+impl Words<'_> {
+    /// Finds the code at this word, if it is one.
+    pub(super) fn find_code(&self, at: usize, find: &mut impl FnMut(usize, Says)) {
+        if let Some(code) = self.status_at(at) {
+            let class = status(code);
+            if !class.is_empty() {
+                find(at + 1, Says::Failure { class, is_event: false });
+            } else if refuses(code) {
+                find(at + 1, Says::ClientError);
+            }
+        }
+        match self.sql_at(at) {
+            Some(class) if class.is_empty() => find(at + 1, Says::Refusal),
+            Some(class) => find(at + 1, Says::Failure { class, is_event: false }),
+            None => {}
+        }
+    }
+
+    /// The HTTP status at `at`, if the word there is one.
+    fn status_at(&self, at: usize) -> Option<u16> {
+        let word = self.list[at];
+        if word.text.len() != 3 || !word.text.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let code = word.text.parse().ok()?;
+        let counts_things =
+            self.is_close(at + 1) && self.list.get(at + 1).is_some_and(|next| next.is_in(UNITS));
+        let is_status = !self.is_part_of_number(at)
+            && !counts_things
+            && (self.is_called_status(at) || self.has_reason(at));
+        is_status.then_some(code)
+    }
+
+    /// What the SQLSTATE at `at` says, if the word there is one.
+    fn sql_at(&self, at: usize) -> Option<Class> {
+        let word = self.list[at];
+        let is_state = word.text.len() == 5
+            && word.text.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+            && word.text.bytes().any(|b| b.is_ascii_digit());
+        if !is_state {
+            return None;
+        }
+        let before = |back: usize| at.checked_sub(back).map(|at| self.list[at]);
+        let number = |word: Option<Word<'_>>| {
+            word.filter(|word| word.text.len() == 4).and_then(|word| word.text.parse::<u16>().ok())
+        };
+        // "1213 (40001)", "ERROR 1213 (40001)"; "ERROR 40001 (1213)"
+        let is_error = before(1).is_some_and(|word| word.is("error")) && self.is_close(at);
+        let mysql = match self.glue(at) {
+            " (" if self.ends_clause(at + 1) => number(before(1)),
+            _ if is_error && self.glue(at + 1) == " (" => number(self.list.get(at + 1).copied()),
+            _ => None,
+        };
+        if let Some(number) = mysql {
+            return sqlstate::mysql(number, word.text);
+        }
+        // "SQLSTATE 40P01", "SQLSTATE[40001]", "SQLState: 40001", "SQL state: 40001", and what psql
+        // prints if it is asked for more: "ERROR:  40001: could not serialize"
+        let joined = before(1).is_some_and(|word| word.is("sqlstate"));
+        let apart = before(1).is_some_and(|word| word.is("state"))
+            && before(2).is_some_and(|word| word.is("sql"));
+        let code_of_state = before(1).is_some_and(|word| word.is("code"))
+            && before(2).is_some_and(|word| word.is_in(&["sqlstate", "state"]));
+        let psql = before(1).is_some_and(|word| word.is_in(&["ERROR", "FATAL"]))
+            && self.glue(at) == ":  "
+            && self.glue(at + 1).starts_with(": ");
+        (joined || apart || code_of_state || psql).then(|| sqlstate::sqlstate(word.text))?
+    }
+
+    /// Whether a text or a clause ends in front of this word: "1213 (40001): Deadlock found".
+    fn ends_clause(&self, at: usize) -> bool {
+        let glue =
+            if at < self.list.len() { self.glue(at) } else { &self.text[self.list[at - 1].end..] };
+        let after = glue.trim_start_matches(')');
+        after.is_empty() || after.starts_with([':', ' ', '\n'])
+    }
+
+    fn is_part_of_number(&self, at: usize) -> bool {
+        let word = self.list[at];
+        let before = &self.text[..word.start];
+        let after = &self.text[word.end..];
+        let digit_before = before
+            .strip_suffix(['.', ','])
+            .is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()));
+        let digit_after = after
+            .strip_prefix(['.', ',', ':'])
+            .is_some_and(|after| after.starts_with(|c: char| c.is_ascii_digit()));
+        let sign = before.ends_with(['$', '#', '+', '@'])
+            || before.strip_suffix('-').is_some_and(|before| before.ends_with(char::is_whitespace));
+        digit_before || digit_after || sign || after.starts_with(['%', '_'])
+    }
+
+    /// Whether the words before the number say that it is a status.
+    fn is_called_status(&self, at: usize) -> bool {
+        let is_plain =
+            |glue: &str| !glue.contains([',', ';', '{', '}', ')']) && !glue.contains(". ");
+        let before = |back: usize| at.checked_sub(back).map(|at| self.list[at]);
+        let other_code = (1..=3).filter_map(before).any(|word| word.is_in(OTHER_CODES));
+        if other_code || !is_plain(self.glue(at)) {
+            return false;
+        }
+
+        // "Error 429", "server error (503)", "error code: 502", `"code":503`
+        if let Some(word) = before(1) {
+            let second = before(2);
+            if word.is("error") && matches!(self.glue(at), " " | " (" | " [" | "(" | "_" | "-") {
+                // SMTP has codes of its own: "transient error (450)".
+                return !second.is_some_and(|word| word.is_in(&["transient", "permanent"]));
+            }
+            // curl, and git, which runs it: "The requested URL returned error: 503".
+            if word.is("error") && second.is_some_and(|word| word.is("returned")) {
+                return true;
+            }
+            let of_response = |word: Word<'_>| word.is_in(&["error", "response"]);
+            if word.is("code")
+                && (second.is_some_and(of_response) || self.glue(at).starts_with('"'))
+            {
+                return true;
+            }
+            let speaks = ["returned", "replied", "answered", "sent"];
+            let peers =
+                ["server", "api", "upstream", "endpoint", "service", "backend", "gateway", "proxy"];
+            if word.is_in(&speaks) && second.is_some_and(|peer| peer.is_in(&peers)) {
+                return true;
+            }
+        }
+
+        // "HTTP/1.1 503", "HTTP response code: 503", "status was 503"
+        for back in 1..=6 {
+            let Some(word) = before(back) else { break };
+            if word.is_in(STATUS_WORDS) {
+                return true;
+            }
+            let version = word.text.len() == 1 && word.text.as_bytes()[0].is_ascii_digit();
+            let passes = word.is_in(STATUS_FILLERS) || version;
+            if !passes || !is_plain(self.glue(at - back)) {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Whether the number is followed by a reason phrase that belongs to a status.
+    fn has_reason(&self, at: usize) -> bool {
+        let separated =
+            !self.glue(at + 1).contains([';', ',', '(', '\n']) && !self.glue(at + 1).contains(". ");
+        separated && REASONS.iter().any(|reason| self.phrase_end(reason, at + 1).is_some())
+    }
+}
+
+/// Whether a status of 4xx says that the same call fails again. Conflicts, locks, "too early" and
+/// the like need not, and SMTP says 421 and 451 of a trouble that passes.
+const fn refuses(code: u16) -> bool {
+    matches!(code, 400..=499) && !matches!(code, 408 | 409 | 421 | 423 | 425 | 429 | 451)
+}

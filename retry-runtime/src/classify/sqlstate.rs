@@ -1,5 +1,5 @@
-//! What the codes of SQL databases say: SQLSTATE, the numbers of MySQL and MariaDB, the result
-//! codes of SQLite.
+//! What the codes of SQL databases say: SQLSTATE, the numbers of `MySQL` and `MariaDB`, the result
+//! codes of `SQLite`.
 //!
 //! A code means the same in every language that a server speaks, so both the clients that are
 //! known by type and the texts that quote a code are read with these tables.
@@ -11,29 +11,24 @@ const FINAL: Option<Class> = Some(Class::empty());
 /// The class of a SQLSTATE; `None` if the code leaves it open.
 ///
 /// Source: [PostgreSQL, appendix A](https://www.postgresql.org/docs/current/errcodes-appendix.html),
-/// and the codes that MySQL and CockroachDB use beyond it.
+/// and the codes that `MySQL` and `CockroachDB` use beyond it.
 pub(super) fn sqlstate(code: &str) -> Option<Class> {
     match code {
-        // A success, a warning, "no data"; and the general error of ODBC and MySQL.
+        // A success, a warning, "no data"; and the general error of ODBC and `MySQL`.
         _ if code.starts_with("00") || code.starts_with("01") || code.starts_with("02") => None,
-        "HY000" => None,
-        // A violation of the protocol, and all that PgBouncer says: its text has to decide.
-        "08P01" => None,
-        // The server refuses connections: MySQL has too many of them.
-        "08004" => Some(Class::SERVER_ERROR),
+        // And a violation of the protocol, which is all that `PgBouncer` says: the text decides.
+        "HY000" | "08P01" => None,
         // A statement was cancelled, because its time was up or by somebody: see `with_message`.
         "57014" | "HYT00" | "HYT01" | "25P03" => Some(Class::TIMEOUT),
         // Lock not available.
         "55P03" => Some(Class::CONFLICT),
-        // A constraint that is checked at the end of the transaction is broken all the same.
-        "40002" => FINAL,
-        // The disk is full, or a limit of the configuration is reached: that lasts.
-        "53100" | "53400" => FINAL,
+        // What stays: a constraint that is checked at the end of the transaction is broken, the
+        // disk is full, a limit of the configuration is reached.
+        "40002" | "53100" | "53400" => FINAL,
         // The server or its administrator ended the connection.
         "57P01" | "57P02" | "57P05" => Some(Class::NETWORK),
-        "57P03" => Some(Class::SERVER_ERROR),
-        // I/O error of the server, internal error of the server.
-        "58030" | "58000" | "XX000" => Some(Class::SERVER_ERROR),
+        // The server admits nobody, has too many connections (`MySQL`), failed by itself.
+        "57P03" | "08004" | "58030" | "58000" | "XX000" => Some(Class::SERVER_ERROR),
         _ => match code.get(..2)? {
             "08" => Some(Class::NETWORK),
             "40" => Some(Class::CONFLICT),
@@ -51,7 +46,7 @@ pub(super) fn with_message(code: &str, message: &str) -> Option<Class> {
     if code == "57014" && message.contains("user request") { FINAL } else { sqlstate(code) }
 }
 
-/// The class of an error of MySQL or MariaDB, by its number and SQLSTATE.
+/// The class of an error of `MySQL` or `MariaDB`, by its number and SQLSTATE.
 ///
 /// Source: [MySQL, server error reference](https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html).
 pub(super) fn mysql(number: u16, state: &str) -> Option<Class> {
@@ -72,9 +67,10 @@ pub(super) fn mysql(number: u16, state: &str) -> Option<Class> {
     }
 }
 
-/// The class of a result code of SQLite, primary or extended.
+/// The class of a result code of `SQLite`, primary or extended.
 ///
 /// Source: [SQLite, result codes](https://www.sqlite.org/rescode.html).
+#[cfg(any(test, feature = "sqlx-0_8", feature = "sqlx-0_9"))]
 pub(super) const fn sqlite(code: u32) -> Class {
     match code & 0xff {
         // `SQLITE_BUSY`, `SQLITE_LOCKED`, and `SQLITE_PROTOCOL`: a race for the locks of a WAL.

@@ -2,9 +2,12 @@
 
 use std::cell::Cell;
 use std::io::{Error, ErrorKind};
+use std::sync::Arc;
 use std::time::Duration;
 
-use retry_runtime::{BreakerConfig, CircuitBreaker, Reason, RetryError, State, retry};
+use retry_runtime::{
+    BreakerConfig, CircuitBreaker, Policy, Reason, Retrier, RetryError, State, retry,
+};
 use tokio::time::Instant;
 
 const S: Duration = Duration::from_secs(1);
@@ -204,4 +207,39 @@ async fn a_call_that_has_only_waited_has_not_recovered() {
     let sites = retry_runtime::sites();
     let site = sites.iter().find(|site| site.name() == "breaker_on.waiting").unwrap();
     assert_eq!((site.stats().attempts, site.stats().recovered), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_never_counts() {
+    #[retry(attempts = 3, breaker = breaker)]
+    async fn everything(breaker: &CircuitBreaker, text: &str) -> Result<(), RetryError<String>> {
+        Err(text.to_owned())
+    }
+    #[retry(attempts = 3, breaker = breaker, retry_on = [conflict], breaker_on = [transient])]
+    async fn transient(breaker: &CircuitBreaker, text: &str) -> Result<(), RetryError<String>> {
+        Err(text.to_owned())
+    }
+    #[retry(attempts = 3, breaker = breaker, retry_on = [transient], breaker_on = [when(|_| true)])]
+    async fn whatever(breaker: &CircuitBreaker, text: &str) -> Result<(), RetryError<String>> {
+        Err(text.to_owned())
+    }
+
+    let conflict = "ERROR 1213 (40001): Deadlock found when trying to get lock";
+    for call in [
+        everything(&breaker(), conflict).await,
+        transient(&breaker(), conflict).await,
+        whatever(&breaker(), conflict).await,
+    ] {
+        let error = call.unwrap_err();
+        assert_eq!((error.reason(), error.attempts()), (Reason::Attempts, 3));
+    }
+    let broken = breaker();
+    transient(&broken, "connection reset by peer").await.unwrap_err();
+    assert_eq!(broken.state(), State::Open);
+
+    let locked = Arc::new(breaker());
+    let retrier = Retrier::new(Policy::new().attempts(3).initial_delay(Duration::ZERO))
+        .breaker(Arc::clone(&locked));
+    let error = retrier.run(async || Err::<(), _>("database is locked")).await.unwrap_err();
+    assert_eq!((error.attempts(), locked.state()), (3, State::Closed));
 }

@@ -177,3 +177,39 @@ async fn ok_retries_any_type() {
     assert_eq!(poll(&calls, 99).await, State(4), "the last value at the end");
     assert_eq!(calls.made(), 4);
 }
+
+#[tokio::test(start_paused = true)]
+async fn transient_is_every_kind_and_conflict_one_of_its_own() {
+    #[retry(attempts = 2, retry_on = [transient])]
+    async fn transient(text: &str, calls: &Calls) -> Result<(), String> {
+        calls.make();
+        Err(text.to_owned())
+    }
+    #[retry(attempts = 2, retry_on = [timeout])]
+    async fn timeout(text: &str, calls: &Calls) -> Result<(), String> {
+        calls.make();
+        Err(text.to_owned())
+    }
+    #[retry(attempts = 2, retry_on = [conflict])]
+    async fn conflict(text: &str, calls: &Calls) -> Result<(), String> {
+        calls.make();
+        Err(text.to_owned())
+    }
+
+    for (text, expected) in [
+        ("connection reset by peer", [2, 1, 1]),
+        ("the request timed out", [2, 2, 1]),
+        ("503 Service Unavailable", [2, 1, 1]),
+        ("429 Too Many Requests", [2, 1, 1]),
+        // A conflict, though its text says "timeout".
+        ("1205 (HY000): Lock wait timeout exceeded; try restarting transaction", [2, 1, 2]),
+        ("404 Not Found", [1, 1, 1]),
+        ("no tax rate for order 7", [1, 1, 1]),
+    ] {
+        let calls = [Calls::new(), Calls::new(), Calls::new()];
+        transient(text, &calls[0]).await.unwrap_err();
+        timeout(text, &calls[1]).await.unwrap_err();
+        conflict(text, &calls[2]).await.unwrap_err();
+        assert_eq!(calls.map(|calls| calls.made()), expected, "{text}");
+    }
+}

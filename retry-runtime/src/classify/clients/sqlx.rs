@@ -1,5 +1,5 @@
 //! sqlx 0.8 and 0.9, through the crate of its core, which all of its drivers share: the SQLSTATE
-//! of Postgres and MySQL, the result code of SQLite.
+//! of Postgres and `MySQL`, the result code of `SQLite`.
 
 use crate::classify::{Class, Known, sqlstate};
 

@@ -1,4 +1,5 @@
-//! Codes, where the text says that they are codes: HTTP statuses, SQLSTATEs, the numbers of MySQL.
+//! Codes, where the text says that they are codes: HTTP statuses, SQLSTATEs, the numbers
+//! of `MySQL`.
 
 use super::Says;
 use super::phrases::{OTHER_CODES, REASONS, STATUS_FILLERS, STATUS_WORDS, UNITS};

@@ -25,11 +25,10 @@ pub(super) fn in_details(status: &[u8]) -> Option<Duration> {
         let seconds = numbers(delay, 1).last().unwrap_or_default();
         let nanos = numbers(delay, 2).last().unwrap_or_default();
         // A negative number has its highest bit set: not a wait.
-        let seconds = u64::try_from(seconds.cast_signed()).ok()?;
-        Some(
-            Duration::from_secs(seconds)
-                .saturating_add(Duration::from_nanos(u64::try_from(nanos.cast_signed()).ok()?)),
-        )
+        if seconds.max(nanos) > i64::MAX as u64 {
+            return None;
+        }
+        Some(Duration::from_secs(seconds).saturating_add(Duration::from_nanos(nanos)))
     })
 }
 
@@ -48,7 +47,9 @@ fn fields(mut bytes: &[u8]) -> impl Iterator<Item = (u64, Value<'_>)> {
             1 => skip(&mut bytes, 8)?,
             2 => {
                 let length = usize::try_from(varint(&mut bytes)?).ok()?;
-                Value::Bytes(bytes.split_off(..length)?)
+                let (value, rest) = bytes.split_at_checked(length)?;
+                bytes = rest;
+                Value::Bytes(value)
             }
             5 => skip(&mut bytes, 4)?,
             _ => return None,

@@ -27,6 +27,8 @@ macro_rules! pages {
 pages! {
     /// A policy for a service, the four limits on time, values known only at run time.
     policies: "guide/policies.md";
+    /// What is retried: kinds of failure, clients by type, errors of one's own.
+    errors: "guide/errors.md";
     /// Breakers, one for each host, settings from a configuration; quotas.
     breakers: "guide/breakers.md";
     /// Reports, events, metrics.

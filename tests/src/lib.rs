@@ -13,6 +13,7 @@ pages! {
     Readme: "../../README.md";
     Workflow: "../../retry-workflow/README.md";
     Policies: "../../retry-runtime/src/guide/policies.md";
+    Errors: "../../retry-runtime/src/guide/errors.md";
     Breakers: "../../retry-runtime/src/guide/breakers.md";
     Observing: "../../retry-runtime/src/guide/observing.md";
     Watching: "../../retry-runtime/src/guide/watching.md";

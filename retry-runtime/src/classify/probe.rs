@@ -227,7 +227,8 @@ impl<'a, E> Base<'a, E, false> {
 /// Stands for the bounds of all rungs. Nothing implements it, so it is the bound that a compile
 /// error names.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be matched by `transient` or by another kind of failure",
+    message = "`{Self}` does not reveal its kind, so `transient`, `network` and the like cannot \
+               match it",
     label = "this error does not reveal its kind",
     note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
             read",

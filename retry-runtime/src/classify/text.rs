@@ -143,6 +143,11 @@ impl Words<'_> {
 impl Words<'_> {
     /// Where the words of `phrase`, found at `at`, end; `None` if they are not there.
     fn phrase_end(&self, phrase: &str, at: usize) -> Option<usize> {
+        // Most phrases begin with another letter.
+        let first = self.list.get(at)?.text.bytes().next()?.to_ascii_lowercase();
+        if !phrase.as_bytes().first()?.eq_ignore_ascii_case(&first) {
+            return None;
+        }
         let mut next = at;
         let mut any_glue = false;
         let mut fillers = false;

@@ -8,6 +8,7 @@ mod source {
     pub(crate) mod args;
     pub(crate) mod backoff;
     pub(crate) mod breaker;
+    pub(crate) mod classify;
     pub(crate) mod check;
     pub(crate) mod docs;
     pub(crate) mod errors;

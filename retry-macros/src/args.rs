@@ -27,6 +27,7 @@ pub(crate) struct Args {
     pub(crate) policy: PolicyArgs,
     pub(crate) retry_on: Option<Vec<Matcher>>,
     pub(crate) abort_on: Option<Vec<Matcher>>,
+    pub(crate) classify: Option<Expr>,
     pub(crate) retry_after: Option<Expr>,
     pub(crate) breaker_on: Option<Vec<Matcher>>,
     /// `when_open = wait`: the call waits until the breaker admits it.
@@ -112,8 +113,8 @@ impl Reading<'_> {
 
 /// The options of a function that are not part of its policy, in the order in which they are
 /// listed.
-pub(crate) static FUNCTION: [Opt<FunctionOption>; 17] = [
-    option("retry_on", "[network, timeout]", |args, option| {
+pub(crate) static FUNCTION: [Opt<FunctionOption>; 18] = [
+    option("retry_on", "[transient]", |args, option| {
         args.retry_on = Some(matchers(option)?);
         Ok(())
     })
@@ -126,6 +127,11 @@ pub(crate) static FUNCTION: [Opt<FunctionOption>; 17] = [
     })
     .about(Field::RetryOn)
     .completed(Inside::List),
+    option("classify", "kind_of", |args, option| {
+        args.classify = Some(option.expr()?);
+        Ok(())
+    })
+    .about(Field::RetryOn),
     option("retry_after", "|error| error.retry_after()", |args, option| {
         args.retry_after = Some(option.expr()?);
         Ok(())

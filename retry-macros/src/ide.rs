@@ -105,32 +105,26 @@ fn is_rust_analyzer(executable: &std::path::Path) -> bool {
     name.to_string_lossy().starts_with("rust-analyzer")
 }
 
+/// The words inside `#[classify( … )]`, in an editor, as imports: in front of what the derive
+/// writes.
+pub(crate) fn hints_of_classify(attributes: &[TokenStream]) -> TokenStream {
+    if editor_asks() { imports_of_classify(attributes) } else { TokenStream::new() }
+}
+
+/// The words of several `#[classify( … )]` as imports.
+pub(crate) fn imports_of_classify(attributes: &[TokenStream]) -> TokenStream {
+    let mut found = Found::new();
+    for words in attributes {
+        found.settings(&[], words.clone());
+    }
+    found.imports(&quote!(ide_of_classify))
+}
+
 /// The words of the `options` as imports.
 pub(crate) fn imports(options: &TokenStream) -> TokenStream {
-    let mut found = Found { krate: quote!(::retry_runtime), scopes: Vec::new() };
+    let mut found = Found::new();
     found.settings(&[], options.clone());
-    let Found { krate, scopes } = found;
-    let modules = scopes.into_iter().enumerate().map(|(number, Scope { path, words })| {
-        let name = format_ident!("scope_{number}");
-        let path = path.iter().map(|word| format_ident!("{word}"));
-        // Not `use …::{words}`, in which `self` would be offered as well.
-        quote! {
-            mod #name {
-                use #krate::__private::ide #(::#path)* ::*;
-                use self::{#(#words as _,)*};
-            }
-        }
-    });
-    // Crates that do not declare this `cfg` must not get a warning.
-    quote! {
-        #[allow(unexpected_cfgs)]
-        const _: () = {
-            #[cfg(rust_analyzer)]
-            {
-                #(#modules)*
-            }
-        };
-    }
+    found.imports(&quote!(ide))
 }
 
 /// What the grammar allows at a place, given the `path` of words that leads to it.
@@ -161,6 +155,36 @@ struct Found {
 }
 
 impl Found {
+    fn new() -> Self {
+        Self { krate: quote!(::retry_runtime), scopes: Vec::new() }
+    }
+
+    /// The imports from a `mirror` of the grammar.
+    fn imports(self, mirror: &TokenStream) -> TokenStream {
+        let Self { krate, scopes } = self;
+        let modules = scopes.into_iter().enumerate().map(|(number, Scope { path, words })| {
+            let name = format_ident!("scope_{number}");
+            let path = path.iter().map(|word| format_ident!("{word}"));
+            // Not `use …::{words}`, in which `self` would be offered as well.
+            quote! {
+                mod #name {
+                    use #krate::__private::#mirror #(::#path)* ::*;
+                    use self::{#(#words as _,)*};
+                }
+            }
+        });
+        // Crates that do not declare this `cfg` must not get a warning.
+        quote! {
+            #[allow(unexpected_cfgs)]
+            const _: () = {
+                #[cfg(rust_analyzer)]
+                {
+                    #(#modules)*
+                }
+            };
+        }
+    }
+
     /// Reads `name`, `name = value`, `name( … )`, separated by commas, which may be missing.
     fn settings(&mut self, path: &[&str], tokens: TokenStream) {
         let at = self.open(path);

@@ -11,11 +11,14 @@
 //! - **expand**: `expand` (the loop), `policy` (the policy, and the rules that only const
 //!   evaluation can check), `docs` (the section "Retries"), `ide` (completion and hover in
 //!   editors).
+//!
+//! `#[derive(Classify)]` and `#[classifies]` are apart from these, in `classify`.
 
 mod args;
 mod backoff;
 mod breaker;
 mod check;
+mod classify;
 mod docs;
 mod errors;
 mod expand;
@@ -38,6 +41,18 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn retry(args: TokenStream, item: TokenStream) -> TokenStream {
     ide::with_hints(args.into(), |args| expand::retry(args, &item.into())).into()
+}
+
+/// See `retry_runtime::Classify`.
+#[proc_macro_derive(Classify, attributes(classify))]
+pub fn derive_classify(item: TokenStream) -> TokenStream {
+    classify::derive(item.into()).into()
+}
+
+/// See `retry_runtime::classifies`.
+#[proc_macro_attribute]
+pub fn classifies(args: TokenStream, item: TokenStream) -> TokenStream {
+    classify::rule::classifies(args.into(), item.into()).into()
 }
 
 /// See `retry_runtime::policy`.

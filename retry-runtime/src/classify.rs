@@ -1,6 +1,9 @@
 //! What kind of failure an error is: its [`Class`], determined by its type, and by its text only
 //! where no type is known.
 //!
+//! Types of this program that say it themselves, with `#[derive(Classify)]`, are known wherever they
+//! stand, and so are those that a function with `#[classifies]` speaks for.
+//!
 //! This says what a failure *is*, not whether it is retried; the policy's `retry_on` and
 //! `abort_on` decide that.
 
@@ -11,26 +14,29 @@ pub mod matchers;
 #[cfg(feature = "pattern")]
 pub(crate) mod pattern;
 pub(crate) mod probe;
+pub(crate) mod registered;
 mod sqlstate;
 mod text;
 
 use core::error::Error;
 use core::fmt::Display;
 use core::time::Duration;
+use std::sync::Arc;
 
 use crate::base::full_text::full_text;
 
 pub use class::Class;
 pub(crate) use known::Known;
+pub use registered::register;
 pub use text::text;
 
 /// An error that knows what kind of failure it is.
 ///
 /// If the error that a function returns implements it, that alone decides: neither the
-/// types in the error's chain nor its text are examined. The implementation of an error
-/// inside another one (`anyhow::Error`, `Box<dyn Error>`) is not visible.
+/// types in the error's chain nor its text are examined. Events show its `Display`.
 ///
-/// Events show its `Display`.
+/// [`#[derive(Classify)]`](derive@crate::Classify) implements it, and also registers the type, so
+/// that it is found inside `anyhow::Error` and `Box<dyn Error>`; an implementation by hand is not.
 ///
 /// ```
 /// use core::time::Duration;
@@ -120,6 +126,26 @@ pub trait Classify: Display {
     }
 }
 
+impl<T: Classify + ?Sized> Classify for Box<T> {
+    fn class(&self) -> Class {
+        T::class(self)
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        T::retry_after(self)
+    }
+}
+
+impl<T: Classify + ?Sized> Classify for Arc<T> {
+    fn class(&self) -> Class {
+        T::class(self)
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        T::retry_after(self)
+    }
+}
+
 /// Returns what kind of failure an error is, judged by every error in its `source()`
 /// chain.
 ///
@@ -169,7 +195,15 @@ pub fn error(error: &(dyn Error + 'static)) -> Class {
 
 /// How long the server asked callers to wait, from the first error in the chain that knows.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
-    links(error).find_map(known::wait)
+    for link in links(error) {
+        if let Some(wait) = registered::wait(link) {
+            return wait;
+        }
+        if let Some(wait) = known::wait(link) {
+            return Some(wait);
+        }
+    }
+    None
 }
 
 /// [`error`] for an error that need not be `'static`: only its own text can be read, but the types
@@ -231,10 +265,16 @@ fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
     for link in links(error) {
         // Each one is further inside than all before it, and so decides whether the failure is
         // final.
-        if let Some(class) = known::class(link) {
+        let within = |class: Class| {
             let outside = said.map_or(Class::empty(), |(outside, _)| outside);
-            let class = if class.is_empty() { class } else { class | outside };
-            said = Some((class, link));
+            if class.is_empty() { class } else { class | outside }
+        };
+        // It has asked what it holds.
+        if let Some(class) = registered::class(link) {
+            return Some(within(class).settled());
+        }
+        if let Some(class) = known::class(link) {
+            said = Some((within(class), link));
         }
     }
     let (class, innermost) = said?;

@@ -150,6 +150,92 @@ pub use overrides::{Overrides, OverridesError, with_overrides, with_overrides_sy
 #[doc = include_str!("attribute.md")]
 pub use retry_macros::retry;
 
+/// Says of each variant of an error what kind of failure it is: implements [`Classify`].
+///
+/// ```
+/// use std::time::Duration;
+/// use retry_runtime::{Class, Classify};
+///
+/// #[derive(Debug, Classify)]
+/// enum FetchError {
+///     /// The field decides: its class, and the wait that its server asked for.
+///     #[classify(transparent)]
+///     Io(std::io::Error),
+///     #[classify(rate_limit, retry_after = wait)]
+///     Full { wait: Duration },
+///     #[classify(status = 0)]
+///     Status(u16),
+///     #[classify(never)]
+///     NotFound,
+/// }
+/// # impl std::fmt::Display for FetchError {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { write!(f, "{self:?}") }
+/// # }
+/// # impl std::error::Error for FetchError {}
+///
+/// assert_eq!(FetchError::Status(503).class(), Class::SERVER_ERROR);
+/// let full = FetchError::Full { wait: Duration::from_secs(7) };
+/// assert_eq!((full.class(), full.retry_after()), (Class::RATE_LIMIT, Some(Duration::from_secs(7))));
+/// assert!(FetchError::NotFound.class().is_empty());
+///
+/// // It is found inside other errors.
+/// let hidden = std::io::Error::other(FetchError::Status(504));
+/// assert!(retry_runtime::classify::error(&hidden).contains(Class::TIMEOUT));
+/// ```
+///
+/// | `#[classify(…)]` on a variant | what decides |
+/// | --- | --- |
+/// | `network`, `timeout`, `server_error`, `rate_limit`, `conflict` | these kinds; a conflict stands alone |
+/// | `never` | no retry helps |
+/// | `transparent`, `transparent = field` | the field: its class and its wait |
+/// | `status = field` | an HTTP status, `u16` or `http::StatusCode`, by [`classify::status`] |
+/// | `text` | the text, by [`classify::text`] |
+/// | `with = path` | a function, `fn(&Self) -> Class` |
+/// | `retry_after = field` | beside a kind, `status` or `with`: the wait, `Duration` or `Option<Duration>` |
+///
+/// A field is given by its name, or by its position: `status = 0`. Without a word, a field with
+/// `#[from]` or `#[source]`, or named `source`, decides, and so does the field of
+/// `#[error(transparent)]`: the derive sees thiserror's attributes. That is what finds the
+/// `Retry-After` of an error inside `#[error(transparent)]`, which is in no chain of sources. Words
+/// above the `enum` are for the variants that say nothing; a variant that nothing is said about does
+/// not compile. `#[classify(crate = path)]` above the type names this library if it was renamed.
+///
+/// A type without parameters is found inside `anyhow::Error` and `Box<dyn Error>`, and decides about
+/// all that it wraps. In a generic type, a field whose type is a parameter needs `T: Classify`.
+#[cfg(feature = "macros")]
+pub use retry_macros::Classify;
+
+/// Says what kind of failure somebody else's error is, wherever it stands in a chain.
+///
+/// ```
+/// use retry_runtime::{Class, classifies, classify};
+/// # mod queue {
+/// #     #[derive(Debug)]
+/// #     pub struct PublishError { pub is_full: bool }
+/// #     impl std::fmt::Display for PublishError {
+/// #         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("not published") }
+/// #     }
+/// #     impl std::error::Error for PublishError {}
+/// # }
+///
+/// #[classifies]
+/// fn queue(error: &queue::PublishError) -> Option<Class> {
+///     error.is_full.then_some(Class::RATE_LIMIT)
+/// }
+///
+/// let error = std::io::Error::other(queue::PublishError { is_full: true });
+/// assert_eq!(classify::error(&error), Class::RATE_LIMIT);
+/// ```
+///
+/// [`None`] leaves the error to its text and to what it wraps. The function is registered when the
+/// program is linked; [`classify::register`] does the same at run time. Each rule takes some
+/// nanoseconds of a failure.
+///
+/// Where a function returns that very type, instead of wrapping it, the rule is not asked: its type
+/// could borrow, so it cannot be compared. `retry_on = [when(…)]` does it there.
+#[cfg(feature = "macros")]
+pub use retry_macros::classifies;
+
 /// Creates a policy that is checked at compile time, in a `const` or anywhere else.
 ///
 /// Takes those options of [`retry`](macro@retry) that set the number of attempts, the waits, and

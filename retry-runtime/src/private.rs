@@ -4,6 +4,10 @@
 #[path = "private/ide.rs"]
 pub mod ide;
 
+/// The words inside `#[classify( … )]`, for editors, as `ide` has those of `#[retry( … )]`.
+#[path = "private/ide_of_classify.rs"]
+pub mod ide_of_classify;
+
 use core::time::Duration;
 
 pub use retry_rules::{Backoff, Bound, BreakerConfig, Fields, Jitter, Policy, Rule, Rules};
@@ -23,6 +27,8 @@ pub use crate::call::tracked::{TrackedAttempt, ended, failure, gave_up, tracked,
 pub use crate::classify::Class;
 #[cfg(feature = "pattern")]
 pub use crate::classify::pattern::Pattern;
+#[cfg(feature = "macros")]
+pub use crate::classify::registered::RETRY_CLASSIFIERS_0_1 as classifiers;
 pub use crate::event::retry_event::{Failure, RetryEvent};
 pub use crate::outcome::error::{AttemptError, Ended, Interrupted, RetryError};
 pub use crate::outcome::{
@@ -41,6 +47,10 @@ pub use crate::test_hooks::inject;
 
 pub mod probe {
     pub use crate::classify::probe::*;
+}
+
+pub mod registered {
+    pub use crate::classify::registered::*;
 }
 
 pub mod run_time {
@@ -149,6 +159,12 @@ pub fn is<T: ?Sized>(value: &T, predicate: impl FnOnce(&T) -> bool) -> bool {
 /// inferred.
 pub fn hint<E: ?Sized>(error: &E, hint: impl FnOnce(&E) -> Option<Duration>) -> Option<Duration> {
     hint(error)
+}
+
+/// What a function says about the kind of failure. A function, so that the type of a closure's
+/// argument is inferred.
+pub fn kind_of<E: ?Sized>(error: &E, classify: impl FnOnce(&E) -> Option<Class>) -> Option<Class> {
+    classify(error)
 }
 
 /// Calls the function's own listener.

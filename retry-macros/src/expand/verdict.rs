@@ -63,9 +63,15 @@ impl Expansion<'_> {
         let mut all = self.args.matchers().chain(self.args.breaker_on.iter().flatten());
         let needs_kind = all.clone().any(asks_class);
         let needs_text = all.any(asks_text);
-        let how = if needs_kind && !needs_text { "strict" } else { "lenient" };
+        let judged = self.args.classify.as_ref().filter(|_| typed);
+        // A function that says the kind makes up for a type that does not reveal it.
+        let how = if needs_kind && !needs_text && judged.is_none() { "strict" } else { "lenient" };
         let probed = self.probe(how, "__probe", typed);
         lets.extend(quote!(let probed = #probed;));
+        if let Some(classify) = judged {
+            let said = call(classify, quote!(#private::kind_of), quote!(error));
+            lets.extend(quote!(let said = #said;));
+        }
         if needs_text {
             let view = self.probe("strict", "__view", typed);
             lets.extend(quote!(let view = #view;));
@@ -95,7 +101,7 @@ impl Expansion<'_> {
         };
         // A quota charges by class, and a breaker lets conflicts pass.
         let class = if self.args.quota.is_some() || self.args.breaker.is_some() {
-            quote!(probed.classifier.class())
+            self.class(typed)
         } else {
             quote!(#private::Class::empty())
         };
@@ -104,6 +110,14 @@ impl Expansion<'_> {
             let retry = #retry;
             #private::Verdict { retry, failure: #failure, hint: #hint, class: #class, error: probed.display }
         })
+    }
+
+    /// The class of `error`.
+    fn class(&self, typed: bool) -> TokenStream {
+        match &self.args.classify {
+            Some(_) if typed => quote!(said.unwrap_or_else(|| probed.classifier.class())),
+            _ => quote!(probed.classifier.class()),
+        }
     }
 
     /// Probes what the type of `error` offers: see `retry_runtime`'s `probe`.
@@ -130,7 +144,8 @@ impl Expansion<'_> {
             .collect();
         let mut conditions = Vec::new();
         if let Some((first, rest)) = classes.split_first() {
-            conditions.push(quote!(probed.classifier.class().intersects(#first #(.union(#rest))*)));
+            let class = self.class(typed);
+            conditions.push(quote!(#class.intersects(#first #(.union(#rest))*)));
         }
         for matcher in matchers {
             match matcher {

@@ -232,7 +232,8 @@ impl<'a, E> Base<'a, E, false> {
     label = "this error does not reveal its kind",
     note = "implement `std::error::Error` (or `Display`) for `{Self}`, so that its text can be \
             read",
-    note = "or implement `retry_runtime::Classify` for it, to state its kind directly",
+    note = "or derive `retry_runtime::Classify` for it, to state its kind directly; where it is the \
+            field of a type that derives `Classify`, the variant can state its kind instead",
     note = "or match it by value: `retry_on = [matches(…)]` or `retry_on = [when(…)]`"
 )]
 pub trait Classifiable {}
@@ -414,11 +415,8 @@ judged_by_type!(
 );
 judged_by_type!(known io::Error, tokio::time::error::Elapsed, Interrupted);
 
-// `StatusError` classifies itself.
-#[cfg(feature = "http")]
-judged_by_type!(Box<crate::http::StatusError>, Arc<crate::http::StatusError>);
-
 macro_rules! judge_client {
+    // `StatusError` classifies itself.
     ("http": $Type:ty) => {};
     ($feature:literal: $($Type:ty),+) => {
         #[cfg(feature = $feature)]

@@ -14,6 +14,8 @@
 
 use core::time::Duration;
 
+use crate::classify::Class;
+
 use retry_rules::Policy;
 
 use crate::event::retry_event::RetryEvent;
@@ -149,6 +151,11 @@ pub mod abort_on {
     /// `Fn(&E) -> bool`.
     pub type when<E> = dyn Fn(&E) -> bool;
 }
+
+/// `Fn(&E) -> Option<Class>`: what kind of failure an error is, for types of somebody else; `None` leaves it to the type and the text.
+///
+/// `classify = f`. Default: none.
+pub type classify<E> = dyn Fn(&E) -> Option<Class>;
 
 /// `Fn(&E) -> Option<Duration>`: the wait that the server asked for.
 ///

@@ -10,6 +10,7 @@ mod breaker_on;
 mod budget;
 mod cancel;
 mod cancellation;
+mod classify;
 mod clone;
 mod config;
 mod context;

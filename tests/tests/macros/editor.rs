@@ -407,3 +407,30 @@ fn settings_are_explained_in_the_words_of_their_definitions() {
         assert_eq!(mirror[&item], documented(file, name), "`{item}`, by {file}");
     }
 }
+
+#[test]
+fn each_word_of_a_derive_has_an_item_and_stands_in_the_fixture() {
+    let mirror = include_str!("../../../retry-runtime/src/private/ide_of_classify.rs");
+    let fixture = include_str!("../../fixtures/editor/src/lib.rs");
+    let (_, derived) = fixture.split_once("#[derive(Debug, Classify)]").expect("a derived type");
+    let words = crate::classify::words::WORDS.into_iter().chain(["crate"]);
+    for word in words {
+        let named = if word == "crate" { "crate_" } else { word };
+        assert!(
+            ["mod @ {", "type @ ", "type @<"]
+                .iter()
+                .any(|form| mirror.contains(&form.replace('@', named))),
+            "`{word}` has no item",
+        );
+        assert!(derived.contains(word), "`{word}` is not in the fixture");
+    }
+}
+
+#[test]
+fn a_derive_asks_for_the_words_of_each_variant() {
+    let words = [tokens("rate_limit, retry_after = wait"), tokens("crate = again"), tokens("ne")];
+    let text = ide::imports_of_classify(&words).to_string().replace(' ', "");
+    assert!(text.contains("useagain::__private::ide_of_classify::*;"), "{text}");
+    assert!(text.contains("{rate_limitas_,retry_afteras_,}"), "{text}");
+    assert!(text.contains("{neas_,}"), "{text}");
+}

@@ -127,6 +127,7 @@ const OPTIONS: &[&str] = &[
     "retry_on = [pattern(\"(\"), DbError::Busy(_)]",
     "retry_on = [ok(|v| *v == 0)]",
     "abort_on = [matches(A | B if x), when(f)]",
+    "classify = kind_of",
     "retry_after = |e| e.wait()",
     "breaker = DB",
     "breaker(failure_rate = 0.5, window_calls = 0)",
@@ -266,6 +267,60 @@ fn on_every_option_alone_and_every_pair() {
             expand(tokens(&format!("{first}, {second}")), tokens(ITEMS[0]));
             // Without the comma.
             expand(tokens(&format!("{first} {second}")), tokens(ITEMS[0]));
+        }
+    }
+}
+
+#[test]
+fn a_derive_never_panics() {
+    let words = [
+        "",
+        "network",
+        "conflict",
+        "never",
+        "text",
+        "transparent",
+        "transparent = 0",
+        "status = 0",
+        "status = 503",
+        "status",
+        "with = Self::f",
+        "with = 7",
+        "retry_after = wait",
+        "crate = a::b",
+        "crate",
+        "transparent = 99999999999999999999",
+        "a b",
+        "= =",
+        "\"timeout\"",
+        "r#type",
+        "transient",
+        "network(1)",
+        "retry_after = -1",
+        "status = 1u8",
+    ];
+    let shapes = [
+        "#[classify(@)] enum E { A, B(u16), C { wait: u8, r#type: T } }",
+        "#[classify(#)] enum E { #[classify(@)] A(#[from] u8, u8), #[error(transparent)] B() }",
+        "#[classify(@, #)] struct S<T: Copy, 'a, const N: usize>(T, &'a [u8; N]) where T: Sized;",
+        "#[classify(@)] #[classify(#)] struct S { source: u8 }",
+        "#[classify = \"@\"] struct S;",
+        "enum E {}",
+        "union U { a: u8 }",
+        "fn f() {}",
+        "",
+    ];
+    for shape in shapes {
+        for first in words {
+            for second in words {
+                let item = shape.replace('@', first).replace('#', "\u{1}");
+                let item = item.replace("\u{1}[", "#[").replace('\u{1}', second);
+                if let Ok(item) = item.parse::<proc_macro2::TokenStream>() {
+                    let rule = crate::classify::rule::classifies(item.clone(), item.clone());
+                    assert!(!crate::classify::derive(item.clone()).is_empty() || item.is_empty());
+                    drop(rule);
+                }
+            }
         }
     }
 }

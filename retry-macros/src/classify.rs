@@ -1,0 +1,59 @@
+//! `#[derive(Classify)]`, which says of each variant of an error what kind of failure it is, and
+//! `#[classifies]`, which says it of somebody else's error.
+//!
+//! ```text
+//! // Input:
+//! enum Error {
+//!     Http(#[from] reqwest::Error),
+//!     #[classify(rate_limit, retry_after = wait)]
+//!     Full { wait: Duration },
+//! }
+//!
+//! // Output:
+//! impl Classify for Error {
+//!     fn class(&self) -> Class {
+//!         match self {
+//!             Self::Http { 0: field, .. } => probe::strict(field).__probe().classifier.class(),
+//!             Self::Full { .. } => Class::RATE_LIMIT,
+//!         }
+//!     }
+//!     fn retry_after(&self) -> Option<Duration> {
+//!         match self {
+//!             Self::Http { 0: field, .. } => probe::strict(field).__probe().classifier.retry_after(),
+//!             Self::Full { wait: wait, .. } => WaitField::wait(wait),
+//!         }
+//!     }
+//! }
+//! // … and an entry in the list of types that are found inside `anyhow::Error`.
+//! ```
+//!
+//! The steps are `words` (reads `#[classify(…)]`), `shape` (reads the type, and finds out what
+//! decides about each variant) and `expand`.
+
+mod expand;
+pub(crate) mod rule;
+mod shape;
+pub(crate) mod words;
+
+use proc_macro2::TokenStream;
+
+use crate::errors::Errors;
+use crate::ide;
+
+/// `#[derive(Classify)]`.
+pub(crate) fn derive(item: TokenStream) -> TokenStream {
+    let item = match syn::parse2(item) {
+        Ok(item) => item,
+        Err(error) => return error.to_compile_error(),
+    };
+    let hints = ide::hints_of_classify(&words::tokens(&item));
+    let mut errors = Errors::new();
+    let Some(shape) = shape::Shape::read(item, &mut errors) else {
+        return errors.into_tokens();
+    };
+    // With mistakes too, so that nothing else complains that the trait is not implemented.
+    let mut tokens = hints;
+    tokens.extend(expand::expand(&shape));
+    tokens.extend(errors.into_tokens());
+    tokens
+}

@@ -1,0 +1,142 @@
+//! The implementation of `Classify`, and the entry in the list of types that are found inside other
+//! errors.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident};
+use syn::spanned::Spanned as _;
+use syn::{Ident, Path, parse_quote};
+
+use super::shape::{Decides, Field, Shape, Variant, is_parameter};
+use crate::hygiene::{SpanRange, quote};
+
+/// Where this library is.
+pub(super) fn library(krate: Option<&Path>) -> TokenStream {
+    match krate {
+        Some(path) => path.to_token_stream(),
+        None => quote!(::retry_runtime),
+    }
+}
+
+pub(super) fn expand(shape: &Shape) -> TokenStream {
+    let library = library(shape.krate.as_ref());
+    let private = quote!(#library::__private);
+    let name = &shape.name;
+
+    let mut generics = shape.generics.clone();
+    for variant in &shape.variants {
+        if let Decides::Field(field) = &variant.decides
+            && is_parameter(&field.ty, &shape.generics)
+        {
+            let ty = &field.ty;
+            generics.make_where_clause().predicates.push(parse_quote!(#ty: #library::Classify));
+        }
+    }
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+
+    let arms = |of: &dyn Fn(&Variant, &TokenStream) -> (TokenStream, TokenStream)| {
+        let arms = shape.variants.iter().map(|variant| {
+            let path = match &variant.name {
+                Some(variant) => quote!(Self::#variant),
+                None => quote!(Self),
+            };
+            let (fields, value) = of(variant, &private);
+            quote!(#path { #fields .. } => #value,)
+        });
+        quote!(#(#arms)*)
+    };
+    let (class, wait) = if shape.variants.is_empty() {
+        (quote!(match *self {}), quote!(match *self {}))
+    } else {
+        let (classes, waits) = (arms(&class), arms(&wait));
+        (quote!(match self { #classes }), quote!(match self { #waits }))
+    };
+    // Several variants may say the same.
+    let allowed =
+        quote!(#[allow(clippy::all, clippy::pedantic, clippy::nursery, unused_qualifications)]);
+    let registered = shape.generics.params.is_empty().then(|| {
+        quote! {
+            const _: () = {
+                use #private::registered::NotAnError as _;
+                #private::classifiers! {
+                    #![linkme_macro = #private::classifiers]
+                    static __RETRY_CLASSIFIER: #private::registered::Rule =
+                        #private::registered::Probe::<#name>::RULE;
+                }
+            };
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        #allowed
+        impl #parameters #library::Classify for #name #arguments #bounds {
+            fn class(&self) -> #library::Class {
+                #class
+            }
+
+            fn retry_after(&self) -> ::core::option::Option<::core::time::Duration> {
+                #wait
+            }
+        }
+        #registered
+    }
+}
+
+/// The fields that an arm of `class` needs, and its value.
+fn class(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) {
+    let none = TokenStream::new();
+    match &variant.decides {
+        Decides::Kinds { kinds, .. } => {
+            let kinds = kinds.iter().map(|kind| {
+                let kind = format_ident!("{}", kind.to_string().to_uppercase());
+                quote!(.union(#private::Class::#kind))
+            });
+            (none, quote!(#private::Class::empty() #(#kinds)*))
+        }
+        Decides::Text => (none, quote!(#private::registered::text(self))),
+        Decides::Field(field) => {
+            let (bound, name) = bind(field);
+            let probed = probe(field, &name, private);
+            (bound, quote!(#probed.classifier.class()))
+        }
+        Decides::Status { status, .. } => {
+            let (bound, name) = bind(status);
+            (bound, quote!(#private::registered::status(#name)))
+        }
+        Decides::Function { path, .. } => {
+            let judged = SpanRange::of(path).call(path.to_token_stream(), quote!(self));
+            (none, quote!(#private::registered::class_of(#judged)))
+        }
+    }
+}
+
+/// The fields that an arm of `retry_after` needs, and its value.
+fn wait(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) {
+    match &variant.decides {
+        Decides::Field(field) => {
+            let (bound, name) = bind(field);
+            let probed = probe(field, &name, private);
+            (bound, quote!(#probed.classifier.retry_after()))
+        }
+        Decides::Kinds { wait: Some(wait), .. }
+        | Decides::Status { wait: Some(wait), .. }
+        | Decides::Function { wait: Some(wait), .. } => {
+            let (bound, name) = bind(wait);
+            (bound, quote!(#private::registered::wait_of(#name)))
+        }
+        _ => (TokenStream::new(), quote!(::core::option::Option::None)),
+    }
+}
+
+/// The pattern that binds a field, and the variable.
+fn bind(field: &Field) -> (TokenStream, Ident) {
+    let member = &field.member;
+    // Where the type stands, because a wrong one is reported at the argument of a call.
+    let name = Ident::new("field", field.ty.span().resolved_at(Span::mixed_site()));
+    (quote!(#member: #name,), name)
+}
+
+/// What the type of a field offers; a type that offers nothing is blamed where it stands.
+fn probe(field: &Field, name: &Ident, private: &TokenStream) -> TokenStream {
+    let method = Ident::new("__probe", field.ty.span().resolved_at(Span::mixed_site()));
+    quote!(#private::probe::strict(#name).#method())
+}

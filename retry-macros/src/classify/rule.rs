@@ -1,0 +1,121 @@
+//! `#[classifies]`: a function that says what kind of failure somebody else's error is.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens as _;
+use syn::{FnArg, ItemFn, Path, ReturnType, Type};
+
+use super::expand::library;
+use crate::errors::Errors;
+use crate::hygiene::quote;
+
+const FORM: &str = "write `fn name(error: &TheirError) -> Option<Class>`";
+
+/// The function as it was, and its entry in the list of rules.
+pub(crate) fn classifies(args: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::new();
+    let krate = match krate(args) {
+        Ok(krate) => krate,
+        Err(error) => {
+            errors.push(error);
+            None
+        }
+    };
+    let function: ItemFn = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(_) => {
+            errors.at(&item, format!("`#[classifies]` belongs on a function: {FORM}"));
+            let mut tokens = item;
+            tokens.extend(errors.into_tokens());
+            return tokens;
+        }
+    };
+    let argument = argument(&function, &mut errors);
+    let mut tokens = function.to_token_stream();
+    if let (Some(error), true) = (argument, errors.is_empty()) {
+        tokens.extend(registered(&function, &error, krate.as_ref()));
+    }
+    tokens.extend(errors.into_tokens());
+    tokens
+}
+
+fn krate(args: TokenStream) -> syn::Result<Option<Path>> {
+    if args.is_empty() {
+        return Ok(None);
+    }
+    let wrong = syn::Error::new_spanned(
+        &args,
+        "`#[classifies]` takes nothing but `crate = path`, where this library was renamed",
+    );
+    let parse = |input: syn::parse::ParseStream| {
+        input.parse::<syn::Token![crate]>()?;
+        input.parse::<syn::Token![=]>()?;
+        input.call(Path::parse_mod_style)
+    };
+    syn::parse::Parser::parse2(parse, args).map(Some).map_err(|_| wrong)
+}
+
+/// The type of the error that the function is about.
+fn argument(function: &ItemFn, errors: &mut Errors) -> Option<Type> {
+    let signature = &function.sig;
+    if let Some(asyncness) = &signature.asyncness {
+        errors.at(asyncness, "what an error is has to be said at once: remove `async`");
+    }
+    if let Some(parameter) = signature.generics.params.first() {
+        errors.at(
+            parameter,
+            "a rule is about one type, which is looked for in each error: write that type, \
+             without a parameter",
+        );
+    }
+    if matches!(signature.output, ReturnType::Default) {
+        errors.at(&signature.ident, format!("the function returns nothing: {FORM}"));
+    }
+    let mut arguments = signature.inputs.iter();
+    match (arguments.next(), arguments.next()) {
+        (Some(FnArg::Receiver(receiver)), _) => {
+            errors.at(
+                receiver,
+                "a method cannot be a rule: for your own error use `#[derive(Classify)]`, for \
+                 somebody else's a function",
+            );
+            None
+        }
+        (Some(FnArg::Typed(argument)), None) => match &*argument.ty {
+            Type::Reference(reference) if reference.mutability.is_none() => {
+                Some((*reference.elem).clone())
+            }
+            ty => {
+                let written = crate::value::plain(ty);
+                errors.at(ty, format!("the error is only lent: write `&{written}`"));
+                None
+            }
+        },
+        (None, _) => {
+            errors.at(&signature.ident, format!("the function takes no error: {FORM}"));
+            None
+        }
+        (_, Some(second)) => {
+            errors.at(second, format!("a rule sees the error alone: {FORM}"));
+            None
+        }
+    }
+}
+
+fn registered(function: &ItemFn, error: &Type, krate: Option<&Path>) -> TokenStream {
+    let library = library(krate);
+    let private = quote!(#library::__private);
+    let name = &function.sig.ident;
+    let attributes = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    quote! {
+        #(#attributes)*
+        const _: () = {
+            #private::classifiers! {
+                #![linkme_macro = #private::classifiers]
+                static __RETRY_CLASSIFIER: #private::registered::Rule =
+                    #private::registered::Rule::new(
+                        |link| #private::registered::ask::<#error>(link, #name),
+                    );
+            }
+        };
+    }
+}

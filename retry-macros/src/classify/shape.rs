@@ -1,0 +1,325 @@
+//! The type with its variants, and what decides about each of them.
+
+use quote::ToTokens as _;
+use syn::spanned::Spanned as _;
+use syn::{Attribute, Fields, Generics, Ident, Item, Member, Meta, Path, Type};
+
+use super::words::{WHAT_TO_WRITE, Words};
+use crate::errors::Errors;
+
+/// The type.
+pub(super) struct Shape {
+    pub(super) name: Ident,
+    pub(super) generics: Generics,
+    /// The name of this library, if it was renamed.
+    pub(super) krate: Option<Path>,
+    /// Its variants; one without a name if it is a struct.
+    pub(super) variants: Vec<Variant>,
+}
+
+pub(super) struct Variant {
+    pub(super) name: Option<Ident>,
+    pub(super) decides: Decides,
+}
+
+#[expect(clippy::large_enum_variant, reason = "there are as many as variants, for a moment")]
+/// What decides about the class of a variant, and about the wait.
+pub(super) enum Decides {
+    /// These kinds; none of them if no retry helps.
+    Kinds { kinds: Vec<Ident>, wait: Option<Field> },
+    /// The text.
+    Text,
+    /// What the field is.
+    Field(Field),
+    /// The HTTP status in the field.
+    Status { status: Field, wait: Option<Field> },
+    /// A function of the whole error.
+    Function { path: Path, wait: Option<Field> },
+}
+
+#[derive(Clone)]
+pub(super) struct Field {
+    pub(super) member: Member,
+    pub(super) ty: Type,
+}
+
+impl Shape {
+    /// Reads a type; `None` if it can have no implementation.
+    pub(super) fn read(item: Item, errors: &mut Errors) -> Option<Self> {
+        let (name, generics, attributes, bodies) = match item {
+            Item::Enum(item) => {
+                let bodies = item
+                    .variants
+                    .into_iter()
+                    .map(|variant| (Some(variant.ident), variant.attrs, variant.fields))
+                    .collect();
+                (item.ident, item.generics, item.attrs, bodies)
+            }
+            Item::Struct(item) => {
+                let bodies = vec![(None, item.attrs.clone(), item.fields)];
+                (item.ident, item.generics, item.attrs, bodies)
+            }
+            Item::Union(item) => {
+                errors.at(
+                    item.union_token,
+                    "a union does not know what it holds, so nothing can be said about it: \
+                     implement `Classify` by hand",
+                );
+                return None;
+            }
+            other => {
+                errors.at(other, "`Classify` is derived for an `enum` or a `struct`");
+                return None;
+            }
+        };
+        let is_struct = matches!(&bodies[..], [(None, ..)]);
+        let mut default = Words::read(&attributes, true, errors);
+        check_together(&default, errors);
+        if !is_struct {
+            check_default(&default, errors);
+            default = default.without_fields();
+        }
+        let krate = default.krate.clone();
+        let type_name = name.clone();
+        let variants = bodies
+            .into_iter()
+            .map(|(name, attributes, fields): (Option<Ident>, Vec<Attribute>, Fields)| {
+                let body = Body::read(&attributes, fields);
+                let decides = match &name {
+                    None => body.decides(&default, None, &type_name, errors),
+                    Some(name) => {
+                        let own = Words::read(&attributes, false, errors);
+                        check_together(&own, errors);
+                        body.decides(&own, Some(&default), name, errors)
+                    }
+                };
+                Variant { name, decides }
+            })
+            .collect();
+        Some(Self { name, generics, krate, variants })
+    }
+}
+
+/// The fields of a variant, and what thiserror is told about them.
+struct Body {
+    fields: Vec<Field>,
+    /// The field with `#[from]` or `#[source]`, or by that name.
+    source: Option<usize>,
+    /// `#[error(transparent)]`.
+    transparent: bool,
+}
+
+impl Body {
+    fn read(attributes: &[Attribute], fields: Fields) -> Self {
+        let transparent = attributes.iter().any(|attribute| {
+            attribute.path().is_ident("error")
+                && matches!(&attribute.meta, Meta::List(list) if list.tokens.to_string() == "transparent")
+        });
+        let is_source = |field: &syn::Field| {
+            let says = |word| field.attrs.iter().any(|attribute| attribute.path().is_ident(word));
+            says("from")
+                || says("source")
+                || field.ident.as_ref().is_some_and(|name| name == "source")
+        };
+        let source = fields.iter().position(is_source);
+        let fields = fields
+            .into_iter()
+            .enumerate()
+            .map(|(index, field)| Field {
+                member: match field.ident {
+                    Some(name) => Member::Named(name),
+                    None => Member::from(index),
+                },
+                ty: field.ty,
+            })
+            .collect();
+        Self { fields, source, transparent }
+    }
+
+    fn decides(
+        &self,
+        words: &Words,
+        default: Option<&Words>,
+        place: &Ident,
+        errors: &mut Errors,
+    ) -> Decides {
+        let wait = words.retry_after.as_ref().and_then(|(_, member)| self.field(member, errors));
+        let nothing = Decides::Kinds { kinds: Vec::new(), wait: None };
+        if let Some((_, path)) = &words.with {
+            return Decides::Function { path: path.clone(), wait };
+        }
+        if let Some((_, member)) = &words.status {
+            return match self.status(member, errors) {
+                Some(status) => Decides::Status { status, wait },
+                None => nothing,
+            };
+        }
+        if let Some((word, member)) = &words.transparent {
+            let field = match member {
+                Some(member) => self.field(member, errors),
+                None => self.inner(word, errors),
+            };
+            return field.map_or(nothing, Decides::Field);
+        }
+        if words.text.is_some() {
+            return Decides::Text;
+        }
+        if words.never.is_some() || !words.classes.is_empty() {
+            return Decides::Kinds { kinds: words.classes.clone(), wait };
+        }
+        if let Some((word, _)) = &words.retry_after {
+            errors.at(
+                word,
+                "a wait says when to retry, and not what failed: write the kind as well, as in \
+                 `#[classify(rate_limit, retry_after = …)]`",
+            );
+            return nothing;
+        }
+        if let Some(field) =
+            self.source.or((self.transparent && !self.fields.is_empty()).then_some(0))
+        {
+            return Decides::Field(self.fields[field].clone());
+        }
+        match default {
+            Some(default) if !default.is_silent() => self.decides(default, None, place, errors),
+            _ => {
+                let misread = words.misread || default.is_some_and(|default| default.misread);
+                if !misread {
+                    let what = if default.is_some() { "variant" } else { "struct" };
+                    errors.at(
+                        place,
+                        format!(
+                            "nothing says what kind of failure this {what} is: {WHAT_TO_WRITE}"
+                        ),
+                    );
+                }
+                nothing
+            }
+        }
+    }
+
+    /// The field that `transparent` means.
+    fn inner(&self, word: &Ident, errors: &mut Errors) -> Option<Field> {
+        match (self.source, &self.fields[..]) {
+            (Some(source), _) => Some(self.fields[source].clone()),
+            (None, [field]) => Some(field.clone()),
+            (None, []) => {
+                errors.at(
+                    word,
+                    "there is no field that could decide: write the kind of failure, as in \
+                     `#[classify(server_error)]`, or `never`",
+                );
+                None
+            }
+            (None, [first, ..]) => {
+                let member = first.member.to_token_stream();
+                errors.at(
+                    word,
+                    format!(
+                        "several fields could decide: name one, as in `transparent = {member}`"
+                    ),
+                );
+                None
+            }
+        }
+    }
+
+    fn status(&self, member: &Member, errors: &mut Errors) -> Option<Field> {
+        if let Member::Unnamed(index) = member
+            && index.index >= 100
+        {
+            errors.push(syn::Error::new(
+                index.span,
+                format!(
+                    "`status` takes the field that holds a status, and {} is a status itself: \
+                     write `status = 0` for the first field, or the kind of failure, as in \
+                     `#[classify({})]`",
+                    index.index,
+                    kind_of_status(index.index),
+                ),
+            ));
+            return None;
+        }
+        self.field(member, errors)
+    }
+
+    /// The field with this name or position.
+    fn field(&self, member: &Member, errors: &mut Errors) -> Option<Field> {
+        let found = self.fields.iter().find(|field| field.member == *member);
+        if found.is_none() {
+            let fields: Vec<_> = self
+                .fields
+                .iter()
+                .map(|field| format!("`{}`", field.member.to_token_stream()))
+                .collect();
+            let there = match &fields[..] {
+                [] => "there are no fields here".to_owned(),
+                [one] => format!("the only one is {one}"),
+                _ => format!("the fields are {}", fields.join(", ")),
+            };
+            let written = member.to_token_stream();
+            errors.push(syn::Error::new(member.span(), format!("no field `{written}`: {there}")));
+        }
+        found.cloned()
+    }
+}
+
+/// The kind that a status means, for a message.
+fn kind_of_status(status: u32) -> &'static str {
+    match status {
+        408 => "timeout",
+        429 => "rate_limit",
+        500..=599 => "server_error",
+        _ => "never",
+    }
+}
+
+/// Reports words that contradict each other.
+fn check_together(words: &Words, errors: &mut Errors) {
+    let deciders = words.deciders();
+    if let [first, second, ..] = deciders[..] {
+        errors.at(second, format!("`{first}` decides already: keep one of the two"));
+    } else if let ([decider], Some(class)) = (&deciders[..], words.classes.first()) {
+        errors.at(decider, format!("`{class}` decides already: keep one of the two"));
+    }
+    let conflict = words.classes.iter().find(|class| *class == "conflict");
+    let other = words.classes.iter().find(|class| *class != "conflict");
+    if let (Some(conflict), Some(other)) = (conflict, other) {
+        errors.at(
+            conflict,
+            format!("a conflict is no `{other}` as well: it is retried, and never counts against a breaker; keep one of the two"),
+        );
+    }
+    if let Some((word, _)) = &words.retry_after {
+        let alone = [
+            words.never.as_ref(),
+            words.text.as_ref(),
+            words.transparent.as_ref().map(|(word, _)| word),
+        ];
+        if let Some(decider) = alone.into_iter().flatten().next() {
+            errors.at(
+                word,
+                format!("`retry_after` does not go with `{decider}`: it stands beside a kind, a `status` or `with`"),
+            );
+        }
+    }
+}
+
+/// Reports words above an enum that are about a field, which only a variant has.
+fn check_default(words: &Words, errors: &mut Errors) {
+    let about_fields = [
+        words.transparent.as_ref().map(|(word, _)| word),
+        words.status.as_ref().map(|(word, _)| word),
+        words.retry_after.as_ref().map(|(word, _)| word),
+    ];
+    for word in about_fields.into_iter().flatten() {
+        errors.at(word, format!("`{word}` is about a field: write it above a variant"));
+    }
+}
+
+/// Whether the type is one of the type's own parameters, and nothing more.
+pub(super) fn is_parameter(ty: &Type, generics: &Generics) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.qself.is_none()
+        && generics.type_params().any(|parameter| path.path.is_ident(&parameter.ident))
+}

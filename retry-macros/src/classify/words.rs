@@ -1,0 +1,231 @@
+//! The words inside `#[classify(…)]`.
+
+use proc_macro2::TokenStream;
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::{Attribute, Ident, Index, Item, LitInt, Member, Meta, Path, Token};
+
+use crate::errors::Errors;
+use crate::grammar::{self, nearest, set_twice};
+
+/// The kinds of failure, which are also matchers.
+pub(super) const CLASSES: [&str; 5] =
+    ["network", "timeout", "server_error", "rate_limit", "conflict"];
+
+pub(crate) const WORDS: [&str; 11] = [
+    "network",
+    "timeout",
+    "server_error",
+    "rate_limit",
+    "conflict",
+    "never",
+    "text",
+    "transparent",
+    "status",
+    "with",
+    "retry_after",
+];
+
+/// What a user may write on a variant that says nothing.
+pub(super) const WHAT_TO_WRITE: &str = "write `#[classify(server_error)]` or another kind \
+     (`network`, `timeout`, `rate_limit`, `conflict`), `#[classify(never)]` if no retry helps, or \
+     `#[classify(transparent)]` if a field decides";
+
+/// What stands inside each `#[classify( … )]` of a type, for editors.
+pub(super) fn tokens(item: &Item) -> Vec<TokenStream> {
+    let of = |attributes: &[Attribute]| -> Vec<TokenStream> {
+        let lists = attributes.iter().filter_map(|attribute| match &attribute.meta {
+            Meta::List(list) if list.path.is_ident("classify") => Some(list.tokens.clone()),
+            _ => None,
+        });
+        lists.collect()
+    };
+    match item {
+        Item::Enum(item) => {
+            let variants = item.variants.iter().flat_map(|variant| of(&variant.attrs));
+            of(&item.attrs).into_iter().chain(variants).collect()
+        }
+        Item::Struct(item) => of(&item.attrs),
+        _ => Vec::new(),
+    }
+}
+
+/// All words of one variant, struct or enum.
+#[derive(Default)]
+pub(super) struct Words {
+    pub(super) classes: Vec<Ident>,
+    pub(super) never: Option<Ident>,
+    pub(super) text: Option<Ident>,
+    pub(super) transparent: Option<(Ident, Option<Member>)>,
+    pub(super) status: Option<(Ident, Member)>,
+    pub(super) with: Option<(Ident, Path)>,
+    pub(super) retry_after: Option<(Ident, Member)>,
+    /// On the type only: the name of this library, if it was renamed.
+    pub(super) krate: Option<Path>,
+    /// Whether some of them could not be read, which has been reported.
+    pub(super) misread: bool,
+}
+
+impl Words {
+    /// Reads all `#[classify(…)]` among the attributes.
+    pub(super) fn read(attributes: &[Attribute], on_type: bool, errors: &mut Errors) -> Self {
+        let mut words = Self::default();
+        let of_ours = |attribute: &&Attribute| attribute.path().is_ident("classify");
+        for attribute in attributes.iter().filter(of_ours) {
+            let Meta::List(list) = &attribute.meta else {
+                errors.at(
+                    &attribute.meta,
+                    format!("`classify` needs to be told the kind of failure: {WHAT_TO_WRITE}"),
+                );
+                words.misread = true;
+                continue;
+            };
+            let read = |input: ParseStream| {
+                if input.is_empty() {
+                    words.misread = true;
+                    errors.at(&attribute.meta, format!("`classify` is empty: {WHAT_TO_WRITE}"));
+                }
+                grammar::each(input, errors, |input, _| {
+                    words.word(input, on_type).inspect_err(|_| words.misread = true)
+                });
+                Ok(())
+            };
+            // Each word has reported its own mistakes.
+            let _ = read.parse2(list.tokens.clone());
+        }
+        words
+    }
+
+    fn word(&mut self, input: ParseStream, on_type: bool) -> syn::Result<()> {
+        if !input.peek(Ident::peek_any) {
+            return Err(grammar::at_next(input, format!("expected a word: {}", listed())));
+        }
+        let name = Ident::parse_any(input)?;
+        let word = name.to_string();
+        match word.as_str() {
+            class if CLASSES.contains(&class) => {
+                match self.classes.iter().find(|before| **before == name) {
+                    Some(before) => return Err(set_twice(before, &name)),
+                    None => self.classes.push(name),
+                }
+            }
+            "never" => set(&mut self.never, name.clone(), &name, |first| first)?,
+            "text" => set(&mut self.text, name.clone(), &name, |first| first)?,
+            "transparent" => {
+                let member = if input.peek(Token![=]) { Some(member(&name, input)?) } else { None };
+                set(&mut self.transparent, (name.clone(), member), &name, |(first, _)| first)?;
+            }
+            "status" => {
+                let member = member(&name, input)?;
+                set(&mut self.status, (name.clone(), member), &name, |(first, _)| first)?;
+            }
+            "retry_after" => {
+                let member = member(&name, input)?;
+                set(&mut self.retry_after, (name.clone(), member), &name, |(first, _)| first)?;
+            }
+            "with" => {
+                grammar::equals(&name, input, "Self::judge")?;
+                let path = input.parse().map_err(|error| {
+                    syn::Error::new(
+                        error.span(),
+                        "`with` takes the path of a function, `fn(&Self) -> Class`: write `with = \
+                         Self::judge`",
+                    )
+                })?;
+                set(&mut self.with, (name.clone(), path), &name, |(first, _)| first)?;
+            }
+            "crate" if on_type => {
+                grammar::equals(&name, input, "my_retry")?;
+                self.krate = Some(input.call(Path::parse_mod_style)?);
+            }
+            "crate" => {
+                return Err(syn::Error::new(
+                    name.span(),
+                    "`crate` belongs to the whole type: write it above the `enum` or the `struct`",
+                ));
+            }
+            _ => {
+                let meant = match word.as_str() {
+                    "permanent" | "fatal" | "none" | "ignore" => Some("never"),
+                    "source" | "from" | "inner" => Some("transparent"),
+                    "server" | "unavailable" | "internal" => Some("server_error"),
+                    "throttled" | "throttling" => Some("rate_limit"),
+                    "deadlock" | "busy" | "locked" => Some("conflict"),
+                    "io" | "connect" | "connection" => Some("network"),
+                    _ => nearest(&word, &WORDS),
+                };
+                if word == "transient" {
+                    return Err(syn::Error::new(
+                        name.span(),
+                        "`transient` is all five kinds at once, and a failure is one or two of \
+                         them: write `network`, `timeout`, `server_error`, `rate_limit` or \
+                         `conflict`",
+                    ));
+                }
+                let _ = grammar::written(input);
+                return Err(syn::Error::new(
+                    name.span(),
+                    grammar::unknown("kind of failure", &word, meant, &listed()),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is said that decides about the class.
+    pub(super) fn is_silent(&self) -> bool {
+        self.classes.is_empty() && self.deciders().is_empty()
+    }
+
+    /// Leaves out what is about a field.
+    pub(super) fn without_fields(self) -> Self {
+        let misread = self.misread || self.transparent.is_some() || self.status.is_some();
+        Self { transparent: None, status: None, retry_after: None, misread, ..self }
+    }
+
+    /// The words that decide alone, without a class beside them.
+    pub(super) fn deciders(&self) -> Vec<&Ident> {
+        [
+            self.never.as_ref(),
+            self.text.as_ref(),
+            self.transparent.as_ref().map(|(word, _)| word),
+            self.status.as_ref().map(|(word, _)| word),
+            self.with.as_ref().map(|(word, _)| word),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn set<T>(
+    place: &mut Option<T>,
+    value: T,
+    name: &Ident,
+    first: impl Fn(&T) -> &Ident,
+) -> syn::Result<()> {
+    if let Some(before) = place {
+        return Err(set_twice(first(before), name));
+    }
+    *place = Some(value);
+    Ok(())
+}
+
+/// The field after `name =`: its name, or its position.
+fn member(name: &Ident, input: ParseStream) -> syn::Result<Member> {
+    grammar::equals(name, input, "field")?;
+    if let Ok(index) = input.fork().parse::<LitInt>() {
+        input.parse::<LitInt>()?;
+        return Ok(Member::Unnamed(Index { index: index.base10_parse()?, span: index.span() }));
+    }
+    input.call(Ident::parse_any).map(Member::Named).map_err(|error| {
+        syn::Error::new(
+            error.span(),
+            format!("`{name}` takes the name of a field, or its position: `{name} = 0`"),
+        )
+    })
+}
+
+fn listed() -> String {
+    format!("the words are {}", WORDS.map(|word| format!("`{word}`")).join(", "))
+}

@@ -1,0 +1,241 @@
+//! `#[derive(Classify)]`, `#[classifies]` and `classify = …`: what kind of failure an error of one's
+//! own, or of somebody else, is.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use retry_runtime::http::StatusError;
+use retry_runtime::matchers::transient;
+use retry_runtime::{Class, Classify, Policy, Retrier, classifies, classify, retry};
+use thiserror::Error as ThisError;
+use tokio::time::Instant;
+
+const S: Duration = Duration::from_secs(1);
+
+#[derive(Debug, ThisError, Classify)]
+enum FetchError {
+    #[error(transparent)]
+    Http(#[from] StatusError),
+    #[error("reading")]
+    Io(#[from] io::Error),
+    #[error("queue full")]
+    #[classify(rate_limit, retry_after = wait)]
+    Full { wait: Duration },
+    #[error("status {0}")]
+    #[classify(status = 0, retry_after = 1)]
+    Status(u16, Option<Duration>),
+    #[error("the connection timed out, for a user that does not exist")]
+    #[classify(never)]
+    NotFound,
+    #[error("{0}")]
+    #[classify(text)]
+    Legacy(String),
+    #[error("odd {code}: timed out")]
+    #[classify(with = Self::judge)]
+    Odd { code: i32 },
+    #[error("both")]
+    #[classify(network, timeout)]
+    Both,
+    #[error("nested")]
+    #[classify(transparent = inner)]
+    Nested { inner: Box<FetchError>, _depth: u32 },
+}
+
+impl FetchError {
+    fn judge(&self) -> Class {
+        match self {
+            Self::Odd { code: 7 } => Class::CONFLICT,
+            _ => Class::empty(),
+        }
+    }
+}
+
+fn busy() -> StatusError {
+    StatusError::new(StatusCode::TOO_MANY_REQUESTS, Some(7 * S))
+}
+
+#[test]
+fn each_variant_is_what_its_words_say() {
+    for (error, class, wait) in [
+        (FetchError::Http(busy()), Class::RATE_LIMIT, Some(7 * S)),
+        (io::Error::from(io::ErrorKind::ConnectionReset).into(), Class::NETWORK, None),
+        (io::Error::from(io::ErrorKind::PermissionDenied).into(), Class::empty(), None),
+        (FetchError::Full { wait: 3 * S }, Class::RATE_LIMIT, Some(3 * S)),
+        (FetchError::Status(504, Some(S)), Class::SERVER_ERROR | Class::TIMEOUT, Some(S)),
+        (FetchError::Status(404, None), Class::empty(), None),
+        (FetchError::NotFound, Class::empty(), None),
+        (FetchError::Legacy("connection refused".into()), Class::NETWORK, None),
+        (FetchError::Legacy("no tax rate".into()), Class::empty(), None),
+        (FetchError::Odd { code: 7 }, Class::CONFLICT, None),
+        (FetchError::Odd { code: 8 }, Class::empty(), None),
+        (FetchError::Both, Class::NETWORK | Class::TIMEOUT, None),
+        (
+            FetchError::Nested { inner: Box::new(FetchError::Http(busy())), _depth: 1 },
+            Class::RATE_LIMIT,
+            Some(7 * S),
+        ),
+    ] {
+        assert_eq!((error.class(), error.retry_after()), (class, wait), "{error:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_of_an_error_behind_transparent_is_obeyed() {
+    #[retry(attempts = 2, retry_on = [transient])]
+    async fn fetch() -> Result<(), FetchError> {
+        Err(busy())?
+    }
+    #[retry(attempts = 2, retry_on = [transient])]
+    async fn erased() -> anyhow::Result<()> {
+        Err(FetchError::Http(busy()))?
+    }
+
+    for call in [true, false] {
+        let start = Instant::now();
+        let failed = if call { fetch().await.is_err() } else { erased().await.is_err() };
+        assert!(failed);
+        assert_eq!(start.elapsed(), 7 * S, "behind anyhow: {}", !call);
+    }
+}
+
+#[test]
+fn a_derived_type_is_found_inside_others_and_decides_for_what_it_wraps() {
+    #[derive(Debug, ThisError, Classify)]
+    #[error("gave up the session")]
+    #[classify(never)]
+    struct Final(#[source] io::Error);
+
+    let reset = || io::Error::from(io::ErrorKind::ConnectionReset);
+    assert_eq!(classify::error(&Final(reset())), Class::empty());
+    assert_eq!(classify::error(&io::Error::other(Final(reset()))), Class::empty());
+    let anyhow = anyhow::Error::from(FetchError::Status(503, None)).context("importing");
+    assert_eq!(classify::error(anyhow.as_ref()), Class::SERVER_ERROR);
+    let boxed: Box<dyn Error> = Box::new(FetchError::Status(503, None));
+    assert_eq!(classify::error(&*boxed), Class::SERVER_ERROR);
+    let shared: Arc<dyn Error + Send + Sync> = Arc::new(FetchError::Both);
+    assert_eq!(classify::error(&io::Error::other(shared)), Class::NETWORK | Class::TIMEOUT);
+}
+
+#[test]
+fn pointers_classify_as_what_they_hold() {
+    fn class(error: impl Classify) -> (Class, Option<Duration>) {
+        (error.class(), error.retry_after())
+    }
+    assert_eq!(class(Box::new(FetchError::Http(busy()))), (Class::RATE_LIMIT, Some(7 * S)));
+    assert_eq!(class(Arc::new(busy())), (Class::RATE_LIMIT, Some(7 * S)));
+    let object: Box<dyn Classify> = Box::new(FetchError::Both);
+    assert_eq!(class(object).0, Class::NETWORK | Class::TIMEOUT);
+}
+
+#[test]
+fn any_shape_of_type_can_be_derived() {
+    #[derive(Debug, ThisError, Classify)]
+    #[classify(server_error)]
+    enum Defaulted {
+        #[error("a")]
+        A,
+        #[error("b")]
+        #[classify(never)]
+        B,
+        #[error("c")]
+        C(#[source] io::Error),
+    }
+    #[derive(Debug, ThisError, Classify)]
+    #[error("generic")]
+    struct Generic<T>(#[source] T)
+    where
+        T: Error + 'static;
+    #[derive(Debug, ThisError, Classify)]
+    #[error("{text}")]
+    #[classify(text)]
+    struct Borrowing<'a, const N: usize> {
+        text: &'a str,
+        r#type: [u8; N],
+    }
+    #[derive(Debug, Classify)]
+    enum Never {}
+    impl std::fmt::Display for Never {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match *self {}
+        }
+    }
+    // No `Error`, and so in no chain.
+    #[derive(Debug, Classify)]
+    #[classify(timeout)]
+    struct NoError;
+    impl std::fmt::Display for NoError {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("late")
+        }
+    }
+
+    assert_eq!(Defaulted::A.class(), Class::SERVER_ERROR);
+    assert_eq!(Defaulted::B.class(), Class::empty());
+    let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+    assert_eq!(Defaulted::C(reset).class(), Class::NETWORK);
+    assert_eq!(Generic(FetchError::Both).class(), Class::NETWORK | Class::TIMEOUT);
+    let borrowing = Borrowing { text: "timed out", r#type: [0; 2] };
+    assert_eq!((borrowing.class(), borrowing.r#type), (Class::TIMEOUT, [0; 2]));
+    assert_eq!(NoError.class(), Class::TIMEOUT);
+    assert!(Vec::<Never>::new().iter().all(|never| never.class().is_empty()));
+}
+
+/// Somebody else's error.
+mod queue {
+    #[derive(Debug, thiserror::Error)]
+    #[error("publishing failed: {0}")]
+    pub(super) struct PublishError(pub(super) u8);
+}
+
+#[classifies]
+fn of_the_queue(error: &queue::PublishError) -> Option<Class> {
+    (error.0 == 1).then_some(Class::RATE_LIMIT)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_speaks_for_somebody_elses_type() {
+    #[retry(attempts = 2, retry_on = [rate_limit])]
+    async fn publish(code: u8, calls: &mut u32) -> anyhow::Result<()> {
+        *calls += 1;
+        Err(queue::PublishError(code))?
+    }
+    for (code, expected) in [(1, 2), (2, 1)] {
+        let mut calls = 0;
+        publish(code, &mut calls).await.unwrap_err();
+        assert_eq!(calls, expected, "{code}");
+    }
+    let retrier = Retrier::new(Policy::new().attempts(2)).retry_on([transient]);
+    let error = retrier.run(async || Err::<(), _>(queue::PublishError(1))).await.unwrap_err();
+    assert_eq!(error.attempts(), 2);
+    assert_eq!(of_the_queue(&queue::PublishError(1)), Some(Class::RATE_LIMIT));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_option_speaks_for_the_type_that_the_function_returns() {
+    struct Mute(u8);
+
+    #[retry(attempts = 3, retry_on = [transient], abort_on = [conflict], classify = |error| match error {
+        Mute(1) => Some(Class::SERVER_ERROR),
+        Mute(2) => Some(Class::CONFLICT),
+        _ => None,
+    })]
+    async fn ask(code: u8, calls: &mut u32) -> Result<(), Mute> {
+        *calls += 1;
+        Err(Mute(code))
+    }
+    #[retry(attempts = 3, retry_on = [transient], classify = of_the_queue)]
+    async fn publish(code: u8, calls: &mut u32) -> Result<(), queue::PublishError> {
+        *calls += 1;
+        Err(queue::PublishError(code))
+    }
+
+    for (code, asked, published) in [(1, 3, 3), (2, 1, 1), (3, 1, 1)] {
+        let mut calls = (0, 0);
+        assert!(ask(code, &mut calls.0).await.is_err());
+        publish(code, &mut calls.1).await.unwrap_err();
+        assert_eq!(calls, (asked, published), "{code}");
+    }
+}

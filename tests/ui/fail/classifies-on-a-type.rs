@@ -1,0 +1,6 @@
+use retry_runtime::{Class, classifies};
+
+#[classifies]
+struct Failure(Class);
+
+fn main() {}

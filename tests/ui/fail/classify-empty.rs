@@ -1,0 +1,15 @@
+use std::fmt;
+
+use retry_runtime::Classify;
+
+#[derive(Classify)]
+#[classify]
+struct Failure;
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("failed")
+    }
+}
+
+fn main() {}

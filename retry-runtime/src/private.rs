@@ -49,8 +49,10 @@ pub mod probe {
     pub use crate::classify::probe::*;
 }
 
+#[cfg(feature = "macros")]
 pub mod registered {
-    pub use crate::classify::registered::*;
+    pub use crate::classify::registered::entry::*;
+    pub use crate::classify::registered::fields::*;
 }
 
 pub mod run_time {

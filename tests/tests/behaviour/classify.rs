@@ -121,13 +121,13 @@ fn a_derived_type_is_found_inside_others_and_decides_for_what_it_wraps() {
 
 #[test]
 fn pointers_classify_as_what_they_hold() {
-    fn class(error: impl Classify) -> (Class, Option<Duration>) {
+    fn class(error: &impl Classify) -> (Class, Option<Duration>) {
         (error.class(), error.retry_after())
     }
-    assert_eq!(class(Box::new(FetchError::Http(busy()))), (Class::RATE_LIMIT, Some(7 * S)));
-    assert_eq!(class(Arc::new(busy())), (Class::RATE_LIMIT, Some(7 * S)));
+    assert_eq!(class(&Box::new(FetchError::Http(busy()))), (Class::RATE_LIMIT, Some(7 * S)));
+    assert_eq!(class(&Arc::new(busy())), (Class::RATE_LIMIT, Some(7 * S)));
     let object: Box<dyn Classify> = Box::new(FetchError::Both);
-    assert_eq!(class(object).0, Class::NETWORK | Class::TIMEOUT);
+    assert_eq!(class(&object).0, Class::NETWORK | Class::TIMEOUT);
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! [`Rule`]: an entry of the list, and how an expansion makes one.
+
+use core::error::Error;
+use core::marker::PhantomData;
+use core::time::Duration;
+
+use crate::classify::known::held;
+use crate::classify::{Class, Classify};
+
+/// What is known of one type.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    pub(super) class: fn(&(dyn Error + 'static)) -> Option<Class>,
+    /// Only a type that classifies itself knows a wait, or that there is none.
+    pub(super) wait: fn(&(dyn Error + 'static)) -> Option<Option<Duration>>,
+}
+
+impl Rule {
+    /// A rule about somebody else's type.
+    pub const fn new(class: fn(&(dyn Error + 'static)) -> Option<Class>) -> Self {
+        Self { class, wait: |_| None }
+    }
+}
+
+/// Whether a type is an [`Error`], and so can stand in a chain. Its own constant is found first if
+/// it is, that of [`NotAnError`] otherwise.
+#[derive(Debug)]
+pub struct Probe<T>(PhantomData<T>);
+
+impl<T: Classify + Error + 'static> Probe<T> {
+    /// The type classifies itself.
+    pub const RULE: Rule = Rule {
+        class: |link| held::<T>(link).map(Classify::class),
+        wait: |link| held::<T>(link).map(Classify::retry_after),
+    };
+}
+
+/// See [`Probe`].
+pub trait NotAnError {
+    /// The type is in no chain.
+    const RULE: Rule = Rule::new(|_| None);
+}
+
+impl<T> NotAnError for Probe<T> {}
+
+/// Asks a rule about one link.
+pub fn ask<E: Error + 'static>(
+    link: &(dyn Error + 'static),
+    rule: fn(&E) -> Option<Class>,
+) -> Option<Class> {
+    held::<E>(link).and_then(rule)
+}

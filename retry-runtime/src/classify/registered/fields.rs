@@ -1,0 +1,75 @@
+//! What the words of `#[classify( … )]` ask of fields, and of the error itself.
+
+use core::fmt::Display;
+use core::time::Duration;
+
+use crate::classify::{self, Class, display};
+
+/// The class of a text.
+pub fn text(error: &impl Display) -> Class {
+    display(error)
+}
+
+/// Requires what `with = path` returns to be a [`Class`].
+pub const fn class_of(class: Class) -> Class {
+    class
+}
+
+/// The class of an HTTP status.
+pub fn status(status: &impl StatusField) -> Class {
+    classify::status(status.code())
+}
+
+/// A wait.
+pub fn wait_of(wait: &impl WaitField) -> Option<Duration> {
+    wait.wait()
+}
+
+/// The types that `status = field` takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an HTTP status",
+    label = "`status` takes a field of type `u16` or `http::StatusCode`",
+    note = "for `http::StatusCode`, enable the feature `http` of retry-runtime",
+    note = "for another type, write `#[classify(with = Self::judge)]`, with `fn judge(&self) -> \
+            Class`"
+)]
+pub trait StatusField {
+    /// The code.
+    fn code(&self) -> u16;
+}
+
+impl StatusField for u16 {
+    fn code(&self) -> u16 {
+        *self
+    }
+}
+
+#[cfg(feature = "http")]
+impl StatusField for ::http::StatusCode {
+    fn code(&self) -> u16 {
+        self.as_u16()
+    }
+}
+
+/// The types that `retry_after = field` takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a wait",
+    label = "`retry_after` takes a field of type `Duration` or `Option<Duration>`",
+    note = "for another type, implement `Classify` by hand"
+)]
+pub trait WaitField {
+    /// The wait, if there is one.
+    fn wait(&self) -> Option<Duration>;
+}
+
+impl WaitField for Duration {
+    fn wait(&self) -> Option<Duration> {
+        Some(*self)
+    }
+}
+
+impl WaitField for Option<Duration> {
+    fn wait(&self) -> Option<Duration> {
+        *self
+    }
+}

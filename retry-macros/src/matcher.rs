@@ -74,9 +74,7 @@ pub(crate) fn list(
             Ok(matcher) => {
                 if let (Matcher::Ok(expr), true) = (&matcher, option == "abort_on") {
                     errors.at(expr, "`ok(…)` selects the values to retry, and a value that is not retried is simply returned: write it in `retry_on`");
-                } else if let (Matcher::Class(name), true) = (&matcher, option == "breaker_on")
-                    && name == "conflict"
-                {
+                } else if let (Some(name), true) = (conflict(&matcher), option == "breaker_on") {
                     errors.at(name, "a conflict never counts against a breaker, because a server that lets one transaction lose works: leave `conflict` out of `breaker_on`");
                 } else {
                     matchers.push(matcher);
@@ -97,6 +95,14 @@ pub(crate) fn list(
         }
     }
     Ok(matchers)
+}
+
+/// The word `conflict`.
+fn conflict(matcher: &Matcher) -> Option<&Ident> {
+    match matcher {
+        Matcher::Class(name) if name == "conflict" => Some(name),
+        _ => None,
+    }
 }
 
 fn until_comma(input: ParseStream) -> TokenStream {

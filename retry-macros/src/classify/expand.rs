@@ -24,11 +24,13 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
 
     let mut generics = shape.generics.clone();
     for variant in &shape.variants {
-        if let Decides::Field(field) = &variant.decides
-            && is_parameter(&field.ty, &shape.generics)
-        {
-            let ty = &field.ty;
-            generics.make_where_clause().predicates.push(parse_quote!(#ty: #library::Classify));
+        match &variant.decides {
+            Decides::Field(field) if is_parameter(&field.ty, &shape.generics) => {
+                let ty = &field.ty;
+                let bound = parse_quote!(#ty: #library::Classify);
+                generics.make_where_clause().predicates.push(bound);
+            }
+            _ => {}
         }
     }
     let (parameters, arguments, bounds) = generics.split_for_impl();

@@ -22,8 +22,8 @@ pub(super) struct Variant {
     pub(super) decides: Decides,
 }
 
-#[expect(clippy::large_enum_variant, reason = "there are as many as variants, for a moment")]
 /// What decides about the class of a variant, and about the wait.
+#[expect(clippy::large_enum_variant, reason = "there are as many as variants, for a moment")]
 pub(super) enum Decides {
     /// These kinds; none of them if no retry helps.
     Kinds { kinds: Vec<Ident>, wait: Option<Field> },
@@ -225,9 +225,11 @@ impl Body {
     }
 
     fn status(&self, member: &Member, errors: &mut Errors) -> Option<Field> {
-        if let Member::Unnamed(index) = member
-            && index.index >= 100
-        {
+        let status = match member {
+            Member::Unnamed(index) if index.index >= 100 => Some(index),
+            _ => None,
+        };
+        if let Some(index) = status {
             errors.push(syn::Error::new(
                 index.span,
                 format!(

@@ -256,6 +256,32 @@ mod tests {
     }
 
     #[test]
+    fn none_of_the_usual_contexts_overrules_a_refusal_or_hides_a_failure() {
+        for context in [
+            "could not connect to the database",
+            "failed to connect to db:5432",
+            "connection error",
+            "network error",
+            "request timeout",
+            "timed out while loading the user",
+            "the service is unavailable",
+            "internal server error",
+            "server error while saving",
+            "rate limit reached?",
+            "reading from the socket: connection closed",
+            "unable to connect to the broker",
+            "transport error",
+            "importing order 4711",
+        ] {
+            let class = |cause: &'static str| class(Wrapper(context, cause.into()));
+            assert_eq!(class("password authentication failed for user \"a\""), Class::empty());
+            assert_eq!(class("relation \"users\" does not exist"), Class::empty(), "{context}");
+            assert_eq!(class("deadlock detected"), Class::CONFLICT, "{context}");
+            assert_eq!(class("429 Too Many Requests"), Class::RATE_LIMIT, "{context}");
+        }
+    }
+
+    #[test]
     fn a_text_that_ends_with_its_cause_is_read_as_a_whole() {
         let outer = "permanent error (550): No such user timeout";
         assert_eq!(class(Wrapper(outer, "No such user timeout".into())), Class::empty());

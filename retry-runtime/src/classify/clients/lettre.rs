@@ -12,6 +12,9 @@ impl Known for Error {
             Some(Class::SERVER_ERROR)
         } else if self.is_permanent() || self.is_client() || self.is_transport_shutdown() {
             Some(Class::empty())
+        } else if self.is_response() {
+            // The reply ended too early, or is not SMTP; a caller cannot tell them apart.
+            Some(Class::NETWORK)
         } else {
             // The connection: what broke is its source.
             None

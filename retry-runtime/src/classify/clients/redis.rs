@@ -14,8 +14,9 @@ impl Known for RedisError {
             // what it is. And an I/O error is its source.
             ErrorKind::Server(ServerErrorKind::ResponseError) => None,
             ErrorKind::Io if !self.is_connection_dropped() => None,
-            // The client would connect anew, with the same password.
-            ErrorKind::AuthenticationFailed => Some(Class::empty()),
+            // The client would connect anew: with the same password; and to read the same value,
+            // which is not of the type that was asked for.
+            ErrorKind::AuthenticationFailed | ErrorKind::Parse => Some(Class::empty()),
             // A replica that was told to write: the client of old versions would not ask again.
             ErrorKind::Server(ServerErrorKind::ReadOnly) => Some(Class::SERVER_ERROR),
             ErrorKind::Server(_) => Some(match self.retry_method() {

@@ -141,6 +141,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "socket hang up"),
     event(NETWORK, "socket ~ closed"),
     event(NETWORK, "other side closed"),
+    event(NETWORK, "peer disconnected"),
     event(NETWORK, "empty reply from server"),
     event(NETWORK, "empty response from server"),
     event(NETWORK, "remote end closed"),
@@ -328,6 +329,7 @@ pub(super) const REFUSALS: &[&str] = &[
     // How it is asked.
     "invalid input syntax", "syntax error", "parse error", "parsing error", "invalid argument",
     "invalid request", "bad request", "invalid syntax", "invalid url", "invalid uri", "malformed",
+    "error decoding", "too many redirects", "invalid connection string", "invalid value",
     "failed to parse", "could not parse", "cannot parse", "unsupported", "not supported",
     "wrongtype", "noscript", "too long", "too large", "out of range", "division by zero",
     // What the data must not be.

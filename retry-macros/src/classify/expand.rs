@@ -46,16 +46,20 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
         });
         quote!(#(#arms)*)
     };
+    let is_static = shape.generics.params.is_empty();
+    let asks_rules = shape.variants.iter().any(|one| matches!(one.decides, Decides::Field(_)));
+    let import = (is_static && asks_rules).then(|| quote!(use #private::registered::NoRule as _;));
     let (class, wait) = if shape.variants.is_empty() {
         (quote!(match *self {}), quote!(match *self {}))
     } else {
-        let (classes, waits) = (arms(&class), arms(&wait));
+        let classes = arms(&|variant, private| class(variant, private, is_static));
+        let waits = arms(&wait);
         (quote!(match self { #classes }), quote!(match self { #waits }))
     };
     // Several variants may say the same.
     let allowed =
         quote!(#[allow(clippy::all, clippy::pedantic, clippy::nursery, unused_qualifications)]);
-    let registered = shape.generics.params.is_empty().then(|| {
+    let registered = is_static.then(|| {
         quote! {
             const _: () = {
                 use #private::registered::NotAnError as _;
@@ -72,6 +76,7 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
         #allowed
         impl #parameters #library::Classify for #name #arguments #bounds {
             fn class(&self) -> #library::Class {
+                #import
                 #class
             }
 
@@ -83,8 +88,9 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
     }
 }
 
-/// The fields that an arm of `class` needs, and its value.
-fn class(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream) {
+/// The fields that an arm of `class` needs, and its value. Where the type borrows nothing, rules
+/// about a field's type are asked too.
+fn class(variant: &Variant, private: &TokenStream, is_static: bool) -> (TokenStream, TokenStream) {
     let none = TokenStream::new();
     match &variant.decides {
         Decides::Kinds { kinds, .. } => {
@@ -98,6 +104,10 @@ fn class(variant: &Variant, private: &TokenStream) -> (TokenStream, TokenStream)
         Decides::Field(field) => {
             let (bound, name) = bind(field);
             let probed = probe(field, &name, private);
+            if is_static {
+                let rule = quote!(#private::registered::FieldOf(#name).__rule());
+                return (bound, quote!(#rule.unwrap_or_else(|| #probed.classifier.class())));
+            }
             (bound, quote!(#probed.classifier.class()))
         }
         Decides::Status { status, .. } => {

@@ -213,6 +213,21 @@ async fn a_rule_speaks_for_somebody_elses_type() {
     assert_eq!(of_the_queue(&queue::PublishError(1)), Some(Class::RATE_LIMIT));
 }
 
+#[test]
+fn a_rule_speaks_for_the_field_of_a_derived_type() {
+    #[derive(Debug, ThisError, Classify)]
+    enum Failure {
+        #[error(transparent)]
+        Queue(#[from] queue::PublishError),
+        #[error("no error: {0}")]
+        #[classify(transparent)]
+        Text(String),
+    }
+    assert_eq!(Failure::from(queue::PublishError(1)).class(), Class::RATE_LIMIT);
+    assert_eq!(Failure::from(queue::PublishError(2)).class(), Class::empty());
+    assert_eq!(Failure::Text("timed out".to_owned()).class(), Class::TIMEOUT);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_option_speaks_for_the_type_that_the_function_returns() {
     struct Mute(u8);

@@ -1,0 +1,34 @@
+//! The failures of each client. A file is a client.
+
+mod hyper_util;
+mod lettre;
+mod postgres;
+mod redis;
+mod reqwest;
+mod sqlx_postgres;
+mod tokio_postgres;
+mod tonic;
+mod ureq;
+
+use crate::suite::Suite;
+
+pub(crate) async fn all(suite: &mut Suite) {
+    match crate::servers::postgres::Postgres::start().await {
+        Some(server) => {
+            let holder = postgres::Holder::start(&server).await;
+            tokio_postgres::run(suite, &server).await;
+            sqlx_postgres::run(suite, &server).await;
+            drop(holder);
+        }
+        None => suite.skip("Postgres"),
+    }
+    reqwest::run(suite).await;
+    hyper_util::run(suite).await;
+    ureq::run(suite).await;
+    tonic::run(suite).await;
+    lettre::run(suite).await;
+    redis::run(suite).await;
+}
+
+/// Nothing listens there.
+const REFUSED: &str = "127.0.0.1:1";

@@ -1,13 +1,20 @@
 //! The failures of each client. A file is a client.
 
 mod hyper_util;
+mod async_nats;
 mod lettre;
+mod memcache;
+mod mysql;
 mod postgres;
+mod object_store;
 mod redis;
 mod reqwest;
+mod rumqttc;
+mod sqlite;
 mod sqlx_postgres;
 mod tokio_postgres;
 mod tonic;
+mod tungstenite;
 mod ureq;
 
 use crate::suite::Suite;
@@ -28,6 +35,13 @@ pub(crate) async fn all(suite: &mut Suite) {
     tonic::run(suite).await;
     lettre::run(suite).await;
     redis::run(suite).await;
+    mysql::run(suite).await;
+    sqlite::run(suite).await;
+    tungstenite::run(suite).await;
+    async_nats::run(suite).await;
+    rumqttc::run(suite).await;
+    memcache::run(suite).await;
+    object_store::run(suite).await;
 }
 
 /// Nothing listens there.

@@ -49,7 +49,7 @@ pub trait Judged: Error + Send + Sync + Sized + 'static {
 
 /// For the attribute: a server that asks for seconds is not obeyed here.
 pub fn at_once<E>(_: &E) -> Option<Duration> {
-    None
+    Some(Duration::ZERO)
 }
 
 /// Defines a function that says whether the library retries an error of a type.
@@ -82,10 +82,10 @@ macro_rules! retried {
     ($name:ident, $Error:ty) => {
         fn $name(error: $Error, words: $crate::judge::Words) -> bool {
             #[::retry_runtime::retry(
-                        attempts = 2,
-                        initial_delay = "0s",
-                        retry_on = [network, timeout, server_error, rate_limit],
-                    )]
+                                attempts = 2,
+                                initial_delay = "0s",
+                                retry_on = [network, timeout, server_error, rate_limit],
+                            )]
             fn transient(first: &::std::cell::Cell<Option<$Error>>) -> Result<(), $Error> {
                 first.take().map_or(Ok(()), Err)
             }

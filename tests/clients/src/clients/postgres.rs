@@ -104,7 +104,7 @@ impl Holder {
     /// Locks a table.
     pub(super) async fn start(server: &Postgres) -> Self {
         let client = connect(server).await;
-        let sql = "create table held (id int); begin; lock table held in access exclusive mode";
+        let sql = "begin; lock table held in access exclusive mode";
         client.batch_execute(sql).await.expect("a lock");
         Self { _client: client }
     }

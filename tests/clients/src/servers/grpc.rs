@@ -44,6 +44,7 @@ impl Grpc {
         let address = listener.local_addr().expect("its address");
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                drop(stream.set_nodelay(true));
                 let service = service_fn(move |_: Request<_>| answered(answer));
                 tokio::spawn(
                     hyper::server::conn::http2::Builder::new(TokioExecutor::new())

@@ -121,6 +121,10 @@ async fn requested(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> String
     let mut request = Vec::new();
     let mut part = [0; 4096];
     loop {
+        // The first byte of TLS: a plain port answers nonsense with nonsense.
+        if request.first() == Some(&0x16) {
+            return "/400".to_owned();
+        }
         let text = String::from_utf8_lossy(&request);
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let length = head.lines().find_map(|line| {

@@ -95,6 +95,5 @@ create table calls (id int, constraint rate_limit unique (id));
 insert into calls values (1);
 create table server_error (id int);
 revoke all on server_error from public;
-create table accounts (id int primary key, balance int);
-insert into accounts values (1, 0), (2, 0);
+create table held (id int);
 "#;

@@ -1,0 +1,48 @@
+//! The failures of each client. A file is a client.
+
+mod hyper_util;
+mod async_nats;
+mod lettre;
+mod memcache;
+mod mysql;
+mod postgres;
+mod object_store;
+mod redis;
+mod reqwest;
+mod rumqttc;
+mod sqlite;
+mod sqlx_postgres;
+mod tokio_postgres;
+mod tonic;
+mod tungstenite;
+mod ureq;
+
+use crate::suite::Suite;
+
+pub(crate) async fn all(suite: &mut Suite) {
+    match crate::servers::postgres::Postgres::start().await {
+        Some(server) => {
+            let holder = postgres::Holder::start(&server).await;
+            tokio_postgres::run(suite, &server).await;
+            sqlx_postgres::run(suite, &server).await;
+            drop(holder);
+        }
+        None => suite.skip("Postgres"),
+    }
+    reqwest::run(suite).await;
+    hyper_util::run(suite).await;
+    ureq::run(suite).await;
+    tonic::run(suite).await;
+    lettre::run(suite).await;
+    redis::run(suite).await;
+    mysql::run(suite).await;
+    sqlite::run(suite).await;
+    tungstenite::run(suite).await;
+    async_nats::run(suite).await;
+    rumqttc::run(suite).await;
+    memcache::run(suite).await;
+    object_store::run(suite).await;
+}
+
+/// Nothing listens there.
+const REFUSED: &str = "127.0.0.1:1";

@@ -1,0 +1,188 @@
+//! What the real attribute does with an error: the first attempt returns it, the second succeeds,
+//! so that success means that it was retried.
+
+use std::error::Error;
+use std::time::Duration;
+
+use retry_runtime::classify;
+
+use crate::report::{Verdict, Wrapping};
+
+/// The matchers that are asked.
+#[derive(Clone, Copy)]
+pub enum Words {
+    /// What an experienced engineer would write.
+    Transient,
+    Conflict,
+}
+
+/// What people say when they hand an error on; each is one of the words that must not overrule
+/// the cause.
+pub const CONTEXTS: [&str; 14] = [
+    "could not connect to the database",
+    "request failed",
+    "failed to fetch user 503",
+    "while waiting for the lock",
+    "the upstream service did not answer",
+    "loading the configuration",
+    "the connection to the broker failed",
+    "sending the message",
+    "retrying the payment of order 429",
+    "timeout while calling the inventory",
+    "server error",
+    "saving the invoice",
+    "network",
+    "rate limit service",
+];
+
+/// The type of a client's errors, with the two enums that people put around it.
+///
+/// [`judged!`](crate::judged) implements it, because the attribute wants concrete types.
+pub trait Judged: Error + Send + Sync + Sized + 'static {
+    type From: Error + From<Self> + 'static;
+    type Transparent: Error + From<Self> + 'static;
+
+    fn plain(error: Self, words: Words) -> bool;
+    fn from(error: Self::From, words: Words) -> bool;
+    fn transparent(error: Self::Transparent, words: Words) -> bool;
+}
+
+/// For the attribute: a server that asks for seconds is not obeyed here.
+pub fn at_once<E>(_: &E) -> Option<Duration> {
+    Some(Duration::ZERO)
+}
+
+/// Defines a function that says whether the library retries an error of a type.
+#[cfg(not(feature = "before"))]
+#[macro_export]
+macro_rules! retried {
+    ($name:ident, $Error:ty) => {
+        fn $name(error: $Error, words: $crate::judge::Words) -> bool {
+            #[::retry_runtime::retry(attempts = 2, backoff = fixed, initial_delay = "0s", retry_after = $crate::judge::at_once, retry_on = [transient])]
+            fn transient(first: &::std::cell::Cell<Option<$Error>>) -> Result<(), $Error> {
+                first.take().map_or(Ok(()), Err)
+            }
+            #[::retry_runtime::retry(attempts = 2, backoff = fixed, initial_delay = "0s", retry_after = $crate::judge::at_once, retry_on = [conflict])]
+            fn conflict(first: &::std::cell::Cell<Option<$Error>>) -> Result<(), $Error> {
+                first.take().map_or(Ok(()), Err)
+            }
+            let first = ::std::cell::Cell::new(Some(error));
+            match words {
+                $crate::judge::Words::Transient => transient(&first).is_ok(),
+                $crate::judge::Words::Conflict => conflict(&first).is_ok(),
+            }
+        }
+    };
+}
+
+/// The same in the words of a library that knows no conflicts: it is right if it retries them.
+#[cfg(feature = "before")]
+#[macro_export]
+macro_rules! retried {
+    ($name:ident, $Error:ty) => {
+        fn $name(error: $Error, words: $crate::judge::Words) -> bool {
+            #[::retry_runtime::retry(
+                                attempts = 2,
+                                initial_delay = "0s",
+                                retry_on = [network, timeout, server_error, rate_limit],
+                            )]
+            fn transient(first: &::std::cell::Cell<Option<$Error>>) -> Result<(), $Error> {
+                first.take().map_or(Ok(()), Err)
+            }
+            let first = ::std::cell::Cell::new(Some(error));
+            let _ = words;
+            transient(&first).is_ok()
+        }
+    };
+}
+
+/// Implements [`Judged`](crate::judge::Judged) for the type of a client's errors.
+#[macro_export]
+macro_rules! judged {
+    ($Error:ty) => {
+        const _: () = {
+            #[derive(Debug, ::thiserror::Error)]
+            pub enum From {
+                #[error("fetching failed")]
+                Client(#[from] $Error),
+            }
+
+            #[derive(Debug, ::thiserror::Error)]
+            #[cfg_attr(feature = "derive", derive(::retry_runtime::Classify))]
+            pub enum Transparent {
+                #[error(transparent)]
+                Client(#[from] $Error),
+            }
+
+            $crate::retried!(of_plain, $Error);
+            $crate::retried!(of_from, From);
+            $crate::retried!(of_transparent, Transparent);
+
+            impl $crate::judge::Judged for $Error {
+                type From = From;
+                type Transparent = Transparent;
+
+                fn plain(error: Self, words: $crate::judge::Words) -> bool {
+                    of_plain(error, words)
+                }
+
+                fn from(error: Self::From, words: $crate::judge::Words) -> bool {
+                    of_from(error, words)
+                }
+
+                fn transparent(error: Self::Transparent, words: $crate::judge::Words) -> bool {
+                    of_transparent(error, words)
+                }
+            }
+        };
+    };
+}
+
+type Boxed = Box<dyn Error + Send + Sync>;
+
+retried!(of_anyhow, anyhow::Error);
+retried!(of_boxed, Boxed);
+retried!(of_string, String);
+
+/// The texts of an error and of what it wraps, outermost first.
+pub fn texts(error: &(dyn Error + 'static)) -> Vec<String> {
+    std::iter::successors(Some(error), |&link| link.source()).map(ToString::to_string).collect()
+}
+
+/// What the library makes of an error in a wrapping.
+pub fn judge<E: Judged>(
+    error: E,
+    wrapping: Wrapping,
+    context: &'static str,
+    words: Words,
+) -> Verdict {
+    let seen = |error: &(dyn Error + 'static)| (texts(error), classify::error(error));
+    let ((texts, class), matched) = match wrapping {
+        Wrapping::Plain => (seen(&error), E::plain(error, words)),
+        Wrapping::Anyhow => {
+            let error = anyhow::Error::new(error);
+            (seen(error.as_ref()), of_anyhow(error, words))
+        }
+        Wrapping::Context => {
+            let error = anyhow::Error::new(error).context(context);
+            (seen(error.as_ref()), of_anyhow(error, words))
+        }
+        Wrapping::Boxed => {
+            let error: Boxed = Box::new(error);
+            (seen(error.as_ref()), of_boxed(error, words))
+        }
+        Wrapping::From => {
+            let error = E::From::from(error);
+            (seen(&error), E::from(error, words))
+        }
+        Wrapping::Transparent => {
+            let error = E::Transparent::from(error);
+            (seen(&error), E::transparent(error, words))
+        }
+        Wrapping::String => {
+            let text = error.to_string();
+            ((vec![text.clone()], classify::text(&text)), of_string(text, words))
+        }
+    };
+    Verdict { wrapping, matched, class: format!("{class:?}"), texts }
+}

@@ -1,0 +1,176 @@
+//! What was seen, as it is kept in files, and what is counted in it.
+
+use serde::{Deserialize, Serialize};
+
+/// What an experienced engineer would do with a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Decision {
+    /// Try again.
+    Transient,
+    /// Run the whole transaction again.
+    Conflict,
+    /// Do not.
+    Permanent,
+    /// Two engineers would differ: shown, and not counted.
+    Undecided,
+}
+
+/// How the error comes back from the function that is retried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Wrapping {
+    Plain,
+    Anyhow,
+    Context,
+    Boxed,
+    From,
+    Transparent,
+    String,
+}
+
+impl Wrapping {
+    pub const ALL: [Self; 7] = [
+        Self::Plain,
+        Self::Anyhow,
+        Self::Context,
+        Self::Boxed,
+        Self::From,
+        Self::Transparent,
+        Self::String,
+    ];
+
+    /// Whether it is part of the totals. `#[error(transparent)]` without the derive hides the
+    /// client's type, and a `String` has lost its cause: that is their users' to mend.
+    pub fn counts(self) -> bool {
+        !matches!(self, Self::Transparent | Self::String)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "the client's own type",
+            Self::Anyhow => "`anyhow`",
+            Self::Context => "`anyhow` with a context",
+            Self::Boxed => "`Box<dyn Error>`",
+            Self::From => "`#[from]`",
+            Self::Transparent => "`#[error(transparent)]`",
+            Self::String => "`to_string()`",
+        }
+    }
+}
+
+/// What the attribute did with an error.
+pub struct Verdict {
+    pub wrapping: Wrapping,
+    pub matched: bool,
+    pub class: String,
+    pub texts: Vec<String>,
+}
+
+/// What the library made of a failure in a wrapping.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Judgement {
+    pub wrapping: Wrapping,
+    pub retried: bool,
+    /// Whether `[conflict]` matches; asked only of conflicts.
+    pub conflict: bool,
+    pub class: String,
+    pub texts: Vec<String>,
+}
+
+/// A failure of a client.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Case {
+    pub client: String,
+    pub version: String,
+    pub failure: String,
+    pub decision: Decision,
+    pub texts: Vec<String>,
+    pub judgements: Vec<Judgement>,
+}
+
+/// All of a run.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Report {
+    pub cases: Vec<Case>,
+    pub skipped: Vec<String>,
+}
+
+/// Counts of judgements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub all: usize,
+    pub right: usize,
+    pub permanent: usize,
+    pub transient: usize,
+    pub false_retries: usize,
+    pub missed: usize,
+    pub missed_conflicts: usize,
+}
+
+impl Count {
+    /// Adds a judgement of a failure.
+    pub fn add(&mut self, decision: Decision, judgement: &Judgement) {
+        let retried = judgement.retried;
+        match decision {
+            Decision::Permanent => {
+                self.permanent += 1;
+                self.false_retries += usize::from(retried);
+                self.right += usize::from(!retried);
+            }
+            Decision::Transient => {
+                self.transient += 1;
+                self.missed += usize::from(!retried);
+                self.right += usize::from(retried);
+            }
+            Decision::Conflict => {
+                let right = retried && judgement.conflict;
+                self.missed_conflicts += usize::from(!right);
+                self.right += usize::from(right);
+            }
+            Decision::Undecided => return,
+        }
+        self.all += 1;
+    }
+}
+
+impl Report {
+    /// Counts the judgements that a condition holds for.
+    pub fn count(&self, counts: impl Fn(&Case, &Judgement) -> bool) -> Count {
+        let mut count = Count::default();
+        for (case, judgement) in self.judgements() {
+            if counts(case, judgement) {
+                count.add(case.decision, judgement);
+            }
+        }
+        count
+    }
+
+    /// The totals.
+    pub fn total(&self) -> Count {
+        self.count(|_, judgement| judgement.wrapping.counts())
+    }
+
+    /// The names of the clients, each once, in the order of their first failure.
+    pub fn clients(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for case in &self.cases {
+            if !names.contains(&case.client.as_str()) {
+                names.push(&case.client);
+            }
+        }
+        names
+    }
+
+    /// Each failure in each wrapping.
+    pub fn judgements(&self) -> impl Iterator<Item = (&Case, &Judgement)> {
+        self.cases.iter().flat_map(|case| case.judgements.iter().map(move |one| (case, one)))
+    }
+
+    /// What is judged wrong, of what counts.
+    pub fn wrong(&self) -> impl Iterator<Item = (&Case, &Judgement)> {
+        self.judgements().filter(|(case, judgement)| {
+            let mut count = Count::default();
+            count.add(case.decision, judgement);
+            judgement.wrapping.counts() && count.all > count.right
+        })
+    }
+}

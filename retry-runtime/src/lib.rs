@@ -232,7 +232,7 @@ pub use retry_macros::Classify;
 /// nanoseconds of a failure.
 ///
 /// Where a function returns that very type, instead of wrapping it, the rule is not asked: its type
-/// could borrow, so it cannot be compared. `retry_on = [when(…)]` does it there.
+/// could borrow, so it cannot be compared. The option `classify = queue` of [`retry`](macro@retry) does it there.
 #[cfg(feature = "macros")]
 pub use retry_macros::classifies;
 

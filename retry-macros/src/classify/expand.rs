@@ -57,8 +57,7 @@ pub(super) fn expand(shape: &Shape) -> TokenStream {
         (quote!(match self { #classes }), quote!(match self { #waits }))
     };
     // Several variants may say the same.
-    let allowed =
-        quote!(#[allow(clippy::all, clippy::pedantic, clippy::nursery, unused_qualifications)]);
+    let allowed = quote!(#[allow(clippy::all, clippy::pedantic, clippy::nursery, deprecated, unused_qualifications)]);
     let registered = is_static.then(|| {
         quote! {
             const _: () = {

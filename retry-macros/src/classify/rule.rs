@@ -86,7 +86,7 @@ fn argument(function: &ItemFn, errors: &mut Errors) -> Option<Type> {
             }
             ty => {
                 let written = crate::value::plain(ty);
-                errors.at(ty, format!("the error is only lent: write `&{written}`"));
+                errors.at(ty, format!("a rule borrows the error: write `&{written}`"));
                 None
             }
         },

@@ -289,7 +289,7 @@ fn check_together(words: &Words, errors: &mut Errors) {
     if let (Some(conflict), Some(other)) = (conflict, other) {
         errors.at(
             conflict,
-            format!("a conflict is no `{other}` as well: it is retried, and never counts against a breaker; keep one of the two"),
+            format!("a conflict is not also a `{other}`: it means that a working server let one transaction lose; keep one of the two"),
         );
     }
     if let Some((word, _)) = &words.retry_after {
@@ -321,7 +321,12 @@ fn check_default(words: &Words, errors: &mut Errors) {
 
 /// Whether the type is one of the type's own parameters, and nothing more.
 pub(super) fn is_parameter(ty: &Type, generics: &Generics) -> bool {
-    let Type::Path(path) = ty else { return false };
+    let path = match ty {
+        Type::Path(path) => path,
+        // What a macro by example passes on.
+        Type::Group(group) => return is_parameter(&group.elem, generics),
+        _ => return false,
+    };
     path.qself.is_none()
         && generics.type_params().any(|parameter| path.path.is_ident(&parameter.ident))
 }

@@ -8,7 +8,7 @@ pub(crate) mod fields;
 
 use core::error::Error;
 use core::time::Duration;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Class;
 use super::known::held;
@@ -20,7 +20,7 @@ use super::known::held;
 pub static RETRY_CLASSIFIERS_0_1: [entry::Rule];
 
 /// The rules of [`register`].
-static ADDED: RwLock<Vec<Box<Added>>> = RwLock::new(Vec::new());
+static ADDED: RwLock<Option<Arc<[Arc<Added>]>>> = RwLock::new(None);
 
 type Added = dyn Fn(&(dyn Error + 'static)) -> Option<Class> + Send + Sync;
 
@@ -30,8 +30,9 @@ pub(super) fn class(link: &(dyn Error + 'static)) -> Option<Class> {
     if let Some(class) = RETRY_CLASSIFIERS_0_1.into_iter().find_map(|rule| (rule.class)(link)) {
         return Some(class);
     }
-    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner);
-    added.iter().find_map(|rule| rule(link))
+    // Not under the lock: a rule may classify what it finds inside, or register another one.
+    let added = ADDED.read().unwrap_or_else(PoisonError::into_inner).clone();
+    added?.iter().find_map(|rule| rule(link))
 }
 
 /// What a type that classifies itself says about the wait.
@@ -68,5 +69,36 @@ pub(super) fn wait(link: &(dyn Error + 'static)) -> Option<Option<Duration>> {
 /// ```
 pub fn register<E: Error + 'static>(rule: fn(&E) -> Option<Class>) {
     let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
-    added.push(Box::new(move |link| held::<E>(link).and_then(rule)));
+    let before = added.iter().flat_map(|rules| rules.iter().cloned());
+    let new: Arc<Added> = Arc::new(move |link| held::<E>(link).and_then(rule));
+    *added = Some(before.chain([new]).collect());
+}
+
+#[cfg(test)]
+mod tests {
+    use core::fmt;
+
+    use super::*;
+    use crate::classify;
+
+    #[derive(Debug)]
+    struct Outer(std::io::Error);
+
+    impl fmt::Display for Outer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("outer")
+        }
+    }
+
+    impl Error for Outer {}
+
+    #[test]
+    fn a_rule_may_classify_what_it_finds_and_register_others() {
+        register(|error: &Outer| {
+            register(|_: &fmt::Error| None);
+            Some(classify::error(&error.0))
+        });
+        let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert_eq!(classify::error(&Outer(reset)), Class::NETWORK);
+    }
 }

@@ -3,7 +3,6 @@
 mod hyper_util;
 mod async_nats;
 mod lettre;
-mod memcache;
 mod mysql;
 mod postgres;
 mod object_store;
@@ -40,7 +39,6 @@ pub(crate) async fn all(suite: &mut Suite) {
     tungstenite::run(suite).await;
     async_nats::run(suite).await;
     rumqttc::run(suite).await;
-    memcache::run(suite).await;
     object_store::run(suite).await;
 }
 

@@ -7,7 +7,6 @@ pub mod grpc;
 pub mod http;
 pub mod lines;
 pub mod mariadb;
-pub mod memcached;
 pub mod mosquitto;
 pub mod nats;
 pub mod postgres;

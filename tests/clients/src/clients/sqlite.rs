@@ -18,7 +18,7 @@ const STATEMENTS: [(&str, Decision, &str); 8] = [
     ("unique violation", Permanent, "insert into calls values (1)"),
     ("check violation", Permanent, "insert into calls values (503)"),
     ("no such table timeout", Permanent, "select * from timeout"),
-    ("no such column", Permanent, "select \"x\".\"rate_limit\" from calls x"),
+    ("no such column", Permanent, "select x.timeout from calls x"),
     ("syntax error", Permanent, "select from timeout connection reset"),
     ("no such function", Permanent, "select timeout(503)"),
     ("attach of nothing", Permanent, "attach '/nowhere/timeout' as x"),

@@ -132,7 +132,7 @@ async fn requested(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> String
                 name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
             });
             if body.len() >= length.unwrap_or(0) {
-                return head.split(' ').nth(1).unwrap_or_default().to_owned();
+                return head.split([' ', '?']).nth(1).unwrap_or_default().to_owned();
             }
         }
         match stream.read(&mut part).await {
@@ -147,7 +147,6 @@ fn answer(path: &str) -> String {
     if path == "/loop" {
         return "HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n".to_owned();
     }
-    let path = path.split('?').next().unwrap_or_default();
     let mut parts = path.trim_start_matches('/').splitn(3, '/');
     let status = parts.next().and_then(|status| status.parse().ok()).unwrap_or(200);
     let reason = http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());

@@ -83,7 +83,7 @@ macro_rules! retried {
         fn $name(error: $Error, words: $crate::judge::Words) -> bool {
             #[::retry_runtime::retry(
                                 attempts = 2,
-                                initial_delay = "0s",
+                                backoff = fixed, initial_delay = "0s", retry_after = $crate::judge::at_once,
                                 retry_on = [network, timeout, server_error, rate_limit],
                             )]
             fn transient(first: &::std::cell::Cell<Option<$Error>>) -> Result<(), $Error> {

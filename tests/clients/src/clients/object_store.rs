@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
-use object_store::{ClientOptions, Error, ObjectStore as _, RetryConfig};
+use object_store::{ClientOptions, Error, ObjectStoreExt as _, RetryConfig};
 
 use super::REFUSED;
 use crate::judged;
@@ -28,7 +28,6 @@ async fn get(endpoint: &str) -> Result<(), Error> {
         .with_client_options(options)
         .with_retry(once)
         .build()?;
-    use object_store::ObjectStoreExt as _;
     store.get(&Path::from("timeout")).await.map(drop)
 }
 

@@ -101,7 +101,7 @@ async fn plain(mut stream: TcpStream) {
         }
         "/stall" => {
             drop(stream.write_all(CUT).await);
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         _ => {
             drop(stream.write_all(answer(&path).as_bytes()).await);

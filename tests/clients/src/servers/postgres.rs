@@ -85,7 +85,7 @@ impl Postgres {
     }
 }
 
-const SCHEMA: &str = r#"
+const SCHEMA: &str = "
 create role timeout login password 'secret';
 create role unavailable login;
 create role busy login connection limit 0;
@@ -96,4 +96,4 @@ insert into calls values (1);
 create table server_error (id int);
 revoke all on server_error from public;
 create table held (id int);
-"#;
+";

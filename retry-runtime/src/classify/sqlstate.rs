@@ -17,7 +17,8 @@ pub(super) fn sqlstate(code: &str) -> Option<Class> {
         // A success, a warning, "no data"; and the general error of ODBC and `MySQL`.
         _ if code.starts_with("00") || code.starts_with("01") || code.starts_with("02") => None,
         // And a violation of the protocol, which is all that `PgBouncer` says: the text decides.
-        "HY000" | "08P01" => None,
+        // `MySQL` says `70100` of a statement that took too long, and of one that was killed.
+        "HY000" | "08P01" | "70100" => None,
         // A statement was cancelled, because its time was up or by somebody: see `with_message`.
         "57014" | "HYT00" | "HYT01" | "25P03" => Some(Class::TIMEOUT),
         // Lock not available.
@@ -61,8 +62,8 @@ pub(super) fn mysql(number: u16, state: &str) -> Option<Class> {
         1053 => Some(Class::NETWORK.union(Class::SERVER_ERROR)),
         // The time of a statement was up, in MySQL and in MariaDB.
         3024 | 1969 => Some(Class::TIMEOUT),
-        // Reading from and writing to the connection; what clients say of it.
-        1152 | 1158..=1161 | 1184 | 2002 | 2003 | 2006 | 2013 | 2055 => Some(Class::NETWORK),
+        // Reading from and writing to the connection, which may be killed; what clients say of it.
+        1152 | 1158..=1161 | 1184 | 1927 | 2002 | 2003 | 2006 | 2013 | 2055 => Some(Class::NETWORK),
         _ => sqlstate(state),
     }
 }

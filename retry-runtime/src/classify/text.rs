@@ -14,8 +14,8 @@ mod phrases;
 mod words;
 
 use self::phrases::{
-    ERROR_ENDINGS, FILLERS, PHRASES, Phrase, REFUSALS, SETTING_AFTER, SETTING_BEFORE,
-    SETTING_LABEL, Sense,
+    ERROR_ENDINGS, FILLERS, FINAL_REFUSALS, PHRASES, Phrase, REFUSALS, SETTING_AFTER,
+    SETTING_BEFORE, SETTING_LABEL, Sense,
 };
 use self::words::{Quoted, Word, Words, is_word_char};
 use super::Class;
@@ -70,8 +70,8 @@ struct Finding {
 enum Says {
     /// A failure that passes. An event, in the text's own words, overrules refusals before it.
     Failure { class: Class, is_event: bool },
-    /// A failure that lasts, in words or as a code.
-    Refusal,
+    /// A failure that lasts, in words or as a code. If it is final, nothing overrules it.
+    Refusal { is_final: bool },
     /// An HTTP status that is a failure of the caller.
     ClientError,
 }
@@ -89,10 +89,13 @@ fn weigh(findings: &[Finding]) -> Option<Class> {
         };
         findings.iter().filter(move |finding| match finding.says {
             Says::Failure { .. } => false,
-            Says::Refusal => !is_part_of_failure(finding),
+            Says::Refusal { .. } => !is_part_of_failure(finding),
             Says::ClientError => true,
         })
     };
+    if refusals().any(|refusal| matches!(refusal.says, Says::Refusal { is_final: true })) {
+        return Some(Class::empty());
+    }
     let last_refusal = refusals().map(|refusal| refusal.part).max();
     let only_status = refusals().all(|refusal| matches!(refusal.says, Says::ClientError));
 
@@ -130,9 +133,11 @@ impl Words<'_> {
                 find(end, Says::Failure { class: phrase.class, is_event });
             }
         }
-        for refusal in REFUSALS {
-            if let Some(end) = self.phrase_end(refusal, at) {
-                find(end, Says::Refusal);
+        for (refusals, is_final) in [(REFUSALS, false), (FINAL_REFUSALS, true)] {
+            for refusal in refusals {
+                if let Some(end) = self.phrase_end(refusal, at) {
+                    find(end, Says::Refusal { is_final });
+                }
             }
         }
         self.find_code(at, &mut find);

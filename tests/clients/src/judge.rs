@@ -53,7 +53,6 @@ pub fn at_once<E>(_: &E) -> Option<Duration> {
 }
 
 /// Defines a function that says whether the library retries an error of a type.
-#[cfg(not(feature = "before"))]
 #[macro_export]
 macro_rules! retried {
     ($name:ident, $Error:ty) => {
@@ -75,40 +74,20 @@ macro_rules! retried {
     };
 }
 
-/// The same in the words of a library that knows no conflicts: it is right if it retries them.
-#[cfg(feature = "before")]
-#[macro_export]
-macro_rules! retried {
-    ($name:ident, $Error:ty) => {
-        fn $name(error: $Error, words: $crate::judge::Words) -> bool {
-            #[::retry_runtime::retry(
-                                attempts = 2,
-                                backoff = fixed, initial_delay = "0s", retry_after = $crate::judge::at_once,
-                                retry_on = [network, timeout, server_error, rate_limit],
-                            )]
-            fn transient(first: &::std::cell::Cell<Option<$Error>>) -> Result<(), $Error> {
-                first.take().map_or(Ok(()), Err)
-            }
-            let first = ::std::cell::Cell::new(Some(error));
-            let _ = words;
-            transient(&first).is_ok()
-        }
-    };
-}
-
 /// Implements [`Judged`](crate::judge::Judged) for the type of a client's errors.
 #[macro_export]
 macro_rules! judged {
     ($Error:ty) => {
         const _: () = {
             #[derive(Debug, ::thiserror::Error)]
+            #[allow(unreachable_pub)]
             pub enum From {
                 #[error("fetching failed")]
                 Client(#[from] $Error),
             }
 
-            #[derive(Debug, ::thiserror::Error)]
-            #[cfg_attr(feature = "derive", derive(::retry_runtime::Classify))]
+            #[derive(Debug, ::thiserror::Error, ::retry_runtime::Classify)]
+            #[allow(unreachable_pub)]
             pub enum Transparent {
                 #[error(transparent)]
                 Client(#[from] $Error),

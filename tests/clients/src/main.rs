@@ -2,9 +2,6 @@
 //!
 //! `--json FILE` writes everything that was seen; `--with FILE`, once or more, shows the figures of
 //! such a file beside, under its name. The texts go into `corpus/seen.json`.
-//!
-//! The figures of an older library: a copy of this crate in a worktree of that commit, with
-//! `--features before`, and without the features of `typed` that it does not have.
 
 use std::path::Path;
 
@@ -32,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(file) = json {
         std::fs::write(file, serde_json::to_string(&report)?)?;
     }
-    if cfg!(all(feature = "typed", not(feature = "before"))) {
+    if cfg!(feature = "typed") {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
         std::fs::create_dir_all(&corpus)?;
         std::fs::write(corpus.join("seen.json"), seen(&report)?)?;

@@ -57,8 +57,8 @@ are not recognized. Many texts mislead on purpose, such as a user called \"timeo
         "
 ## By wrapping
 
-The last two are in no total. `#[error(transparent)]` passes the error's source off as its own, so
-that the client's type is hidden: `#[derive(Classify)]` shows it. A `String` has lost its cause.
+`#[error(transparent)]` passes the error's source off as its own, which hides the client's type:
+`#[derive(Classify)]` shows it. A `String` has lost its cause, and is in no total.
 
 | returned as | cases | right | false retries | missed | missed conflicts |",
     );

@@ -38,10 +38,9 @@ impl Wrapping {
         Self::String,
     ];
 
-    /// Whether it is part of the totals. `#[error(transparent)]` without the derive hides the
-    /// client's type, and a `String` has lost its cause: that is their users' to mend.
+    /// Whether it is part of the totals: a `String` has lost its cause, which nobody can find again.
     pub fn counts(self) -> bool {
-        !matches!(self, Self::Transparent | Self::String)
+        !matches!(self, Self::String)
     }
 
     pub fn name(self) -> &'static str {
@@ -51,7 +50,7 @@ impl Wrapping {
             Self::Context => "`anyhow` with a context",
             Self::Boxed => "`Box<dyn Error>`",
             Self::From => "`#[from]`",
-            Self::Transparent => "`#[error(transparent)]`",
+            Self::Transparent => "`#[error(transparent)]`, derived",
             Self::String => "`to_string()`",
         }
     }

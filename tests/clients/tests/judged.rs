@@ -10,6 +10,7 @@ fn real_failures_are_judged_as_an_engineer_would() {
     println!("{}", page(&report, &[]));
     let few = |part: usize, of: usize| part * 100 <= 3 * of;
     assert!(few(total.false_retries, total.permanent), "false retries: {total:?}");
+    assert!(total.all > 1_000 || !report.skipped.is_empty(), "hardly any case: {total:?}");
     if cfg!(feature = "typed") {
         assert!(total.right * 100 >= 96 * total.all, "right: {total:?}");
         assert!(few(total.missed, total.transient), "missed: {total:?}");

@@ -25,11 +25,28 @@ impl Words<'_> {
                 find(at + 1, Says::ClientError);
             }
         }
+        if self.is_redirect(at) {
+            find(at + 1, Says::Failure { class: Class::SERVER_ERROR, is_event: false });
+        }
         match self.sql_at(at) {
-            Some(class) if class.is_empty() => find(at + 1, Says::Refusal),
+            Some(class) if class.is_empty() => find(at + 1, Says::Refusal { is_final: true }),
             Some(class) => find(at + 1, Says::Failure { class, is_event: false }),
             None => {}
         }
+    }
+
+    /// Whether a node of a Redis cluster names another one: "MOVED 3999 127.0.0.1:6381".
+    fn is_redirect(&self, at: usize) -> bool {
+        let is_slot = |word: &Word<'_>| word.text.parse().is_ok_and(|slot: u16| slot < 16_384);
+        let is_address = || {
+            let after = self.text[self.list[at + 1].end..].trim_start();
+            let end = after.find(char::is_whitespace).unwrap_or(after.len());
+            after[..end].rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+        };
+        self.list[at].is_in(&["moved", "ask"])
+            && matches!(self.glue(at + 1), " " | ": ")
+            && self.list.get(at + 1).is_some_and(is_slot)
+            && is_address()
     }
 
     /// The HTTP status at `at`, if the word there is one.

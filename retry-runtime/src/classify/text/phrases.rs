@@ -142,6 +142,8 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(NETWORK, "socket ~ closed"),
     event(NETWORK, "other side closed"),
     event(NETWORK, "peer disconnected"),
+    event(NETWORK, "handshake not finished"),
+    event(NETWORK, "response error : incomplete response"),
     event(NETWORK, "empty reply from server"),
     event(NETWORK, "empty response from server"),
     event(NETWORK, "remote end closed"),
@@ -238,6 +240,9 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(SERVER, "master down"),
     event(SERVER, "read only replica"),
     event(SERVER, "tryagain"),
+    name(SERVER, "try again"),
+    event(SERVER, "noreplicas"),
+    event(SERVER, "not enough good replicas"),
     event(SERVER, "redis is busy"),
     event(SERVER, "max number of clients reached"),
     event(SERVER, "no more connections allowed"),
@@ -287,6 +292,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(CONFLICT, "could not obtain lock"),
     event(CONFLICT, "lock not available"),
     event(CONFLICT, "lock wait timeout exceeded"),
+    event(CONFLICT, "due to lock timeout"),
     event(CONFLICT, "lock request time out"),
     event(CONFLICT, "database is locked"),
     event(CONFLICT, "database table is locked"),
@@ -304,6 +310,7 @@ pub(super) const PHRASES: &[Phrase] = &[
     event(CONFLICT, "code : aborted"),
     event(CONFLICT, "status : aborted"),
     event(CONFLICT, "10 aborted"),
+    event(CONFLICT, "code : the operation was aborted"),
 ];
 
 /// Words of a failure that lasts: they silence what is said beside and around them.
@@ -317,29 +324,37 @@ pub(super) const REFUSALS: &[&str] = &[
     "invalid password", "wrong password", "incorrect password", "bad password",
     "invalid credentials", "bad credentials", "incorrect credentials", "login failed", "login incorrect",
     "logon failed", "invalid token", "token expired", "token has expired", "token is expired",
-    "invalid api key", "incorrect api key", "bad user name", "bad username", "identifier rejected",
+    "invalid api key", "incorrect api key", "bad user name", "bad username", "identifier rejected", "refused protocol version", "bad client id",
     "insufficient privilege", "insufficient privileges", "insufficient permissions",
     "not permitted", "not allowed", "noauth", "noperm", "wrongpass", "pg hba",
-    "proxy authorization required", "due to user request",
+    "no permission", "no permissions", "no perm", "does not have permission",
+    "does not have valid authentication", "proxy authorization required", "due to user request",
     // What is asked for.
     "does not exist", "doesn t exist", "do not exist", "not found", "no such", "unknown column",
     "unknown database", "unknown table", "unknown command", "unknown topic", "unknown method",
     "unknown option", "unknown flag", "undefined column", "undefined table", "undefined function",
+    "no column found", "no rows returned", "no matching script", "no script", "closed pool",
     "already exists", "moved permanently",
     // How it is asked.
     "invalid input syntax", "syntax error", "parse error", "parsing error", "invalid argument",
     "invalid request", "bad request", "invalid syntax", "invalid url", "invalid uri", "malformed",
     "error decoding", "too many redirects", "invalid connection string", "invalid value",
     "failed to parse", "could not parse", "cannot parse", "unsupported", "not supported",
+    "mismatched types", "incompatible type", "invalid port", "invalid http version",
+    "error with configuration", "not in a state required", "unrecoverable",
     "wrongtype", "noscript", "too long", "too large", "out of range", "division by zero",
-    // What the data must not be.
-    "duplicate key", "duplicate entry", "violates", "constraint failed", "constraint violation",
     // Who answers.
     "certificate", "x509", "unknown issuer", "unknownissuer", "wrong version number",
     "invalidcontenttype", "invalid content type", "host key verification failed",
-    // The server's own word.
-    "permanent error", "permanent failure", "permanently",
     "no space left", "read only file system",
+];
+
+/// Refusals that nothing behind them overrules: what the data must not be, and the server's own
+/// word. What follows is data (`DETAIL: Failing row contains …`), or the reason.
+#[rustfmt::skip]
+pub(super) const FINAL_REFUSALS: &[&str] = &[
+    "duplicate key", "duplicate entry", "violates", "constraint failed", "constraint violation",
+    "permanent error", "permanent failure", "permanently",
 ];
 
 /// Words that may occur inside a phrase without changing it.

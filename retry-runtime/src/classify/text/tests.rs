@@ -168,6 +168,20 @@ const CASES: &[(Class, &str)] = &[
     (NONE, "SQLSTATE 23505: connection slots timeout"),
     (NONE, "ERROR 42S02 (1146): timeout"),
     (NONE, "order 1213 (40001)-b"),
+    // Redirections of a Redis cluster.
+    (SERVER, "MOVED 3999 127.0.0.1:6381"),
+    (SERVER, "Ask: 3999 127.0.0.1:6381"),
+    (SERVER, "TryAgain: Multiple keys request during rehashing of slot"),
+    (NONE, "moved 3999 rows"),
+    (NONE, "301 Moved Permanently"),
+    // Nothing behind a broken constraint is more than data.
+    (NONE, "violates check constraint \"c\"\nDETAIL: Failing row contains (503, connection reset)."),
+    (NONE, "permanent error (535): 5.7.8 Authentication failed: connection timed out"),
+    (NONE, "permanent error (550): 5.7.1 blocked, try again later"),
+    (CONFLICT, "ERROR: canceling statement due to lock timeout"),
+    // gRPC's statuses in tonic's words.
+    (NONE, "code: 'The request does not have valid authentication credentials', message: \"token timed out\""),
+    (CONFLICT, "code: 'The operation was aborted', message: \"the transaction was aborted\""),
     // Conflicts.
     (CONFLICT, "could not serialize access due to read/write dependencies among transactions"),
     (CONFLICT, "restart transaction: TransactionRetryWithProtoRefreshError: WriteTooOldError"),

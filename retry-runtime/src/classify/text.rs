@@ -213,7 +213,10 @@ impl Words<'_> {
         let dotted_after = after.starts_with('.') && after[1..].starts_with(is_word_char);
         // Rust libraries quote names in this way, and nothing else.
         let is_name = self.text[..start].ends_with('`') && after.starts_with('`');
-        if is_key || is_name || (lower && (dotted_before || dotted_after)) {
+        // `timeout-consumers` is the name of something.
+        let is_compound =
+            lower && after.strip_prefix('-').is_some_and(|after| after.starts_with(is_word_char));
+        if is_key || is_name || is_compound || (lower && (dotted_before || dotted_after)) {
             return true;
         }
 

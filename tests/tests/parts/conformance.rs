@@ -2,4 +2,5 @@
 
 mod backoff;
 mod budget;
+mod corpus;
 mod matchers;

@@ -25,6 +25,13 @@ impl Words<'_> {
                 find(at + 1, Says::ClientError);
             }
         }
+        match self.smtp_at(at) {
+            Some(true) => {
+                find(at + 1, Says::Failure { class: Class::SERVER_ERROR, is_event: false })
+            }
+            Some(false) => find(at + 1, Says::Refusal { is_final: true }),
+            None => {}
+        }
         if self.is_redirect(at) {
             find(at + 1, Says::Failure { class: Class::SERVER_ERROR, is_event: false });
         }
@@ -32,6 +39,22 @@ impl Words<'_> {
             Some(class) if class.is_empty() => find(at + 1, Says::Refusal { is_final: true }),
             Some(class) => find(at + 1, Says::Failure { class, is_event: false }),
             None => {}
+        }
+    }
+
+    /// Whether the reply of a mail server at `at` passes: `450 4.2.0 …` does, `550 5.1.1 …` does not.
+    fn smtp_at(&self, at: usize) -> Option<bool> {
+        let word = self.list[at];
+        let digits: [u8; 3] = word.text.as_bytes().try_into().ok()?;
+        let mut after = self.text[word.end..].strip_prefix([' ', '-'])?.bytes();
+        let is_enhanced = after.next() == Some(digits[0])
+            && after.next() == Some(b'.')
+            && after.next().is_some_and(|digit| digit.is_ascii_digit());
+        match digits[0] {
+            _ if !is_enhanced || !digits.iter().all(u8::is_ascii_digit) => None,
+            b'4' => Some(true),
+            b'5' => Some(false),
+            _ => None,
         }
     }
 

@@ -168,6 +168,11 @@ const CASES: &[(Class, &str)] = &[
     (NONE, "SQLSTATE 23505: connection slots timeout"),
     (NONE, "ERROR 42S02 (1146): timeout"),
     (NONE, "order 1213 (40001)-b"),
+    // Replies of mail servers.
+    (SERVER, "451 4.3.0 Error: queue file write error"),
+    (NONE, "550 5.1.1 <timeout@example.com>: Recipient address rejected"),
+    (NONE, "554 5.7.1 Service unavailable; Client host blocked"),
+    (NONE, "No matching distribution found for timeout-503"),
     // Redirections of a Redis cluster.
     (SERVER, "MOVED 3999 127.0.0.1:6381"),
     (SERVER, "Ask: 3999 127.0.0.1:6381"),

@@ -1,0 +1,55 @@
+//! The texts of `tests/clients/corpus/unseen.json`, of which every third is held back from those who
+//! change the vocabulary.
+
+use retry_runtime::{Class, classify};
+use serde_json::Value;
+
+/// How many texts of a kind there are, and how many are judged wrong.
+#[derive(Debug, Default)]
+struct Share {
+    all: usize,
+    wrong: usize,
+}
+
+impl Share {
+    fn percent(&self) -> usize {
+        self.wrong * 100 / self.all.max(1)
+    }
+}
+
+/// The permanent failures that would be retried, and the others that would not, of the entries
+/// whose index satisfies `is_asked`.
+fn shares(is_asked: impl Fn(usize) -> bool) -> (Share, Share, Vec<String>) {
+    let corpus = include_str!("../../../clients/corpus/unseen.json");
+    let corpus: Vec<Value> = serde_json::from_str(corpus).expect("a list");
+    let (mut permanent, mut passing, mut wrong) = (Share::default(), Share::default(), Vec::new());
+    for (_, entry) in corpus.iter().enumerate().filter(|(index, _)| is_asked(*index)) {
+        let text = entry["text"].as_str().expect("a text");
+        let decision = entry["decision"].as_str().expect("a decision");
+        let is_retried = classify::text(text).intersects(Class::TRANSIENT);
+        let share = if decision == "permanent" { &mut permanent } else { &mut passing };
+        share.all += 1;
+        if is_retried == (decision == "permanent") {
+            share.wrong += 1;
+            wrong.push(format!("{decision}: {text}"));
+        }
+    }
+    (permanent, passing, wrong)
+}
+
+#[test]
+fn texts_that_nobody_has_tuned_for_are_seldom_retried_in_vain() {
+    // Which ones they are is not shown: they are held back.
+    let (permanent, passing, _) = shares(|index| index % 3 == 0);
+    assert!(permanent.all > 20 && passing.all > 20);
+    assert!(permanent.percent() <= 10, "of {permanent:?} are retried");
+    assert!(passing.percent() <= 30, "of {passing:?} are not retried");
+}
+
+#[test]
+fn the_other_texts_of_the_corpus_are_known() {
+    let (permanent, passing, wrong) = shares(|index| index % 3 != 0);
+    let shown = wrong.join("\n");
+    assert!(permanent.percent() <= 5, "of {permanent:?} are retried:\n{shown}");
+    assert!(passing.percent() <= 20, "of {passing:?} are not retried:\n{shown}");
+}

@@ -27,7 +27,7 @@ impl Words<'_> {
         }
         match self.smtp_at(at) {
             Some(true) => {
-                find(at + 1, Says::Failure { class: Class::SERVER_ERROR, is_event: false })
+                find(at + 1, Says::Failure { class: Class::SERVER_ERROR, is_event: false });
             }
             Some(false) => find(at + 1, Says::Refusal { is_final: true }),
             None => {}

@@ -199,7 +199,7 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<Duration> {
         if let Some(wait) = registered::wait(link) {
             return wait;
         }
-        if let Some(wait) = known::wait(link) {
+        if let Some(wait) = find(link).and_then(Known::wait) {
             return Some(wait);
         }
     }
@@ -255,6 +255,11 @@ pub(crate) fn links<'a>(
         .take(LONGEST_CHAIN)
 }
 
+/// The link as one of the types whose meaning is known, if it is one.
+fn find<'e>(link: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
+    known::find(link).or_else(|| clients::find(link))
+}
+
 fn text_of(link: &(dyn Error + 'static)) -> String {
     full_text(link)
 }
@@ -273,7 +278,7 @@ fn by_types(error: &(dyn Error + 'static)) -> Option<Class> {
         if let Some(class) = registered::class(link) {
             return Some(within(class).settled());
         }
-        if let Some(class) = known::class(link) {
+        if let Some(class) = find(link).and_then(Known::known) {
             said = Some((within(class), link));
         }
     }

@@ -23,9 +23,8 @@ mod tonic;
 mod tungstenite;
 
 use core::error::Error;
-use core::time::Duration;
 
-use super::Class;
+use super::known::Known;
 
 /// Each type of a client that is known, with the features that it needs: the one list of them.
 ///
@@ -46,29 +45,15 @@ macro_rules! for_each_client {
 }
 pub(crate) use for_each_client;
 
-/// The class of an error of one of the clients, regardless of what it wraps.
-pub(super) fn class(error: &(dyn Error + 'static)) -> Option<Class> {
+/// The error as one of the types of clients, if it is one.
+pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
+    // Without any client there is nobody to ask.
     let _ = error;
     macro_rules! ask {
         ($feature:literal: $($Type:ty),+) => {$(
             #[cfg(feature = $feature)]
-            if let Some(said) = super::known::held::<$Type>(error).map(super::Known::known) {
-                return said;
-            }
-        )+};
-    }
-    for_each_client!(ask);
-    None
-}
-
-/// How long the server asked callers to wait, according to an error of one of the clients.
-pub(super) fn wait(error: &(dyn Error + 'static)) -> Option<Duration> {
-    let _ = error;
-    macro_rules! ask {
-        ($feature:literal: $($Type:ty),+) => {$(
-            #[cfg(feature = $feature)]
-            if let Some(wait) = super::known::held::<$Type>(error).map(super::Known::wait) {
-                return wait;
+            if let Some(error) = super::known::held::<$Type>(error) {
+                return Some(error);
             }
         )+};
     }

@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
-use super::{Class, clients};
+use super::Class;
 use crate::outcome::error::Interrupted;
 
 /// An error type whose meaning is known.
@@ -22,21 +22,14 @@ pub trait Known: Error + 'static {
     }
 }
 
-/// The class of one error, regardless of what it wraps.
-pub(super) fn class(error: &(dyn Error + 'static)) -> Option<Class> {
-    said::<io::Error>(error)
-        .or_else(|| said::<tokio::time::error::Elapsed>(error))
-        .or_else(|| said::<Interrupted>(error))
-        .or_else(|| clients::class(error))
-}
-
-/// How long the server asked callers to wait, according to this one error.
-pub(super) fn wait(error: &(dyn Error + 'static)) -> Option<Duration> {
-    clients::wait(error)
-}
-
-pub(super) fn said<T: Known>(error: &(dyn Error + 'static)) -> Option<Class> {
-    held::<T>(error)?.known()
+/// The error as one of the types of std, of tokio or of this crate, if it is one.
+pub(super) fn find<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
+    fn known<'e, T: Known>(error: &'e (dyn Error + 'static)) -> Option<&'e dyn Known> {
+        held::<T>(error).map(|error| error as &dyn Known)
+    }
+    known::<io::Error>(error)
+        .or_else(|| known::<tokio::time::error::Elapsed>(error))
+        .or_else(|| known::<Interrupted>(error))
 }
 
 /// The error as a `T`, even if held by a pointer that is itself an error. The `source()` of such a

@@ -1,11 +1,11 @@
-//! [`Rule`]: an entry of the list, how an expansion makes one, and how it asks them about a field.
+//! [`Rule`]: an entry of the list, and how an expansion makes one.
 
 use core::error::Error;
 use core::marker::PhantomData;
 use core::time::Duration;
 
 use crate::classify::known::held;
-use crate::classify::{Class, Classify, registered};
+use crate::classify::{Class, Classify};
 
 /// What is known of one type.
 #[derive(Clone, Copy, Debug)]
@@ -50,25 +50,3 @@ pub fn ask<E: Error + 'static>(
 ) -> Option<Class> {
     held::<E>(link).and_then(rule)
 }
-
-/// A field, for the rules about its type. Its own method is found first if it is an [`Error`], that
-/// of [`NoRule`] otherwise.
-#[derive(Debug)]
-pub struct FieldOf<'a, E>(pub &'a E);
-
-impl<E: Error + 'static> FieldOf<'_, E> {
-    /// What a rule says about it.
-    pub fn __rule(&self) -> Option<Class> {
-        registered::class(self.0)
-    }
-}
-
-/// See [`FieldOf`].
-pub trait NoRule {
-    /// There is no rule about what is not an error.
-    fn __rule(&self) -> Option<Class> {
-        None
-    }
-}
-
-impl<E> NoRule for FieldOf<'_, E> {}

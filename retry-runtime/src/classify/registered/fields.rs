@@ -1,9 +1,10 @@
 //! What the words of `#[classify( … )]` ask of fields, and of the error itself.
 
+use core::error::Error;
 use core::fmt::Display;
 use core::time::Duration;
 
-use crate::classify::{self, Class, display};
+use crate::classify::{self, Class, display, registered};
 
 /// The class of a text.
 pub fn text(error: &impl Display) -> Class {
@@ -73,3 +74,25 @@ impl WaitField for Option<Duration> {
         *self
     }
 }
+
+/// A field, for the rules about its type. Its own method is found first if it is an [`Error`], that
+/// of [`NoRule`] otherwise.
+#[derive(Debug)]
+pub struct FieldOf<'a, E>(pub &'a E);
+
+impl<E: Error + 'static> FieldOf<'_, E> {
+    /// What a rule says about it.
+    pub fn __rule(&self) -> Option<Class> {
+        registered::class(self.0)
+    }
+}
+
+/// See [`FieldOf`].
+pub trait NoRule {
+    /// There is no rule about what is not an error.
+    fn __rule(&self) -> Option<Class> {
+        None
+    }
+}
+
+impl<E> NoRule for FieldOf<'_, E> {}

@@ -10,7 +10,7 @@ use crate::servers::postgres::Postgres;
 
 /// What fails, and how. The names are such as mislead who reads only words.
 pub(super) const STATEMENTS: [(&str, Decision, &str); 30] = [
-    ("text that is no number", Permanent, "select 'connection refused'::int"),
+    ("text that is not a number", Permanent, "select 'connection refused'::int"),
     ("unique violation of a constraint rate_limit", Permanent, "insert into calls values (1)"),
     ("unknown column \"timeout\"", Permanent, "select \"timeout\" from users"),
     ("unknown table \"connection reset\"", Permanent, "select * from \"connection reset\""),

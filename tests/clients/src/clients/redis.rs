@@ -40,7 +40,7 @@ const REPLIES: [(&str, Decision, &str); 19] = [
     ),
     ("wrong arguments", Permanent, "-ERR wrong number of arguments for 'expire' command"),
     ("BUSYGROUP", Permanent, "-BUSYGROUP Consumer Group name already exists"),
-    ("timeout is no number", Permanent, "-ERR timeout is not a float or out of range"),
+    ("timeout is not a number", Permanent, "-ERR timeout is not a float or out of range"),
     ("EXECABORT", Permanent, "-EXECABORT Transaction discarded because of previous errors."),
     (
         "MISCONF",

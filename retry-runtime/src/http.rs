@@ -96,7 +96,8 @@ impl Head for reqwest::Response {
 /// A response whose status is a failure: 4xx or 5xx.
 ///
 /// It implements [`Classify`](crate::Classify): the matchers recognise it, through
-/// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks.
+/// [`classify::status`](crate::classify::status), and each wait is as long as `Retry-After` asks. A
+/// 403 with a `Retry-After` is a rate limit, as GitHub's are.
 /// Both work inside `anyhow::Error` and `Box<dyn Error + Send + Sync>` too.
 ///
 /// ```
@@ -231,6 +232,14 @@ mod tests {
             assert_eq!(error.retry_after(), Some(Duration::from_secs(2)));
             assert_eq!(error.class(), classify::status(status));
         }
+    }
+
+    #[test]
+    fn a_403_that_names_a_wait_is_a_rate_limit() {
+        let forbidden = StatusError::new(StatusCode::FORBIDDEN, None);
+        assert_eq!(forbidden.class(), Class::empty());
+        let later = StatusError::of(&response(403)).unwrap();
+        assert_eq!(later.class(), Class::RATE_LIMIT);
     }
 
     #[test]

@@ -1,16 +1,22 @@
 //! The failures of each client. A file is a client.
 
-mod hyper_util;
 mod async_nats;
+mod aws_sdk;
+mod hyper_util;
+mod lapin;
 mod lettre;
+mod memcache;
+mod modbus;
 mod mysql;
-mod postgres;
 mod object_store;
+mod postgres;
 mod redis;
 mod reqwest;
 mod rumqttc;
 mod sqlite;
 mod sqlx_postgres;
+#[cfg(feature = "typed")]
+mod status_error;
 mod tokio_postgres;
 mod tonic;
 mod tungstenite;
@@ -29,6 +35,8 @@ pub(crate) async fn all(suite: &mut Suite) {
         None => suite.skip("Postgres"),
     }
     reqwest::run(suite).await;
+    #[cfg(feature = "typed")]
+    status_error::run(suite).await;
     hyper_util::run(suite).await;
     ureq::run(suite).await;
     tonic::run(suite).await;
@@ -40,6 +48,10 @@ pub(crate) async fn all(suite: &mut Suite) {
     async_nats::run(suite).await;
     rumqttc::run(suite).await;
     object_store::run(suite).await;
+    aws_sdk::run(suite).await;
+    lapin::run(suite).await;
+    memcache::run(suite).await;
+    modbus::run(suite).await;
 }
 
 /// Nothing listens there.

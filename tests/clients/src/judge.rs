@@ -2,9 +2,8 @@
 //! so that success means that it was retried.
 
 use std::error::Error;
-use std::time::Duration;
 
-use retry_runtime::classify;
+use retry_runtime::{classify, testing};
 
 use crate::report::{Verdict, Wrapping};
 
@@ -47,21 +46,16 @@ pub trait Judged: Error + Send + Sync + Sized + 'static {
     fn transparent(error: Self::Transparent, words: Words) -> bool;
 }
 
-/// For the attribute: a server that asks for seconds is not obeyed here.
-pub fn at_once<E>(_: &E) -> Option<Duration> {
-    Some(Duration::ZERO)
-}
-
 /// Defines a function that says whether the library retries an error of a type.
 #[macro_export]
 macro_rules! retried {
     ($name:ident, $Error:ty) => {
         fn $name(error: $Error, words: $crate::judge::Words) -> bool {
-            #[::retry_runtime::retry(attempts = 2, backoff = fixed, initial_delay = "0s", retry_after = $crate::judge::at_once, retry_on = [transient])]
+            #[::retry_runtime::retry(attempts = 2, backoff = fixed, initial_delay = "0s", retry_on = [transient], name = "judged")]
             fn transient(first: &::std::cell::Cell<Option<$Error>>) -> Result<(), $Error> {
                 first.take().map_or(Ok(()), Err)
             }
-            #[::retry_runtime::retry(attempts = 2, backoff = fixed, initial_delay = "0s", retry_after = $crate::judge::at_once, retry_on = [conflict])]
+            #[::retry_runtime::retry(attempts = 2, backoff = fixed, initial_delay = "0s", retry_on = [conflict], name = "judged")]
             fn conflict(first: &::std::cell::Cell<Option<$Error>>) -> Result<(), $Error> {
                 first.take().map_or(Ok(()), Err)
             }
@@ -136,6 +130,9 @@ pub fn judge<E: Judged>(
     words: Words,
 ) -> Verdict {
     let seen = |error: &(dyn Error + 'static)| (texts(error), classify::error(error));
+    // Waits are recorded instead of slept.
+    let retries = testing::start();
+    retries.skip_waits();
     let ((texts, class), matched) = match wrapping {
         Wrapping::Plain => (seen(&error), E::plain(error, words)),
         Wrapping::Anyhow => {
@@ -163,5 +160,6 @@ pub fn judge<E: Judged>(
             ((vec![text.clone()], classify::text(&text)), of_string(text, words))
         }
     };
-    Verdict { wrapping, matched, class: format!("{class:?}"), texts }
+    let wait = retries.waits("judged").first().copied().unwrap_or_default();
+    Verdict { wrapping, matched, wait, class: format!("{class:?}"), texts }
 }

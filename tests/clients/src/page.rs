@@ -78,6 +78,21 @@ its texts back.
         row(&mut page, wrapping.name(), of(report), others.iter().map(|(_, other)| of(other)));
     }
 
+    page.push_str(
+        "
+## Waits
+
+Where the server says when to come back. `reqwest` hands on no headers, so its errors know no wait:
+`retry_runtime::http::check` makes a `StatusError` of a response, which does.
+
+| client | asked to wait | obeyed |
+| --- | ---: | ---: |
+",
+    );
+    for (client, asked, obeyed) in report.waits() {
+        let _ = writeln!(page, "| {client} | {asked} | {obeyed} |");
+    }
+
     page.push_str("\n## What is judged wrong\n\n");
     if report.wrong().next().is_none() {
         page.push_str("Nothing.\n");
@@ -110,9 +125,12 @@ fn row(page: &mut String, name: &str, count: Count, others: impl Iterator<Item =
         "| {name} | {all} | {right} | {false_retries} | {missed} | {missed_conflicts} |"
     );
     for other in others {
-        // The other run may have had fewer servers.
-        let of = if other.all == all { String::new() } else { format!(" of {}", other.all) };
-        let _ = write!(page, " {}{of} |", other.right);
+        // The other run may have had other servers.
+        let _ = match other.all {
+            0 => write!(page, " – |"),
+            same if same == all => write!(page, " {} |", other.right),
+            of => write!(page, " {} of {of} |", other.right),
+        };
     }
     page.push('\n');
 }

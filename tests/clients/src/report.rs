@@ -1,5 +1,7 @@
 //! What was seen, as it is kept in files, and what is counted in it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// What an experienced engineer would do with a failure.
@@ -60,6 +62,8 @@ impl Wrapping {
 pub struct Verdict {
     pub wrapping: Wrapping,
     pub matched: bool,
+    /// What it waited before the second attempt.
+    pub wait: Duration,
     pub class: String,
     pub texts: Vec<String>,
 }
@@ -69,6 +73,9 @@ pub struct Verdict {
 pub struct Judgement {
     pub wrapping: Wrapping,
     pub retried: bool,
+    /// What it waited: what the server asked for, if that is known.
+    #[serde(default)]
+    pub wait: Duration,
     /// Whether `[conflict]` matches; asked only of conflicts.
     pub conflict: bool,
     pub class: String,
@@ -82,6 +89,9 @@ pub struct Case {
     pub version: String,
     pub failure: String,
     pub decision: Decision,
+    /// The wait that the server asks for, if it does.
+    #[serde(default)]
+    pub asks: Option<Duration>,
     pub texts: Vec<String>,
     pub judgements: Vec<Judgement>,
 }
@@ -146,6 +156,23 @@ impl Report {
     /// The totals.
     pub fn total(&self) -> Count {
         self.count(|_, judgement| judgement.wrapping.counts())
+    }
+
+    /// The clients whose server asked for a wait, in how many judgements, and in how many it was
+    /// obeyed.
+    pub fn waits(&self) -> Vec<(&str, usize, usize)> {
+        let waits = self.clients().into_iter().map(|client| {
+            let mut asked = 0;
+            let mut obeyed = 0;
+            for (case, judgement) in self.judgements() {
+                if case.client == client && case.asks.is_some() && judgement.wrapping.counts() {
+                    asked += 1;
+                    obeyed += usize::from(case.asks == Some(judgement.wait));
+                }
+            }
+            (client, asked, obeyed)
+        });
+        waits.filter(|&(_, asked, _)| asked > 0).collect()
     }
 
     /// The names of the clients, each once, in the order of their first failure.

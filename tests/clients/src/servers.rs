@@ -7,9 +7,12 @@ pub mod grpc;
 pub mod http;
 pub mod lines;
 pub mod mariadb;
+pub mod memcached;
+pub mod modbus;
 pub mod mosquitto;
 pub mod nats;
 pub mod postgres;
+pub mod rabbitmq;
 pub mod redis;
 
 use std::fs::{File, Permissions};

@@ -15,6 +15,7 @@ pub struct Client<'a> {
     suite: &'a mut Suite,
     name: &'static str,
     version: String,
+    asks: Option<Duration>,
 }
 
 impl Suite {
@@ -24,7 +25,7 @@ impl Suite {
     /// There is no such package.
     pub fn client(&mut self, name: &'static str, package: &str, line: &str) -> Client<'_> {
         let version = locked(package, line).expect("a package of the lock file");
-        Client { suite: self, name, version }
+        Client { suite: self, name, version, asks: None }
     }
 
     /// Says aloud that a client is left out.
@@ -40,6 +41,12 @@ impl Suite {
 }
 
 impl Client<'_> {
+    /// The next failure's server asks for this wait.
+    pub fn asking(&mut self, wait: Option<Duration>) -> &mut Self {
+        self.asks = wait;
+        self
+    }
+
     /// A failure, with the decision of an experienced engineer. It is provoked anew for each
     /// judgement, because few errors can be cloned.
     ///
@@ -72,6 +79,7 @@ impl Client<'_> {
             judgements.push(Judgement {
                 wrapping,
                 retried: verdict.matched,
+                wait: verdict.wait,
                 conflict,
                 class: verdict.class,
                 texts: verdict.texts,
@@ -85,6 +93,7 @@ impl Client<'_> {
             version: self.version.clone(),
             failure: failure.to_owned(),
             decision,
+            asks: self.asks.take(),
             texts,
             judgements,
         });

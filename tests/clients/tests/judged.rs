@@ -15,5 +15,7 @@ fn real_failures_are_judged_as_an_engineer_would() {
         assert!(total.right * 100 >= 96 * total.all, "right: {total:?}");
         assert!(few(total.missed, total.transient), "missed: {total:?}");
         assert_eq!(total.missed_conflicts, 0, "{total:?}");
+        let waits = report.waits();
+        assert!(waits.iter().all(|&(_, asked, obeyed)| obeyed == asked), "{waits:?}");
     }
 }

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use ::http::StatusCode;
+
 use crate::classify::{Class, Classify, Known, status};
 use crate::http::StatusError;
 
@@ -17,7 +19,11 @@ impl Known for StatusError {
 
 impl Classify for StatusError {
     fn class(&self) -> Class {
-        status(self.status().as_u16())
+        match self.status() {
+            // GitHub's secondary limits: "403, and come back in a minute".
+            StatusCode::FORBIDDEN if self.retry_after().is_some() => Class::RATE_LIMIT,
+            code => status(code.as_u16()),
+        }
     }
 
     fn retry_after(&self) -> Option<Duration> {

@@ -10,43 +10,44 @@ use crate::suite::{Suite, error};
 
 judged!(RedisError);
 
-/// What a server says that is starting, a replica, or part of a cluster.
-const REPLIES: [(&str, Decision, &str); 19] = [
+/// What no server says here when it is asked to.
+const REPLIES: [(&str, Decision, &str); 5] = [
     ("LOADING", Transient, "-LOADING Redis is loading the dataset in memory"),
-    ("MOVED", Transient, "-MOVED 3999 127.0.0.1:6381"),
     ("ASK", Transient, "-ASK 3999 127.0.0.1:6381"),
-    ("CLUSTERDOWN", Transient, "-CLUSTERDOWN The cluster is down"),
-    (
-        "MASTERDOWN",
-        Transient,
-        "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-    ),
-    ("READONLY", Transient, "-READONLY You can't write against a read only replica."),
     ("TRYAGAIN", Transient, "-TRYAGAIN Multiple keys request during rehashing of slot"),
-    (
-        "BUSY",
-        Transient,
-        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-    ),
-    ("NOREPLICAS", Transient, "-NOREPLICAS Not enough good replicas to write."),
-    ("max clients", Transient, "-ERR max number of clients reached"),
-    ("NOPERM", Permanent, "-NOPERM this user has no permissions to run the 'timeout' command"),
-    ("NOSCRIPT", Permanent, "-NOSCRIPT No matching script. Please use EVAL."),
-    ("CROSSSLOT", Permanent, "-CROSSSLOT Keys in request don't hash to the same slot"),
-    (
-        "unknown command",
-        Permanent,
-        "-ERR unknown command 'timeout', with args beginning with: 'connection reset'",
-    ),
-    ("wrong arguments", Permanent, "-ERR wrong number of arguments for 'expire' command"),
-    ("BUSYGROUP", Permanent, "-BUSYGROUP Consumer Group name already exists"),
-    ("timeout is not a number", Permanent, "-ERR timeout is not a float or out of range"),
-    ("EXECABORT", Permanent, "-EXECABORT Transaction discarded because of previous errors."),
+    ("a cluster that is down", Transient, "-CLUSTERDOWN The cluster is down"),
     (
         "MISCONF",
         Undecided,
         "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
     ),
+];
+
+/// What a server refuses that is well.
+const REFUSALS: [(&str, &[&str]); 10] = [
+    ("WRONGTYPE", &["LPUSH", "timeout", "1"]),
+    ("not a number", &["INCR", "timeout"]),
+    ("syntax error", &["SET", "timeout", "1", "temporarily", "unavailable"]),
+    ("a script that fails", &["EVAL", "return redis.error_reply('ERR no such order 503')", "0"]),
+    ("NOSCRIPT", &["EVALSHA", "5032503250325032503250325032503250325032", "0"]),
+    ("unknown command", &["TIMEOUT", "connection reset"]),
+    ("wrong arguments", &["EXPIRE", "connection reset"]),
+    ("timeout is not a number", &["BLPOP", "connection reset", "x"]),
+    ("BUSYGROUP", &["XGROUP", "CREATE", "stream", "timeout", "$"]),
+    ("no such key", &["LSET", "nothing", "0", "timeout"]),
+];
+
+/// Servers that are in some trouble, and a command that they answer with it.
+const TROUBLES: [(&str, &[&str], &[&str]); 5] = [
+    ("READONLY", &["--replicaof", "127.0.0.1 1"], &["SET", "x", "y"]),
+    (
+        "MASTERDOWN",
+        &["--replicaof", "127.0.0.1 1", "--replica-serve-stale-data", "no"],
+        &["GET", "x"],
+    ),
+    ("NOREPLICAS", &["--min-replicas-to-write", "1"], &["SET", "x", "y"]),
+    ("max clients", &["--maxclients", "1"], &["GET", "x"]),
+    ("CLUSTERDOWN", &["--cluster-enabled", "yes"], &["GET", "x"]),
 ];
 
 async fn ask(url: &str, command: &[&str]) -> Result<Value, RedisError> {
@@ -71,17 +72,22 @@ pub(super) async fn run(suite: &mut Suite) {
     let mut client = suite.client("redis", "redis", "1");
     let url = format!("redis://127.0.0.1:{}", plain.port);
     ask(&url, &["SET", "timeout", "connection refused"]).await.expect("set");
-    for (failure, command) in [
-        ("WRONGTYPE", &["LPUSH", "timeout", "1"][..]),
-        ("not a number", &["INCR", "timeout"]),
-        ("syntax error", &["SET", "timeout", "1", "temporarily", "unavailable"]),
-        (
-            "a script that fails",
-            &["EVAL", "return redis.error_reply('ERR no such order 503')", "0"],
-        ),
-    ] {
+    ask(&url, &["XGROUP", "CREATE", "stream", "timeout", "$", "MKSTREAM"]).await.expect("a group");
+    ask(&url, &["ACL", "SETUSER", "timeout", "on", "nopass", "+ping"]).await.expect("a user");
+    for (failure, command) in REFUSALS {
         client.case(failure, Permanent, async || error(ask(&url, command).await)).await;
     }
+    let restricted = format!("redis://timeout:timeout@127.0.0.1:{}", plain.port);
+    client.case("NOPERM", Permanent, async || error(ask(&restricted, &["GET", "x"]).await)).await;
+    client
+        .case("EXECABORT", Permanent, async || {
+            let opened = Client::open(url.as_str()).expect("a client");
+            let mut connection = opened.get_multiplexed_async_connection().await.expect("one");
+            let mut transaction = redis::pipe();
+            transaction.atomic().cmd("SET").arg("timeout");
+            error(transaction.query_async::<()>(&mut connection).await)
+        })
+        .await;
     client
         .case("a value of another type", Permanent, async || {
             let opened = Client::open(url.as_str()).expect("a client");
@@ -95,6 +101,56 @@ pub(super) async fn run(suite: &mut Suite) {
     client.case("WRONGPASS", Permanent, async || error(ask(&wrong, &["GET", "x"]).await)).await;
     let url = format!("redis://127.0.0.1:{}", full.port);
     client.case("OOM", Undecided, async || error(ask(&url, &["SET", "x", "y"]).await)).await;
+    for (failure, settings, command) in TROUBLES {
+        let server = crate::servers::redis::start(settings).await.expect("as above");
+        let url = format!("redis://127.0.0.1:{}", server.port);
+        // The one that may connect to a server of one client.
+        let held = Client::open(url.as_str()).expect("a client");
+        let _held = held.get_multiplexed_async_connection().await.expect("a connection");
+        client.case(failure, Transient, async || error(ask(&url, command).await)).await;
+    }
+    busy(&mut client).await;
+    cluster(&mut client).await;
+}
+
+/// A script that takes its time.
+async fn busy(client: &mut crate::suite::Client<'_>) {
+    let settings = ["--busy-reply-threshold", "1"];
+    let server = crate::servers::redis::start(&settings).await.expect("as above");
+    let url = format!("redis://127.0.0.1:{}", server.port);
+    let script = ["EVAL", "while true do end", "0"];
+    let endless = tokio::spawn({
+        let url = url.clone();
+        async move { ask(&url, &script).await }
+    });
+    while ask(&url, &["GET", "x"]).await.is_ok() {}
+    client.case("BUSY", Transient, async || error(ask(&url, &["GET", "x"]).await)).await;
+    endless.abort();
+}
+
+/// Two nodes that share the slots.
+async fn cluster(client: &mut crate::suite::Client<'_>) {
+    let settings = ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"];
+    let one = crate::servers::redis::start(&settings).await.expect("as above");
+    let other = crate::servers::redis::start(&settings).await.expect("as above");
+    let url = |server: &crate::servers::Process| format!("redis://127.0.0.1:{}", server.port);
+    let (one_url, other_url) = (url(&one), url(&other));
+    ask(&one_url, &["CLUSTER", "ADDSLOTSRANGE", "0", "8191"]).await.expect("slots");
+    ask(&other_url, &["CLUSTER", "ADDSLOTSRANGE", "8192", "16383"]).await.expect("slots");
+    let port = other.port.to_string();
+    ask(&one_url, &["CLUSTER", "MEET", "127.0.0.1", &port]).await.expect("met");
+    // `x` is of the slot 16287.
+    let moved = async || {
+        let failed = error(ask(&one_url, &["GET", "x"]).await);
+        failed.code() == Some("MOVED")
+    };
+    while !moved().await {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    client.case("MOVED", Transient, async || error(ask(&one_url, &["GET", "x"]).await)).await;
+    client
+        .case("CROSSSLOT", Permanent, async || error(ask(&one_url, &["MGET", "x", "y"]).await))
+        .await;
 }
 
 async fn fakes(suite: &mut Suite) {

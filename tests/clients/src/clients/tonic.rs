@@ -102,7 +102,11 @@ pub(super) async fn run(suite: &mut Suite) {
     for (failure, decision, answer) in STATUSES.into_iter().chain(PROXIES) {
         let fake = Grpc::start(answer).await;
         let address = fake.address.to_string();
-        client.case(failure, decision, async || error(call(&address, 5000).await)).await;
+        let asks = failure.ends_with("RetryInfo").then_some(Duration::from_secs(7));
+        client
+            .asking(asks)
+            .case(failure, decision, async || error(call(&address, 5000).await))
+            .await;
     }
     let never = Grpc::start(Answer::Never).await;
     let address = never.address.to_string();

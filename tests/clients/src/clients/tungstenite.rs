@@ -1,5 +1,7 @@
 //! tokio-tungstenite.
 
+use std::time::Duration;
+
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Error;
 
@@ -29,6 +31,10 @@ pub(super) async fn run(suite: &mut Suite) {
         ("unknown host", Transient, "ws://nowhere.invalid/".to_owned()),
         ("an address that is none", Permanent, "timeout://127.0.0.1/".to_owned()),
     ] {
-        client.case(failure, decision, async || error(connect_async(&url).await)).await;
+        let asks = failure.ends_with("Retry-After").then_some(Duration::from_secs(7));
+        client
+            .asking(asks)
+            .case(failure, decision, async || error(connect_async(&url).await))
+            .await;
     }
 }

@@ -89,17 +89,18 @@ impl Http {
 
 async fn plain(mut stream: TcpStream) {
     let path = requested(&mut stream).await;
-    match path.as_str() {
-        "/hang" => std::future::pending().await,
-        "/hangup" => {}
-        "/garbage" => drop(stream.write_all(b"220 mail.example ESMTP timeout\r\n\r\n").await),
-        "/cut" => drop(stream.write_all(CUT).await),
-        "/reset" => {
+    // What follows is the client's own.
+    match path.split('/').nth(1).unwrap_or_default() {
+        "hang" => std::future::pending().await,
+        "hangup" => {}
+        "garbage" => drop(stream.write_all(b"220 mail.example ESMTP timeout\r\n\r\n").await),
+        "cut" => drop(stream.write_all(CUT).await),
+        "reset" => {
             drop(stream.write_all(CUT).await);
             // Closes by a reset instead of an end.
             drop(stream.set_zero_linger());
         }
-        "/stall" => {
+        "stall" => {
             drop(stream.write_all(CUT).await);
             std::future::pending::<()>().await;
         }
@@ -147,7 +148,7 @@ fn answer(path: &str) -> String {
     if path == "/loop" {
         return "HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n".to_owned();
     }
-    let mut parts = path.trim_start_matches('/').splitn(3, '/');
+    let mut parts = path.trim_start_matches('/').split('/');
     let status = parts.next().and_then(|status| status.parse().ok()).unwrap_or(200);
     let reason = http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
     let header = match parts.next() {

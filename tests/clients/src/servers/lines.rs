@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -42,6 +42,21 @@ impl Lines {
                         }
                     }
                 });
+            }
+        });
+        Self { address, task }
+    }
+
+    /// Starts one of any protocol that hangs up at the first bytes.
+    ///
+    /// # Panics
+    /// There is no port for it.
+    pub async fn hanging_up() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let task = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                drop(stream.read(&mut [0; 1024]).await);
             }
         });
         Self { address, task }

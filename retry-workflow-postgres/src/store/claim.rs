@@ -135,9 +135,12 @@ pub(crate) async fn claim(
         return Ok(look(BEGINNING, max, starts, 0).await?.0);
     }
     let from = shared.places.of(job);
-    let (mut leases, mut last) = look(from.place, max, starts, 0).await?;
+    // What is leased for no time is due again at once, before the place that the claim has come to.
+    let lasts = until > at;
+    let place = if lasts { from.place } else { BEGINNING };
+    let (mut leases, mut last) = look(place, max, starts, 0).await?;
     let bytes = leases.iter().map(|lease| lease.payload.len()).sum::<usize>();
-    if leases.len() < max && bytes < MAX_CLAIM_BYTES && from.place != BEGINNING {
+    if leases.len() < max && bytes < MAX_CLAIM_BYTES && place != BEGINNING {
         let rest = starts.saturating_sub(leases.len());
         match look(BEGINNING, max - leases.len(), rest, bytes).await {
             Ok((more, end)) => {
@@ -151,7 +154,7 @@ pub(crate) async fn claim(
             Err(error) => return Err(error),
         }
     }
-    if let Some(last) = last {
+    if let Some(last) = last.filter(|_| lasts) {
         shared.places.advance_to(job, from, last);
     }
     Ok(leases)

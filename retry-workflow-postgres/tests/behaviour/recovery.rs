@@ -356,8 +356,10 @@ async fn a_job_goes_on_at_the_standby_that_is_promoted() {
     assert_eq!(store.cas("k", 0, "said last").await, Ok(true));
     let reads = opens(&standby.0).await;
     assert_eq!(arrives(&reads, "k").await, "said last");
+    // What is settled on a primary before its standby has it dies with the primary.
+    let crash = tokio::task::spawn_blocking(move || primary.1.crash());
+    crash.await.unwrap();
     let failover = tokio::task::spawn_blocking(move || {
-        primary.1.crash();
         standby.1.promote();
         standby
     });

@@ -74,9 +74,9 @@ fn is_met(expression: &str, allowed: &[&str]) -> bool {
     either(&mut words, allowed) && words.next().is_none()
 }
 
-/// All packages that cargo knows; if it cannot fetch those for other platforms and features, only
-/// those that are built here.
-fn packages() -> Vec<serde_json::Value> {
+/// What cargo knows of this workspace: of everything, or, if it cannot fetch what other platforms and
+/// features need, of what is built here.
+pub(crate) fn metadata(everything: bool) -> serde_json::Value {
     let metadata = |arguments: &[&str]| {
         Command::new(env!("CARGO"))
             .args(["metadata", "--format-version", "1", "--locked"])
@@ -85,16 +85,19 @@ fn packages() -> Vec<serde_json::Value> {
             .output()
             .expect("cargo runs")
     };
-    let mut output = metadata(&["--all-features"]);
-    if !output.status.success() {
+    let everything = everything.then(|| metadata(&["--all-features"]));
+    let output = everything.filter(|output| output.status.success()).unwrap_or_else(|| {
         let rustc = Command::new("rustc").arg("-vV").output().expect("rustc runs");
         let version = String::from_utf8(rustc.stdout).expect("text");
         let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
-        output = metadata(&["--offline", "--filter-platform", host]);
-    }
+        metadata(&["--offline", "--filter-platform", host])
+    });
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    metadata["packages"].as_array().expect("a list").clone()
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn packages() -> Vec<serde_json::Value> {
+    metadata(true)["packages"].as_array().expect("a list").clone()
 }
 
 #[test]

@@ -2,4 +2,5 @@
 
 mod dependencies;
 mod documents;
+mod features;
 mod public_api;

@@ -27,6 +27,8 @@ const MEMBERS: usize = 10;
 const CAPACITY: u32 = 1_000;
 const MILLI: Duration = Duration::from_millis(1);
 const SEC: Duration = Duration::from_secs(1);
+/// How long something may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 static DB: CircuitBreaker =
     CircuitBreaker::new("db", BreakerConfig::new().timeout(Duration::from_secs(2)));
@@ -239,7 +241,7 @@ async fn ten() -> Option<(String, OwnServer, Arc<Backend>, String, Vec<Process>)
     let (backend, address) = Backend::start();
     let processes: Vec<_> =
         (0..MEMBERS).map(|number| Process::start(&url, &address, number)).collect();
-    until("joined", 60 * SEC, || processes.iter().all(|one| one.has_said("joined"))).await;
+    until("joined", PATIENCE, || processes.iter().all(|one| one.has_said("joined"))).await;
     Some((url, server, backend, address, processes))
 }
 
@@ -251,15 +253,15 @@ async fn ten_processes_share_a_breaker() {
 
     // A bad node opens its own breaker.
     backend.set_down(0..1, true);
-    until("the bad node", 20 * SEC, || processes[0].is("open")).await;
+    until("the bad node", PATIENCE, || processes[0].is("open")).await;
     sleep(3 * SEC).await;
     assert!(processes[1..].iter().all(Process::is_closed), "one bad node poisons nobody");
     backend.set_down(0..1, false);
-    until("the good node", 20 * SEC, || processes[0].is_closed()).await;
+    until("the good node", PATIENCE, || processes[0].is_closed()).await;
 
     // Half of them are enough.
     backend.set_down(0..5, true);
-    until("open", 20 * SEC, || processes.iter().all(|one| one.is("open"))).await;
+    until("open", PATIENCE, || processes.iter().all(|one| one.is("open"))).await;
     let mut opened: Vec<_> = processes.iter().map(|one| one.state().0.unwrap()).collect();
     opened.sort_unstable();
     // The fifth makes the quorum, unless members that only followed were earlier; then the time is
@@ -276,9 +278,9 @@ async fn ten_processes_share_a_breaker() {
     assert!(!processes.iter().any(Process::is_closed));
 
     backend.set_down(0..MEMBERS, false);
-    until("the verdict", 20 * SEC, || processes.iter().any(Process::is_closed)).await;
+    until("the verdict", PATIENCE, || processes.iter().any(Process::is_closed)).await;
     assert_eq!(backend.most.load(Ordering::SeqCst), 1, "one at a time, to the end");
-    let to_close = until("closed", 20 * SEC, || processes.iter().all(Process::is_closed)).await;
+    let to_close = until("closed", PATIENCE, || processes.iter().all(Process::is_closed)).await;
     println!(
         "ten processes: open everywhere {to_open:.0?} after the fifth, {probes} probes in 7 s of \
          outage, closed everywhere {to_close:.0?} after the verdict"
@@ -289,22 +291,22 @@ async fn ten_processes_share_a_breaker() {
 async fn ten_processes_share_a_bucket_through_an_outage_and_kills() {
     let Some((url, server, backend, address, mut processes)) = ten().await else { return };
     let watcher = Watcher::start(&url).await;
-    until("lent", 20 * SEC, || watcher.most() > 0).await;
+    until("lent", PATIENCE, || watcher.most() > 0).await;
     watcher.end();
 
     // The server is gone, but calls continue. The loss and the return are reported.
     server.crash();
-    until("lost", 20 * SEC, || processes.iter().all(|one| one.has_said("lost"))).await;
+    until("lost", PATIENCE, || processes.iter().all(|one| one.has_said("lost"))).await;
     let before = backend.calls();
-    until("more calls", 20 * SEC, || backend.calls() - before > 100).await;
+    until("more calls", PATIENCE, || backend.calls() - before > 100).await;
     server.resume();
-    until("back", 30 * SEC, || processes.iter().all(|one| one.has_said("back"))).await;
+    until("back", PATIENCE, || processes.iter().all(|one| one.has_said("back"))).await;
 
     // Members are killed, and others start.
     let watcher = Watcher::start(&url).await;
     for number in [0, 3, 6, 8, 2, 0] {
         processes[number] = Process::start(&url, &address, number);
-        until("joined", 60 * SEC, || processes[number].has_said("joined")).await;
+        until("joined", PATIENCE, || processes[number].has_said("joined")).await;
     }
     let client = connect(&url).await;
     let living = async || -> i64 {
@@ -314,7 +316,7 @@ async fn ten_processes_share_a_bucket_through_an_outage_and_kills() {
     };
     let begin = Instant::now();
     while living().await != 10 {
-        assert!(begin.elapsed() < 60 * SEC, "the dead do not count any more");
+        assert!(begin.elapsed() < PATIENCE, "the dead do not count any more");
         sleep(50 * MILLI).await;
     }
     let lent = watcher.end();

@@ -16,7 +16,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use self::once::{Done, Once};
 use crate::visit::problem::Problem;
 use crate::visit::query::Address;
-use crate::visit::{Visit, Wants};
+use crate::visit::{Visit, Wants, json};
 
 /// A visitor who may change something, provided that the form's proof is valid.
 pub(crate) struct Actor {
@@ -71,7 +71,7 @@ impl Actor {
         let key = key.map(|key| format!("{}/{key}", self.visit.csrf()));
         let done = once.run(key.as_deref(), work).await?;
         Ok(match self.visit.wants {
-            Wants::Json => crate::pages::json(&done.json),
+            Wants::Json => json(&done.json),
             Wants::Html => {
                 let number = done.number.to_string();
                 let to = back.with("done", &number).text();

@@ -8,19 +8,11 @@ pub(crate) mod jobs;
 pub(crate) mod policies;
 pub(crate) mod sign_in;
 
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Serialize;
 
 use crate::parts::layout::{self, Page};
-use crate::visit::{Visit, Wants};
-
-/// A JSON response.
-pub(crate) fn json(value: &impl Serialize) -> Response {
-    // Serialization cannot fail: all map keys are texts.
-    let text = serde_json::to_string(value).unwrap_or_default();
-    ([(CONTENT_TYPE, "application/json")], text).into_response()
-}
+use crate::visit::{Visit, Wants, json};
 
 /// Renders the view in the form that the visitor wants.
 pub(crate) fn answer<'a>(

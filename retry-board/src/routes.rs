@@ -94,7 +94,7 @@ fn common(page_group: PageGroup) -> Router {
             get(|Extension(visit): Extension<Visit>| async move {
                 let csrf = visit.session.as_ref().map(|session| &session.csrf);
                 let actions = visit.board.allows_actions;
-                crate::pages::json(&json!({ "actions": actions, "csrf": csrf }))
+                crate::visit::json(&json!({ "actions": actions, "csrf": csrf }))
             }),
         );
     for asset in assets::ALL {

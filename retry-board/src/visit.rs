@@ -6,9 +6,11 @@ pub(crate) mod query;
 
 use std::sync::Arc;
 
-use axum::http::header::{ACCEPT, AUTHORIZATION};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 
 use self::problem::Problem;
 use crate::board::Board;
@@ -38,6 +40,13 @@ impl Wants {
             Self::Html
         }
     }
+}
+
+/// A JSON response.
+pub(crate) fn json(value: &impl Serialize) -> Response {
+    // Serialization cannot fail: all map keys are texts.
+    let text = serde_json::to_string(value).unwrap_or_default();
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
 /// A request that has been admitted.

@@ -68,7 +68,7 @@ async fn pass(State(door): State<Door>, request: Request, next: Next) -> Respons
 fn error_response(visit: &Visit, problem: &Problem) -> Response {
     let mut response = match visit.wants {
         Wants::Html => layout::problem(visit, problem),
-        Wants::Json => crate::pages::json(&json!({
+        Wants::Json => crate::visit::json(&json!({
             "error": problem.title, "status": problem.status.as_u16(), "message": problem.text,
         })),
     };

@@ -26,10 +26,10 @@ use crate::data::jobs::{Jobs, PAGE};
 use crate::data::letters::{FilterFields, Letters};
 use crate::live::Live;
 use crate::page_group::PageGroup;
-use crate::pages::{confirm, dead_letters, item, job, jobs, json};
+use crate::pages::{confirm, dead_letters, item, job, jobs};
 use crate::visit::problem::Problem;
 use crate::visit::query::{Address, Params, Sent};
-use crate::visit::{Visit, Wants};
+use crate::visit::{Visit, Wants, json};
 
 /// The state that the pages of a store share.
 #[derive(Clone)]

@@ -12,8 +12,9 @@
 //! a program does with its arguments and its input, is the responsibility of the command's author.
 
 mod variables;
+mod word;
 mod builtins;
-mod words;
+mod command_list;
 mod lexer;
 
 pub(crate) use self::variables::steers;

@@ -37,7 +37,7 @@ impl WorkerTasks {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{begin, forwarded};
+pub(crate) use linux::begin;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -55,21 +55,14 @@ mod linux {
     use tokio::signal::unix::{SignalKind, signal};
 
     use super::{Role, WorkerTasks};
-    use crate::command::run::signals::outlives_its_terminal;
+    use crate::command::run::signals::{FORWARDED, outlives_its_terminal};
     use crate::steps::descendants::{adopt, below, end_all, reap};
     use crate::steps::process::{KEEPER, end_of_commands};
 
     /// Tells the worker that its keeper has ended.
     const ORPHANED: Signal = Signal::USR2;
-    /// Forwards a signal that asks the worker to stop.
-    const FORWARDED: Signal = Signal::USR1;
     /// How often adopted processes that have ended are reaped.
     const REAP_INTERVAL: Duration = Duration::from_secs(1);
-
-    /// The signal with which other signals are forwarded.
-    pub(crate) fn forwarded() -> SignalKind {
-        SignalKind::from_raw(FORWARDED.as_raw())
-    }
 
     /// Starts this program once more as the worker, and watches it until it ends. If that is not
     /// possible, this process becomes the worker.

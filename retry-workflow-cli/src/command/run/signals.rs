@@ -8,6 +8,10 @@ use super::progress::ProgressReporter;
 #[cfg(unix)]
 use crate::steps::interruption;
 
+/// The signal with which the keeper forwards others.
+#[cfg(target_os = "linux")]
+pub(crate) const FORWARDED: rustix::process::Signal = rustix::process::Signal::USR1;
+
 /// Asks the job to stop at the first signal, and returns at the second.
 pub(crate) async fn second_signal(ask: &watch::Sender<bool>, reporter: &ProgressReporter) {
     let mut signals = Signals::new();
@@ -51,7 +55,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate()).ok(),
             quit: signal(SignalKind::quit()).ok(),
             #[cfg(target_os = "linux")]
-            forwarded: signal(super::keeper::forwarded()).ok(),
+            forwarded: signal(SignalKind::from_raw(FORWARDED.as_raw())).ok(),
             #[cfg(not(target_os = "linux"))]
             forwarded: None,
             counts: [0; 2],

@@ -3,7 +3,7 @@
 //! arguments is not known here.
 
 use super::variables::steers;
-use super::words::{Refusal, Word};
+use super::word::{Refusal, Word};
 
 const NEVER_A_COMMAND: &str =
     "a value can be an argument, but not a command or part of its name; write the name here";

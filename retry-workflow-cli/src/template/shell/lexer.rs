@@ -12,7 +12,8 @@ mod heredocs;
 use std::ops::Range;
 
 use super::Script;
-use super::words::{Commands, Value};
+use super::command_list::Commands;
+use super::word::Value;
 use crate::template::placeholder::{Fault, Offers};
 
 const IN_BACKTICKS: &str = "inside backticks: write `$( … )` instead of them";

@@ -6,7 +6,7 @@ use super::support::{Place, Running, until};
 fn place(work: &str) -> Place {
     let ids: Vec<_> = (0..8).map(|id| format!("item-{id}")).collect();
     Place::with(
-        "name: job\nmap:\n  input: items.json\n  max_parallel: 2\n  agent_template:\n    - shell: './work.sh ${item.id}'\nreduce:\n  - shell: 'echo on >> reduced; sleep 0.3'\n",
+        "name: job\nmap:\n  input: items.json\n  max_parallel: 2\n  agent_template:\n    - shell: './work.sh ${item.id}'\nreduce:\n  - shell: 'echo on >> reduced; while [ -f hold ]; do sleep 0.02; done'\n",
     )
     .items(&ids.iter().map(String::as_str).collect::<Vec<_>>())
     .script("work.sh", work)
@@ -19,7 +19,8 @@ fn begun(place: &Place) -> Running {
     running
 }
 
-const SLOW: &str = "echo $1 >> log; sleep 0.1";
+/// Items that begin, and go on once there is a file `go`.
+const HELD: &str = "echo $1 >> log; while [ ! -f go ]; do sleep 0.02; done";
 
 fn jobs(place: &Place) -> usize {
     let jobs = place.objects(&["jobs"]);
@@ -28,15 +29,18 @@ fn jobs(place: &Place) -> usize {
 
 #[test]
 fn a_second_run_of_a_running_file_is_refused() {
-    let place = place(SLOW);
+    let place = place(HELD);
+    place.write("hold", "");
     let first = begun(&place);
     let second = place.ends(4, &["run", "job.yml"]);
     let why = format!("error: job-1 of this file is running in process {}", first.worker());
     second.says(&why).says("with --if-running wait").says("with --if-running join");
     place.ends(4, &["run", "job.yml", "--continue"]).says(&why);
     // Also during `reduce`.
+    place.write("go", "");
     until("it reduces", || !place.read("reduced").is_empty());
     place.ends(4, &["run", "job.yml"]).says(&why);
+    std::fs::remove_file(place.path("hold")).unwrap();
     assert_eq!(first.ended().code, Some(0));
     assert_eq!(jobs(&place), 1);
     place.ends(0, &["run", "job.yml"]).says("job job-2: ");
@@ -44,12 +48,13 @@ fn a_second_run_of_a_running_file_is_refused() {
 
 #[test]
 fn a_run_waits_for_the_end_of_another_and_begins_then() {
-    let place = place(SLOW);
+    let place = place(HELD);
     let first = begun(&place);
     let mut second = place.spawn(&["run", "job.yml", "--if-running", "wait"]);
     let told = second.line_with("waiting for job-1, which process ").unwrap();
     assert!(told.ends_with(&format!(" {} is working on", first.worker())), "{told}");
     assert_eq!(jobs(&place), 1);
+    place.write("go", "");
     assert_eq!((first.ended().code, second.ended().code), (Some(0), Some(0)));
     assert_eq!((jobs(&place), place.read("log").lines().count()), (2, 16));
     assert_eq!(place.read("reduced"), "on\non\n");
@@ -57,9 +62,13 @@ fn a_run_waits_for_the_end_of_another_and_begins_then() {
 
 #[test]
 fn a_run_joins_another_and_each_item_is_run_once() {
-    let place = place(SLOW);
+    let place = place(HELD);
     let first = begun(&place);
-    let second = place.ends(0, &["run", "job.yml", "--if-running", "join"]);
+    let second = place.spawn(&["run", "job.yml", "--if-running", "join"]);
+    until("both work", || place.read("log").lines().count() >= 4);
+    place.write("go", "");
+    let second = second.ended();
+    assert_eq!(second.code, Some(0));
     second.says("job job-1: ").says("8 succeeded, of 8");
     assert_eq!(first.ended().code, Some(0));
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
@@ -67,21 +76,22 @@ fn a_run_joins_another_and_each_item_is_run_once() {
 
 #[test]
 fn who_has_nothing_left_waits_for_the_lease_of_another() {
-    let place =
-        place("echo $1 >> log; while [ ! -f free ]; do sleep 0.02; done").items(&["a", "b"]);
+    let place = place(HELD).items(&["a", "b"]);
     let first = begun(&place);
     let mut second = place.spawn(&["run", "job.yml", "--if-running", "join"]);
     let told = second.line_with(", waiting for another worker, whose lease lasts ").unwrap();
     assert!(told.starts_with("0 of 2 items (0 %)"), "{told}");
-    place.write("free", "");
+    place.write("go", "");
     assert_eq!((first.ended().code, second.ended().code), (Some(0), Some(0)));
 }
 
 #[test]
 fn run_continue_goes_on_with_what_has_not_ended_or_begins() {
-    let place = place(SLOW);
-    let first = begun(&place);
+    let place = place(HELD);
+    let mut first = begun(&place);
     first.signal("INT");
+    first.line_with("stopping: waiting").unwrap();
+    place.write("go", "");
     assert_eq!(first.ended().code, Some(1));
     place.ends(0, &["run", "job.yml", "--continue"]).says("job job-1: ").says("8 succeeded, of 8");
     assert_eq!((jobs(&place), place.read("log").lines().count()), (1, 8));
@@ -94,10 +104,11 @@ fn run_continue_goes_on_with_what_has_not_ended_or_begins() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_job_whose_process_was_killed_does_not_run() {
-    let place = place(SLOW);
+    let place = place(HELD);
     let first = begun(&place);
     first.signal("KILL");
     assert_eq!(first.ended().code, None);
+    place.write("go", "");
     // Without waiting for its leases of 30 s to expire.
     let again = place.ends(0, &["run", "job.yml", "--continue"]);
     again.says("job job-1: ").says("8 succeeded, of 8").says("2 lost with their worker");
@@ -117,14 +128,16 @@ fn runs_that_begin_at_once_make_one_job() {
 
 #[test]
 fn a_job_has_the_id_that_it_is_given() {
-    let place = place(SLOW);
+    let place = place(HELD);
     let nightly = ["run", "job.yml", "--job-id", "night 2026-11-22"];
-    let first = place.spawn(&nightly);
+    let mut first = place.spawn(&nightly);
     until("some have begun", || place.read("log").lines().count() >= 2);
     let other = ["run", "job.yml", "--if-running", "join", "--job-id", "other"];
     place.ends(4, &other).says("night 2026-11-22 of this file is running").says("remove --job-id");
     place.ends(4, &nightly).says("night 2026-11-22 of this file is running");
     first.signal("INT");
+    first.line_with("stopping: waiting").unwrap();
+    place.write("go", "");
     let stopped = first.ended();
     assert_eq!(stopped.code, Some(1));
     stopped.says("resume 'night 2026-11-22'");
@@ -149,7 +162,7 @@ fn a_job_has_the_id_that_it_is_given() {
 
 #[test]
 fn the_id_of_a_job_is_checked_as_its_name_is() {
-    let place = place(SLOW);
+    let place = place(HELD);
     place.ends(2, &["run", "job.yml", "--job-id", " "]).says("it is empty");
     let control = place.ends(2, &["run", "job.yml", "--job-id", "a\u{1b}[2J"]);
     control.says("it contains the control character `\\u{1b}`");

@@ -1,8 +1,9 @@
 //! Commands: operators, redirections and lists, and how they begin and end.
 
 use super::{CONTINUED, Context, Lexer};
+use crate::template::shell::command_list::{Commands, Place, Redirection, Within};
 use crate::template::shell::variables;
-use crate::template::shell::words::{Commands, Place, Redirection, Value, Within};
+use crate::template::shell::word::Value;
 
 impl Lexer<'_> {
     pub(super) fn in_commands(&mut self, next: char) {

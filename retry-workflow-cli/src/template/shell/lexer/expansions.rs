@@ -1,7 +1,7 @@
 //! The shell's own expansions: parameters, arithmetic, backticks.
 
 use super::{CONTINUED, Context, IN_ARITHMETIC, IN_BACKTICKS, IN_EXPANSION, Lexer};
-use crate::template::shell::words::Within;
+use crate::template::shell::command_list::Within;
 
 impl Lexer<'_> {
     pub(super) fn dollar(&mut self, double: bool) {

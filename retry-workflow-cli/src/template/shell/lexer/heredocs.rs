@@ -2,7 +2,7 @@
 
 use super::{Context, Found, Heredoc, Lexer};
 use crate::template::placeholder::{Braced, braced};
-use crate::template::shell::words::{Place, Redirection, Within};
+use crate::template::shell::command_list::{Place, Redirection, Within};
 
 impl Lexer<'_> {
     /// `<<` and the delimiter of the here-document.

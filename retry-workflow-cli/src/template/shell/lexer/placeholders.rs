@@ -3,7 +3,7 @@
 use super::{Context, Found, IN_ARITHMETIC, IN_EXPANSION, Lexer};
 use crate::template::placeholder::{Braced, Fault, braced, never_closed};
 use crate::template::shell::reference;
-use crate::template::shell::words::Value;
+use crate::template::shell::word::Value;
 
 impl Lexer<'_> {
     /// Refuses all placeholders in the next bytes.

@@ -6,10 +6,7 @@
 #[path = "../retry-macros/src"]
 mod source {
     pub(crate) mod args;
-    pub(crate) mod backoff;
-    pub(crate) mod breaker;
     pub(crate) mod classify;
-    pub(crate) mod check;
     pub(crate) mod docs;
     pub(crate) mod errors;
     pub(crate) mod expand;
@@ -17,14 +14,12 @@ mod source {
     pub(crate) mod hygiene;
     pub(crate) mod ide;
     pub(crate) mod item;
-    pub(crate) mod jitter;
-    pub(crate) mod matcher;
     pub(crate) mod options;
     pub(crate) mod policy;
     pub(crate) mod run_time;
-    pub(crate) mod settings;
     pub(crate) mod signature;
     pub(crate) mod value;
 }
 
+pub(crate) use source::options::*;
 pub(crate) use source::*;

@@ -8,17 +8,17 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Ident, LitBool, Path, Token, parenthesized, token};
 
-use crate::backoff;
-use crate::breaker::BreakerArgs;
-use crate::check::{Checked, check_settings};
 use crate::errors::Errors;
 use crate::grammar::{
     self, assigned, at_next, each, equals, nearest, set_twice, up_to_comma, written,
 };
-use crate::matcher::{self, Matcher};
+use crate::options::backoff;
+use crate::options::breaker::BreakerArgs;
+use crate::options::check::{Checked, check_settings};
+use crate::options::matcher::{self, Matcher};
+use crate::options::settings::{BREAKER, Base, POLICY, Settings};
 use crate::options::{self, Inside, Opt, Words};
 use crate::run_time::Scope;
-use crate::settings::{BREAKER, Base, POLICY, Settings};
 use crate::value::{self, plain};
 
 /// All options as written, except the invalid ones.

@@ -5,10 +5,10 @@ use retry_rules::{Attempts, Policy, duration};
 use syn::{Attribute, Expr, Visibility, parse_quote};
 
 use crate::args::{Args, Breaker, OnFailure};
-use crate::check::Checked;
 use crate::ide;
 use crate::item::Function;
-use crate::matcher::Matcher;
+use crate::options::check::Checked;
+use crate::options::matcher::Matcher;
 use crate::value::plain;
 
 /// Where the section can be shown without doing harm.

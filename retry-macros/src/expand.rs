@@ -49,15 +49,15 @@ use retry_rules::{Field, Policy};
 use syn::{Ident, ReturnType, Type};
 
 use crate::args::{Args, PolicyArgs, Syntax};
-use crate::check::Checked;
 use crate::docs;
 use crate::errors::Errors;
 use crate::hygiene::{SpanRange, quote};
 use crate::item::{self, Boxed, Form, Function};
-use crate::matcher::Matcher;
+use crate::options::check::Checked;
+use crate::options::matcher::Matcher;
+use crate::options::settings::Entry;
 use crate::policy;
 use crate::run_time::Scope;
-use crate::settings::Entry;
 use crate::signature;
 use crate::value::mentions;
 

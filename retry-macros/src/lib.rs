@@ -15,9 +15,6 @@
 //! `#[derive(Classify)]` and `#[classifies]` are apart from these, in `classify`.
 
 mod args;
-mod backoff;
-mod breaker;
-mod check;
 mod classify;
 mod docs;
 mod errors;
@@ -26,12 +23,9 @@ mod grammar;
 mod hygiene;
 mod ide;
 mod item;
-mod jitter;
-mod matcher;
 mod options;
 mod policy;
 mod run_time;
-mod settings;
 mod signature;
 mod value;
 

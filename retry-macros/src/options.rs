@@ -1,6 +1,13 @@
 //! What all options have in common: a name, an example, the names that other libraries have for
 //! them, and what an editor completes after them.
 
+pub(crate) mod backoff;
+pub(crate) mod breaker;
+pub(crate) mod check;
+pub(crate) mod jitter;
+pub(crate) mod matcher;
+pub(crate) mod settings;
+
 use retry_rules::suggest;
 
 use crate::grammar;

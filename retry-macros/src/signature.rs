@@ -7,7 +7,7 @@ use syn::{FnArg, Ident, Pat, PathArguments, ReceiverKind, ReturnType, Type};
 use crate::args::Args;
 use crate::errors::Errors;
 use crate::item::{self, Form, Function};
-use crate::matcher::Matcher;
+use crate::options::matcher::Matcher;
 use crate::value::mentions;
 
 /// Checks the options against the function.

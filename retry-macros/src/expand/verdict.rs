@@ -7,7 +7,7 @@ use syn::{Expr, Ident};
 
 use super::Expansion;
 use crate::hygiene::{SpanRange, quote};
-use crate::matcher::Matcher;
+use crate::options::matcher::Matcher;
 
 impl Expansion<'_> {
     /// Whether `ok(…)` retries `value`, a reference.

@@ -7,13 +7,13 @@ use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, Token};
 
-use crate::check::{Checked, check_settings};
 use crate::errors::Errors;
 use crate::grammar::{at_next, each, set_twice, written};
 use crate::hygiene::quote;
+use crate::options::check::{Checked, check_settings};
+use crate::options::settings::{BREAKER, Base, Settings};
 use crate::options::{self, Opt, Words};
 use crate::run_time::Scope;
-use crate::settings::{BREAKER, Base, Settings};
 
 /// The settings of an inline breaker, checked.
 pub(crate) struct BreakerArgs {

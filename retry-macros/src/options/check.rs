@@ -13,7 +13,7 @@ use retry_rules::{Attempts, BreakerConfig, Fields, Policy, Rule, Rules, Style};
 
 use crate::errors::Errors;
 use crate::hygiene::quote;
-use crate::settings::{Base, Draft, Settings};
+use crate::options::settings::{Base, Draft, Settings};
 
 /// The result of the check.
 pub(crate) struct Checked<C = Policy> {

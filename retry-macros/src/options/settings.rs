@@ -10,11 +10,11 @@ use syn::Ident;
 use syn::parse::ParseStream;
 
 use self::Kind::{Count, Share, Time};
-use crate::backoff;
 use crate::errors::Errors;
 use crate::grammar::{assigned, equals};
 use crate::hygiene::quote;
-use crate::jitter;
+use crate::options::backoff;
+use crate::options::jitter;
 use crate::options::{Inside, Opt};
 use crate::run_time::Scope;
 use crate::value::{self, Tokens, Value, evaluated};

@@ -46,6 +46,7 @@ pub(crate) mod config;
 // What that is built on.
 mod decider;
 mod hooks;
+mod decision;
 mod values;
 mod operation;
 mod settings;
@@ -56,9 +57,10 @@ use core::fmt;
 use self::settings::Settings;
 
 pub use self::decider::{
-    Boxed, Classified, Decider, FailedAttempt, Known, Lists, MatchOutcome, MatcherStack, Matchers,
-    Opaque, Readable, ReadsError, With,
+    Boxed, Classified, Decider, Known, Lists, MatcherStack, Matchers, Opaque, Readable, ReadsError,
+    With,
 };
+pub use self::decision::{FailedAttempt, MatchOutcome};
 pub use self::hooks::{CallOnRetry, CallWhen, Hook, OnRetry, RetryAfter, When};
 pub use self::operation::{Operation, WithState};
 pub use self::run::{Blocking, Run};

@@ -16,6 +16,7 @@ mod reading;
 mod control;
 mod led;
 // How it decides.
+mod admission;
 mod state_machine;
 mod word;
 mod streak;

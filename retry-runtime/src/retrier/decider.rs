@@ -3,81 +3,14 @@
 
 use core::fmt::{self, Display};
 use core::marker::PhantomData;
-use core::time::Duration;
 use std::sync::Arc;
 
-use crate::call::session::Verdict;
+use crate::classify::Classify;
 use crate::classify::matchers::Matcher;
-use crate::classify::probe::{Classifier, ErrorDisplay, ErrorView, Fault};
-use crate::classify::{Class, Classify};
+use crate::classify::probe::{Classifier, ErrorView, Fault};
 use crate::event::retry_event::RetryEvent;
-use crate::outcome::error::Interrupted;
+use crate::retrier::decision::{FailedAttempt, List, MatchOutcome};
 use crate::retrier::hooks::Hook;
-use crate::retrier::values::FailedValue;
-
-/// How an attempt failed, as a [`Decider`] sees it.
-#[derive(Debug)]
-pub enum FailedAttempt<'a, E> {
-    /// It failed with its own error.
-    Error(&'a E),
-    /// It was cut off, and so has no error of its own.
-    Interrupted(&'a Interrupted),
-    /// It returned a value that counts as a failure.
-    Value(&'a dyn FailedValue),
-}
-
-/// What was decided about a failure.
-#[derive(Clone, Copy, Debug)]
-pub struct MatchOutcome {
-    list: List,
-    aborted: bool,
-    /// Whether it must not be retried, whatever the lists say.
-    barred: bool,
-    /// Whether a predicate picked the value, in which case the breaker counts a success.
-    picked: bool,
-    pub(super) hint: Option<Duration>,
-    class: Class,
-}
-
-/// The verdict of the list of failures to retry.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum List {
-    /// There is no list, so every failure is retried.
-    None,
-    Matches,
-    Misses,
-}
-
-impl MatchOutcome {
-    /// For a value that is retried whatever the matchers say.
-    const PICKED: Self = Self {
-        list: List::Matches,
-        aborted: false,
-        barred: false,
-        picked: true,
-        hint: None,
-        class: Class::empty(),
-    };
-
-    pub(super) fn verdict(self, error: ErrorDisplay<'_>) -> Verdict<'_> {
-        let Self { list, aborted, barred, picked, hint, class } = self;
-        let retried = !aborted && list != List::Misses;
-        Verdict { retry: retried && !barred, failure: retried && !picked, hint, class, error }
-    }
-
-    /// Consults another matcher of the list, unless one has matched already.
-    pub(super) fn or_matches(&mut self, matches: impl FnOnce() -> bool) {
-        if !self.aborted && self.list != List::Matches {
-            self.list = if matches() { List::Matches } else { List::Misses };
-        }
-    }
-
-    #[cfg(feature = "tower")]
-    /// Prevents a retry, whatever the list says, because one is impossible.
-    pub(crate) fn abort(&mut self) {
-        self.barred = true;
-    }
-}
 
 /// Decides about failures with errors of type `E`. `Kind` is inferred.
 ///

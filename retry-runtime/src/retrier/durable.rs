@@ -35,7 +35,8 @@ use crate::classify::Class;
 use crate::classify::probe::{ErrorDisplay, Fault};
 use crate::outcome::error::{Interrupted, Reason};
 use crate::retrier::Retrier;
-use crate::retrier::decider::{Decider, FailedAttempt};
+use crate::retrier::decider::Decider;
+use crate::retrier::decision::FailedAttempt;
 
 pub use crate::call::call_state::CallState;
 

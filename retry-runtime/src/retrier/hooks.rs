@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::event::retry_event::RetryEvent;
-use crate::retrier::decider::{FailedAttempt, MatchOutcome};
+use crate::retrier::decision::{FailedAttempt, MatchOutcome};
 
 /// What a closure adds to matchers.
 pub trait Hook<E> {

@@ -21,7 +21,8 @@ use crate::protect::breaker::{CircuitBreaker, Permit};
 use crate::protect::lend;
 use crate::protect::quota::{Lent, RetryQuota};
 use crate::protect::shared::Shared;
-use crate::retrier::decider::{Decider, FailedAttempt};
+use crate::retrier::decider::Decider;
+use crate::retrier::decision::FailedAttempt;
 use crate::retrier::values::{FailedValue, PickedValue};
 use crate::site::Origin;
 

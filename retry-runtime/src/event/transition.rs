@@ -7,6 +7,8 @@ use crate::base::sync::Arc;
 
 /// What a circuit breaker does with calls.
 ///
+/// The pattern knows these three, so there will be no others.
+///
 /// ```
 /// use retry_runtime::{BreakerConfig, CircuitBreaker, State};
 ///

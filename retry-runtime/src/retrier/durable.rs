@@ -42,6 +42,8 @@ pub use crate::call::call_state::CallState;
 
 /// What to do after a failure.
 ///
+/// A call waits or it ends, so there will be no others.
+///
 /// ```
 /// use retry_runtime::durable::{CallState, Decision, Failed};
 /// use retry_runtime::{Policy, Retrier};

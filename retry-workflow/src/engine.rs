@@ -23,7 +23,7 @@ mod ledger;
 mod operations;
 mod rate;
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -41,8 +41,8 @@ use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
 use self::ledger::Ledger;
 use self::operations::{EngineEvent, Operation, Operations};
-use crate::engine::source::Source;
-use crate::engine::work::Work;
+use crate::engine::source::DynSource;
+use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp, by_clock};
 #[cfg(feature = "metrics")]
 use crate::item::record::ItemState;
@@ -83,13 +83,13 @@ const MOST_WAITING: u64 = 10_000;
 const SETTLED_AT_ONCE: usize = 256;
 
 /// Runs a job until it has ended or must stop.
-pub(crate) async fn run<S: Store, W: Work>(
+pub(crate) async fn run<S: Store>(
     store: S,
     job: Job,
-    source: impl Source,
-    work: Arc<W>,
+    source: &mut dyn DynSource,
+    work: Arc<dyn DynWork>,
     options: Options,
-    stop: impl Future<Output = StopReason> + Send,
+    stop: BoxFuture<'static, StopReason>,
 ) -> Result<(), WorkflowError> {
     let breaker = match options.policy.circuit_breaker {
         Some(config) => Some(Breaker::open(&store, &job, config, options.listeners.clone()).await?),
@@ -172,12 +172,12 @@ fn worker(now: Timestamp) -> String {
     format!("{}-{micros:x}-{number}", std::process::id())
 }
 
-struct Engine<S: Store, W: Work> {
+struct Engine<S: Store> {
     store: S,
     job: Arc<str>,
     worker: Arc<str>,
     policy: ErrorPolicy,
-    process: Arc<Process<W>>,
+    process: Arc<Process>,
     breaker: Option<Breaker>,
     heartbeat: Heartbeat,
     max_parallel: usize,
@@ -223,13 +223,12 @@ struct Engine<S: Store, W: Work> {
     stopping: Option<StopReason>,
 }
 
-impl<S: Store, W: Work> Engine<S, W> {
+impl<S: Store> Engine<S> {
     async fn run(
         mut self,
-        mut source: impl Source,
-        stop: impl Future<Output = StopReason> + Send,
+        source: &mut dyn DynSource,
+        mut stop: BoxFuture<'static, StopReason>,
     ) -> Result<(), WorkflowError> {
-        let mut stop = std::pin::pin!(stop);
         let mut stopped = false;
         let counts = self.ledger.stored();
         self.collector.emit(&JobEvent::Started { job: &self.job, counts });
@@ -245,13 +244,15 @@ impl<S: Store, W: Work> Engine<S, W> {
                     && self.stopping.is_none()
                     && !self.operations.is_under_way(Operation::Enqueue);
                 // Dropped and made again after every other event: a source keeps what it has.
-                let mut next = std::pin::pin!(source.next_batch());
+                let mut next = feeds.then(|| source.next_batch_boxed());
                 poll_fn(|cx| {
                     if !stopped && let Poll::Ready(reason) = stop.as_mut().poll(cx) {
                         return Poll::Ready(Ok(EngineEvent::Stop(reason)));
                     }
                     // Input comes first: what is in the store is safe.
-                    if feeds && let Poll::Ready(given) = next.as_mut().poll(cx) {
+                    if let Some(next) = &mut next
+                        && let Poll::Ready(given) = next.as_mut().poll(cx)
+                    {
                         return Poll::Ready(given.map(EngineEvent::Input));
                     }
                     self.poll(cx)
@@ -276,7 +277,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                 EngineEvent::Input(None) => {
                     self.ledger.changed();
                     self.input_complete = true;
-                    self.is_input_final = source.is_complete();
+                    self.is_input_final = source.is_whole();
                     if self.is_input_final {
                         let whole = |job: &mut Job| job.input_complete = true;
                         Job::update(&self.store, &self.job, whole).await?;
@@ -294,7 +295,7 @@ impl<S: Store, W: Work> Engine<S, W> {
                 EngineEvent::Alone(guard) => self.access.alone(Some(guard)),
                 EngineEvent::Settled(finished, good) => {
                     for (finished, good) in finished.into_iter().zip(good) {
-                        self.settled(finished, good, &mut source);
+                        self.settled(finished, good, source);
                     }
                     if self.ledger.settlement_ended() {
                         self.start_counting();
@@ -801,7 +802,7 @@ impl<S: Store, W: Work> Engine<S, W> {
     }
 
     /// Handles the store's answer for one item.
-    fn settled(&mut self, finished: Completion, good: bool, source: &mut impl Source) {
+    fn settled(&mut self, finished: Completion, good: bool, source: &mut dyn DynSource) {
         self.ledger.settled(&finished, good);
         if self.claim_at.is_none() && finished.puts_back() {
             self.claim_soon();
@@ -817,7 +818,7 @@ impl<S: Store, W: Work> Engine<S, W> {
             self.collector.emit(&JobEvent::Attempt { job, item, attempt, state });
         }
         if let Some(state) = finished.state
-            && source.item_ended(&finished.id, state)
+            && source.hear_of_end(&finished.id, state)
         {
             self.input_complete = false;
         }

@@ -15,9 +15,9 @@ use retry_runtime::retrier::{Decider, Fault};
 
 use self::source::GraphSource;
 pub use self::task::Task;
-use self::work::{DynWork, GraphWork};
+use self::work::GraphWork;
 use crate::engine::job_runner::{JobRunner, settings};
-use crate::engine::work::Work;
+use crate::engine::work::{DynWork, Work};
 use crate::item::context::ItemContext;
 use crate::job::dependencies::Dependencies;
 use crate::job::error::WorkflowError;
@@ -243,9 +243,9 @@ impl<S: Store> Graph<S> {
         let store = runner.store.clone();
         dependencies.keep(&store, &job.id).await?;
         let needs = Arc::clone(&dependencies);
-        let source = GraphSource::new(store.clone(), &job.id, needs, redrives_dead).await?;
+        let mut source = GraphSource::new(store.clone(), &job.id, needs, redrives_dead).await?;
         let work = GraphWork { store, dependencies, tasks };
-        Ok(runner.run_job(job, source, work).await?.counted_in(Unit::Task, None))
+        Ok(runner.run_job(job, &mut source, Arc::new(work)).await?.counted_in(Unit::Task, None))
     }
 }
 

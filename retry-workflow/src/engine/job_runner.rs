@@ -3,12 +3,11 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::source::{Source, StoredItems};
-use crate::engine::work::Work;
+use crate::engine::source::{DynSource, Source, StoredItems};
+use crate::engine::work::{BoxFuture, DynWork, Work};
 use crate::engine::{self, Handlers, Options};
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, OnItemFailure};
@@ -35,7 +34,7 @@ pub struct JobRunner<S = MemoryStore> {
     pub(crate) job_id: Option<String>,
     pub(crate) store: S,
     pub(crate) options: Options,
-    pub(crate) stop: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    pub(crate) stop: Option<BoxFuture<'static, ()>>,
 }
 
 impl JobRunner {
@@ -302,12 +301,11 @@ impl<S: Store> JobRunner<S> {
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn run<W: Work>(
         self,
-        source: impl Source,
+        mut source: impl Source,
         work: W,
     ) -> Result<JobReport, WorkflowError> {
         self.check()?;
-        let job = self.job().await?;
-        self.run_job(job, source, work).await
+        self.run_boxed(&mut source, Arc::new(work)).await
     }
 
     /// Continues a job with the items that are in the store.
@@ -319,9 +317,37 @@ impl<S: Store> JobRunner<S> {
     /// Outside a tokio runtime with its time driver enabled (`enable_time`).
     pub async fn resume<W: Work>(self, job: &str, work: W) -> Result<JobReport, WorkflowError> {
         self.check()?;
-        let job = Job::get(&self.store, job).await?;
-        let source = StoredItems { is_complete: job.input_complete };
-        self.run_job(job, source, work).await
+        self.resume_boxed(job, Arc::new(work)).await
+    }
+
+    // Boxed, not `async`: a future is compiled where it is polled, which would be each caller.
+    fn run_boxed<'a>(
+        self,
+        source: &'a mut dyn DynSource,
+        work: Arc<dyn DynWork>,
+    ) -> BoxFuture<'a, Result<JobReport, WorkflowError>>
+    where
+        S: 'a,
+    {
+        Box::pin(async move {
+            let job = self.job().await?;
+            self.run_job(job, source, work).await
+        })
+    }
+
+    fn resume_boxed<'a>(
+        self,
+        job: &'a str,
+        work: Arc<dyn DynWork>,
+    ) -> BoxFuture<'a, Result<JobReport, WorkflowError>>
+    where
+        S: 'a,
+    {
+        Box::pin(async move {
+            let job = Job::get(&self.store, job).await?;
+            let mut source = StoredItems { is_complete: job.input_complete };
+            self.run_job(job, &mut source, work).await
+        })
     }
 
     /// The job to continue, or a new one.
@@ -342,16 +368,16 @@ impl<S: Store> JobRunner<S> {
     }
 
     /// Runs this job, and reports on it.
-    pub(crate) async fn run_job<W: Work>(
+    pub(crate) async fn run_job(
         self,
         job: Job,
-        source: impl Source,
-        work: W,
+        source: &mut dyn DynSource,
+        work: Arc<dyn DynWork>,
     ) -> Result<JobReport, WorkflowError> {
         let Self { store, options, stop, .. } = self;
         let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));
         let deadline = options.deadline;
-        let stop = async move {
+        let stop = Box::pin(async move {
             match deadline {
                 None => {
                     stop.await;
@@ -362,9 +388,9 @@ impl<S: Store> JobRunner<S> {
                     Err(_) => StopReason::Deadline,
                 },
             }
-        };
+        });
         let id = job.id.clone();
-        engine::run(store.clone(), job, source, Arc::new(work), options, stop).await?;
+        engine::run(store.clone(), job, source, work, options, stop).await?;
         match JobReport::load(&store, &id).await? {
             Some(report) => Ok(report),
             None => Err(WorkflowError::UnknownJob { id, known: Vec::new() }),

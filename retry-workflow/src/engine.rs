@@ -83,8 +83,8 @@ const MOST_WAITING: u64 = 10_000;
 const SETTLED_AT_ONCE: usize = 256;
 
 /// Runs a job until it has ended or must stop.
-pub(crate) async fn run<S: Store>(
-    store: S,
+pub(crate) async fn run(
+    store: Arc<dyn Store>,
     job: Job,
     source: &mut dyn DynSource,
     work: Arc<dyn DynWork>,
@@ -92,26 +92,28 @@ pub(crate) async fn run<S: Store>(
     stop: BoxFuture<'static, StopReason>,
 ) -> Result<(), WorkflowError> {
     let breaker = match options.policy.circuit_breaker {
-        Some(config) => Some(Breaker::open(&store, &job, config, options.listeners.clone()).await?),
+        Some(config) => {
+            Some(Breaker::open(&*store, &job, config, options.listeners.clone()).await?)
+        }
         None => None,
     };
     let since = store.now();
     let base = store.counts(&job.id).await?;
-    begin(&store, &job, base).await?;
-    let job = Job::find(&store, &job.id).await?.unwrap_or(job);
+    begin(&*store, &job, base).await?;
+    let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 
     let id: Arc<str> = job.id.as_str().into();
     let worker: Arc<str> = worker(since).into();
     let heartbeat = Heartbeat::new(&id, &worker, since, options.lease);
-    let Beat { others, .. } = heartbeat.clone().beat(store.clone()).await?;
+    let Beat { others, .. } = heartbeat.clone().beat(&*store).await?;
     let waiting = store.waiting(&id, MOST_WAITING).await?;
     let clock: Clock = {
-        let store = store.clone();
+        let store = Arc::clone(&store);
         Arc::new(move || store.now())
     };
     let process = Process::new((&id, &worker), clock, work, &options, breaker.as_ref());
     let engine = Engine {
-        leases: Leases::new(store.clone()),
+        leases: Leases::new(Arc::clone(&store)),
         ledger: Ledger::new(options.max_parallel, base, job.baseline),
         collector: Collector::new(options.policy.error_collection, options.listeners),
         #[cfg(feature = "metrics")]
@@ -150,7 +152,7 @@ pub(crate) async fn run<S: Store>(
 
 /// Marks the job as running. After a stop, thresholds start over, because somebody resumed it on
 /// purpose.
-async fn begin<S: Store>(store: &S, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
+async fn begin(store: &dyn Store, job: &Job, counts: Counts) -> Result<(), WorkflowError> {
     Job::update(store, &job.id, |job| {
         if !matches!(job.status, JobStatus::Running) {
             job.baseline = Baseline { ended: counts.ended(), failed: counts.failed() };
@@ -172,8 +174,8 @@ fn worker(now: Timestamp) -> String {
     format!("{}-{micros:x}-{number}", std::process::id())
 }
 
-struct Engine<S: Store> {
-    store: S,
+struct Engine {
+    store: Arc<dyn Store>,
     job: Arc<str>,
     worker: Arc<str>,
     policy: ErrorPolicy,
@@ -183,7 +185,7 @@ struct Engine<S: Store> {
     max_parallel: usize,
     lease: Duration,
 
-    leases: Leases<S>,
+    leases: Leases,
     ledger: Ledger,
     tasks: JoinSet<Completion>,
     /// Items that wait to be leased for the first time, as far as this worker knows.
@@ -223,7 +225,7 @@ struct Engine<S: Store> {
     stopping: Option<StopReason>,
 }
 
-impl<S: Store> Engine<S> {
+impl Engine {
     async fn run(
         mut self,
         source: &mut dyn DynSource,
@@ -280,7 +282,7 @@ impl<S: Store> Engine<S> {
                     self.is_input_final = source.is_whole();
                     if self.is_input_final {
                         let whole = |job: &mut Job| job.input_complete = true;
-                        Job::update(&self.store, &self.job, whole).await?;
+                        Job::update(&*self.store, &self.job, whole).await?;
                     }
                 }
                 EngineEvent::Claimed { leases, wanted, starts } => {
@@ -497,7 +499,7 @@ impl<S: Store> Engine<S> {
     }
 
     fn start_claiming_suspect(&mut self) {
-        let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
+        let (store, job, worker) = (Arc::clone(&self.store), self.job.clone(), self.worker.clone());
         let lease = self.lease;
         self.operations.start(Operation::Claim, async move {
             let lease = store.claim_suspect(&job, &worker, store.now(), lease).await?;
@@ -529,7 +531,7 @@ impl<S: Store> Engine<S> {
             Some(settlement)
         };
         let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();
-        let (store, started) = (self.store.clone(), self.leases.starts());
+        let (store, started) = (Arc::clone(&self.store), self.leases.starts());
         self.operations.start(Operation::Settle, async move {
             let good = store.settle(settlements, started, store.now()).await?;
             Ok(EngineEvent::Settled(finished, good))
@@ -556,7 +558,7 @@ impl<S: Store> Engine<S> {
         let free = self.max_parallel.saturating_sub(self.tasks.len());
         let starts = self.leases.free_beyond_ready(free);
         self.claim_at = None;
-        let (store, job, worker) = (self.store.clone(), self.job.clone(), self.worker.clone());
+        let (store, job, worker) = (Arc::clone(&self.store), self.job.clone(), self.worker.clone());
         let lease = self.lease;
         self.operations.start(Operation::Claim, async move {
             let leases = store.claim(&job, &worker, store.now(), wanted, starts, lease).await?;
@@ -592,7 +594,7 @@ impl<S: Store> Engine<S> {
 
     fn start_looking_ahead(&mut self) {
         if !self.operations.is_under_way(Operation::NextDue) {
-            let (store, job) = (self.store.clone(), self.job.clone());
+            let (store, job) = (Arc::clone(&self.store), self.job.clone());
             let changes = self.ledger.changes();
             self.looked_ahead_at_change = Some(changes);
             self.operations.start(Operation::NextDue, async move {
@@ -616,7 +618,7 @@ impl<S: Store> Engine<S> {
 
     fn start_counting(&mut self) {
         if !self.operations.is_under_way(Operation::Count) {
-            let (store, job) = (self.store.clone(), self.job.clone());
+            let (store, job) = (Arc::clone(&self.store), self.job.clone());
             let changes = self.ledger.changes();
             self.operations.start(Operation::Count, async move {
                 Ok(EngineEvent::Counted(changes, store.counts(&job).await?))
@@ -693,7 +695,7 @@ impl<S: Store> Engine<S> {
     }
 
     fn start_listening(&mut self) {
-        let (store, job, seen) = (self.store.clone(), self.job.clone(), self.seen);
+        let (store, job, seen) = (Arc::clone(&self.store), self.job.clone(), self.seen);
         self.operations.start(Operation::Listen, async move {
             store.changed(&job, seen).await.map(EngineEvent::Changed)
         });
@@ -716,9 +718,10 @@ impl<S: Store> Engine<S> {
     fn start_beating(&mut self) {
         if !self.operations.is_under_way(Operation::Heartbeat) {
             self.beat_at = Instant::now() + self.heartbeat.every();
-            let beat = self.heartbeat.clone().beat(self.store.clone());
-            self.operations
-                .start(Operation::Heartbeat, async { beat.await.map(EngineEvent::Beaten) });
+            let (store, heartbeat) = (Arc::clone(&self.store), self.heartbeat.clone());
+            self.operations.start(Operation::Heartbeat, async move {
+                heartbeat.beat(&*store).await.map(EngineEvent::Beaten)
+            });
         }
     }
 
@@ -761,7 +764,7 @@ impl<S: Store> Engine<S> {
     /// this one enqueues.
     fn count_waiting(&mut self) {
         if !self.input_complete && !self.operations.is_under_way(Operation::Waiting) {
-            let (store, job) = (self.store.clone(), self.job.clone());
+            let (store, job) = (Arc::clone(&self.store), self.job.clone());
             self.operations.start(Operation::Waiting, async move {
                 Ok(EngineEvent::Waiting(store.waiting(&job, MOST_WAITING).await?))
             });
@@ -772,9 +775,10 @@ impl<S: Store> Engine<S> {
         if let Some(breaker) = &self.breaker
             && !self.operations.is_under_way(Operation::ShareBreaker)
         {
-            let share = breaker.clone().share(self.store.clone());
-            self.operations
-                .start(Operation::ShareBreaker, async { share.await.map(|()| EngineEvent::Wake) });
+            let (store, breaker) = (Arc::clone(&self.store), breaker.clone());
+            self.operations.start(Operation::ShareBreaker, async move {
+                breaker.share(&*store).await.map(|()| EngineEvent::Wake)
+            });
         }
     }
 
@@ -782,7 +786,7 @@ impl<S: Store> Engine<S> {
         if self.operations.is_under_way(Operation::Extend) || self.leases.is_empty() {
             return;
         }
-        let (store, keys, lease) = (self.store.clone(), self.leases.keys(), self.lease);
+        let (store, keys, lease) = (Arc::clone(&self.store), self.leases.keys(), self.lease);
         let started = self.leases.starts();
         self.operations.start(Operation::Extend, async move {
             // A lease that is not renewed is refused when it is settled.
@@ -795,7 +799,7 @@ impl<S: Store> Engine<S> {
             self.claim_soon();
             return;
         }
-        let (store, job) = (self.store.clone(), self.job.clone());
+        let (store, job) = (Arc::clone(&self.store), self.job.clone());
         self.operations.start(Operation::Enqueue, async move {
             store.enqueue(&job, items, store.now()).await.map(EngineEvent::Enqueued)
         });
@@ -871,7 +875,7 @@ impl<S: Store> Engine<S> {
         self.collector.finish();
         self.report_progress();
         if let Some(breaker) = &self.breaker {
-            breaker.clone().share(self.store.clone()).await?;
+            breaker.clone().share(&*self.store).await?;
         }
         let finished = self.input_complete && self.ledger.is_complete();
         let status = match self.stopping.take() {
@@ -882,7 +886,7 @@ impl<S: Store> Engine<S> {
             _ if self.is_input_final => JobStatus::Finished,
             _ => JobStatus::Stopped { reason: StopReason::InputIncomplete },
         };
-        Job::update(&self.store, &self.job, |job| {
+        Job::update(&*self.store, &self.job, |job| {
             self.heartbeat.leave(job);
             job.status = status.clone();
             job.ended = Some(self.store.now());

@@ -144,7 +144,7 @@ pub use item::summary::{Group, HourCount, JobRow, Minute};
 #[doc(inline)]
 pub use store::SqliteStore;
 #[doc(inline)]
-pub use store::{MemoryStore, Store, StoreError};
+pub use store::{IntoStore, MemoryStore, Store, StoreError};
 
 // The parts of a policy. Each has a page here, with the documentation of `retry-runtime`.
 pub use retry_runtime::{

@@ -13,13 +13,13 @@ use crate::job::dependencies::Dependencies;
 use crate::store::Store;
 
 /// The tasks of a graph as work: each item is the task with its name.
-pub(super) struct GraphWork<S> {
-    pub(super) store: S,
+pub(super) struct GraphWork {
+    pub(super) store: Arc<dyn Store>,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) tasks: BTreeMap<String, Box<dyn DynWork>>,
 }
 
-impl<S: Store> Work for GraphWork<S> {
+impl Work for GraphWork {
     async fn attempt(&self, item: WorkItem<'_>) -> AttemptReport {
         let name = item.context.id.clone();
         let Some(task) = self.tasks.get(&name) else {
@@ -51,7 +51,7 @@ enum Needs {
     Open,
 }
 
-impl<S: Store> GraphWork<S> {
+impl GraphWork {
     async fn needs(&self, job: &str, task: &str) -> Needs {
         // The tasks that failed, and the skipped ones through which they are needed.
         let (mut culprits, mut through) = (BTreeSet::new(), BTreeSet::new());

@@ -51,7 +51,7 @@ impl Waits {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn load<S: Store>(store: &S, job: &str, counts: &Counts) -> Result<Self, StoreError> {
+    pub async fn load(store: &dyn Store, job: &str, counts: &Counts) -> Result<Self, StoreError> {
         let breaker = BreakerRecord::find(store, job).await?;
         // Nothing is due any more.
         let is_over = counts.unfinished() == 0;
@@ -103,7 +103,7 @@ impl Waits {
     }
 }
 
-async fn leased_until<S: Store>(store: &S, job: &str) -> Result<Option<Timestamp>, StoreError> {
+async fn leased_until(store: &dyn Store, job: &str) -> Result<Option<Timestamp>, StoreError> {
     let leased = Filter::job(job).states([ItemState::Leased]);
     let (mut last, mut after) = (None, None);
     loop {

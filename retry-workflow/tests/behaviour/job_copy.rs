@@ -26,7 +26,7 @@ fn copied(new: u64, known: u64) -> Copied {
 
 /// Runs a job that has everything a job can have: successes with outputs, several kinds of dead
 /// letters, waits with checkpoints, skipped items, a breaker.
-async fn fill<S: Store>(store: &S) {
+async fn fill<S: Store + Clone>(store: &S) {
     let policy = ErrorPolicy::new().circuit_breaker(BreakerConfig::new().failure_threshold(50));
     Workflow::new("import")
         .store(store.clone())
@@ -65,7 +65,7 @@ async fn fill<S: Store>(store: &S) {
 }
 
 /// Everything that can be seen of a job.
-async fn seen<S: Store>(store: &S) -> (Vec<ItemRecord>, String) {
+async fn seen<S: Store + Clone>(store: &S) -> (Vec<ItemRecord>, String) {
     let all = Filter::job(JOB).states(ItemState::ALL);
     let mut items = Vec::new();
     for item in store.list(&all, None, 1_000).await.unwrap().items {

@@ -449,8 +449,8 @@ impl Model {
     }
 }
 
-async fn claim<S: Store>(
-    store: &S,
+async fn claim(
+    store: &dyn Store,
     job: &str,
     worker: &str,
     now: Timestamp,
@@ -531,7 +531,7 @@ impl<S: Store> Stage<S> {
                     let last = values.last().filter(|_| values.len() >= enough).cloned();
                     Ok(last.unwrap_or_else(|| (key.clone(), "0".to_owned())))
                 };
-                assert_eq!(store.find_or_insert("key-", choose).await, Ok(expected));
+                assert_eq!(store.find_or_insert("key-", Box::new(choose)).await, Ok(expected));
             }
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Barrier;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use retry_workflow::store::{SqliteStore, Store};
+use retry_workflow::store::{MemoryStore, SqliteStore, Store};
 use retry_workflow::{Counts, Lease, NewItem, Settled, Settlement, Timestamp, Workflow};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -24,6 +24,22 @@ fn items(count: usize) -> Vec<NewItem> {
 
 fn done(lease: &Lease) -> Settlement {
     Settlement::new(lease.key, Settled::Succeeded(None), Vec::new())
+}
+
+#[tokio::test]
+async fn a_clone_is_another_handle_to_the_same_store() {
+    async fn is_shared(store: impl Store, other: impl Store) {
+        other.enqueue("job", items(1), Timestamp::now()).await.unwrap();
+        let leases = store.claim("job", "w", Timestamp::now(), 1, 1, MINUTE).await.unwrap();
+        other.settle(vec![done(&leases[0])], Vec::new(), Timestamp::now()).await.unwrap();
+        drop(other);
+        assert_eq!(store.counts("job").await.unwrap().succeeded, 1);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = SqliteStore::open(folder.path().join("store.db")).unwrap();
+    is_shared(sqlite.clone(), sqlite).await;
+    let memory = MemoryStore::new();
+    is_shared(memory.clone(), memory).await;
 }
 
 /// Claims and settles until nothing is left, and returns the ids of the items that it got.

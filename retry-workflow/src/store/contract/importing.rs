@@ -1,5 +1,6 @@
 //! Jobs that are removed, exported and imported.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{
@@ -9,7 +10,7 @@ use crate::item::record::{Counts, Filter, ItemRecord, Settled};
 use crate::store::Store;
 
 /// Other jobs stay, and no later item is taken for one that is gone.
-pub async fn a_job_is_removed_with_all_that_is_known_of_it<S: Store>(store: &S) {
+pub async fn a_job_is_removed_with_all_that_is_known_of_it(store: &Arc<dyn Store>) {
     enqueue(store, "other", &["a"]).await;
     kill(store, &[("a", "other", "x"), ("b", "other", "x")]).await;
     enqueue(store, "job", &["c"]).await;
@@ -34,7 +35,7 @@ pub async fn a_job_is_removed_with_all_that_is_known_of_it<S: Store>(store: &S) 
 }
 
 /// An item moves to another job, or store, with its whole history.
-pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
+pub async fn what_is_exported_can_be_imported(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x"), ("b", "timeout", "order 17")]).await;
     enqueue(store, "job", &["c", "d"]).await;
     let lease = claim_one(store, 7).await;
@@ -68,7 +69,7 @@ pub async fn what_is_exported_can_be_imported<S: Store>(store: &S) {
 }
 
 /// Items that were pending or leased elsewhere are due here and now, with their checkpoints.
-pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
+pub async fn an_import_begins_anew_what_was_not_done(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b"]).await;
     let lease = claim_one(store, 0).await;
     let checkpoint = Some("{\"step\":2}".to_owned());
@@ -89,7 +90,7 @@ pub async fn an_import_begins_anew_what_was_not_done<S: Store>(store: &S) {
 }
 
 /// Items are compared by id, both with the store and within the import.
-pub async fn an_import_leaves_what_is_there<S: Store>(store: &S) {
+pub async fn an_import_leaves_what_is_there(store: &Arc<dyn Store>) {
     kill(store, &[("a", "other", "x")]).await;
     let old = found(store, "a").await;
     let other = ItemRecord { payload: "other".to_owned(), ..old.clone() };

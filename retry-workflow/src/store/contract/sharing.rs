@@ -1,5 +1,6 @@
-//! Several handles of one store, waits for a change, and numbers at their ends.
+//! Waits for a change, and numbers at their ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::steps::{MINUTE, at, claim_one, counts, enqueue, failure, found, new, row, settle};
@@ -11,7 +12,7 @@ use crate::store::Store;
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 /// A wait for changes of `job` that has begun.
-async fn waiting_for<S: Store>(store: &S, seen: u64) -> tokio::task::JoinHandle<u64> {
+async fn waiting_for(store: &Arc<dyn Store>, seen: u64) -> tokio::task::JoinHandle<u64> {
     let own = store.clone();
     let wait = tokio::spawn(async move { own.changed("job", seen).await.expect("looked") });
     tokio::task::yield_now().await;
@@ -24,7 +25,7 @@ async fn told(wait: tokio::task::JoinHandle<u64>, of: &str) -> u64 {
 }
 
 /// Each change that a job's workers wait for ends the wait.
-pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
+pub async fn a_change_ends_the_wait_for_it(store: &Arc<dyn Store>) {
     let failed = || Filter::job("job");
     let wait = waiting_for(store, 0).await;
     enqueue(store, "job", &["a", "b", "c"]).await;
@@ -92,7 +93,7 @@ pub async fn a_change_ends_the_wait_for_it<S: Store>(store: &S) {
 }
 
 /// No change between two waits is lost.
-pub async fn a_change_before_the_wait_for_it_ends_it<S: Store>(store: &S) {
+pub async fn a_change_before_the_wait_for_it_ends_it(store: &Arc<dyn Store>) {
     let wait = waiting_for(store, 0).await;
     enqueue(store, "job", &["a"]).await;
     let seen = told(wait, "the first").await;
@@ -101,7 +102,7 @@ pub async fn a_change_before_the_wait_for_it_ends_it<S: Store>(store: &S) {
 }
 
 /// Times before 1970, the end of time and infinite durations do not cause a panic.
-pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
+pub async fn the_ends_of_time_and_numbers_are_no_panic(store: &Arc<dyn Store>) {
     let early = Timestamp::from_micros(i64::MIN);
     assert_eq!(store.enqueue("job", vec![new("a"), new("b")], early).await, Ok(2));
     assert_eq!(store.next_due("job").await, Ok(Some(early)));
@@ -133,14 +134,4 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic<S: Store>(store: &S) {
     assert_eq!(store.extend(vec![b.key], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
     let leases = store.claim("job", "w", Timestamp::NEVER, 9, 9, MINUTE).await.expect("claimed");
     assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["a"]);
-}
-
-/// A clone is another handle to the same store.
-pub async fn handles_share_one_store<S: Store>(store: &S) {
-    let other = store.clone();
-    enqueue(&other, "job", &["a"]).await;
-    let lease = claim_one(store, 0).await;
-    settle(&other, &lease, 1, Settled::Succeeded(None)).await;
-    drop(other);
-    assert_eq!(found(store, "a").await.state, ItemState::Succeeded);
 }

@@ -29,12 +29,12 @@ use std::time::Duration;
 
 use retry_workflow::store::{Choose, StoreCheck, StoreFuture};
 use retry_workflow::{
-    Counts, Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem,
-    Page, Settled, Settlement, Start, Store, StoreError, Timestamp,
+    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
+    Page, Selection, Settled, Settlement, Start, Store, StoreError, Timestamp,
 };
 use tokio::sync::oneshot;
 
-use self::claim::{Claim, Wanted};
+use self::claim::Claim;
 use self::clock::ServerClock;
 use self::shared::Shared;
 use crate::server::{PooledClient, PostgresError, PostgresOptions, Server};
@@ -174,17 +174,17 @@ impl PostgresStore {
             .map_err(|error| error.into_store_error(server.name()))
     }
 
-    async fn claim_wanted(&self, wanted: Claim) -> StoreResult<Vec<Lease>> {
+    async fn claim_or_release(&self, claim: Claim) -> StoreResult<Vec<Lease>> {
         let (reply, answer) = oneshot::channel();
         let store = self.clone();
         // If the caller is dropped while the server leases, nobody holds the leases: release them.
         self.0.server.runtime().spawn(async move {
-            let now = wanted.now;
+            let now = claim.now;
             let claimed = store
-                .run(wanted, |client, (shared, wanted), maybe_done| {
+                .run(claim, |client, (shared, claim), maybe_done| {
                     Box::pin(async move {
                         shared.clock.renew(client).await?;
-                        claim::claim(client, shared, wanted, maybe_done).await
+                        claim::claim(client, shared, claim, maybe_done).await
                     })
                 })
                 .await;
@@ -312,27 +312,11 @@ impl Store for PostgresStore {
         job: &'a str,
         worker: &'a str,
         now: Timestamp,
-        max: usize,
-        starts: usize,
+        selection: Selection,
         lease: Duration,
     ) -> StoreFuture<'a, Vec<Lease>> {
         let (job, worker) = (job.to_owned(), worker.to_owned());
-        let wanted = Wanted::Items { max, starts };
-        Box::pin(self.claim_wanted(Claim { job, worker, now, wanted, lease }))
-    }
-
-    fn claim_suspect<'a>(
-        &'a self,
-        job: &'a str,
-        worker: &'a str,
-        now: Timestamp,
-        lease: Duration,
-    ) -> StoreFuture<'a, Option<Lease>> {
-        Box::pin(async move {
-            let (job, worker) = (job.to_owned(), worker.to_owned());
-            let claim = Claim { job, worker, now, wanted: Wanted::Suspect, lease };
-            Ok(self.claim_wanted(claim).await?.pop())
-        })
+        Box::pin(self.claim_or_release(Claim { job, worker, now, selection, lease }))
     }
 
     fn settle(
@@ -406,33 +390,13 @@ impl Store for PostgresStore {
         })
     }
 
-    fn next_due<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Option<Timestamp>> {
-        Box::pin(async move {
-            self.run(job.to_owned(), |client, (shared, job), _| {
-                Box::pin(async move {
-                    shared.clock.renew(client).await?;
-                    claim::next_due(client, shared, job).await
-                })
+    fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
+        let arguments = (job.to_owned(), most_waiting);
+        Box::pin(self.run(arguments, |client, (shared, (job, most)), _| {
+            Box::pin(async move {
+                shared.clock.renew(client).await?;
+                read::overview(client, shared, job, *most).await
             })
-            .await
-        })
-    }
-
-    fn next_suspect<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Option<Timestamp>> {
-        Box::pin(self.run(job.to_owned(), |client, (shared, job), _| {
-            Box::pin(async move { claim::next_suspect(client, shared, job).await })
-        }))
-    }
-
-    fn waiting<'a>(&'a self, job: &'a str, most: u64) -> StoreFuture<'a, u64> {
-        Box::pin(self.run((job.to_owned(), most), |client, (shared, (job, most)), _| {
-            Box::pin(async move { claim::waiting(client, shared, job, *most).await })
-        }))
-    }
-
-    fn counts<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Counts> {
-        Box::pin(self.run(job.to_owned(), |client, (shared, job), _| {
-            Box::pin(async move { read::counts(client, shared, job).await })
         }))
     }
 

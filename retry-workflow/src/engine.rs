@@ -46,7 +46,8 @@ use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp, by_clock};
 #[cfg(feature = "metrics")]
 use crate::item::record::ItemState;
-use crate::item::record::{Counts, Lease, NewItem, Settlement};
+use crate::item::record::{Counts, Lease, NewItem, Selection, Settlement};
+use crate::item::summary::Overview;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
 use crate::job::event::{JobEvent, Listener, WaitReason};
@@ -98,7 +99,7 @@ pub(crate) async fn run(
         None => None,
     };
     let since = store.now();
-    let base = store.counts(&job.id).await?;
+    let Overview { counts: base, waiting, .. } = store.overview(&job.id, MOST_WAITING).await?;
     begin(&*store, &job, base).await?;
     let job = Job::find(&*store, &job.id).await?.unwrap_or(job);
 
@@ -106,7 +107,6 @@ pub(crate) async fn run(
     let worker: Arc<str> = worker(since).into();
     let heartbeat = Heartbeat::new(&id, &worker, since, options.lease);
     let Beat { others, .. } = heartbeat.clone().beat(&*store).await?;
-    let waiting = store.waiting(&id, MOST_WAITING).await?;
     let clock: Clock = {
         let store = Arc::clone(&store);
         Arc::new(move || store.now())
@@ -118,7 +118,7 @@ pub(crate) async fn run(
         collector: Collector::new(options.policy.error_collection, options.listeners),
         #[cfg(feature = "metrics")]
         metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
-        looked_ahead_at_change: None,
+        looked_at_change: None,
         access: HandlerAccess::new(),
         waiting,
         beat_at: Instant::now() + heartbeat.every(),
@@ -174,6 +174,17 @@ fn worker(now: Timestamp) -> String {
     format!("{}-{micros:x}-{number}", std::process::id())
 }
 
+/// What a look at the job has found.
+struct Look {
+    /// How many changes there had been before.
+    changes: u64,
+    overview: Overview,
+    /// Whether what waits to be leased for the first time was counted.
+    with_waiting: bool,
+    /// Whether it is one of those that come every second.
+    is_regular: bool,
+}
+
 struct Engine {
     store: Arc<dyn Store>,
     job: Arc<str>,
@@ -198,8 +209,8 @@ struct Engine {
     #[cfg(feature = "metrics")]
     metrics: Box<JobMetrics>,
     operations: Operations,
-    /// How many changes there had been when the store was last asked what is due next.
-    looked_ahead_at_change: Option<u64>,
+    /// How many changes there had been at the last look at the job.
+    looked_at_change: Option<u64>,
 
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
@@ -300,28 +311,16 @@ impl Engine {
                         self.settled(finished, good, source);
                     }
                     if self.ledger.settlement_ended() {
-                        self.start_counting();
+                        self.start_looking(false);
                     }
                     self.check_bounds();
                 }
-                EngineEvent::Waiting(waiting) => self.waiting = waiting,
                 EngineEvent::Enqueued(added) => {
                     self.waiting += added;
                     self.ledger.changed();
                     self.claim_soon();
                 }
-                EngineEvent::NextDue { changes, due, suspect } => {
-                    #[cfg(feature = "metrics")]
-                    self.metrics.next_due(due);
-                    // Something that has changed since the query may be due earlier: query again.
-                    let is_current = changes == self.ledger.changes();
-                    if self.is_time_for(suspect, is_current) {
-                        self.access.want_alone();
-                    } else if is_current && self.is_idle() {
-                        self.sleep_until(due);
-                    }
-                }
-                EngineEvent::Counted(changes, counts) => self.counted(changes, counts),
+                EngineEvent::Looked(look) => self.looked(look),
                 EngineEvent::Changed(seen) => {
                     self.seen = seen;
                     // What was found before may be out of date.
@@ -406,9 +405,9 @@ impl Engine {
         }
         // What was read before the last change may be out of date.
         let is_old =
-            self.claim_at.is_none() || self.looked_ahead_at_change != Some(self.ledger.changes());
+            self.claim_at.is_none() || self.looked_at_change != Some(self.ledger.changes());
         if self.is_idle() && is_old && self.stopping.is_none() && !self.access.wants_alone() {
-            self.start_looking_ahead();
+            self.start_looking(false);
         }
     }
 
@@ -502,8 +501,9 @@ impl Engine {
         let (store, job, worker) = (Arc::clone(&self.store), self.job.clone(), self.worker.clone());
         let lease = self.lease;
         self.operations.start(Operation::Claim, async move {
-            let lease = store.claim_suspect(&job, &worker, store.now(), lease).await?;
-            Ok(EngineEvent::ClaimedSuspect(lease))
+            let mut leases =
+                store.claim(&job, &worker, store.now(), Selection::Suspect, lease).await?;
+            Ok(EngineEvent::ClaimedSuspect(leases.pop()))
         });
     }
 
@@ -560,8 +560,9 @@ impl Engine {
         self.claim_at = None;
         let (store, job, worker) = (Arc::clone(&self.store), self.job.clone(), self.worker.clone());
         let lease = self.lease;
+        let selection = Selection::Items { max: wanted, starts };
         self.operations.start(Operation::Claim, async move {
-            let leases = store.claim(&job, &worker, store.now(), wanted, starts, lease).await?;
+            let leases = store.claim(&job, &worker, store.now(), selection, lease).await?;
             Ok(EngineEvent::Claimed { leases, wanted, starts })
         });
     }
@@ -578,7 +579,7 @@ impl Engine {
             self.due = None;
         } else if self.waiting >= MOST_WAITING {
             // Other workers have leased them.
-            self.count_waiting();
+            self.start_looking(false);
         }
         for (place, lease) in leases.into_iter().enumerate() {
             if (lease.run, lease.attempt) == (0, 1) {
@@ -592,15 +593,52 @@ impl Engine {
         self.claim_at = Some(Instant::now());
     }
 
-    fn start_looking_ahead(&mut self) {
-        if !self.operations.is_under_way(Operation::NextDue) {
-            let (store, job) = (Arc::clone(&self.store), self.job.clone());
-            let changes = self.ledger.changes();
-            self.looked_ahead_at_change = Some(changes);
-            self.operations.start(Operation::NextDue, async move {
-                let suspect = store.next_suspect(&job).await?;
-                Ok(EngineEvent::NextDue { changes, due: store.next_due(&job).await?, suspect })
-            });
+    /// Looks at the job as a whole; regularly, or because something has to be known now.
+    fn start_looking(&mut self, is_regular: bool) {
+        if self.operations.is_under_way(Operation::Look) {
+            return;
+        }
+        // Other workers lease what this one enqueues.
+        let with_waiting = !self.input_complete && (is_regular || self.waiting >= MOST_WAITING);
+        let most = if with_waiting { MOST_WAITING } else { 0 };
+        let (store, job) = (Arc::clone(&self.store), self.job.clone());
+        let changes = self.ledger.changes();
+        self.looked_at_change = Some(changes);
+        self.operations.start(Operation::Look, async move {
+            let overview = store.overview(&job, most).await?;
+            Ok(EngineEvent::Looked(Look { changes, overview, with_waiting, is_regular }))
+        });
+    }
+
+    fn looked(&mut self, look: Look) {
+        let Look { changes, overview, with_waiting, is_regular } = look;
+        let Overview { counts, next_due, next_suspect, .. } = overview;
+        if with_waiting {
+            self.waiting = overview.waiting;
+        }
+        #[cfg(feature = "metrics")]
+        self.metrics.next_due(next_due);
+        let is_settling = self.operations.is_under_way(Operation::Settle);
+        self.ledger.counted(changes, counts, is_settling);
+        // Something that has changed since may be due earlier.
+        let is_current = self.ledger.is_current();
+        let mut goes_on_later = false;
+        if self.stopping.is_none() && !self.access.wants_alone() {
+            if self.is_time_for(next_suspect, is_current) {
+                self.access.want_alone();
+            } else if is_current && self.is_idle() {
+                self.sleep_until(next_due);
+                goes_on_later = next_due.is_some();
+            }
+        }
+        // A wait is reported once it lasts.
+        if is_regular || !goes_on_later {
+            self.report_progress();
+        }
+        self.check_bounds();
+        // Nothing else would trigger another look.
+        if self.is_idle() && !is_current {
+            self.start_looking(false);
         }
     }
 
@@ -610,31 +648,6 @@ impl Engine {
         let wait = due.map_or(LOOK_ANYWAY, |due| due.since(self.store.now()).min(LOOK_ANYWAY));
         self.claim_at = Some(Instant::now() + wait);
         self.due = due;
-        // Nothing is pending or leased: this may be the end.
-        if due.is_none() && !self.ledger.is_current() {
-            self.start_counting();
-        }
-    }
-
-    fn start_counting(&mut self) {
-        if !self.operations.is_under_way(Operation::Count) {
-            let (store, job) = (Arc::clone(&self.store), self.job.clone());
-            let changes = self.ledger.changes();
-            self.operations.start(Operation::Count, async move {
-                Ok(EngineEvent::Counted(changes, store.counts(&job).await?))
-            });
-        }
-    }
-
-    fn counted(&mut self, changes: u64, counts: Counts) {
-        let is_settling = self.operations.is_under_way(Operation::Settle);
-        self.ledger.counted(changes, counts, is_settling);
-        self.report_progress();
-        self.check_bounds();
-        // The counts are from before the last change, and nothing else would trigger another count.
-        if self.is_idle() && !self.ledger.is_current() {
-            self.start_counting();
-        }
     }
 
     fn report_progress(&self) {
@@ -737,38 +750,16 @@ impl Engine {
 
     /// Looks at what other processes have done, and shares what they need to know.
     fn look(&mut self) {
-        let all = [
-            Operation::Count,
-            Operation::Heartbeat,
-            Operation::Waiting,
-            Operation::NextDue,
-            Operation::ShareBreaker,
-        ];
+        let all = [Operation::Look, Operation::Heartbeat, Operation::ShareBreaker];
         self.is_look_partial =
             all.into_iter().any(|operation| self.operations.is_under_way(operation));
         self.looked_at = Some(Instant::now());
-        self.start_counting();
+        self.start_looking(true);
         if self.claim_at.is_none() {
             self.claim_soon();
         }
         self.start_beating();
-        self.count_waiting();
-        // A suspect may have been waiting for a long time.
-        if !self.access.wants_alone() && self.stopping.is_none() {
-            self.start_looking_ahead();
-        }
         self.share_breaker();
-    }
-
-    /// Counts what waits for a first lease, unless the input is complete: other workers lease what
-    /// this one enqueues.
-    fn count_waiting(&mut self) {
-        if !self.input_complete && !self.operations.is_under_way(Operation::Waiting) {
-            let (store, job) = (Arc::clone(&self.store), self.job.clone());
-            self.operations.start(Operation::Waiting, async move {
-                Ok(EngineEvent::Waiting(store.waiting(&job, MOST_WAITING).await?))
-            });
-        }
     }
 
     fn share_breaker(&mut self) {

@@ -30,9 +30,10 @@ pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use crate::item::clock::{Timestamp, measured};
 use crate::item::failure::Failure;
 use crate::item::record::{
-    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
+    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement,
+    Start,
 };
-use crate::item::summary::{Group, JobRow, Minute};
+use crate::item::summary::{Group, JobRow, Minute, Overview};
 
 /// A claim ends with the payload that reaches this many bytes: 16 MiB.
 pub const MAX_CLAIM_BYTES: usize = 16 << 20;
@@ -68,7 +69,7 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 ///
 /// ```
 /// use std::time::Duration;
-/// use retry_workflow::{MemoryStore, NewItem, Settled, Settlement, Store};
+/// use retry_workflow::{MemoryStore, NewItem, Selection, Settled, Settlement, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), retry_workflow::StoreError> {
@@ -77,7 +78,7 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 ///
 /// // What a worker does:
 /// let lasts = Duration::from_secs(30);
-/// let leases = store.claim("orders", "worker-1", store.now(), 10, 10, lasts).await?;
+/// let leases = store.claim("orders", "worker-1", store.now(), Selection::Items { max: 10, starts: 10 }, lasts).await?;
 /// let done = Settlement::new(leases[0].key, Settled::Succeeded(None), Vec::new());
 /// assert_eq!(store.settle(vec![done], Vec::new(), store.now()).await?, [true]);
 ///
@@ -90,8 +91,8 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 ///
 /// | what it keeps | methods |
 /// | --- | --- |
-/// | items and leases, for workers | `enqueue`, `claim`, `claim_suspect`, `settle`, `extend`, `expire`, `next_due`, `next_suspect`, `waiting` |
-/// | what people look at | `counts`, `item`, `list`, `stats`, `minutes`, `jobs` |
+/// | items and leases, for workers | `enqueue`, `claim`, `settle`, `extend`, `expire` |
+/// | what workers and people look at | `overview`, `item`, `list`, `stats`, `minutes`, `jobs` |
 /// | dead letters, and items that come or go | `redrive`, `purge`, `edit`, `skip`, `remove`, `import` |
 /// | values by key: records of jobs, breakers and workers | `get`, `cas`, `values`, `find_or_insert` |
 ///
@@ -99,7 +100,7 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 /// - A lease is an item's number and a token that grows with each claim. `settle` and `extend`
 ///   compare the token, so that a worker whose lease was taken over writes nothing.
 /// - The caller passes the time in. Only [`now`](Self::now) reads a clock.
-/// - The defaults of [`now`](Self::now) and [`changed`](Self::changed) work; [`Changes`] wakes
+/// - The defaults of [`now`](Self::now), [`counts`](Self::counts) and [`changed`](Self::changed) work; [`Changes`] wakes
 ///   workers of the same process at once.
 /// - Methods return [`StoreFuture`]s, so that a store can be a `dyn Store`: write
 ///   `Box::pin(async move { … })`.
@@ -132,10 +133,10 @@ pub trait Store: Send + Sync + 'static {
         due: Timestamp,
     ) -> StoreFuture<'a, u64>;
 
-    /// Leases up to `max` items to `worker` until `now + lease`, and no more once their payloads
-    /// have reached [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired,
-    /// in the order of these times, but no suspects. The first `starts` of them start at `now`, the
-    /// others wait for a free slot. Their attempt and token grow by one.
+    /// Leases items to `worker` until `now + lease`, and no more once their payloads have reached
+    /// [`MAX_CLAIM_BYTES`]: those that are due, and those whose lease has expired, in the order of
+    /// these times; either items that are no suspects, or one suspect. Those that start at once
+    /// start at `now`. Their attempt and token grow by one.
     ///
     /// A lease that has expired unsettled is counted now. If the item was started, the attempt is
     /// lost: it gets a row in the history ([`Lost`](crate::AttemptOutcome::Lost), by the worker
@@ -147,20 +148,9 @@ pub trait Store: Send + Sync + 'static {
         job: &'a str,
         worker: &'a str,
         now: Timestamp,
-        max: usize,
-        starts: usize,
+        selection: Selection,
         lease: Duration,
     ) -> StoreFuture<'a, Vec<Lease>>;
-
-    /// Leases the first suspect that is due, as [`claim`](Self::claim) does other items, and starts
-    /// it: the caller works on nothing else while it holds the suspect.
-    fn claim_suspect<'a>(
-        &'a self,
-        job: &'a str,
-        worker: &'a str,
-        now: Timestamp,
-        lease: Duration,
-    ) -> StoreFuture<'a, Option<Lease>>;
 
     /// Settles leases: state, history and dead letter of each change at once. Returns `false` for a
     /// lease that the item no longer has, for which nothing is written. Also records which other
@@ -193,19 +183,15 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
     ) -> StoreFuture<'a, u64>;
 
-    /// Returns when the next item of a job can be claimed, suspects included: when it is due, or
-    /// its lease expires.
-    fn next_due<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Option<Timestamp>>;
+    /// Looks at a job as a whole: its counts, and what can be claimed when. Cheap, however many
+    /// items there are; [`Overview::waiting`] is counted up to `most_waiting`, and costs as much
+    /// as there is to count.
+    fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview>;
 
-    /// Returns when the next suspect of a job can be claimed.
-    fn next_suspect<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Option<Timestamp>>;
-
-    /// Returns how many items of a job wait to be leased for the first time, counting up to `most`.
-    /// Items that were re-driven, or imported after an attempt, do not count.
-    fn waiting<'a>(&'a self, job: &'a str, most: u64) -> StoreFuture<'a, u64>;
-
-    /// Returns how many items of a job are in each state. Cheap, however many there are.
-    fn counts<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Counts>;
+    /// Returns how many items of a job are in each state, by looking at the job as a whole.
+    fn counts<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Counts> {
+        Box::pin(async move { Ok(self.overview(job, 0).await?.counts) })
+    }
 
     /// Returns one item, with its history.
     fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>>;

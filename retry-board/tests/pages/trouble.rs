@@ -6,8 +6,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use retry_workflow::store::{Choose, StoreFuture};
 use retry_workflow::{
-    Counts, Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem,
-    Page, Settlement, SqliteStore, Start, Store, StoreError, Timestamp,
+    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem,
+    Overview, Page, Selection, Settlement, SqliteStore, Start, Store, StoreError, Timestamp,
 };
 
 use crate::support::get;
@@ -30,15 +30,11 @@ macro_rules! broken_otherwise {
     () => {
         broken! {
             fn enqueue(job: &'a str, items: Vec<NewItem>, due: Timestamp) -> u64;
-            fn claim(job: &'a str, worker: &'a str, now: Timestamp, max: usize, starts: usize, lease: Duration) -> Vec<Lease>;
-            fn claim_suspect(job: &'a str, worker: &'a str, now: Timestamp, lease: Duration) -> Option<Lease>;
+            fn claim(job: &'a str, worker: &'a str, now: Timestamp, selection: Selection, lease: Duration) -> Vec<Lease>;
             fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
             fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
             fn expire(job: &'a str, workers: Vec<String>, now: Timestamp) -> u64;
-            fn next_due(job: &'a str) -> Option<Timestamp>;
-            fn next_suspect(job: &'a str) -> Option<Timestamp>;
-            fn waiting(job: &'a str, most: u64) -> u64;
-            fn counts(job: &'a str) -> Counts;
+            fn overview(job: &'a str, most_waiting: u64) -> Overview;
             fn item(job: &'a str, id: &'a str) -> Option<ItemRecord>;
             fn minutes(job: &'a str, since: Timestamp) -> Vec<Minute>;
             fn jobs(after: Option<Cursor>, max: usize) -> Page<JobRow>;

@@ -5,11 +5,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::Look;
 use super::alone::{Exclusive, Shared};
 use super::attempt::Completion;
 use super::heartbeat::Beat;
-use crate::item::clock::Timestamp;
-use crate::item::record::{Counts, Lease, NewItem};
+use crate::item::record::{Lease, NewItem};
 use crate::job::record::StopReason;
 use crate::store::StoreError;
 
@@ -31,14 +31,10 @@ pub(super) enum EngineEvent {
     Settled(Vec<Completion>, Vec<bool>),
     /// The number of new items.
     Enqueued(u64),
-    /// The number of items that wait to be leased for the first time.
-    Waiting(u64),
-    /// When something is next due, and when a suspect is, as read after this many changes.
-    NextDue { changes: u64, due: Option<Timestamp>, suspect: Option<Timestamp> },
+    /// The store was asked about the job as a whole.
+    Looked(Look),
     /// Something about the job may have changed; with the number to listen from next.
     Changed(u64),
-    /// The job's counts, as read after this many changes.
-    Counted(u64, Counts),
     /// The heartbeat was checked, and renewed if due.
     Beaten(Beat),
     /// Anything else: the loop checks what can start.
@@ -53,20 +49,18 @@ pub(super) enum Operation {
     Settle,
     Claim,
     Enqueue,
-    NextDue,
-    Count,
+    Look,
     Extend,
     ShareBreaker,
     Enter,
     Heartbeat,
-    Waiting,
 }
 
 type UnderWay = Pin<Box<dyn Future<Output = Result<EngineEvent, StoreError>> + Send>>;
 
 /// What the store is doing for this job.
 #[derive(Default)]
-pub(super) struct Operations([Option<UnderWay>; Operation::Waiting as usize + 1]);
+pub(super) struct Operations([Option<UnderWay>; Operation::Heartbeat as usize + 1]);
 
 impl Operations {
     pub(super) fn start(

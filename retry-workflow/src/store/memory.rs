@@ -12,9 +12,9 @@ use crate::item::clock::{Clock, Timestamp, measured, micros};
 use crate::item::failure::Failure;
 use crate::item::record::{
     AttemptOutcome, AttemptRecord, Counts, Cursor, Filter, ItemRecord, ItemState, Lease, LeaseKey,
-    NewItem, Page, SUSPECT_AFTER, Settled, Settlement, Start,
+    NewItem, Page, SUSPECT_AFTER, Selection, Settled, Settlement, Start,
 };
-use crate::item::summary::{Group, JobRow, Minute};
+use crate::item::summary::{Group, JobRow, Minute, Overview};
 
 /// A store for tests: in memory, and gone with its last handle.
 ///
@@ -311,16 +311,16 @@ impl Tables {
         true
     }
 
-    /// Claims up to `max` items, or suspects, of which the first `starts` start now.
     fn claim(
         &mut self,
         job: &str,
         worker: &str,
         now: Timestamp,
-        (suspects, max, starts): (bool, usize, usize),
+        selection: Selection,
         lease: Duration,
     ) -> Vec<Lease> {
         let Self { items, jobs, .. } = self;
+        let (suspects, max, starts) = selection.bounds();
         let Some(job) = jobs.get_mut(job) else { return Vec::new() };
         let due: Vec<_> = job.claimable(suspects, now).take(max).collect();
         let worker = Arc::from(worker);
@@ -445,23 +445,10 @@ impl Store for MemoryStore {
         job: &'a str,
         worker: &'a str,
         now: Timestamp,
-        max: usize,
-        starts: usize,
+        selection: Selection,
         lease: Duration,
     ) -> StoreFuture<'a, Vec<Lease>> {
-        Box::pin(
-            async move { Ok(self.lock().claim(job, worker, now, (false, max, starts), lease)) },
-        )
-    }
-
-    fn claim_suspect<'a>(
-        &'a self,
-        job: &'a str,
-        worker: &'a str,
-        now: Timestamp,
-        lease: Duration,
-    ) -> StoreFuture<'a, Option<Lease>> {
-        Box::pin(async move { Ok(self.lock().claim(job, worker, now, (true, 1, 1), lease).pop()) })
+        Box::pin(async move { Ok(self.lock().claim(job, worker, now, selection, lease)) })
     }
 
     fn settle(
@@ -539,40 +526,25 @@ impl Store for MemoryStore {
         })
     }
 
-    fn next_due<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Option<Timestamp>> {
-        Box::pin(async move {
-            let tables = self.lock();
-            let job = tables.jobs.get(job);
-            Ok(job
-                .into_iter()
-                .flat_map(|job| [job.next_due(false), job.next_due(true)])
-                .flatten()
-                .min())
-        })
-    }
-
-    fn next_suspect<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Option<Timestamp>> {
-        Box::pin(async move { Ok(self.lock().jobs.get(job).and_then(|job| job.next_due(true))) })
-    }
-
-    fn waiting<'a>(&'a self, job: &'a str, most: u64) -> StoreFuture<'a, u64> {
+    fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
         Box::pin(async move {
             let Tables { items, jobs, .. } = &*self.lock();
-            let Some(job) = jobs.get(job) else { return Ok(0) };
+            let Some(job) = jobs.get(job) else { return Ok(Overview::default()) };
             let is_waiting = |item: &&Item| {
                 let ItemRecord { state, run, attempt, .. } = item.record;
                 (state, run, attempt) == (ItemState::Pending, 0, 0)
             };
             let due = job.due.iter().filter_map(|(_, _, number)| items.get(number));
-            let most = usize::try_from(most).unwrap_or(usize::MAX);
-            Ok(u64::try_from(due.filter(is_waiting).take(most).count()).unwrap_or(u64::MAX))
+            let most = usize::try_from(most_waiting).unwrap_or(usize::MAX);
+            let waiting = due.filter(is_waiting).take(most).count();
+            let next_suspect = job.next_due(true);
+            Ok(Overview {
+                counts: job.counts,
+                waiting: u64::try_from(waiting).unwrap_or(u64::MAX),
+                next_due: job.next_due(false).into_iter().chain(next_suspect).min(),
+                next_suspect,
+            })
         })
-    }
-
-    fn counts<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Counts> {
-        Box::pin(
-            async move { Ok(self.lock().jobs.get(job).map(|job| job.counts).unwrap_or_default()) },
-        )
     }
 
     fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>> {

@@ -27,7 +27,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::claim::Wanted;
 use self::clock::StoreClock;
 use self::patience::Patience;
 use self::thread::Thread;
@@ -36,9 +35,9 @@ use super::{Changes, Choose, POLL_EVERY, Store, StoreCheck, StoreFuture, StoreRe
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
-    Counts, Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Settlement, Start,
+    Cursor, Filter, ItemRecord, Lease, LeaseKey, NewItem, Page, Selection, Settlement, Start,
 };
-use crate::item::summary::{Group, JobRow, Minute};
+use crate::item::summary::{Group, JobRow, Minute, Overview};
 
 /// A store in one SQLite file. A clone is another handle to it.
 ///
@@ -79,14 +78,14 @@ impl Inner {
         job: &str,
         worker: &str,
         now: Timestamp,
-        wanted: Wanted,
+        selection: Selection,
         lease: Duration,
     ) -> StoreResult<Vec<Lease>> {
         let (job, worker) = (job.to_owned(), worker.to_owned());
         let until = now + lease;
         // If the caller is gone, nobody would hold the lease.
         let claim =
-            move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, wanted, until);
+            move |tx: &mut Transaction<'_>| claim::claim(tx, &job, &worker, now, selection, until);
         self.writer.run_if_wanted(claim).await
     }
 }
@@ -498,23 +497,10 @@ impl Store for SqliteStore {
         job: &'a str,
         worker: &'a str,
         now: Timestamp,
-        max: usize,
-        starts: usize,
+        selection: Selection,
         lease: Duration,
     ) -> StoreFuture<'a, Vec<Lease>> {
-        Box::pin(self.0.claim(job, worker, now, Wanted::Items { max, starts }, lease))
-    }
-
-    fn claim_suspect<'a>(
-        &'a self,
-        job: &'a str,
-        worker: &'a str,
-        now: Timestamp,
-        lease: Duration,
-    ) -> StoreFuture<'a, Option<Lease>> {
-        Box::pin(
-            async move { Ok(self.0.claim(job, worker, now, Wanted::Suspect, lease).await?.pop()) },
-        )
+        Box::pin(self.0.claim(job, worker, now, selection, lease))
     }
 
     fn settle(
@@ -547,24 +533,9 @@ impl Store for SqliteStore {
         Box::pin(self.0.writer.run(move |tx| claim::expire(tx, &job, &workers, now)))
     }
 
-    fn next_due<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Option<Timestamp>> {
+    fn overview<'a>(&'a self, job: &'a str, most_waiting: u64) -> StoreFuture<'a, Overview> {
         let job = job.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| claim::next_due(tx, &job)))
-    }
-
-    fn next_suspect<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Option<Timestamp>> {
-        let job = job.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| claim::next_suspect(tx, &job)))
-    }
-
-    fn waiting<'a>(&'a self, job: &'a str, most: u64) -> StoreFuture<'a, u64> {
-        let job = job.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| claim::waiting(tx, &job, most)))
-    }
-
-    fn counts<'a>(&'a self, job: &'a str) -> StoreFuture<'a, Counts> {
-        let job = job.to_owned();
-        Box::pin(self.0.reader.run_if_wanted(move |tx| read::counts(tx, &job)))
+        Box::pin(self.0.reader.run_if_wanted(move |tx| read::overview(tx, &job, most_waiting)))
     }
 
     fn item<'a>(&'a self, job: &'a str, id: &'a str) -> StoreFuture<'a, Option<ItemRecord>> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use retry_workflow::store::{MemoryStore, SqliteStore, Store};
 use retry_workflow::{
-    BreakerConfig, Copied, CopyError, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Workflow,
-    policy,
+    BreakerConfig, Copied, CopyError, ErrorPolicy, Filter, ItemRecord, ItemState, Job, Selection,
+    Workflow, policy,
 };
 use tempfile::TempDir;
 
@@ -48,8 +48,15 @@ async fn fill<S: Store + Clone>(store: &S) {
     assert_eq!(ids.len(), 4, "they wait for their second attempts");
     let why = retry_workflow::Failure::new("cancelled", "left out");
     assert_eq!(store.skip(JOB, 1, why, store.now()).await, Ok(1));
-    let leases =
-        store.claim(JOB, "w", store.now() + Duration::from_secs(7200), 3, 3, Duration::ZERO).await;
+    let leases = store
+        .claim(
+            JOB,
+            "w",
+            store.now() + Duration::from_secs(7200),
+            Selection::Items { max: 3, starts: 3 },
+            Duration::ZERO,
+        )
+        .await;
     for (number, lease) in leases.unwrap().into_iter().enumerate() {
         let failure = retry_workflow::Failure::new("timeout", format!("no answer after {number}s"));
         let mut row = retry_workflow::AttemptRecord::new(
@@ -78,7 +85,7 @@ async fn seen<S: Store + Clone>(store: &S) -> (Vec<ItemRecord>, String) {
         (job.status, job.created, job.ended, job.input_complete),
         store.counts(JOB).await,
         store.stats(&all).await,
-        store.next_due(JOB).await,
+        store.overview(JOB, 0).await.map(|job| job.next_due),
         items.iter().filter(|item| item.checkpoint.is_some()).count(),
         values.iter().map(|(key, _)| key).collect::<Vec<_>>(),
     );

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use retry_workflow::store::{Choose, MemoryStore, SqliteStore, Store, StoreFuture};
 use retry_workflow::{
-    Counts, Cursor, Failure, Filter, Graph, Group, ItemRecord, Job, JobReport, JobRow, JobStatus,
-    Lease, LeaseKey, Minute, NewItem, Page, Request, Settlement, Start, StopReason, Task,
-    Timestamp, Workflow,
+    Cursor, Failure, Filter, Graph, Group, ItemRecord, Job, JobReport, JobRow, JobStatus, Lease,
+    LeaseKey, Minute, NewItem, Overview, Page, Request, Selection, Settlement, Start, StopReason,
+    Task, Timestamp, Workflow,
 };
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
@@ -27,15 +27,11 @@ macro_rules! forward {
     ($self:ident => $store:expr) => {
         forward! { @$self => $store;
             fn enqueue(job: &'a str, items: Vec<NewItem>, due: Timestamp) -> u64;
-            fn claim(job: &'a str, worker: &'a str, now: Timestamp, max: usize, starts: usize, lease: Duration) -> Vec<Lease>;
-            fn claim_suspect(job: &'a str, worker: &'a str, now: Timestamp, lease: Duration) -> Option<Lease>;
+            fn claim(job: &'a str, worker: &'a str, now: Timestamp, selection: Selection, lease: Duration) -> Vec<Lease>;
             fn settle(settlements: Vec<Settlement>, started: Vec<Start>, now: Timestamp) -> Vec<bool>;
             fn extend(leases: Vec<LeaseKey>, started: Vec<Start>, until: Timestamp) -> Vec<bool>;
             fn expire(job: &'a str, workers: Vec<String>, now: Timestamp) -> u64;
-            fn next_due(job: &'a str) -> Option<Timestamp>;
-            fn next_suspect(job: &'a str) -> Option<Timestamp>;
-            fn waiting(job: &'a str, most: u64) -> u64;
-            fn counts(job: &'a str) -> Counts;
+            fn overview(job: &'a str, most_waiting: u64) -> Overview;
             fn item(job: &'a str, id: &'a str) -> Option<ItemRecord>;
             fn list(filter: &'a Filter, after: Option<Cursor>, max: usize) -> Page<ItemRecord>;
             fn stats(filter: &'a Filter) -> Vec<Group>;

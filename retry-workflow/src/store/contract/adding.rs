@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::steps::{
     MINUTE, at, claim, claim_one, counts, enqueue, everything, found, ids, new, nothing_is_due,
-    row, settle,
+    overview, row, settle,
 };
 use crate::item::failure::Failure;
-use crate::item::record::{AttemptRecord, Counts, Filter, ItemState, NewItem, Settled, Settlement};
+use crate::item::record::{
+    AttemptRecord, Counts, Filter, ItemState, NewItem, Selection, Settled, Settlement,
+};
 use crate::store::Store;
 
 /// An item that its job already has, by its id, is left as it is.
@@ -46,7 +48,7 @@ pub async fn an_empty_batch_is_nothing(store: &Arc<dyn Store>) {
 /// Asking for a job that does not exist is no error, and does not create it.
 pub async fn a_job_that_nobody_knows_is_empty(store: &Arc<dyn Store>) {
     nothing_is_due(store, 0).await;
-    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_due, None);
     assert_eq!(counts(store).await, Counts::default());
     assert_eq!(store.item("job", "a").await, Ok(None));
     assert!(ids(store, &Filter::job("job")).await.is_empty());
@@ -67,7 +69,10 @@ pub async fn jobs_are_apart(store: &Arc<dyn Store>) {
     assert_eq!(counts(store).await.pending, 1);
     assert_eq!(claim(store, 0, 10).await.len(), 1);
     assert_eq!(
-        store.claim("other", "worker", at(0), 10, 10, MINUTE).await.map(|all| all.len()),
+        store
+            .claim("other", "worker", at(0), Selection::Items { max: 10, starts: 10 }, MINUTE)
+            .await
+            .map(|all| all.len()),
         Ok(1)
     );
 }
@@ -101,7 +106,10 @@ pub async fn anything_can_be_an_id(store: &Arc<dyn Store>) {
     for job in TEXTS {
         let items = TEXTS.map(|text| NewItem::new(text, text).correlation(text));
         assert_eq!(store.enqueue(job, items.to_vec(), at(0)).await, Ok(TEXTS.len() as u64));
-        let leases = store.claim(job, job, at(0), 99, 99, MINUTE).await.expect("claimed");
+        let leases = store
+            .claim(job, job, at(0), Selection::Items { max: 99, starts: 99 }, MINUTE)
+            .await
+            .expect("claimed");
         for (lease, text) in leases.iter().zip(TEXTS) {
             assert_eq!((lease.id.as_str(), lease.payload.as_str()), (text, text));
             assert_eq!(lease.correlation.as_deref(), Some(text));

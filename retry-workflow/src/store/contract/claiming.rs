@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::steps::{
     MINUTE, at, claim, claim_one, claim_suspect, counts, enqueue, failure, found, new,
-    nothing_is_due, prefetch, settle,
+    nothing_is_due, overview, prefetch, settle, waiting,
 };
 use crate::item::clock::Timestamp;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Filter, ItemState, LeaseKey, NewItem, Settled, Settlement, Start,
+    AttemptOutcome, AttemptRecord, Filter, ItemState, LeaseKey, NewItem, Selection, Settled,
+    Settlement, Start,
 };
 use crate::store::Store;
 
@@ -39,9 +40,11 @@ pub async fn what_is_not_due_is_not_claimed(store: &Arc<dyn Store>) {
 /// [`Timestamp::NEVER`] never comes.
 pub async fn what_is_never_due_is_never_claimed(store: &Arc<dyn Store>) {
     assert_eq!(store.enqueue("job", vec![new("a")], Timestamp::NEVER).await, Ok(1));
-    let leases = store.claim("job", "worker", Timestamp::NEVER, 1, 1, MINUTE).await;
+    let leases = store
+        .claim("job", "worker", Timestamp::NEVER, Selection::Items { max: 1, starts: 1 }, MINUTE)
+        .await;
     assert_eq!(leases, Ok(Vec::new()));
-    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_due, None);
     assert_eq!(found(store, "a").await.due, Some(Timestamp::NEVER));
 }
 
@@ -63,8 +66,16 @@ pub async fn a_lease_is_exclusive_until_it_ends(store: &Arc<dyn Store>) {
 /// The next lease has a higher token and attempt; the lost one is in the history.
 pub async fn a_lease_that_ended_is_claimed_again_and_counted_as_lost(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
-    let first = store.claim("job", "one", at(5), 1, 1, MINUTE).await.expect("claimed").remove(0);
-    let second = store.claim("job", "two", at(500), 1, 1, MINUTE).await.expect("claimed").remove(0);
+    let first = store
+        .claim("job", "one", at(5), Selection::Items { max: 1, starts: 1 }, MINUTE)
+        .await
+        .expect("claimed")
+        .remove(0);
+    let second = store
+        .claim("job", "two", at(500), Selection::Items { max: 1, starts: 1 }, MINUTE)
+        .await
+        .expect("claimed")
+        .remove(0);
     assert_eq!(first.key.item, second.key.item);
     assert!(second.key.token > first.key.token, "the token fences");
     assert_eq!((second.attempt, second.lost, second.dropped), (2, 1, 0));
@@ -170,9 +181,13 @@ pub async fn losses_in_a_row_are_counted_until_one_is_settled(store: &Arc<dyn St
 pub async fn two_losses_of_any_kind_make_a_suspect(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c"]).await;
     assert_eq!(prefetch(store, 0, 2, 1).await.len(), 2);
-    assert_eq!(store.next_suspect("job").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_suspect, None);
     assert_eq!(prefetch(store, 100, 2, 0).await[1].id, "a");
-    assert_eq!(store.next_suspect("job").await, Ok(Some(at(160))), "when its lease has ended");
+    assert_eq!(
+        overview(store, "job").await.next_suspect,
+        Some(at(160)),
+        "when its lease has ended"
+    );
     assert!(claim_suspect(store, 159).await.is_none());
     let leases = claim(store, 200, 9).await;
     assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["b", "c"]);
@@ -180,7 +195,7 @@ pub async fn two_losses_of_any_kind_make_a_suspect(store: &Arc<dyn Store>) {
         settle(store, lease, 200, Settled::Succeeded(None)).await;
     }
     nothing_is_due(store, 200).await;
-    assert_eq!(store.next_due("job").await, Ok(Some(at(160))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(160)));
     assert_eq!(counts(store).await.leased, 1);
 }
 
@@ -221,8 +236,8 @@ pub async fn suspects_are_claimed_in_their_order(store: &Arc<dyn Store>) {
         assert_eq!(claim_suspect(store, 300).await.map(|lease| lease.id).as_deref(), Some(id));
     }
     assert!(claim_suspect(store, 300).await.is_none());
-    assert_eq!(store.next_suspect("job").await, Ok(Some(at(360))));
-    assert_eq!(store.next_suspect("other").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_suspect, Some(at(360)));
+    assert_eq!(overview(store, "other").await.next_suspect, None);
 }
 
 /// Leases of other workers, and in other jobs, do not end.
@@ -230,7 +245,10 @@ pub async fn leases_of_the_dead_end_at_once(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a", "b", "c", "d"]).await;
     enqueue(store, "other", &["a"]).await;
     for (job, worker, max) in [("job", "one", 2), ("job", "two", 1), ("other", "one", 1)] {
-        let leases = store.claim(job, worker, at(0), max, 1, MINUTE).await.expect("claimed");
+        let leases = store
+            .claim(job, worker, at(0), Selection::Items { max, starts: 1 }, MINUTE)
+            .await
+            .expect("claimed");
         assert_eq!(leases.len(), max);
     }
     let dead = || vec!["one".to_owned(), "nobody".to_owned()];
@@ -248,19 +266,22 @@ pub async fn leases_of_the_dead_end_at_once(store: &Arc<dyn Store>) {
 /// Items that were released before they started count, too; those that wait for another attempt do
 /// not.
 pub async fn what_was_never_leased_is_counted_as_waiting(store: &Arc<dyn Store>) {
-    assert_eq!(store.waiting("job", 9).await, Ok(0));
+    assert_eq!(waiting(store, 9).await, 0);
     enqueue(store, "other", &["a"]).await;
     enqueue(store, "job", &["a", "b", "c", "d", "e"]).await;
-    assert_eq!((store.waiting("job", 9).await, store.waiting("job", 2).await), (Ok(5), Ok(2)));
+    assert_eq!(
+        (waiting(store, 9).await, waiting(store, 2).await, waiting(store, 0).await),
+        (5, 2, 0)
+    );
     let leases = prefetch(store, 0, 4, 2).await;
-    assert_eq!(store.waiting("job", 9).await, Ok(1));
+    assert_eq!(waiting(store, 9).await, 1);
     settle(store, &leases[0], 1, Settled::RetryAt { due: at(9), checkpoint: None }).await;
     settle(store, &leases[1], 1, Settled::Dead(failure("other", "no"))).await;
     let release = Settlement { lease: leases[2].key, end: Settled::Released, history: Vec::new() };
     assert_eq!(store.settle(vec![release], Vec::new(), at(1)).await, Ok(vec![true]));
-    assert_eq!(store.waiting("job", 9).await, Ok(2));
+    assert_eq!(waiting(store, 9).await, 2);
     assert_eq!(store.redrive(&Filter::job("job"), None, at(1), MINUTE).await, Ok(1));
-    assert_eq!(store.waiting("job", 9).await, Ok(2));
+    assert_eq!(waiting(store, 9).await, 2);
 }
 
 /// A claim ends with the payload that reaches the limit.

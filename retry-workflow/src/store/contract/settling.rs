@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::steps::{
     MINUTE, at, claim, claim_one, counts, enqueue, everything, failure, found, ids, new,
-    nothing_is_due, row, settle, try_settle,
+    nothing_is_due, overview, row, settle, try_settle,
 };
 use crate::item::record::{Counts, Filter, ItemState, LeaseKey, Settled, Settlement};
 use crate::store::Store;
@@ -177,7 +177,7 @@ pub async fn an_extended_lease_ends_later(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     assert_eq!(store.extend(vec![lease.key], Vec::new(), at(500)).await, Ok(vec![true]));
-    assert_eq!(store.next_due("job").await, Ok(Some(at(500))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(500)));
     nothing_is_due(store, 499).await;
     // An expired lease can be renewed, too, as long as no other worker has the item.
     assert_eq!(store.extend(vec![lease.key], Vec::new(), at(900)).await, Ok(vec![true]));
@@ -190,7 +190,7 @@ pub async fn an_extension_never_shortens_a_lease(store: &Arc<dyn Store>) {
     enqueue(store, "job", &["a"]).await;
     let lease = claim_one(store, 0).await;
     assert_eq!(store.extend(vec![lease.key], Vec::new(), at(10)).await, Ok(vec![true]));
-    assert_eq!(store.next_due("job").await, Ok(Some(at(60))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(60)));
 }
 
 /// A heartbeat with a lease that has been superseded does not renew another worker's lease.
@@ -228,14 +228,14 @@ pub async fn settlements_answer_in_their_order(store: &Arc<dyn Store>) {
 pub async fn the_next_due_time_is_that_of_items_and_leases(store: &Arc<dyn Store>) {
     assert_eq!(store.enqueue("job", vec![new("a")], at(5)).await, Ok(1));
     assert_eq!(store.enqueue("job", vec![new("b")], at(90)).await, Ok(1));
-    assert_eq!(store.next_due("job").await, Ok(Some(at(5))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(5)));
     let a = claim_one(store, 5).await;
-    assert_eq!(store.next_due("job").await, Ok(Some(at(65))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(65)));
     settle(store, &a, 6, Settled::Succeeded(None)).await;
-    assert_eq!(store.next_due("job").await, Ok(Some(at(90))));
+    assert_eq!(overview(store, "job").await.next_due, Some(at(90)));
     let b = claim_one(store, 90).await;
     settle(store, &b, 91, Settled::Succeeded(None)).await;
-    assert_eq!(store.next_due("job").await, Ok(None));
+    assert_eq!(overview(store, "job").await.next_due, None);
 }
 
 /// The counts are right after each step.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::steps::{MINUTE, at, claim_one, counts, enqueue, failure, found, new, row, settle};
+use super::steps::{
+    MINUTE, at, claim_one, counts, enqueue, failure, found, new, overview, row, settle,
+};
 use crate::item::clock::Timestamp;
-use crate::item::record::{Filter, ItemRecord, ItemState, Settled, Settlement};
+use crate::item::record::{Filter, ItemRecord, ItemState, Selection, Settled, Settlement};
 use crate::store::Store;
 
 /// How long a store may take to report a change; one that polls takes a second.
@@ -105,8 +107,11 @@ pub async fn a_change_before_the_wait_for_it_ends_it(store: &Arc<dyn Store>) {
 pub async fn the_ends_of_time_and_numbers_are_no_panic(store: &Arc<dyn Store>) {
     let early = Timestamp::from_micros(i64::MIN);
     assert_eq!(store.enqueue("job", vec![new("a"), new("b")], early).await, Ok(2));
-    assert_eq!(store.next_due("job").await, Ok(Some(early)));
-    let leases = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed");
+    assert_eq!(overview(store, "job").await.next_due, Some(early));
+    let leases = store
+        .claim("job", "w", early, Selection::Items { max: 1, starts: 1 }, Duration::MAX)
+        .await
+        .expect("claimed");
     let mut long = row(&leases[0], 0, false);
     long.duration = Duration::MAX;
     long.wait = Duration::MAX;
@@ -130,8 +135,15 @@ pub async fn the_ends_of_time_and_numbers_are_no_panic(store: &Arc<dyn Store>) {
     let item = found(store, "c").await;
     assert_eq!((item.run, item.due), (u32::MAX, Some(Timestamp::NEVER)));
     // The lease of `b` never expires.
-    let b = store.claim("job", "w", early, 1, 1, Duration::MAX).await.expect("claimed").remove(0);
+    let b = store
+        .claim("job", "w", early, Selection::Items { max: 1, starts: 1 }, Duration::MAX)
+        .await
+        .expect("claimed")
+        .remove(0);
     assert_eq!(store.extend(vec![b.key], Vec::new(), Timestamp::NEVER).await, Ok(vec![true]));
-    let leases = store.claim("job", "w", Timestamp::NEVER, 9, 9, MINUTE).await.expect("claimed");
+    let leases = store
+        .claim("job", "w", Timestamp::NEVER, Selection::Items { max: 9, starts: 9 }, MINUTE)
+        .await
+        .expect("claimed");
     assert_eq!(leases.iter().map(|lease| lease.id.as_str()).collect::<Vec<_>>(), ["a"]);
 }

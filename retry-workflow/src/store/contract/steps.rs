@@ -6,9 +6,10 @@ use std::time::Duration;
 use crate::item::clock::Timestamp;
 use crate::item::failure::Failure;
 use crate::item::record::{
-    AttemptOutcome, AttemptRecord, Counts, Filter, ItemRecord, ItemState, Lease, NewItem, Settled,
-    Settlement,
+    AttemptOutcome, AttemptRecord, Counts, Filter, ItemRecord, ItemState, Lease, NewItem,
+    Selection, Settled, Settlement,
 };
+use crate::item::summary::Overview;
 use crate::store::Store;
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
@@ -29,7 +30,10 @@ pub(super) async fn enqueue(store: &Arc<dyn Store>, job: &str, ids: &[&str]) {
 }
 
 pub(super) async fn claim(store: &Arc<dyn Store>, now: i64, max: usize) -> Vec<Lease> {
-    store.claim("job", "worker", at(now), max, max, MINUTE).await.expect("claimed")
+    store
+        .claim("job", "worker", at(now), Selection::Items { max, starts: max }, MINUTE)
+        .await
+        .expect("claimed")
 }
 
 pub(super) async fn claim_one(store: &Arc<dyn Store>, now: i64) -> Lease {
@@ -45,11 +49,17 @@ pub(super) async fn prefetch(
     max: usize,
     starts: usize,
 ) -> Vec<Lease> {
-    store.claim("job", "worker", at(now), max, starts, MINUTE).await.expect("claimed")
+    store
+        .claim("job", "worker", at(now), Selection::Items { max, starts }, MINUTE)
+        .await
+        .expect("claimed")
 }
 
 pub(super) async fn claim_suspect(store: &Arc<dyn Store>, now: i64) -> Option<Lease> {
-    store.claim_suspect("job", "worker", at(now), MINUTE).await.expect("claimed, or nothing")
+    let claimed = store.claim("job", "worker", at(now), Selection::Suspect, MINUTE).await;
+    let mut leases = claimed.expect("claimed, or nothing");
+    assert!(leases.len() <= 1, "one at a time");
+    leases.pop()
 }
 
 pub(super) async fn nothing_is_due(store: &Arc<dyn Store>, now: i64) {
@@ -110,6 +120,15 @@ pub(super) async fn kill(store: &Arc<dyn Store>, failures: &[(&str, &str, &str)]
 
 pub(super) async fn counts(store: &Arc<dyn Store>) -> Counts {
     store.counts("job").await.expect("counts")
+}
+
+pub(super) async fn overview(store: &Arc<dyn Store>, job: &str) -> Overview {
+    store.overview(job, 0).await.expect("an overview")
+}
+
+/// How many items wait to be leased for the first time, counted up to `most`.
+pub(super) async fn waiting(store: &Arc<dyn Store>, most: u64) -> u64 {
+    store.overview("job", most).await.expect("an overview").waiting
 }
 
 pub(super) async fn found(store: &Arc<dyn Store>, id: &str) -> ItemRecord {

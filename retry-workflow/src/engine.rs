@@ -2,7 +2,11 @@
 //!
 //! One loop owns everything. At most one claim, one settlement and one enqueue are under way at a
 //! time, so that batches grow with the load; handlers run as tasks of their own. The engine keeps
-//! no more items in memory than it can hand out soon.
+//! no more items in memory than it can hand out soon. How it keeps an eye on the job meanwhile is
+//! in `watch`.
+//!
+//! Store, work and source are behind pointers, so that all of this is compiled once, and not for
+//! each closure.
 //!
 //! ```text
 //! source ──enqueue──▶ store ──claim──▶ ready ──▶ tasks ──▶ finished ──settle──▶ store
@@ -22,6 +26,7 @@ mod leases;
 mod ledger;
 mod operations;
 mod rate;
+mod watch;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -41,6 +46,7 @@ use self::heartbeat::{Beat, Heartbeat};
 use self::leases::Leases;
 use self::ledger::Ledger;
 use self::operations::{EngineEvent, Operation, Operations};
+use self::watch::Watch;
 use crate::engine::source::DynSource;
 use crate::engine::work::{BoxFuture, DynWork};
 use crate::item::clock::{Clock, Timestamp, by_clock};
@@ -50,11 +56,10 @@ use crate::item::record::{Counts, Lease, NewItem, Selection, Settlement};
 use crate::item::summary::Overview;
 use crate::job::error::WorkflowError;
 use crate::job::error_policy::{ErrorPolicy, Exceeded, OnOpen};
-use crate::job::event::{JobEvent, Listener, WaitReason};
+use crate::job::event::{JobEvent, Listener};
 #[cfg(feature = "metrics")]
 use crate::job::metrics::JobMetrics;
 use crate::job::record::{Baseline, Job, JobStatus, StopReason};
-use crate::job::worker_record::WorkerRecord;
 use crate::store::{MAX_CLAIM_BYTES, Store};
 
 /// How this process runs a job.
@@ -69,12 +74,6 @@ pub(crate) struct Options {
     pub(crate) listeners: Vec<Listener>,
 }
 
-/// How often a worker that has work in hand looks at the store.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A worker without work waits for the store to report a change, but looks at least this often.
-const LOOK_ANYWAY: Duration = Duration::from_secs(60);
-/// The shortest time between two looks, however many changes the store reports.
-const LOOK_AT_MOST: Duration = Duration::from_millis(100);
 /// A suspect waits until nothing else is due, but no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
 /// Items are enqueued ahead of a job's workers, but only until this many wait to be leased for the
@@ -118,22 +117,14 @@ pub(crate) async fn run(
         collector: Collector::new(options.policy.error_collection, options.listeners),
         #[cfg(feature = "metrics")]
         metrics: Box::new(JobMetrics::new(&job.name, &id, base)),
-        looked_at_change: None,
         access: HandlerAccess::new(),
         waiting,
-        beat_at: Instant::now() + heartbeat.every(),
-        heartbeat,
-        others,
         claim_at: Some(Instant::now()),
         extend_at: Instant::now() + options.lease / 3,
-        tick_at: Instant::now() + LOOK_EVERY,
-        looked_at: None,
-        is_look_partial: false,
-        seen: 0,
-        due: None,
         tasks: JoinSet::new(),
         finished: Vec::new(),
-        operations: Operations::default(),
+        watch: Watch::new(heartbeat, others),
+        operations: Operations::new(&store, &id),
         timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
         input_complete: false,
         is_input_final: true,
@@ -174,17 +165,7 @@ fn worker(now: Timestamp) -> String {
     format!("{}-{micros:x}-{number}", std::process::id())
 }
 
-/// What a look at the job has found.
-struct Look {
-    /// How many changes there had been before.
-    changes: u64,
-    overview: Overview,
-    /// Whether what waits to be leased for the first time was counted.
-    with_waiting: bool,
-    /// Whether it is one of those that come every second.
-    is_regular: bool,
-}
-
+/// A worker of a job: what it does with items.
 struct Engine {
     store: Arc<dyn Store>,
     job: Arc<str>,
@@ -192,7 +173,6 @@ struct Engine {
     policy: ErrorPolicy,
     process: Arc<Process>,
     breaker: Option<Breaker>,
-    heartbeat: Heartbeat,
     max_parallel: usize,
     lease: Duration,
 
@@ -209,26 +189,11 @@ struct Engine {
     #[cfg(feature = "metrics")]
     metrics: Box<JobMetrics>,
     operations: Operations,
-    /// How many changes there had been at the last look at the job.
-    looked_at_change: Option<u64>,
+    watch: Watch,
 
     /// When to claim next; `None`: when something happens.
     claim_at: Option<Instant>,
     extend_at: Instant,
-    /// When the next tick is due, once per second.
-    tick_at: Instant,
-    /// When the store was last polled.
-    looked_at: Option<Instant>,
-    /// Whether some answers were already on their way at that look: they may be older than it.
-    is_look_partial: bool,
-    /// The changes that the store has reported so far.
-    seen: u64,
-    /// When to renew the heartbeat.
-    beat_at: Instant,
-    /// Who else works on the job.
-    others: Vec<WorkerRecord>,
-    /// When the next item is due, if none is due now.
-    due: Option<Timestamp>,
     timer: Pin<Box<Sleep>>,
     input_complete: bool,
     /// Whether the end of the input means that the job has all its items.
@@ -321,13 +286,7 @@ impl Engine {
                     self.claim_soon();
                 }
                 EngineEvent::Looked(look) => self.looked(look),
-                EngineEvent::Changed(seen) => {
-                    self.seen = seen;
-                    // What was found before may be out of date.
-                    self.ledger.changed();
-                    self.claim_soon();
-                    self.look();
-                }
+                EngineEvent::Changed(seen) => self.changed(seen),
                 EngineEvent::Beaten(beat) => self.beaten(beat),
                 EngineEvent::Wake => {}
             }
@@ -363,7 +322,7 @@ impl Engine {
 
     /// When the clock next requires something to be done.
     fn wake_at(&self) -> Instant {
-        let mut at = self.extend_at.min(self.tick_at);
+        let mut at = self.extend_at.min(self.watch.tick_at);
         if let Some(listen_at) = self.listen_at() {
             at = at.min(listen_at);
         }
@@ -399,13 +358,12 @@ impl Engine {
         if self.breaker.as_ref().is_some_and(Breaker::has_moved) {
             self.share_breaker();
         }
-        if self.tick_at <= now {
-            self.tick_at = now + LOOK_EVERY;
+        if self.watch.tick_at <= now {
             self.tick();
         }
         // What was read before the last change may be out of date.
         let is_old =
-            self.claim_at.is_none() || self.looked_at_change != Some(self.ledger.changes());
+            self.claim_at.is_none() || self.watch.looked_at_change != Some(self.ledger.changes());
         if self.is_idle() && is_old && self.stopping.is_none() && !self.access.wants_alone() {
             self.start_looking(false);
         }
@@ -460,7 +418,7 @@ impl Engine {
             && (is_idle || (!has_nothing && self.tasks.is_empty() && self.may_start_soon()))
             && let Some(admission) = self.access.admission(is_idle)
         {
-            self.operations.start(Operation::Enter, async move {
+            self.operations.start(Operation::Enter, |_, _| async move {
                 Ok(match admission {
                     Admission::Shared => EngineEvent::Entered(alone::shared().await),
                     Admission::Alone => EngineEvent::Alone(alone::exclusive().await),
@@ -498,11 +456,10 @@ impl Engine {
     }
 
     fn start_claiming_suspect(&mut self) {
-        let (store, job, worker) = (Arc::clone(&self.store), self.job.clone(), self.worker.clone());
-        let lease = self.lease;
-        self.operations.start(Operation::Claim, async move {
-            let mut leases =
-                store.claim(&job, &worker, store.now(), Selection::Suspect, lease).await?;
+        let (worker, lease) = (Arc::clone(&self.worker), self.lease);
+        self.operations.start(Operation::Claim, |store, job| async move {
+            let suspect = Selection::Suspect;
+            let mut leases = store.claim(&job, &worker, store.now(), suspect, lease).await?;
             Ok(EngineEvent::ClaimedSuspect(leases.pop()))
         });
     }
@@ -531,8 +488,8 @@ impl Engine {
             Some(settlement)
         };
         let settlements: Vec<Settlement> = finished.iter_mut().filter_map(settle).collect();
-        let (store, started) = (Arc::clone(&self.store), self.leases.starts());
-        self.operations.start(Operation::Settle, async move {
+        let started = self.leases.starts();
+        self.operations.start(Operation::Settle, |store, _| async move {
             let good = store.settle(settlements, started, store.now()).await?;
             Ok(EngineEvent::Settled(finished, good))
         });
@@ -558,10 +515,9 @@ impl Engine {
         let free = self.max_parallel.saturating_sub(self.tasks.len());
         let starts = self.leases.free_beyond_ready(free);
         self.claim_at = None;
-        let (store, job, worker) = (Arc::clone(&self.store), self.job.clone(), self.worker.clone());
-        let lease = self.lease;
+        let (worker, lease) = (Arc::clone(&self.worker), self.lease);
         let selection = Selection::Items { max: wanted, starts };
-        self.operations.start(Operation::Claim, async move {
+        self.operations.start(Operation::Claim, |store, job| async move {
             let leases = store.claim(&job, &worker, store.now(), selection, lease).await?;
             Ok(EngineEvent::Claimed { leases, wanted, starts })
         });
@@ -576,7 +532,7 @@ impl Engine {
         }
         if !leases.is_empty() {
             self.ledger.changed();
-            self.due = None;
+            self.watch.due = None;
         } else if self.waiting >= MOST_WAITING {
             // Other workers have leased them.
             self.start_looking(false);
@@ -593,193 +549,12 @@ impl Engine {
         self.claim_at = Some(Instant::now());
     }
 
-    /// Looks at the job as a whole; regularly, or because something has to be known now.
-    fn start_looking(&mut self, is_regular: bool) {
-        if self.operations.is_under_way(Operation::Look) {
-            return;
-        }
-        // Other workers lease what this one enqueues.
-        let with_waiting = !self.input_complete && (is_regular || self.waiting >= MOST_WAITING);
-        let most = if with_waiting { MOST_WAITING } else { 0 };
-        let (store, job) = (Arc::clone(&self.store), self.job.clone());
-        let changes = self.ledger.changes();
-        self.looked_at_change = Some(changes);
-        self.operations.start(Operation::Look, async move {
-            let overview = store.overview(&job, most).await?;
-            Ok(EngineEvent::Looked(Look { changes, overview, with_waiting, is_regular }))
-        });
-    }
-
-    fn looked(&mut self, look: Look) {
-        let Look { changes, overview, with_waiting, is_regular } = look;
-        let Overview { counts, next_due, next_suspect, .. } = overview;
-        if with_waiting {
-            self.waiting = overview.waiting;
-        }
-        #[cfg(feature = "metrics")]
-        self.metrics.next_due(next_due);
-        let is_settling = self.operations.is_under_way(Operation::Settle);
-        self.ledger.counted(changes, counts, is_settling);
-        // Something that has changed since may be due earlier.
-        let is_current = self.ledger.is_current();
-        let mut goes_on_later = false;
-        if self.stopping.is_none() && !self.access.wants_alone() {
-            if self.is_time_for(next_suspect, is_current) {
-                self.access.want_alone();
-            } else if is_current && self.is_idle() {
-                self.sleep_until(next_due);
-                goes_on_later = next_due.is_some();
-            }
-        }
-        // A wait is reported once it lasts.
-        if is_regular || !goes_on_later {
-            self.report_progress();
-        }
-        self.check_bounds();
-        // Nothing else would trigger another look.
-        if self.is_idle() && !is_current {
-            self.start_looking(false);
-        }
-    }
-
-    /// Nothing can be claimed before `due`.
-    fn sleep_until(&mut self, due: Option<Timestamp>) {
-        // The store reports items that are added or put back.
-        let wait = due.map_or(LOOK_ANYWAY, |due| due.since(self.store.now()).min(LOOK_ANYWAY));
-        self.claim_at = Some(Instant::now() + wait);
-        self.due = due;
-    }
-
-    fn report_progress(&self) {
-        let (counts, running) = (self.ledger.stored(), self.tasks.len());
-        #[cfg(feature = "metrics")]
-        self.metrics.progress(counts, running, self.store.now());
-        self.collector.emit(&JobEvent::Progress {
-            counts,
-            input_complete: self.input_complete,
-            running,
-            open_for: self.open_for(),
-            waits_for: self.waits_for(),
-        });
-    }
-
-    fn open_for(&self) -> Duration {
-        self.breaker.as_ref().map(Breaker::open_for).unwrap_or_default()
-    }
-
-    /// Why this worker is not starting anything, as far as it knows.
-    fn waits_for(&self) -> Option<WaitReason> {
-        let runs = !self.tasks.is_empty();
-        let open_for = self.open_for();
-        if self.stopping.is_some() {
-            return runs.then_some(WaitReason::Stop);
-        }
-        if !open_for.is_zero() {
-            return Some(WaitReason::Breaker { wait: open_for });
-        }
-        if self.access.is_alone() {
-            return runs.then_some(WaitReason::Suspect);
-        }
-        if self.access.wants_alone() {
-            return Some(WaitReason::Alone);
-        }
-        if runs {
-            return None;
-        }
-        if self.operations.is_under_way(Operation::Enter) {
-            return Some(WaitReason::OtherJob);
-        }
-        let wait = self.due?.since(self.store.now());
-        let counts = self.ledger.stored();
-        match (counts.pending, counts.leased) {
-            _ if wait.is_zero() => None,
-            (0, 0) => None,
-            (0, _) => Some(WaitReason::Lease { wait }),
-            _ => Some(WaitReason::Due { wait }),
-        }
-    }
-
-    /// When to listen for the next change, unless that is under way. A worker that has work in hand
-    /// looks every second anyway.
-    fn listen_at(&self) -> Option<Instant> {
-        let pause = if self.is_idle() { LOOK_AT_MOST } else { LOOK_EVERY };
-        let is_wanted = self.stopping.is_none() && !self.operations.is_under_way(Operation::Listen);
-        is_wanted.then(|| self.looked_at.map_or_else(Instant::now, |at| at + pause))
-    }
-
-    fn start_listening(&mut self) {
-        let (store, job, seen) = (Arc::clone(&self.store), self.job.clone(), self.seen);
-        self.operations.start(Operation::Listen, async move {
-            store.changed(&job, seen).await.map(EngineEvent::Changed)
-        });
-    }
-
-    /// What is done once per second: a worker without work does it without the store.
-    fn tick(&mut self) {
-        let now = Instant::now();
-        let is_old = self.looked_at.is_none_or(|at| at + LOOK_ANYWAY <= now);
-        if !self.is_idle() || is_old || self.is_look_partial {
-            self.look();
-            return;
-        }
-        if self.beat_at <= now || self.others.iter().any(WorkerRecord::is_dead) {
-            self.start_beating();
-        }
-        self.report_progress();
-    }
-
-    fn start_beating(&mut self) {
-        if !self.operations.is_under_way(Operation::Heartbeat) {
-            self.beat_at = Instant::now() + self.heartbeat.every();
-            let (store, heartbeat) = (Arc::clone(&self.store), self.heartbeat.clone());
-            self.operations.start(Operation::Heartbeat, async move {
-                heartbeat.beat(&*store).await.map(EngineEvent::Beaten)
-            });
-        }
-    }
-
-    fn beaten(&mut self, Beat { freed, request, others }: Beat) {
-        self.others = others;
-        if let Some(request) = request {
-            self.stop(request.reason());
-        }
-        if freed > 0 {
-            self.claim_soon();
-        }
-    }
-
-    /// Looks at what other processes have done, and shares what they need to know.
-    fn look(&mut self) {
-        let all = [Operation::Look, Operation::Heartbeat, Operation::ShareBreaker];
-        self.is_look_partial =
-            all.into_iter().any(|operation| self.operations.is_under_way(operation));
-        self.looked_at = Some(Instant::now());
-        self.start_looking(true);
-        if self.claim_at.is_none() {
-            self.claim_soon();
-        }
-        self.start_beating();
-        self.share_breaker();
-    }
-
-    fn share_breaker(&mut self) {
-        if let Some(breaker) = &self.breaker
-            && !self.operations.is_under_way(Operation::ShareBreaker)
-        {
-            let (store, breaker) = (Arc::clone(&self.store), breaker.clone());
-            self.operations.start(Operation::ShareBreaker, async move {
-                breaker.share(&*store).await.map(|()| EngineEvent::Wake)
-            });
-        }
-    }
-
     fn start_extending(&mut self) {
         if self.operations.is_under_way(Operation::Extend) || self.leases.is_empty() {
             return;
         }
-        let (store, keys, lease) = (Arc::clone(&self.store), self.leases.keys(), self.lease);
-        let started = self.leases.starts();
-        self.operations.start(Operation::Extend, async move {
+        let (keys, started, lease) = (self.leases.keys(), self.leases.starts(), self.lease);
+        self.operations.start(Operation::Extend, |store, _| async move {
             // A lease that is not renewed is refused when it is settled.
             store.extend(keys, started, store.now() + lease).await.map(|_| EngineEvent::Wake)
         });
@@ -790,8 +565,7 @@ impl Engine {
             self.claim_soon();
             return;
         }
-        let (store, job) = (Arc::clone(&self.store), self.job.clone());
-        self.operations.start(Operation::Enqueue, async move {
+        self.operations.start(Operation::Enqueue, |store, job| async move {
             store.enqueue(&job, items, store.now()).await.map(EngineEvent::Enqueued)
         });
     }
@@ -878,7 +652,7 @@ impl Engine {
             _ => JobStatus::Stopped { reason: StopReason::InputIncomplete },
         };
         Job::update(&*self.store, &self.job, |job| {
-            self.heartbeat.leave(job);
+            self.watch.heartbeat().leave(job);
             job.status = status.clone();
             job.ended = Some(self.store.now());
         })

@@ -6,8 +6,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use retry_workflow::store::{Choose, StoreFuture};
 use retry_workflow::{
-    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem,
-    Overview, Page, Selection, Settlement, SqliteStore, Start, Store, StoreError, Timestamp,
+    Cursor, Failure, Filter, Group, ItemRecord, JobRow, Lease, LeaseKey, Minute, NewItem, Overview,
+    Page, Selection, Settlement, SqliteStore, Start, Store, StoreError, Timestamp,
 };
 
 use crate::support::get;
@@ -17,7 +17,8 @@ struct Broken(StoreError);
 
 macro_rules! broken {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {
-        $(fn $name<'a>(&'a self $(, $argument: $type)*) -> StoreFuture<'a, $result> {
+        $(#[allow(clippy::elidable_lifetime_names, reason = "most have more than one")]
+        fn $name<'a>(&'a self $(, $argument: $type)*) -> StoreFuture<'a, $result> {
             $(let _ = $argument;)*
             let error = self.0.clone();
             Box::pin(async { Err(error) })

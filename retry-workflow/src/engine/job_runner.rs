@@ -348,12 +348,12 @@ impl JobRunner {
     /// Runs this job, and reports on it.
     ///
     /// Boxed: an `async fn` is compiled where it is awaited, and what is behind this is large.
-    pub(crate) fn run_job<'a>(
+    pub(crate) fn run_job(
         self,
         job: Job,
-        source: &'a mut dyn DynSource,
+        source: &mut dyn DynSource,
         work: Arc<dyn DynWork>,
-    ) -> BoxFuture<'a, Result<JobReport, WorkflowError>> {
+    ) -> BoxFuture<'_, Result<JobReport, WorkflowError>> {
         Box::pin(async move {
             let Self { store, options, stop, .. } = self;
             let stop = stop.unwrap_or_else(|| Box::pin(std::future::pending()));

@@ -52,7 +52,8 @@ macro_rules! forward {
     (@$self:ident => $store:expr;
         $(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+
     ) => {
-        $(fn $name<'a>(&'a self $(, $argument: $type)*) -> StoreFuture<'a, $result> {
+        $(#[allow(clippy::elidable_lifetime_names, reason = "most have more than one")]
+        fn $name<'a>(&'a self $(, $argument: $type)*) -> StoreFuture<'a, $result> {
             let $self = self;
             $store.$name($($argument),*)
         })+

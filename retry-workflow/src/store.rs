@@ -77,8 +77,8 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 /// store.enqueue("orders", vec![NewItem::new("17", "{}")], store.now()).await?;
 ///
 /// // What a worker does:
-/// let lasts = Duration::from_secs(30);
-/// let leases = store.claim("orders", "worker-1", store.now(), Selection::Items { max: 10, starts: 10 }, lasts).await?;
+/// let (ten, lasts) = (Selection::Items { max: 10, starts: 10 }, Duration::from_secs(30));
+/// let leases = store.claim("orders", "worker-1", store.now(), ten, lasts).await?;
 /// let done = Settlement::new(leases[0].key, Settled::Succeeded(None), Vec::new());
 /// assert_eq!(store.settle(vec![done], Vec::new(), store.now()).await?, [true]);
 ///
@@ -100,10 +100,11 @@ pub type Choose = Box<dyn FnMut(&[(String, String)]) -> StoreResult<(String, Str
 /// - A lease is an item's number and a token that grows with each claim. `settle` and `extend`
 ///   compare the token, so that a worker whose lease was taken over writes nothing.
 /// - The caller passes the time in. Only [`now`](Self::now) reads a clock.
-/// - The defaults of [`now`](Self::now), [`counts`](Self::counts) and [`changed`](Self::changed) work; [`Changes`] wakes
-///   workers of the same process at once.
-/// - Methods return [`StoreFuture`]s, so that a store can be a `dyn Store`: write
-///   `Box::pin(async move { … })`.
+/// - The defaults of [`now`](Self::now), [`counts`](Self::counts) and [`changed`](Self::changed)
+///   work; [`Changes`] wakes workers of the same process at once.
+/// - Methods return a [`StoreFuture`], so that a store can be a `dyn Store`: their bodies are
+///   `Box::pin(async move { … })`. A store that adds something to another one returns the other
+///   one's futures for all the rest.
 /// - The feature `testing` has a test for each promise on this page. With it, the whole test of a
 ///   store is:
 ///
